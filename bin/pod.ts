@@ -1,0 +1,13 @@
+#!/usr/bin/env node
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+
+if (major < 20 || (major === 20 && minor < 19)) {
+  process.stderr.write(
+    `The pod needs Node 20.19 or newer, and this is ${process.versions.node}: install a newer one from https://nodejs.org.\n`,
+  )
+  process.exitCode = 1
+} else {
+  // Only now: on an older Node the imports themselves would fail, with a stack trace instead of a sentence.
+  const { runProgram } = await import('./program.js')
+  process.exitCode = await runProgram(process.argv)
+}

@@ -1,0 +1,220 @@
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import { Ajv, type ErrorObject } from 'ajv'
+import { isQueueName, QUEUES, type QueueName } from './jobs/queue-names.js'
+import { StartError } from './start-error.js'
+
+/** Where a server listens: an address and a port, or a socket path. */
+export type Listen = { readonly host: string; readonly port: number } | { readonly path: string }
+
+/** Everything the pod can be told from outside. Nothing else reads `process.env`. */
+export interface Config {
+  /** The address others use; part of every identity, so it cannot change later. Never ends in a slash. */
+  readonly url: string
+  /** The part after the @ in every address of this pod. */
+  readonly host: string
+  readonly listen: Listen
+  /** Not set: the embedded PostgreSQL. */
+  readonly databaseUrl: string | undefined
+  /** Connections per process; not set: what this kind of process needs. */
+  readonly databasePool: number | undefined
+  /** Not set: the queue lives in PostgreSQL. */
+  readonly redisUrl: string | undefined
+  /** Queues this worker process serves. */
+  readonly workerQueues: readonly QueueName[]
+  /** Jobs in hand at a time, by queue; what is not named here keeps its default. */
+  readonly workerConcurrency: Readonly<Partial<Record<QueueName, number>>>
+  readonly cryptoThreads: number
+  readonly dataDir: string
+  /** Not set: made once, kept in the data folder. */
+  readonly secretKey: string | undefined
+  readonly trustProxy: boolean | string
+  readonly logLevel: string
+  readonly logFormat: 'json' | 'pretty' | 'auto'
+  /** Metrics and health. `default`: the usual ports, or the next free ones; `off`: not at all. */
+  readonly adminListen: Listen | 'default' | 'off'
+  readonly podName: string
+  readonly usernameBlacklist: readonly string[]
+}
+
+/** The settings are wrong; the message names each of them in a sentence. */
+export class SettingsError extends StartError {
+  override name = 'SettingsError'
+  readonly faults: readonly string[]
+
+  constructor(faults: readonly string[]) {
+    super(`The pod cannot start with these settings:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
+    this.faults = faults
+  }
+}
+
+interface Environment {
+  readonly POD_URL: string
+  readonly PORT: number
+  readonly HOST: string
+  readonly DATABASE_URL?: string
+  readonly DATABASE_POOL?: number
+  readonly REDIS_URL?: string
+  readonly WORKER_QUEUES: string
+  readonly WORKER_CONCURRENCY: string
+  readonly CRYPTO_THREADS?: number
+  readonly DATA_DIR: string
+  readonly SECRET_KEY?: string
+  readonly TRUST_PROXY: string
+  readonly LOG_LEVEL: string
+  readonly LOG_FORMAT: 'json' | 'pretty' | 'auto'
+  readonly ADMIN_LISTEN?: string
+  readonly POD_NAME: string
+  readonly USERNAME_BLACKLIST: string
+}
+
+/** One line per setting; the description ends the sentence "NAME must be …" when the value is wrong. */
+const settings = {
+  POD_URL: { type: 'string', default: 'http://localhost:3000' },
+  PORT: { type: 'integer', minimum: 0, maximum: 65_535, default: 3000, description: 'a port number from 0 to 65535' },
+  HOST: { type: 'string', minLength: 1, default: '127.0.0.1', description: 'an address or a socket path' },
+  DATABASE_URL: { type: 'string', description: 'a postgres:// address' },
+  DATABASE_POOL: { type: 'integer', minimum: 2, maximum: 1000, description: 'a number of connections from 2 to 1000' },
+  REDIS_URL: { type: 'string', description: 'a redis://, rediss:// or unix:// address' },
+  WORKER_QUEUES: { type: 'string', default: '' },
+  WORKER_CONCURRENCY: { type: 'string', default: '' },
+  CRYPTO_THREADS: { type: 'integer', minimum: 1, maximum: 256, description: 'a number of threads from 1 to 256' },
+  DATA_DIR: { type: 'string', minLength: 1, default: 'var', description: 'the path of a folder' },
+  SECRET_KEY: { type: 'string', minLength: 32, maxLength: 1024, description: 'a text of at least 32 characters' },
+  TRUST_PROXY: { type: 'string', default: 'loopback' },
+  LOG_LEVEL: {
+    type: 'string',
+    enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+    default: 'info',
+    description: 'one of trace, debug, info, warn, error, fatal, silent',
+  },
+  LOG_FORMAT: {
+    type: 'string',
+    enum: ['json', 'pretty', 'auto'],
+    default: 'auto',
+    description: 'json, pretty or auto',
+  },
+  ADMIN_LISTEN: { type: 'string' },
+  POD_NAME: { type: 'string', maxLength: 255, default: '', description: 'a text of at most 255 characters' },
+  USERNAME_BLACKLIST: {
+    type: 'string',
+    default:
+      'admin,administrator,hostmaster,info,postmaster,root,ssl-admin,ssladmin,ssladministrator,sslwebmaster,sysadmin,webmaster',
+  },
+} as const satisfies Record<keyof Environment, object>
+
+// Only settings are coerced: an environment knows nothing but texts.
+const validate = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true }).compile<Environment>({
+  type: 'object',
+  properties: settings,
+})
+
+/** Reads the environment, or throws one error that names every variable that is wrong with it. */
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  const variables: Record<string, unknown> = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== ''),
+  )
+  const wrong = validate(variables) ? [] : [...new Set((validate.errors ?? []).map(sentence))]
+  const given = variables as unknown as Environment // texts are texts even where a number is wrong, and nothing is returned then
+
+  const faults = [...wrong]
+  const url = readPodUrl(given.POD_URL, faults)
+  checkAddress('DATABASE_URL', given.DATABASE_URL, ['postgres:', 'postgresql:'], faults)
+  checkAddress('REDIS_URL', given.REDIS_URL, ['redis:', 'rediss:', 'unix:'], faults)
+  const workerQueues = readQueues(given.WORKER_QUEUES, faults)
+  const workerConcurrency = readConcurrency(given.WORKER_CONCURRENCY, faults)
+  const adminListen = readAdminListen(environment['ADMIN_LISTEN'], faults)
+  if (faults.length > 0 || url === undefined) throw new SettingsError(faults)
+
+  return {
+    url: url.origin,
+    host: url.host.replace(/^www\./, ''),
+    listen: given.HOST.includes('/') ? { path: given.HOST } : { host: given.HOST, port: given.PORT },
+    databaseUrl: given.DATABASE_URL,
+    databasePool: given.DATABASE_POOL,
+    redisUrl: given.REDIS_URL,
+    workerQueues,
+    workerConcurrency,
+    cryptoThreads: given.CRYPTO_THREADS ?? availableParallelism(),
+    dataDir: resolve(given.DATA_DIR),
+    secretKey: given.SECRET_KEY,
+    trustProxy: readTrustProxy(given.TRUST_PROXY),
+    logLevel: given.LOG_LEVEL,
+    logFormat: given.LOG_FORMAT,
+    adminListen,
+    podName: given.POD_NAME || url.host,
+    usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
+  }
+}
+
+function sentence(error: ErrorObject): string {
+  const name = error.instancePath.slice(1)
+  const setting = Object.entries(settings).find(([key]) => key === name)?.[1] ?? {}
+  return `${name} must be ${'description' in setting ? setting.description : error.message}.`
+}
+
+function readPodUrl(text: string, faults: string[]): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
+    faults.push('POD_URL must be a complete address like https://pod.example.')
+    return undefined
+  }
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
+    faults.push('POD_URL must be nothing but scheme, host and port, like https://pod.example: no path, query or user.')
+    return undefined
+  }
+  return url
+}
+
+function checkAddress(name: string, text: string | undefined, schemes: readonly string[], faults: string[]): void {
+  if (text === undefined) return
+  if (URL.canParse(text) && schemes.includes(new URL(text).protocol)) return
+  faults.push(`${name} must be an address that begins with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}.`)
+}
+
+function readQueues(text: string, faults: string[]): readonly QueueName[] {
+  const names = list(text)
+  const unknown = names.filter((name) => !isQueueName(name))
+  if (unknown.length > 0) {
+    faults.push(`WORKER_QUEUES names ${unknown.join(', ')}; there are ${QUEUES.join(', ')}.`)
+  }
+  return names.length === 0 ? QUEUES : names.filter(isQueueName)
+}
+
+function readConcurrency(text: string, faults: string[]): Config['workerConcurrency'] {
+  const pairs = list(text).map((pair) => pair.split('=').map((part) => part.trim()))
+  const wrong = pairs.filter(
+    ([queue, jobs, ...rest]) => rest.length > 0 || !isQueueName(queue ?? '') || !/^[1-9][0-9]{0,3}$/.test(jobs ?? ''),
+  )
+  if (wrong.length > 0) {
+    faults.push(
+      `WORKER_CONCURRENCY must look like fetch=32,outbound=128, with queues among ${QUEUES.join(', ')} and numbers from 1 to 9999.`,
+    )
+  }
+  return Object.fromEntries(pairs.map(([queue, jobs]) => [queue, Number(jobs)]))
+}
+
+/** Not set and empty are different things here: an empty text turns the admin server off. */
+function readAdminListen(text: string | undefined, faults: string[]): Config['adminListen'] {
+  if (text === undefined) return 'default'
+  if (text.trim() === '') return 'off'
+  if (text.includes('/')) return { path: text }
+  const [, host, port] = /^(?:(.+):)?([0-9]{1,5})$/.exec(text) ?? []
+  if (port === undefined || Number(port) > 65_535) {
+    faults.push('ADMIN_LISTEN must be host:port, a port, a socket path, or empty for none.')
+    return 'off'
+  }
+  return { host: host?.replace(/^\[(.*)\]$/, '$1') ?? '127.0.0.1', port: Number(port) }
+}
+
+function readTrustProxy(text: string): boolean | string {
+  if (text === 'true') return true
+  return text === 'false' || text === 'none' ? false : text
+}
+
+function list(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}

@@ -1,0 +1,16 @@
+/** They differ in what they wait for, so that an operator can scale and pause them apart. */
+export const QUEUES = [
+  'inbound',
+  'inbound-private',
+  'fetch',
+  'outbound',
+  'outbound-slow',
+  'notify',
+  'maintenance',
+] as const
+
+export type QueueName = (typeof QUEUES)[number]
+
+export function isQueueName(text: string): text is QueueName {
+  return (QUEUES as readonly string[]).includes(text)
+}

@@ -1,0 +1,70 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { link, mkdir, readFile, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from './config.js'
+import type { Secrets } from './pod.js'
+import { StartError } from './start-error.js'
+
+const CIPHER = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** The key of everything sealed at rest: the setting, or one that is made once and kept in the data folder. */
+export async function readSecretKey(config: Pick<Config, 'secretKey' | 'dataDir'>): Promise<Buffer> {
+  const text = config.secretKey ?? (await keptKey(config.dataDir))
+  return createHash('sha256').update(text).digest()
+}
+
+export function openSecrets(key: Buffer): Secrets {
+  return {
+    seal(text) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv(CIPHER, key, nonce)
+      return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
+    },
+    unseal(sealed) {
+      const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES))
+      decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
+      const body = sealed.subarray(NONCE_BYTES, -TAG_BYTES)
+      return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
+    },
+  }
+}
+
+/** Web and worker may start at the same moment: the file appears whole or not at all, and only one of them makes it. */
+async function keptKey(dataDir: string): Promise<string> {
+  const path = join(dataDir, 'secret-key')
+  const draft = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (!isMissing(error)) throw unusable(path, error)
+  }
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    await writeFile(draft, randomBytes(32).toString('hex'), { mode: 0o600, flag: 'wx' })
+    await link(draft, path).catch((error: unknown) => {
+      if (!hasCode(error, 'EEXIST')) throw error
+    })
+    await unlink(draft)
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw unusable(path, error)
+  }
+}
+
+function unusable(path: string, cause: unknown): StartError {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new StartError(
+    `The secret key of this pod cannot be kept in ${path} (${reason}). Make the folder writable, or set SECRET_KEY or DATA_DIR.`,
+    { cause },
+  )
+}
+
+function isMissing(error: unknown): boolean {
+  return hasCode(error, 'ENOENT')
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}

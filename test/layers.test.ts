@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** The first pattern that fits a path gives its height: a file imports from its own folder or from further down. */
+const heights: readonly (readonly [RegExp, number])[] = [
+  [/^src\/(start-error|limits)\.ts$/, 0],
+  [/^src\/protocol\//, 1],
+  [/^(src\/persistence|src\/embedded-postgres|migrations)\b/, 2],
+  [/^src\/(jobs\/|config\.ts$|pod\.ts$)/, 3],
+  [/^src\/domain\//, 4],
+  [/^src\/federation\//, 5],
+  [/^(src\/web|workers)\/(?!main\.ts$)/, 6],
+  [/^src\/(log|secrets|open-pod)\.ts$/, 7],
+  [/^(src\/server\.ts|workers\/main\.ts|bin\/)/, 8],
+]
+
+/** Libraries that only one place may name, so that it can be exchanged there. */
+const homes: Readonly<Record<string, RegExp>> = {
+  bullmq: /^(src\/jobs|workers)\//,
+  ioredis: /^src\/jobs\//,
+  fastify: /^src\/(web\/|server\.ts$)/,
+  piscina: /^workers\/threads\//,
+  saxes: /^src\/protocol\//,
+  commander: /^bin\//,
+}
+
+/** The protocol is a library of pure functions: no network, database, file, clock, setting or logger. */
+const purePackages = ['node:crypto', 'node:buffer', 'saxes', 'ajv', 'ajv-formats', 'htmlparser2']
+
+const files = ['src', 'workers', 'bin', 'migrations'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => join(folder, path)),
+)
+
+function heightOf(path: string): number {
+  const height = heights.find(([pattern]) => pattern.test(path))?.[1]
+  if (height === undefined)
+    throw new Error(`${path} has no place on the map in ${relative(root, import.meta.filename)}`)
+  return height
+}
+
+function importsOf(path: string): string[] {
+  const source = readFileSync(join(root, path), 'utf8')
+  return [
+    ...source.matchAll(
+      /(?:^|\n)(?:import|export)\b[^'"\n]*(?:\{[^}]*\}[^'"\n]*)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/g,
+    ),
+  ].map((match) => match[1] ?? match[2] ?? '')
+}
+
+function mistakesIn(path: string): string[] {
+  return importsOf(path).flatMap((name) => {
+    if (!name.startsWith('.')) {
+      const library = name.startsWith('@') ? name : (name.split('/')[0] ?? name)
+      if (path.startsWith('src/protocol/') && !purePackages.includes(name)) return [`${path} is not pure: ${name}`]
+      return homes[library]?.test(path) === false ? [`${path} must not name ${library}`] : []
+    }
+    const target = join(dirname(path), name).replace(/\.js$/, '.ts')
+    // The compiler makes sure that pod.ts holds nothing but types.
+    const up = heightOf(target) > heightOf(path)
+    const across = heightOf(target) === 6 && heightOf(path) === 6 && target.startsWith('src') !== path.startsWith('src')
+    return up || across ? [`${path} imports ${target}`] : []
+  })
+}
+
+it('has imports that point down, never up', () => {
+  expect(files.length).toBeGreaterThan(30)
+  expect(files.flatMap(mistakesIn)).toEqual([])
+})
+
+it('knows an import that points up when it sees one', () => {
+  expect(heightOf('src/jobs/outbox.ts')).toBeLessThan(heightOf('src/domain/accounts.ts'))
+  expect(heightOf('src/web/app.ts')).toBeLessThan(heightOf('src/open-pod.ts'))
+})
