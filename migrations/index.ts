@@ -1,0 +1,23 @@
+import { people } from './0001-people.js'
+import { contacts } from './0002-contacts.js'
+import { posts } from './0003-posts.js'
+import { interactions } from './0004-interactions.js'
+import { tagsAndMentions } from './0005-tags-and-mentions.js'
+import { conversations } from './0006-conversations.js'
+import { notifications } from './0007-notifications.js'
+import { clients } from './0008-clients.js'
+import { work } from './0009-work.js'
+import type { Migration } from './migration.js'
+
+/** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
+export const migrations: ReadonlyMap<string, Migration> = new Map([
+  ['0001-people', people],
+  ['0002-contacts', contacts],
+  ['0003-posts', posts],
+  ['0004-interactions', interactions],
+  ['0005-tags-and-mentions', tagsAndMentions],
+  ['0006-conversations', conversations],
+  ['0007-notifications', notifications],
+  ['0008-clients', clients],
+  ['0009-work', work],
+])

@@ -1,0 +1,90 @@
+import type { Knex } from 'knex'
+import { Model } from 'objection'
+import { named } from '../database.js'
+import { Client } from './client.js'
+import { User } from './user.js'
+
+/** What a user lets a client do. The scopes are its own and not a token's: new consent changes the tokens there are. */
+export class Authorization extends Model {
+  static override tableName = 'authorizations'
+
+  declare id: number
+  declare userId: number
+  /** Null: made by the operator. A user and a client have one; each of the operator's stands for itself. */
+  declare clientId: number | null
+  declare grantId: string | null
+  declare scopes: string[]
+  declare createdAt: Date
+  declare updatedAt: Date
+
+  declare user?: User
+  declare client?: Client | null
+  declare accessTokens?: AccessToken[]
+
+  static override relationMappings = () => ({
+    user: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: User,
+      join: { from: 'authorizations.userId', to: 'users.id' },
+    },
+    client: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Client,
+      join: { from: 'authorizations.clientId', to: 'clients.id' },
+    },
+    accessTokens: {
+      relation: Model.HasManyRelation,
+      modelClass: AccessToken,
+      join: { from: 'authorizations.id', to: 'access_tokens.authorizationId' },
+    },
+  })
+}
+
+/** Whose token it is, and whether it still counts. */
+export interface TokenHolder {
+  readonly userId: number
+  readonly personId: number
+  readonly authorizationId: number
+  readonly scopes: readonly string[]
+  readonly expiresAt: Date | null
+  /** By the clock of the database. */
+  readonly expired: boolean
+  readonly locked: boolean
+  readonly closed: boolean
+}
+
+/** Only the SHA-256 of a token is kept. */
+export class AccessToken extends Model {
+  static override tableName = 'access_tokens'
+  static override jsonAttributes = ['payload']
+
+  declare id: number
+  declare authorizationId: number
+  declare tokenHash: Buffer
+  /** What the authorization server keeps beside it. */
+  declare payload: Record<string, unknown> | null
+  /** Null: it lasts until it is revoked. */
+  declare expiresAt: Date | null
+  declare createdAt: Date
+
+  /** Undefined: there is no such token. */
+  static async viewerOf(db: Knex, tokenHash: Buffer): Promise<TokenHolder | undefined> {
+    const [holder] = await named<TokenHolder>(db, 'access-token-viewer', viewerOfToken, [tokenHash])
+    return holder
+  }
+}
+
+const viewerOfToken = `
+  select
+    users.id as "userId",
+    users.person_id as "personId",
+    authorizations.id as "authorizationId",
+    authorizations.scopes,
+    access_tokens.expires_at as "expiresAt",
+    coalesce(access_tokens.expires_at <= now(), false) as expired,
+    users.locked_at is not null as locked,
+    users.closed_at is not null as closed
+  from access_tokens
+  join authorizations on authorizations.id = access_tokens.authorization_id
+  join users on users.id = authorizations.user_id
+  where access_tokens.token_hash = $1`

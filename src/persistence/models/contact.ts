@@ -1,0 +1,47 @@
+import { Model } from 'objection'
+import { Aspect } from './aspect.js'
+import { Person } from './person.js'
+
+/** What is between a user and a person; one that would have neither flag does not exist. */
+export class Contact extends Model {
+  static override tableName = 'contacts'
+
+  declare id: number
+  declare userId: number
+  declare personId: number
+  /** The person shares with the user. */
+  declare sharing: boolean
+  /** The user shares with the person. */
+  declare receiving: boolean
+  declare createdAt: Date
+
+  declare person?: Person
+  declare aspects?: Aspect[]
+
+  static override relationMappings = () => ({
+    person: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Person,
+      join: { from: 'contacts.personId', to: 'people.id' },
+    },
+    aspects: {
+      relation: Model.ManyToManyRelation,
+      modelClass: Aspect,
+      join: {
+        from: 'contacts.id',
+        through: { from: 'aspect_memberships.contactId', to: 'aspect_memberships.aspectId' },
+        to: 'aspects.id',
+      },
+    },
+  })
+}
+
+/** The user wants nothing to do with the person. */
+export class Block extends Model {
+  static override tableName = 'blocks'
+  static override idColumn = ['userId', 'personId']
+
+  declare userId: number
+  declare personId: number
+  declare createdAt: Date
+}

@@ -1,0 +1,79 @@
+import { Model, type QueryBuilder } from 'objection'
+import { Person } from './person.js'
+import { Post } from './post.js'
+
+export type NotificationType =
+  | 'commented_on_post'
+  | 'also_commented'
+  | 'mentioned_in_comment'
+  | 'mentioned'
+  | 'liked'
+  | 'liked_comment'
+  | 'reshared'
+  | 'started_sharing'
+  | 'contacts_birthday'
+
+/** What a user is told. Which of the four references are set belongs to the type; the database checks it. */
+export class Notification extends Model {
+  static override tableName = 'notifications'
+
+  declare id: number
+  declare guid: string
+  declare userId: number
+  declare type: NotificationType
+  /** The post a client is shown as target, whatever the notification is about. */
+  declare postId: number | null
+  declare commentId: number | null
+  declare mentionId: number | null
+  declare personId: number | null
+  /** Written by the database: what it is about, for merging. */
+  declare readonly targetId: number
+  /** Birthdays only, as YYYY-MM-DD. */
+  declare day: string | null
+  declare read: boolean
+  /** Marked unread while a newer one about the same thing is unread: nothing is added to this one any more. */
+  declare superseded: boolean
+  declare createdAt: Date
+  declare updatedAt: Date
+
+  declare actors?: NotificationActor[]
+  declare post?: Post | null
+
+  static override relationMappings = () => ({
+    actors: {
+      relation: Model.HasManyRelation,
+      modelClass: NotificationActor,
+      join: { from: 'notifications.id', to: 'notification_actors.notificationId' },
+      modify: inOrderOfArrival,
+    },
+    post: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Post,
+      join: { from: 'notifications.postId', to: 'posts.id' },
+    },
+  })
+}
+
+function inOrderOfArrival(query: QueryBuilder<NotificationActor>): void {
+  query.orderBy('notification_actors.id')
+}
+
+export class NotificationActor extends Model {
+  static override tableName = 'notification_actors'
+  static override idColumn = ['notificationId', 'personId']
+
+  declare notificationId: number
+  declare personId: number
+  /** Grows with each arrival. */
+  declare id: number
+
+  declare person?: Person
+
+  static override relationMappings = () => ({
+    person: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Person,
+      join: { from: 'notification_actors.personId', to: 'people.id' },
+    },
+  })
+}

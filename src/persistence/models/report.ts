@@ -1,0 +1,40 @@
+import { Model } from 'objection'
+import { Comment } from './comment.js'
+import { Post } from './post.js'
+import { User } from './user.js'
+
+/** A post or a comment that the pod's moderators should look at. */
+export class Report extends Model {
+  static override tableName = 'reports'
+
+  declare id: number
+  declare userId: number
+  declare postId: number | null
+  declare commentId: number | null
+  declare reason: string
+  declare reviewedAt: Date | null
+  declare reviewerId: number | null
+  declare createdAt: Date
+
+  declare user?: User
+  declare post?: Post | null
+  declare comment?: Comment | null
+
+  static override relationMappings = () => ({
+    user: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: User,
+      join: { from: 'reports.userId', to: 'users.id' },
+    },
+    post: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Post,
+      join: { from: 'reports.postId', to: 'posts.id' },
+    },
+    comment: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Comment,
+      join: { from: 'reports.commentId', to: 'comments.id' },
+    },
+  })
+}

@@ -1,0 +1,207 @@
+import { createServer } from 'node:net'
+import type { Knex } from 'knex'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { databaseReachable, named, openDatabase, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database.js'
+import { isOurs } from '../../src/persistence/errors.js'
+import { type OpenDatabase, openTestDatabase } from './test-database.js'
+
+let database: OpenDatabase
+beforeAll(async () => {
+  database = await openTestDatabase()
+})
+afterAll(() => database.close())
+
+const opened: Knex[] = []
+function open(limits: Partial<typeof WEB_LIMITS> = {}, url = database.url): Knex {
+  const db = openDatabase({ ...WEB_LIMITS, ...limits, url, applicationName: 'pod test' })
+  opened.push(db)
+  return db
+}
+afterEach(async () => {
+  for (const db of opened.splice(0)) await db.destroy()
+})
+
+async function answerTo<Value>(db: Knex, expression: string): Promise<Value> {
+  return (await db.raw(`select ${expression} as value`)).rows[0].value
+}
+
+describe('a connection', () => {
+  it('has the limits of the process that opened it', async () => {
+    const settings = `
+      select name, setting from pg_settings where name in ('application_name', 'statement_timeout', 'lock_timeout',
+        'idle_in_transaction_session_timeout') order by name`
+
+    const web = (await open().raw(settings)).rows
+    const worker = (await open(WORKER_LIMITS).raw(settings)).rows
+
+    expect(Object.fromEntries(web.map((row: { name: string; setting: string }) => [row.name, row.setting]))).toEqual({
+      application_name: 'pod test',
+      statement_timeout: '5000',
+      lock_timeout: '3000',
+      idle_in_transaction_session_timeout: '30000',
+    })
+    expect(worker).toContainEqual({ name: 'statement_timeout', setting: '20000' })
+  })
+
+  it('reads ids and counts as numbers, days as texts and times as dates', async () => {
+    const db = open()
+
+    expect(await answerTo(db, '9007199254740991::int8')).toBe(Number.MAX_SAFE_INTEGER)
+    expect(await answerTo(db, 'count(*)')).toBe(1)
+    expect(await answerTo(db, `date '1004-02-29'`)).toBe('1004-02-29')
+    expect(await answerTo(db, `timestamptz '2025-03-01 08:15:30.257+00'`)).toEqual(new Date('2025-03-01T08:15:30.257Z'))
+  })
+
+  it('writes camelCase as snake_case', async () => {
+    const db = open()
+    await db('periodic').insert({ name: 'birthdays', lastRunAt: new Date('2025-03-01T00:00:00Z') })
+
+    expect(await db('periodic').where({ name: 'birthdays' }).first()).toEqual({
+      name: 'birthdays',
+      lastRunAt: new Date('2025-03-01T00:00:00Z'),
+    })
+  })
+
+  it('that the server ended is replaced', async () => {
+    const db = open({ pool: 1 })
+    const pid = await answerTo<number>(db, 'pg_backend_pid()')
+
+    await database.db.raw('select pg_terminate_backend(?, 5000)', [pid])
+
+    const again = await untilAnswered(() => answerTo<number>(db, 'pg_backend_pid()'))
+    expect(again).not.toBe(pid)
+  })
+
+  it('on which we gave up waiting is not used again', async () => {
+    const db = open({ pool: 1, queryTimeout: 1_000, statementTimeout: 0 })
+    const pid = await answerTo(db, 'pg_backend_pid()')
+
+    const error = await db.raw('select pg_sleep(60)').catch((reason: unknown) => reason)
+
+    expect(error).toMatchObject({ message: expect.stringMatching(/Query read timeout$/) })
+    expect(isOurs(error)).toBe(true)
+    expect(await answerTo(db, 'pg_backend_pid()')).not.toBe(pid)
+  })
+
+  it('is not waited for longer than agreed when all are taken', async () => {
+    const db = open({ pool: 1, acquireTimeout: 1_000 })
+    const transaction = await db.transaction()
+
+    const error = await db.raw('select 1').catch((reason: unknown) => reason)
+    await transaction.rollback()
+
+    expect(isOurs(error)).toBe(true)
+    expect(await answerTo(db, '1')).toBe(1)
+  })
+
+  it('says what failed without the values it was given', async () => {
+    const error = await open()
+      .raw(`select 1 / 0 where jsonb '{"a": 1}' \\? ?`, ['a private text'])
+      .catch((reason: unknown) => reason)
+
+    expect(error).toMatchObject({ code: '22012', message: expect.stringMatching(/^select 1 .* division by zero$/) })
+    expect(error).not.toMatchObject({ message: expect.stringContaining('private') })
+  })
+
+  it('ends a statement that takes too long', async () => {
+    const db = open({ statementTimeout: 1_000 })
+
+    const error = await db.raw('select pg_sleep(60)').catch((reason: unknown) => reason)
+
+    expect(error).toMatchObject({ code: '57014' })
+    expect(isOurs(error)).toBe(true)
+  })
+
+  it('ends a wait for a lock', async () => {
+    const db = open()
+    const holder = await database.db.transaction()
+    await holder.raw('lock table tags')
+
+    const error = await db
+      .transaction(async (transaction) => {
+        await transaction.raw('set local lock_timeout = 50')
+        await transaction.raw('lock table tags')
+      })
+      .catch((reason: unknown) => reason)
+    await holder.rollback()
+
+    expect(error).toMatchObject({ code: '55P03' })
+    expect(isOurs(error)).toBe(true)
+  })
+})
+
+describe('databaseReachable', () => {
+  it('is true for a database that answers', async () => {
+    expect(await databaseReachable(open(), 10_000)).toBe(true)
+  })
+
+  it('is false where nobody listens', async () => {
+    expect(await databaseReachable(open({}, 'postgres://pod@127.0.0.1:1/none'))).toBe(false)
+  })
+
+  it('is false for a server that takes the connection and says nothing', async () => {
+    const mute = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => mute.once('listening', resolve))
+    const address = mute.address()
+    const port = typeof address === 'object' ? address?.port : undefined
+    const sockets: { destroy(): unknown }[] = []
+    mute.on('connection', (socket) => sockets.push(socket))
+    const db = open({ acquireTimeout: 200 }, `postgres://pod@127.0.0.1:${port}/none`)
+
+    expect(await databaseReachable(db, 50)).toBe(false)
+
+    for (const socket of sockets) socket.destroy()
+    await new Promise((resolve) => mute.close(resolve))
+  })
+})
+
+describe('a named statement', () => {
+  const count = 'select count(*) as "howMany" from tags where name = $1'
+
+  it('is planned once per connection', async () => {
+    const db = open({ pool: 1 })
+
+    await named(db, 'count-tags', count, ['a'])
+    await named(db, 'count-tags', count, ['b'])
+
+    const { rows } = await db.raw(`select name, statement from pg_prepared_statements`)
+    expect(rows).toEqual([{ name: 'count-tags', statement: count }])
+  })
+
+  it('sees what its transaction has written, and names columns as its text does', async () => {
+    const db = open({ pool: 2 })
+    await db.transaction(async (transaction) => {
+      await transaction('tags').insert({ name: 'only-here' })
+
+      expect(await named(transaction, 'count-tags', count, ['only-here'])).toEqual([{ howMany: 1 }])
+      expect(await named(db, 'count-tags', count, ['only-here'])).toEqual([{ howMany: 0 }])
+      await transaction('tags').where({ name: 'only-here' }).delete()
+    })
+  })
+
+  it('does not run after its transaction', async () => {
+    const transaction = await open().transaction()
+    await transaction.commit()
+
+    await expect(named(transaction, 'count-tags', count, ['a'])).rejects.toThrow('has ended')
+  })
+
+  it('gives its connection back, also when it fails', async () => {
+    const db = open({ pool: 1, acquireTimeout: 5_000 })
+
+    await expect(named(db, 'broken', 'select $1::int / 0', [1])).rejects.toMatchObject({ code: '22012' })
+    await expect(named(db, 'broken', 'select $1::int / 0', [1])).rejects.toMatchObject({ code: '22012' })
+
+    expect(await named(db, 'fine', 'select $1::int as one', [1])).toEqual([{ one: 1 }])
+  })
+})
+
+/** A connection that just broke may be handed out once more before anybody knows. */
+async function untilAnswered<Value>(ask: () => Promise<Value>): Promise<Value> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!isOurs(error)) throw error
+    return ask()
+  }
+}

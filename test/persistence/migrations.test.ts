@@ -1,0 +1,107 @@
+import type { Knex } from 'knex'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { migrations } from '../../migrations/index.js'
+import { migrate, migrationStatus, openDatabase, rollback, WEB_LIMITS } from '../../src/persistence/database.js'
+import { type OpenDatabase, openEmptyDatabase } from './test-database.js'
+
+const names = [...migrations.keys()]
+
+describe('migrations', () => {
+  let database: OpenDatabase
+  let db: Knex
+  beforeEach(async () => {
+    database = await openEmptyDatabase()
+    db = database.db
+  })
+  afterEach(() => database.close())
+
+  it('run in order, once', async () => {
+    expect(names).toEqual([...names].sort())
+    expect(await migrationStatus(db)).toEqual({ applied: [], pending: names, unknown: [] })
+
+    expect(await migrate(db)).toEqual(names)
+    expect(await migrate(db)).toEqual([])
+
+    expect(await migrationStatus(db)).toEqual({ applied: names, pending: [], unknown: [] })
+  })
+
+  it('make the same tables when they run again after all of them were taken back', async () => {
+    await migrate(db)
+    const first = await schemaOf(db)
+
+    expect(await rollback(db)).toEqual([...names].reverse())
+    expect(await schemaOf(db)).toEqual({ columns: [], constraints: [], indexes: [], tables: [] })
+
+    await migrate(db)
+    expect(await schemaOf(db)).toEqual(first)
+    expect(first.tables.length).toBeGreaterThan(45)
+  })
+
+  it('can be taken back one by one', async () => {
+    for (const [, migration] of migrations) await migration.up(db)
+    for (const [, migration] of [...migrations].reverse()) await migration.down(db)
+
+    expect((await schemaOf(db)).tables).toEqual([])
+  })
+
+  it('run once when two processes start together', async () => {
+    const other = openDatabase({ ...WEB_LIMITS, url: database.url, applicationName: 'test' })
+
+    const ran = await Promise.all([migrate(db), migrate(other)])
+    await other.destroy()
+
+    expect(ran.map((one) => one.length).sort((one, two) => one - two)).toEqual([0, names.length])
+  })
+
+  it('run although a process was killed in the middle of migrating', async () => {
+    await migrate(db)
+    await rollback(db)
+    await db('knex_migrations_lock').update({ is_locked: 1 })
+
+    expect(await migrate(db)).toEqual(names)
+  })
+
+  it('leave nothing behind when one of them fails', async () => {
+    await db.raw('create table outbox (id bigint)')
+
+    await expect(migrate(db)).rejects.toThrow('already exists')
+
+    expect((await schemaOf(db)).tables).toEqual([expect.objectContaining({ name: 'outbox' })])
+    expect((await migrationStatus(db)).applied).toEqual([])
+  })
+
+  it('of a newer release do not keep an older one from working, but it cannot take them back', async () => {
+    await migrate(db)
+    await db('knex_migrations').insert({ name: '9999-of-tomorrow', batch: 2, migration_time: new Date() })
+
+    expect((await migrationStatus(db)).unknown).toEqual(['9999-of-tomorrow'])
+    expect(await migrate(db)).toEqual([])
+    await expect(rollback(db)).rejects.toThrow('9999-of-tomorrow')
+  })
+})
+
+/** Everything a migration can leave behind, in words that do not depend on when it ran. */
+async function schemaOf(db: Knex) {
+  const ours = `
+    select pg_class.oid, relname from pg_class
+    join pg_namespace on pg_namespace.oid = relnamespace and nspname = 'public'
+    where relkind = 'r' and relname not like 'knex_%'`
+  const rowsOf = async (statement: string): Promise<object[]> => (await db.raw(statement)).rows
+  return {
+    tables: await rowsOf(`
+      select relname as name, reloptions as options from pg_class where oid in (select oid from (${ours}) ours) order by 1`),
+    columns: await rowsOf(`
+      select ours.relname, attname, format_type(atttypid, atttypmod) as type, attnotnull, attidentity, attgenerated,
+        (select collname from pg_collation where oid = attcollation) as collation, pg_get_expr(adbin, adrelid) as value
+      from (${ours}) ours
+      join pg_attribute on attrelid = ours.oid and attnum > 0 and not attisdropped
+      left join pg_attrdef on adrelid = attrelid and adnum = attnum
+      order by 1, attnum`),
+    constraints: await rowsOf(`
+      select ours.relname, conname, pg_get_constraintdef(pg_constraint.oid) as definition
+      from (${ours}) ours join pg_constraint on conrelid = ours.oid order by 1, 2`),
+    indexes: await rowsOf(`
+      select ours.relname, pg_get_indexdef(indexrelid) as definition
+      from (${ours}) ours join pg_index on indrelid = ours.oid order by 1, 2`),
+  }
+}

@@ -1,0 +1,300 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
+import type { Model, ModelClass } from 'objection'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { AccessToken, Authorization } from '../../src/persistence/models/access-token.js'
+import { Aspect } from '../../src/persistence/models/aspect.js'
+import { Client } from '../../src/persistence/models/client.js'
+import { Comment } from '../../src/persistence/models/comment.js'
+import { Block, Contact } from '../../src/persistence/models/contact.js'
+import { Conversation, ConversationVisibility, Message } from '../../src/persistence/models/conversation.js'
+import { Delivery } from '../../src/persistence/models/delivery.js'
+import { Like } from '../../src/persistence/models/like.js'
+import { Notification, NotificationActor } from '../../src/persistence/models/notification.js'
+import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
+import { Participation } from '../../src/persistence/models/participation.js'
+import { Person, Profile } from '../../src/persistence/models/person.js'
+import { Photo } from '../../src/persistence/models/photo.js'
+import { Pod } from '../../src/persistence/models/pod.js'
+import { Poll, PollAnswer, PollParticipation } from '../../src/persistence/models/poll.js'
+import { Location, Post } from '../../src/persistence/models/post.js'
+import { Report } from '../../src/persistence/models/report.js'
+import { Tag } from '../../src/persistence/models/tag.js'
+import { Tombstone } from '../../src/persistence/models/tombstone.js'
+import { User, UserSecrets } from '../../src/persistence/models/user.js'
+import { WaitingMessage } from '../../src/persistence/models/waiting-message.js'
+import { type OpenDatabase, openTestDatabase } from './test-database.js'
+import { addPost, addStranger, addUser, newGuid } from './world.js'
+
+const models: readonly ModelClass<Model>[] = [
+  ...[
+    AccessToken,
+    Aspect,
+    Authorization,
+    Block,
+    Client,
+    Comment,
+    Contact,
+    Conversation,
+    ConversationVisibility,
+    Delivery,
+  ],
+  ...[
+    Like,
+    Location,
+    Message,
+    Notification,
+    NotificationActor,
+    OutboundMessage,
+    Participation,
+    Person,
+    Photo,
+    Pod,
+    Poll,
+    PollAnswer,
+  ],
+  ...[PollParticipation, Post, Profile, Report, Tag, Tombstone, User, UserSecrets, WaitingMessage],
+]
+
+let database: OpenDatabase
+let db: Knex
+beforeAll(async () => {
+  database = await openTestDatabase()
+  db = database.db
+})
+afterAll(() => database.close())
+
+describe.each(models)('$name', (model) => {
+  it('reads its table, and its id columns are the key of it', async () => {
+    const table = model.tableName
+    const { rows } = await db.raw(
+      `select attname from pg_index join pg_attribute on attrelid = indrelid and attnum = any(indkey)
+       where indrelid = ?::regclass and indisprimary`,
+      [table],
+    )
+    const key = rows.map((row: { attname: string }) => row.attname).sort()
+    const columns = [model.idColumn]
+      .flat()
+      .map((column) => column.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+
+    expect(columns.sort()).toEqual(key)
+    await expect(model.query(db)).resolves.toEqual(expect.any(Array))
+  })
+
+  it('can be joined with all it is related to', async () => {
+    for (const relation of Object.keys(model.getRelations())) {
+      await expect(model.query(db).withGraphJoined(relation).limit(1), relation).resolves.toEqual(expect.any(Array))
+    }
+  })
+})
+
+describe('a person', () => {
+  it('comes with a profile, and carries its name and picture', async () => {
+    const person = await db.transaction((transaction) =>
+      Person.add(
+        transaction,
+        { guid: newGuid(), address: 'ann@pod.example', publicKey: 'key' },
+        {
+          firstName: 'Ann',
+          lastName: 'Lee',
+          imageUrl: 'https://pod.example/a.png',
+          imageUrlMedium: 'https://pod.example/m.png',
+          birthday: '0000-02-29',
+          tags: ['tea', 'art'],
+        },
+      ),
+    )
+
+    const found = await Person.query(db).findById(person.id).withGraphFetched('[profile, pod]')
+
+    expect(found).toMatchObject({ name: 'Ann Lee', avatarUrl: 'https://pod.example/m.png', podId: null, pod: null })
+    expect(found?.profile).toMatchObject({
+      birthday: '0000-02-29',
+      tags: ['tea', 'art'],
+      bio: '',
+      gender: null,
+      searchable: true,
+      publicDetails: false,
+      nsfw: false,
+    })
+  })
+
+  it.each([
+    [{}, { name: '', avatarUrl: null }],
+    [{ lastName: 'Lee' }, { name: 'Lee', avatarUrl: null }],
+    [
+      { firstName: 'Ann ', imageUrl: 'a.png' },
+      { name: 'Ann', avatarUrl: 'a.png' },
+    ],
+  ])('with the profile %j is shown as %j', async (profile, shown) => {
+    const address = `${newGuid()}@pod.example`
+    const person = await db.transaction((transaction) =>
+      Person.add(transaction, { guid: newGuid(), address, publicKey: 'key' }, profile),
+    )
+
+    expect(person).toMatchObject(shown)
+  })
+
+  it('is found by address, any number of them at once', async () => {
+    const quin = await addStranger(db, 'quin@q.example')
+    const remy = await addStranger(db, 'remy@q.example')
+
+    const found = await Person.byAddresses(db, ['remy@q.example', 'nobody@q.example', 'quin@q.example'])
+
+    expect(found.map((person) => person.id).sort()).toEqual([quin.id, remy.id].sort())
+    expect(await Person.byAddresses(db, [])).toEqual([])
+  })
+})
+
+describe('a user', () => {
+  it('is found by name, in any case of letters, with the person and without a secret', async () => {
+    const alice = await addUser(db, 'alice')
+
+    const found = await User.byUsername(db, 'Alice')
+
+    expect(found).toMatchObject({ id: alice.id, username: 'alice', settings: {}, role: null })
+    expect(found?.person?.address).toBe('alice@pod.example')
+    expect(JSON.stringify(found)).not.toMatch(/secret|hash|sealed/i)
+    expect(await User.byUsername(db, 'nobody')).toBeUndefined()
+  })
+
+  it('has secrets where they are asked for', async () => {
+    const user = await addUser(db, 'sue')
+
+    expect(await user.$relatedQuery('secrets', db)).toMatchObject({
+      passwordHash: 'hash',
+      sealedPrivateKey: Buffer.from('sealed'),
+    })
+  })
+
+  it('has contacts, which are in aspects', async () => {
+    const user = await addUser(db, 'uma')
+    const stranger = await addStranger(db, 'sten@q.example')
+    await user.$relatedQuery('aspects', db).insert([
+      { name: 'Family', position: 1 },
+      { name: 'Friends', position: 2 },
+    ])
+    const contact = await user
+      .$relatedQuery('contacts', db)
+      .insert({ personId: stranger.id, receiving: true })
+      .returning('*')
+    await contact.$relatedQuery('aspects', db).relate((await Aspect.query(db).findOne({ name: 'Friends' }))?.id ?? 0)
+
+    const found = await User.query(db).findById(user.id).withGraphFetched('contacts.[person, aspects]')
+
+    expect(found?.contacts).toMatchObject([
+      { receiving: true, sharing: false, person: { address: 'sten@q.example' }, aspects: [{ name: 'Friends' }] },
+    ])
+  })
+})
+
+describe('a token', () => {
+  const hashOf = (token: string) => createHash('sha256').update(token).digest()
+
+  async function addToken(username: string, scopes: string[], expiresAt: Date | null = null) {
+    const user = await addUser(db, username)
+    const token = randomBytes(32).toString('hex')
+    const authorization = await Authorization.query(db).insert({ userId: user.id, scopes }).returning('*')
+    await authorization.$relatedQuery('accessTokens', db).insert({ tokenHash: hashOf(token), expiresAt })
+    return { user, token, authorization }
+  }
+
+  it('says whose it is and what it allows', async () => {
+    const { user, token, authorization } = await addToken('tia', ['profile', 'public:read'])
+
+    expect(await AccessToken.viewerOf(db, hashOf(token))).toEqual({
+      userId: user.id,
+      personId: user.personId,
+      authorizationId: authorization.id,
+      scopes: ['profile', 'public:read'],
+      expiresAt: null,
+      expired: false,
+      locked: false,
+      closed: false,
+    })
+  })
+
+  it('changes with its authorization', async () => {
+    const { token, authorization } = await addToken('tim', ['profile'])
+
+    await authorization.$query(db).patch({ scopes: ['notifications'] })
+
+    expect(await AccessToken.viewerOf(db, hashOf(token))).toMatchObject({ scopes: ['notifications'] })
+  })
+
+  it('tells that it is over, or that its account is', async () => {
+    const past = new Date('2025-03-01T00:00:00Z')
+    const { user, token } = await addToken('tom', [], past)
+    await user.$query(db).patch({ lockedAt: past, closedAt: past })
+
+    expect(await AccessToken.viewerOf(db, hashOf(token))).toMatchObject({
+      expiresAt: past,
+      expired: true,
+      locked: true,
+      closed: true,
+    })
+  })
+
+  it('is not over before its time', async () => {
+    const { token } = await addToken('ted', [], new Date('2999-01-01T00:00:00Z'))
+
+    expect(await AccessToken.viewerOf(db, hashOf(token))).toMatchObject({ expired: false })
+  })
+
+  it('that nobody made belongs to nobody', async () => {
+    expect(await AccessToken.viewerOf(db, hashOf('unknown'))).toBeUndefined()
+  })
+})
+
+describe('what an author signed', () => {
+  it('is kept to the letter and in its order, unknown and empty elements included', async () => {
+    const author = await addStranger(db, 'sig@q.example')
+    const post = await addPost(db, (await addUser(db, 'sam')).personId)
+    const signedElements = [
+      ['zebra', ' 1.0 '],
+      ['author', 'sig@q.example'],
+      ['text', '  a\r\nb; "𝒳" \u2028 '],
+      ['0', ''],
+    ] as const
+
+    const comment = await Comment.query(db)
+      .insert({
+        guid: newGuid(),
+        postId: post.id,
+        authorId: author.id,
+        text: 'a',
+        authorSignature: 'c2ln',
+        signedElements,
+      })
+      .returning('*')
+
+    const found = await Comment.query(db).findById(comment.id).withGraphFetched('[author, post]')
+    expect(found).toMatchObject({
+      authorSignature: 'c2ln',
+      signedElements,
+      author: { id: author.id },
+      post: { id: post.id },
+    })
+  })
+})
+
+describe('a notification', () => {
+  it('names those who caused it in the order in which they came', async () => {
+    const user = await addUser(db, 'nora')
+    const post = await addPost(db, user.personId)
+    const [first, second, third] = await Promise.all(
+      ['one', 'two', 'three'].map((name) => addStranger(db, `${name}@n.example`)),
+    )
+    const notification = await Notification.query(db)
+      .insert({ guid: newGuid(), userId: user.id, type: 'liked', postId: post.id })
+      .returning('*')
+    for (const person of [third, first, second]) {
+      await db('notification_actors').insert({ notificationId: notification.id, personId: person?.id })
+    }
+
+    const found = await Notification.query(db).findById(notification.id).withGraphFetched('[actors.person, post]')
+
+    expect(found?.actors?.map((actor) => actor.person?.id)).toEqual([third?.id, first?.id, second?.id])
+    expect(found).toMatchObject({ targetId: post.id, post: { guid: post.guid }, read: false, superseded: false })
+  })
+})

@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
+import { inject } from 'vitest'
+import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
+import { administer, createTestDatabase, databaseAt, type TestDatabase } from '../support/database.js'
+
+export interface OpenDatabase {
+  readonly url: string
+  readonly db: Knex
+  close(): Promise<void>
+}
+
+/** With all tables. */
+export async function openTestDatabase(): Promise<OpenDatabase> {
+  return open(await createTestDatabase())
+}
+
+/** Without a single table. */
+export async function openEmptyDatabase(): Promise<OpenDatabase> {
+  const { server, prefix } = inject('testDatabases')
+  const name = `${prefix}_${randomBytes(6).toString('hex')}`
+  await administer(server, (client) => client.query(`create database ${name}`))
+  return open({
+    url: databaseAt(server, name),
+    async drop() {
+      await administer(server, (client) => client.query(`drop database ${name} with (force)`))
+    },
+  })
+}
+
+function open({ url, drop }: TestDatabase): OpenDatabase {
+  const db = openDatabase({ ...WEB_LIMITS, url, applicationName: 'test' })
+  return {
+    url,
+    db,
+    async close() {
+      await db.destroy()
+      await drop()
+    },
+  }
+}
