@@ -1,0 +1,35 @@
+/** `name@host`, with a port behind the host where it is not the default one. */
+export interface Address {
+  readonly name: string
+  readonly host: string
+}
+
+const longest = 255
+
+// Lower-case letters and digits of every script, as the network counts them: älice@bücher.example is an address.
+const shape =
+  /^(?<name>[\p{Ll}\p{Nd}._-]+)@(?<host>(?:[\p{Ll}\p{Nd}-]+(?:\.[\p{Ll}\p{Nd}-]*)*|(?<ipv6>\[[0-9a-f:.]{2,45}\]))(?::[0-9]+)?)$/u
+
+export function isAddress(text: string): boolean {
+  return splitAddress(text) !== undefined
+}
+
+export function splitAddress(text: string): Address | undefined {
+  // No address of 255 code points has more UTF-16 units than this: keeps the pattern away from long texts.
+  if (text.length > 2 * longest) return undefined
+  const groups = shape.exec(text)?.groups
+  const { name, host, ipv6 } = groups ?? {}
+  if (name === undefined || host === undefined) return undefined
+  if (text.length > longest && [...text].length > longest) return undefined
+  if (ipv6 !== undefined && !URL.canParse(`http://${ipv6}/`)) return undefined
+  return { name, host }
+}
+
+/** What people type or links carry (`acct:Alice@Pod.example`) as an address in its one form. */
+export function addressOf(text: string): string | undefined {
+  const address = text
+    .trim()
+    .replace(/^acct:/i, '')
+    .toLowerCase()
+  return isAddress(address) ? address : undefined
+}

@@ -1,0 +1,106 @@
+import { ProtocolError } from '../errors.js'
+import { cleanText } from '../xml.js'
+import {
+  type EntityDefinition,
+  type Json,
+  type JsonKind,
+  jsonOf,
+  readProperties,
+  type Source,
+} from './define-entity.js'
+import { definitions, type Entity, isRelayable } from './registry.js'
+import { elementsOf, signedElements } from './relayable-elements.js'
+import { type Elements, type Relayable, relayables } from './relayables.js'
+
+/** The form for archives and tests; it never travels between pods. */
+export interface EntityJson {
+  readonly entity_type: string
+  readonly entity_data: Readonly<Record<string, Json>>
+  /** Of relayables: the names of what is signed, in its order. */
+  readonly property_order?: readonly string[]
+}
+
+// The reader of XML lets only names through that can be written again; here we have to look.
+const elementName = /^[\p{L}_][\p{L}\p{N}_.-]*$/u
+
+const definitionByName = new Map<string, EntityDefinition>(Object.entries(definitions))
+
+export function entityToJson(entity: Entity): EntityJson {
+  const known = jsonOf(definitions[entity.type], entity)
+  if (!isRelayable(entity)) return { entity_type: entity.type, entity_data: known }
+
+  const elements = elementsOf(entity)
+  const data = Object.fromEntries<Json>(elements.map(([name, text]) => [name, unknownValue(entity.type, name, text)]))
+  return {
+    entity_type: entity.type,
+    entity_data: { ...data, ...known, author_signature: entity.author_signature ?? '' },
+    property_order: elements.map(([name]) => name),
+  }
+}
+
+/** Reads the JSON form by the rules of the wire. Throws `UnknownEntity` or `ValidationError`. */
+export function entityFromJson(json: unknown, receivedAt: Date): Entity {
+  if (!isObject(json)) throw new ProtocolError('ValidationError', 'the entity is no JSON object')
+  const { entity_type: type, entity_data: data } = json
+  const definition = typeof type === 'string' ? definitionByName.get(type) : undefined
+  if (definition === undefined) throw new ProtocolError('UnknownEntity', 'the entity has no type that is known here')
+  if (!isObject(data)) throw new ProtocolError('ValidationError', 'entity_data is no JSON object')
+
+  const entity = readProperties(definition, jsonSource(definition.name, data), receivedAt) as Entity // as the table of definitions says
+  if (!isRelayable(entity) || json['property_order'] === undefined) return entity
+  return { ...entity, elements: readOrder(entity, json['property_order'], data) }
+}
+
+function jsonSource(entity: string, data: Readonly<Record<string, unknown>>): Source {
+  const value = (property: string) => (Object.hasOwn(data, property) ? data[property] : undefined)
+  return {
+    entity,
+    text: (property, kind) => textOf(entity, property, value(property), kind),
+    nested: (property, type) => nestedSource(property, type, value(property)),
+    list(property, type) {
+      const values = value(property) ?? []
+      if (!Array.isArray(values)) throw new ProtocolError('ValidationError', `${entity}: ${property} is no array`)
+      return values.flatMap((one) => nestedSource(property, type, one) ?? [])
+    },
+  }
+}
+
+function nestedSource(property: string, type: string, value: unknown): Source | undefined {
+  if (value === undefined || value === null) return undefined
+  if (!isObject(value) || value['entity_type'] !== type || !isObject(value['entity_data'])) {
+    throw new ProtocolError('ValidationError', `${property} is no ${type}`)
+  }
+  return jsonSource(type, value['entity_data'])
+}
+
+/** JSON says what is a number and what is text; the text is then read as on the wire, which carries no forbidden characters. */
+function textOf(entity: string, property: string, value: unknown, kind: JsonKind): string | undefined {
+  if (value === undefined) return undefined
+  if (value === null) return ''
+  if (typeof value !== kind) throw new ProtocolError('ValidationError', `${entity}: ${property} is no ${kind}`)
+  return cleanText(String(value))
+}
+
+function readOrder(entity: Relayable, order: unknown, data: Readonly<Record<string, unknown>>): Elements {
+  if (!Array.isArray(order)) throw new ProtocolError('ValidationError', 'property_order is no list of names')
+  const elements = order.map((name: unknown): [string, string] => {
+    const value = typeof name === 'string' && Object.hasOwn(data, name) ? data[name] : undefined
+    if (typeof name !== 'string' || !elementName.test(name) || !isScalar(value)) {
+      throw new ProtocolError('ValidationError', 'property_order names something that has no value')
+    }
+    return [name, value === null ? '' : cleanText(String(value))]
+  })
+  return signedElements(relayables[entity.type], elements)
+}
+
+function unknownValue(type: Entity['type'], name: string, text: string): Json {
+  return Object.hasOwn(definitions[type].properties, name) ? null : text
+}
+
+function isScalar(value: unknown): value is string | number | boolean | null {
+  return value === null || ['string', 'number', 'boolean'].includes(typeof value)
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,12 @@
+import { defineEntity, type EntityOf } from './define-entity.js'
+import { required } from './properties.js'
+import { anyText, text } from './value-types.js'
+
+/** Where a post was written or an event takes place; the coordinates stay text. */
+export const location = defineEntity('location', {
+  address: required(anyText),
+  lat: required(text()),
+  lng: required(text()),
+})
+
+export type LocationEntity = EntityOf<typeof location>

@@ -1,0 +1,73 @@
+import { defineEntity, type EntityOf, type Property } from './define-entity.js'
+import { assumed, lenient, optional, required, requiredNested } from './properties.js'
+import { address, birthday, flag, personName, text, textWhere, timestamp, urlWithPath } from './value-types.js'
+
+const mostTags = 5
+
+const tags = textWhere((value) => value.split('#').length - 1 <= mostTags, `has more than ${mostTags} tags`)
+
+export const profile = defineEntity('profile', {
+  author: required(address),
+  edited_at: optional(timestamp),
+  full_name: optional(personName(70)),
+  first_name: optional(personName(32)),
+  last_name: optional(personName(32)),
+  image_url: optional(urlWithPath),
+  image_url_medium: optional(urlWithPath),
+  image_url_small: optional(urlWithPath),
+  bio: optional(text()),
+  birthday: optional(birthday),
+  gender: optional(text(255)),
+  location: optional(text(255)),
+  searchable: lenient(flag, true),
+  public: lenient(flag, false),
+  nsfw: lenient(flag, false),
+  tag_string: optional(tags),
+})
+
+export const contact = defineEntity(
+  'contact',
+  {
+    author: required(address),
+    recipient: required(address),
+    following: assumed(flag, true),
+    sharing: assumed(flag, true),
+    blocking: lenient(flag, false),
+  },
+  (entity) =>
+    entity.blocking && (entity.following || entity.sharing) ? 'blocks somebody to follow or to share with' : undefined,
+)
+
+export const accountDeletion = defineEntity('account_deletion', {
+  author: required(address),
+})
+
+const requiredAddress = required(address)
+
+/** The author, unless that is the new identity: then it has to be said. */
+const oldIdentity: Property<string> = {
+  ...requiredAddress,
+  read(source, name, receivedAt) {
+    const newIdentity = source.nested('profile', profile.name)?.text('author', 'string')
+    const sentByNew = newIdentity === source.text('author', 'string')
+    return requiredAddress.read(source, sentByNew ? name : 'author', receivedAt)
+  },
+}
+
+export const accountMigration = defineEntity(
+  'account_migration',
+  {
+    author: requiredAddress,
+    profile: requiredNested(profile),
+    // Missing, it fails where signatures are verified, and with the fault of a wrong one.
+    signature: optional(text()),
+    old_identity: oldIdentity,
+    remote_photo_path: optional(urlWithPath),
+  },
+  (entity) => (entity.old_identity === entity.profile.author ? 'moves an identity to itself' : undefined),
+)
+
+export type ProfileEntity = EntityOf<typeof profile>
+export type ContactEntity = EntityOf<typeof contact>
+export type AccountDeletionEntity = EntityOf<typeof accountDeletion>
+export type AccountMigrationEntity = EntityOf<typeof accountMigration>

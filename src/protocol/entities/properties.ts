@@ -1,0 +1,130 @@
+import { ProtocolError } from '../errors.js'
+import {
+  type EntityDefinition,
+  type EntityOf,
+  type Json,
+  jsonOf,
+  type Property,
+  readProperties,
+  type Source,
+  writeProperties,
+} from './define-entity.js'
+import { timestamp, type ValueType } from './value-types.js'
+
+/** Must be there with a readable value. */
+export function required<Value>(type: ValueType<Value>): Property<Value> {
+  return textProperty<Value, Value>(type, refuse('is missing'), refuse('has no value that can be read'))
+}
+
+/** May be missing or unreadable: both are no value. What can be read must be right. */
+export function optional<Value>(type: ValueType<Value>): Property<Value | undefined> {
+  const nothing = () => undefined
+  return textProperty<Value | undefined, Value>(type, nothing, nothing)
+}
+
+/** May be missing, but what is there must be readable: `<public/>` does not mean the default. */
+export function assumed<Value>(type: ValueType<Value>, value: Value): Property<Value> {
+  return textProperty<Value, Value>(type, () => value, refuse('has no value that can be read'))
+}
+
+/** Missing or unreadable: the default. */
+export function lenient<Value>(type: ValueType<Value>, value: Value): Property<Value> {
+  const fallBack = () => value
+  return textProperty<Value, Value>(type, fallBack, fallBack)
+}
+
+/** When something was made; the time of receipt where the other pod does not say. */
+export const createdAt: Property<Date> = textProperty(timestamp, time, time)
+
+/** An entity within an entity; an empty element counts as none. */
+export function nested<Definition extends EntityDefinition>(
+  definition: Definition,
+): Property<EntityOf<Definition> | undefined> {
+  return {
+    read(source, name, receivedAt) {
+      const inner = source.nested(name, definition.name)
+      return inner && readProperties(definition, inner, receivedAt)
+    },
+    nodes: (value) => (value === undefined ? [] : [writeProperties(definition, value)]),
+    json: (value) => (value === undefined ? null : nestedJson(definition, value)),
+  }
+}
+
+export function requiredNested<Definition extends EntityDefinition>(
+  definition: Definition,
+): Property<EntityOf<Definition>> {
+  const property = nested(definition)
+  return {
+    ...property,
+    read: (source, name, receivedAt) =>
+      property.read(source, name, receivedAt) ?? refuse('is missing')(receivedAt, source, name),
+  }
+}
+
+/** Any number of entities of one kind, their order kept. */
+export function listOf<Definition extends EntityDefinition>(
+  definition: Definition,
+  limits: { readonly atLeast?: number; readonly atMost: number },
+): Property<readonly EntityOf<Definition>[]> {
+  const { atLeast = 0, atMost } = limits
+  return {
+    read(source, name, receivedAt) {
+      const inner = source.list(name, definition.name)
+      if (inner.length < atLeast || inner.length > atMost) {
+        return refuse(`are ${inner.length}, not ${atLeast} to ${atMost}`)(receivedAt, source, name)
+      }
+      return inner.map((one) => readProperties(definition, one, receivedAt))
+    },
+    nodes: (values) => values.map((value) => writeProperties(definition, value)),
+    json: (values) => values.map((value) => nestedJson(definition, value)),
+  }
+}
+
+type Fallback<Value> = (receivedAt: Date, source: Source, name: string) => Value
+
+function textProperty<Value, Written extends Value = Value>(
+  type: ValueType<Written>,
+  missing: Fallback<Value>,
+  unreadable: Fallback<Value>,
+): Property<Value> {
+  return {
+    read(source, name, receivedAt) {
+      const raw = source.text(name, type.kind)
+      if (raw === undefined) return missing(receivedAt, source, name)
+      const value = type.read(raw)
+      if (value === undefined) return unreadable(receivedAt, source, name)
+      const problem = type.problem?.(value)
+      return problem === undefined ? value : refuse(problem)(receivedAt, source, name)
+    },
+    nodes: (value, name) => (isWritten<Written>(value) ? [{ name, content: type.write(value) }] : []),
+    json: (value) => (isWritten<Written>(value) ? jsonValue(type, value) : null),
+    ...(type.reformatted && { canonical: (raw: string) => canonical(type, raw) }),
+  }
+}
+
+function isWritten<Written>(value: unknown): value is Written {
+  return value !== undefined
+}
+
+function jsonValue<Value>(type: ValueType<Value>, value: Value): Json {
+  return typeof value === 'boolean' || typeof value === 'number' ? value : type.write(value)
+}
+
+function nestedJson(definition: EntityDefinition, entity: object): Json {
+  return { entity_type: definition.name, entity_data: jsonOf(definition, entity) }
+}
+
+function canonical<Value>(type: ValueType<Value>, raw: string): string {
+  const value = type.read(raw)
+  return value === undefined ? '' : type.write(value)
+}
+
+function time(receivedAt: Date): Date {
+  return receivedAt
+}
+
+function refuse(problem: string): (receivedAt: Date, source: Source, name: string) => never {
+  return (_receivedAt, source, name) => {
+    throw new ProtocolError('ValidationError', `${source.entity}: ${name} ${problem}`)
+  }
+}

@@ -1,0 +1,74 @@
+import { isAddress } from '../address.js'
+import {
+  fits,
+  isBirthday,
+  isGuid,
+  isName,
+  isUrlWithPath,
+  readFlag,
+  readInteger,
+  readTimestamp,
+  writeFlag,
+  writeInteger,
+  writeTimestamp,
+} from '../values.js'
+import type { JsonKind } from './define-entity.js'
+
+/** One kind of text that stands in an element, and the value it tells. */
+export interface ValueType<Value> {
+  readonly kind: JsonKind
+  /** `undefined`: there is no readable value. */
+  read(text: string): Value | undefined
+  write(value: Value): string
+  /** Why a value that could be read is refused all the same. */
+  problem?(value: Value): string | undefined
+  /** Other pods sign their own form of the value, whatever was sent. */
+  readonly reformatted?: true
+}
+
+const longestText = 65_535
+
+/** Text without value is no text: '' is read as nothing. */
+export function text(longest = longestText): ValueType<string> {
+  return textWhere((value) => fits(value, longest), `is longer than ${longest} characters`)
+}
+
+/** Text that may be empty and stays text then. */
+export const anyText: ValueType<string> = { ...text(), read: (value) => value }
+
+/** Text that must pass a test; the complaint says what it is if it does not. */
+export function textWhere(passes: (value: string) => boolean, complaint: string): ValueType<string> {
+  return {
+    kind: 'string',
+    read: (value) => (value === '' ? undefined : value),
+    write: (value) => value,
+    problem: (value) => (passes(value) ? undefined : complaint),
+  }
+}
+
+export const address = textWhere(isAddress, 'is not a network ID')
+export const guid = textWhere(isGuid, 'is not a guid')
+/** Also a bare path, which other pods send for their default pictures. */
+export const urlWithPath = textWhere(isUrlWithPath, 'is not a URL with a path')
+export const birthday = textWhere(isBirthday, 'is not a day written YYYY-MM-DD')
+
+export function personName(longest: number): ValueType<string> {
+  return textWhere((value) => isName(value, longest), `is longer than ${longest} characters or has a semicolon`)
+}
+
+export function oneOf<const Word extends string>(...words: readonly Word[]): ValueType<Word> {
+  return {
+    kind: 'string',
+    read: (value) => words.find((word) => word === value),
+    write: (value) => value,
+  }
+}
+
+export const flag: ValueType<boolean> = { kind: 'boolean', read: readFlag, write: writeFlag, reformatted: true }
+export const integer: ValueType<number> = { kind: 'number', read: readInteger, write: writeInteger }
+export const timestamp: ValueType<Date> = {
+  kind: 'string',
+  read: readTimestamp,
+  write: writeTimestamp,
+  reformatted: true,
+}

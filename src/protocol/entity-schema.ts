@@ -1,0 +1,98 @@
+import { Ajv, type SchemaObject } from 'ajv'
+
+const string = { type: 'string' }
+const boolean = { type: 'boolean' }
+const number = { type: 'number' }
+const stringOrNull = { type: ['string', 'null'] }
+const guid = { type: 'string', minLength: 16, maxLength: 255 }
+const signature = { type: 'string', anyOf: [{ maxLength: 0 }, { minLength: 30 }] }
+
+/** The twelve types of the JSON form: their properties, a `*` behind those that must be there. */
+const entities: Readonly<Record<string, Readonly<Record<string, SchemaObject>>>> = {
+  comment: { 'text*': string, created_at: string },
+  like: { 'positive*': boolean, 'parent_type*': { enum: ['Post', 'Comment'] } },
+  poll_participation: { 'poll_answer_guid*': guid },
+  participation: { author: string, guid, parent_guid: guid, parent_type: { const: 'Post' } },
+  status_message: {
+    'guid*': guid,
+    'public*': boolean,
+    'created_at*': string,
+    'text*': string,
+    provider_display_name: string,
+    location: orNull(entity('location')),
+    poll: orNull(entity('poll')),
+    photos: orNull({ type: 'array', items: entity('photo') }),
+  },
+  reshare: { 'author*': string, 'guid*': guid, 'created_at*': string, root_author: string, root_guid: guid },
+  profile: {
+    'author*': string,
+    full_name: stringOrNull,
+    first_name: stringOrNull,
+    last_name: stringOrNull,
+    gender: stringOrNull,
+    bio: stringOrNull,
+    birthday: stringOrNull,
+    location: stringOrNull,
+    image_url: stringOrNull,
+  },
+  photo: {
+    'author*': string,
+    'guid*': guid,
+    'public*': boolean,
+    'created_at*': string,
+    'remote_photo_path*': string,
+    'remote_photo_name*': string,
+    text: stringOrNull,
+    status_message_guid: guid,
+    width: number,
+    height: number,
+  },
+  poll: { 'guid*': guid, 'question*': string, 'poll_answers*': { type: 'array', items: entity('poll_answer') } },
+  poll_answer: { 'guid*': guid, 'answer*': string },
+  location: { 'address*': string, 'lat*': string, 'lng*': string },
+  embed: { url: stringOrNull, title: stringOrNull, description: stringOrNull, image: stringOrNull, nothing: boolean },
+}
+
+const relayable = { 'author*': string, 'guid*': guid, 'parent_guid*': guid, author_signature: signature }
+const relayables = ['comment', 'like', 'poll_participation']
+
+/** The JSON form of entities: an instance is one if it matches exactly one of these types. */
+const entitySchema = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  oneOf: Object.keys(entities).map(entity),
+  $defs: Object.fromEntries(Object.entries(entities).map(([name, properties]) => [name, definition(name, properties)])),
+}
+
+// An instance of its own: one that coerces types or drops members would make invalid entities valid.
+const validate = new Ajv({ strict: true, allowUnionTypes: true }).compile(entitySchema)
+
+/** Whether the value has the shape of one of the twelve entities in JSON. What it says is checked by `entityFromJson`. */
+export function isEntityJson(value: unknown): boolean {
+  return validate(value)
+}
+
+function definition(name: string, properties: Readonly<Record<string, SchemaObject>>): SchemaObject {
+  const signed = relayables.includes(name)
+  const all = Object.entries(signed ? { ...relayable, ...properties } : properties)
+  return {
+    type: 'object',
+    required: ['entity_type', 'entity_data', ...(signed ? ['property_order'] : [])],
+    properties: {
+      entity_type: { const: name },
+      entity_data: {
+        type: 'object',
+        required: all.filter(([key]) => key.endsWith('*')).map(([key]) => key.slice(0, -1)),
+        properties: Object.fromEntries(all.map(([key, schema]) => [key.replace('*', ''), schema])),
+      },
+      ...(signed && { property_order: { type: 'array', items: string } }),
+    },
+  }
+}
+
+function entity(name: string): SchemaObject {
+  return { $ref: `#/$defs/${name}` }
+}
+
+function orNull(schema: SchemaObject): SchemaObject {
+  return { anyOf: [{ type: 'null' }, schema] }
+}

@@ -1,0 +1,101 @@
+import type { KeyObject } from 'node:crypto'
+import { addressOf, isAddress } from './address.js'
+import { decodeBase64url, encodeBase64url } from './base64.js'
+import { ProtocolError, type ProtocolFault } from './errors.js'
+import { sign, verify } from './rsa.js'
+import { readXml, type XmlElement } from './xml.js'
+
+/** An envelope whose signature has not been looked at yet. */
+export interface MagicEnvelope {
+  /** The address as the envelope has it; in capitals it equals no author. */
+  readonly sender: string
+  /** The XML of one entity. */
+  readonly payload: Buffer
+  readonly signature: Buffer
+}
+
+const namespace = 'http://salmon-protocol.org/ns/magic-env'
+const dataType = 'application/xml'
+const encoding = 'base64url'
+const algorithm = 'RSA-SHA256'
+const signedSuffix = ['', dataType, encoding, algorithm].map((part) => encodeBase64url(Buffer.from(part))).join('.')
+
+/** Reads an envelope without trusting it. The faults come in the order of FEDERATION.md, "Magic envelope". */
+export function readMagicEnvelope(source: string | Uint8Array): MagicEnvelope {
+  const root = readXml(source, 'InvalidEnvelope')
+  expect(root.name === 'env' && root.namespace === namespace, 'InvalidEnvelope', 'the root is no env of this protocol')
+  const child = (name: string) => root.children.find((found) => found.name === name && found.namespace === namespace)
+
+  const data = child('data')
+  const sig = child('sig')
+  if (data === undefined || data.text === '') throw new ProtocolError('InvalidEnvelope', 'there is no data')
+  if (sig === undefined || sig.text === '') throw new ProtocolError('InvalidEnvelope', 'there is no signature')
+  expect(data.attributes.get('type') === dataType, 'InvalidDataType', `the data is not of type ${dataType}`)
+  expect(child('encoding')?.text === encoding, 'InvalidEncoding', `the encoding is not ${encoding}`)
+  // The only one there is: an envelope does not choose how it is verified.
+  expect(child('alg')?.text === algorithm, 'InvalidAlgorithm', `the algorithm is not ${algorithm}`)
+
+  return {
+    sender: readSender(sig),
+    payload: decode(data.text, 'the data'),
+    signature: decode(sig.text, 'the signature'),
+  }
+}
+
+/** Throws `InvalidSignature` unless the owner of the key has signed this payload. */
+export function verifyMagicEnvelope(envelope: MagicEnvelope, key: KeyObject): void {
+  const fits = verify(signedBytes(encodeBase64url(envelope.payload)), key, envelope.signature)
+  expect(fits, 'InvalidSignature', `the signature is not that of ${envelope.sender}`)
+}
+
+/** The payload in an envelope with the sender's signature, in the one form that all pods read. */
+export function sealMagicEnvelope(payload: string, sender: string, key: KeyObject): string {
+  const data = encodeBase64url(Buffer.from(payload))
+  const signature = encodeBase64url(sign(signedBytes(data), key))
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<me:env xmlns:me="${namespace}">
+  <me:data type="${dataType}">${data}</me:data>
+  <me:encoding>${encoding}</me:encoding>
+  <me:alg>${algorithm}</me:alg>
+  <me:sig key_id="${encodeBase64url(Buffer.from(sender))}">${signature}</me:sig>
+</me:env>
+`
+}
+
+/**
+ * Who an envelope claims to be from and written by, found without reading it: enough to choose the keys that opening will need, and
+ * nothing to be trusted.
+ */
+export function peekEnvelope(source: string): {
+  readonly sender: string | undefined
+  readonly author: string | undefined
+} {
+  const keyId = /\skey_id\s*=\s*["']([^"'<]{1,2048})["']/.exec(source)?.[1]
+  const data = /[<:]data\s[^<>]{0,1024}>([^<]{1,8192})/.exec(source)?.[1]
+  const author = data && /<author>([^<&]{1,255})<\/author>/.exec(Buffer.from(data, 'base64url').toString())?.[1]
+  return {
+    sender: addressOf(Buffer.from(keyId ?? '', 'base64url').toString()),
+    author: addressOf(author ?? ''),
+  }
+}
+
+function readSender(sig: XmlElement): string {
+  const sender = decode(sig.attributes.get('key_id') ?? '', 'the key_id').toString()
+  expect(isAddress(sender.toLowerCase()), 'InvalidEnvelope', 'the key_id is no address')
+  return sender
+}
+
+function decode(text: string, what: string): Buffer {
+  const bytes = decodeBase64url(text)
+  if (bytes === undefined) throw new ProtocolError('InvalidEnvelope', `${what} is not base64url`)
+  return bytes
+}
+
+/** Over the four parts with padding, however they were written. */
+function signedBytes(data: string): Buffer {
+  return Buffer.from(data + signedSuffix, 'latin1')
+}
+
+function expect(condition: boolean, fault: ProtocolFault, message: string): void {
+  if (!condition) throw new ProtocolError(fault, message)
+}

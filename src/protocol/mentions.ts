@@ -1,0 +1,98 @@
+import { addressOf, isAddress } from './address.js'
+import { isGuid } from './values.js'
+
+/** A person named in a text as `@{alice@pod.example}` or `@{Alice; alice@pod.example}`. */
+export interface Mention {
+  readonly address: string
+  readonly name: string | undefined
+}
+
+/** An entity linked in a text as `diaspora://alice@pod.example/post/0123456789abcdef`. */
+export interface EntityLink {
+  readonly author: string
+  readonly type: string
+  readonly guid: string
+}
+
+/**
+ * All persons mentioned, in order. Every brace is looked at once, however the text is made: a pattern would start anew at
+ * each `@{` that nobody closes.
+ */
+export function readMentions(text: string): Mention[] {
+  const mentions: Mention[] = []
+  let from = 0
+  for (let close = text.indexOf('}'); close !== -1; close = text.indexOf('}', from)) {
+    const mention = mentionIn(text.slice(from, close))
+    if (mention !== undefined) mentions.push(mention)
+    from = close + 1
+  }
+  return mentions
+}
+
+/** All links to entities, in order; a full stop behind one does not belong to it. */
+export function readLinks(text: string): EntityLink[] {
+  const links: EntityLink[] = []
+  const scheme = 'diaspora://'
+  let from = text.indexOf(scheme)
+  while (from !== -1) {
+    const start = from + scheme.length
+    const link = linkAt(text, start)
+    if (link !== undefined) links.push(link.link)
+    from = text.indexOf(scheme, link?.end ?? start)
+  }
+  return links
+}
+
+/** All tags in lower case and without `#`, each once, in order. */
+export function readTags(text: string): string[] {
+  const tags = new Set<string>()
+  for (const [, tag] of text.matchAll(/(?<!\S)#([\p{L}\p{M}\p{N}\p{Pc}-]{1,255}|<3)(?![\p{L}\p{M}\p{N}\p{Pc}-])/gu)) {
+    if (tag !== undefined) tags.add(tag.toLowerCase())
+  }
+  return [...tags]
+}
+
+/** What stands between the brace closed before and the next one closed: it belongs to the first `@{` that fits it. */
+function mentionIn(section: string): Mention | undefined {
+  const lastBlank = section.lastIndexOf(' ')
+  const mayBeNamed = section[lastBlank - 1] === ';' && lastBlank < section.length - 1
+  for (let at = section.indexOf('@{'); at !== -1; at = section.indexOf('@{', at + 1)) {
+    const start = at + 2
+    if (mayBeNamed && start < lastBlank - 1)
+      return asMention(section, lastBlank + 1, section.slice(start, lastBlank - 1))
+    if (start > lastBlank && start < section.length) return asMention(section, start, undefined)
+  }
+  return undefined
+}
+
+function asMention(section: string, start: number, name: string | undefined): Mention | undefined {
+  const address = section.length - start > longestAddress ? undefined : addressOf(section.slice(start))
+  return address === undefined ? undefined : { address, name }
+}
+
+// UTF-16 units of 255 code points.
+const longestAddress = 2 * 255
+
+const type = /[a-z_]*/y
+const guidCharacters = /[0-9A-Za-z_@.:-]*/y
+
+function linkAt(text: string, start: number): { link: EntityLink; end: number } | undefined {
+  const slash = text.slice(start, start + longestAddress + 1).indexOf('/')
+  if (slash === -1) return undefined
+  const author = text.slice(start, start + slash)
+  if (!isAddress(author)) return undefined
+
+  const typeStart = start + slash + 1
+  const typeName = runAt(type, text, typeStart)
+  const guidStart = typeStart + typeName.length + 1
+  if (text[guidStart - 1] !== '/') return undefined
+  let end = guidStart + runAt(guidCharacters, text, guidStart).length
+  while (end > guidStart && !/[0-9A-Za-z]/.test(text.charAt(end - 1))) end -= 1
+  const guid = text.slice(guidStart, end)
+  return isGuid(guid) ? { link: { author, type: typeName, guid }, end } : undefined
+}
+
+function runAt(pattern: RegExp, text: string, start: number): string {
+  pattern.lastIndex = start
+  return pattern.exec(text)?.[0] ?? ''
+}

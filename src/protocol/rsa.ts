@@ -1,0 +1,127 @@
+import * as crypto from 'node:crypto'
+
+type KeyObject = crypto.KeyObject
+
+const publicPem = /^\s*-----BEGIN (RSA )?PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----END \1PUBLIC KEY-----\s*$/
+const longestPem = 4096
+
+/**
+ * The key of a person, in SPKI or PKCS#1 form. `undefined`: nothing that may verify or encrypt here. Keys outside these bounds would
+ * protect nobody, or let a stranger choose how long a check of his signature takes.
+ */
+export function readPublicKey(pem: string): KeyObject | undefined {
+  // The form is checked first, because createPublicKey would take a private key or a certificate as well.
+  if (pem.length > longestPem || !publicPem.test(pem)) return undefined
+  const key = usable(() => crypto.createPublicKey(pem))
+  return key !== undefined && canEncrypt(key) ? key : undefined
+}
+
+export function readPrivateKey(pem: string): KeyObject | undefined {
+  return usable(() => crypto.createPrivateKey(pem))
+}
+
+function usable(read: () => KeyObject): KeyObject | undefined {
+  let key: KeyObject
+  try {
+    key = read()
+  } catch {
+    return undefined
+  }
+  const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
+  const bounded = modulusLength >= 1024 && modulusLength <= 8192 && [3n, 65537n].includes(publicExponent)
+  return key.asymmetricKeyType === 'rsa' && bounded ? key : undefined
+}
+
+/** A modulus that cannot be one shows only in use, and would otherwise show in every delivery. */
+function canEncrypt(key: KeyObject): boolean {
+  try {
+    return wrap(Buffer.from('trial'), key).length > 0
+  } catch {
+    return false
+  }
+}
+
+/** RSASSA-PKCS1-v1_5 with SHA-256, the only signature of this network. */
+export function sign(bytes: Buffer, key: KeyObject): Buffer {
+  return crypto.sign('sha256', bytes, key)
+}
+
+export function verify(bytes: Buffer, key: KeyObject, signature: Buffer): boolean {
+  return crypto.verify('sha256', bytes, key, signature)
+}
+
+/** Encrypts a short message with PKCS#1 v1.5 padding. */
+export function wrap(message: Buffer, key: KeyObject): Buffer {
+  return crypto.publicEncrypt({ key, padding: crypto.constants.RSA_PKCS1_PADDING }, message)
+}
+
+export interface Unwrapped {
+  readonly message: Buffer
+  /** 48 bytes to go on with where the message turns out to be no message: always the same for the same input, unknown to the sender. */
+  readonly decoy: Buffer
+}
+
+/**
+ * Decrypts what `wrap` made. Bad padding is no error: the message is then the decoy, and what follows fails as it does for a message that
+ * is rubbish inside good padding. Whoever could tell the two apart could decrypt with this key (Bleichenbacher 1998); Node 20 does not
+ * offer this padding for that reason. `undefined` only for what everybody can see: a length or a number that does not fit the key.
+ */
+export function unwrap(wrapped: Buffer, key: KeyObject): Unwrapped | undefined {
+  const size = Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8)
+  if (wrapped.length !== size) return undefined
+  let block: Buffer
+  try {
+    block = crypto.privateDecrypt({ key, padding: crypto.constants.RSA_NO_PADDING }, wrapped)
+  } catch {
+    return undefined
+  }
+  const decoy = decoyFor(wrapped, key)
+  return { message: unpad(block, decoy), decoy }
+}
+
+/**
+ * 00 02, at least eight bytes that are not zero, 00, message. No branch and no index depends on the block until all of it has been looked
+ * at: masks are -1 or 0, and the decoy takes the place of the block byte by byte.
+ */
+function unpad(block: Buffer, decoy: Buffer): Buffer {
+  let separatorSeen = 0
+  let separator = 0
+  for (let index = 2; index < block.length; index++) {
+    const first = isZero(at(block, index)) & ~separatorSeen
+    separator |= index & first
+    separatorSeen |= first
+  }
+  const good = isZero(at(block, 0)) & isZero(at(block, 1) ^ 2) & ~isLess(separator, 10)
+
+  const message = Buffer.alloc(block.length)
+  const decoyStart = block.length - decoy.length
+  for (let index = 0; index < block.length; index++) {
+    const substitute = index < decoyStart ? 0 : at(decoy, index - decoyStart)
+    message[index] = (at(block, index) & good) | (substitute & ~good)
+  }
+  const start = ((separator + 1) & good) | (decoyStart & ~good)
+  return message.subarray(start)
+}
+
+function decoyFor(wrapped: Buffer, key: KeyObject): Buffer {
+  const secret = crypto
+    .createHash('sha256')
+    .update(key.export({ type: 'pkcs1', format: 'der' }))
+    .digest()
+  const half = (label: string) => crypto.createHmac('sha256', secret).update(label).update(wrapped).digest()
+  return Buffer.concat([half('key'), half('iv').subarray(0, 16)])
+}
+
+/** -1 for zero, 0 for any other byte. */
+function isZero(byte: number): number {
+  return (byte - 1) >> 31
+}
+
+/** -1 or 0, for numbers far below 2 ** 31. */
+function isLess(left: number, right: number): number {
+  return (left - right) >> 31
+}
+
+function at(bytes: Buffer, index: number): number {
+  return bytes[index] ?? 0
+}

@@ -1,0 +1,127 @@
+/** How the values of the network are read from the text of an element, and written in their one form (FEDERATION.md, "Values"). */
+
+export function isGuid(text: string): boolean {
+  return /^[0-9A-Za-z_@.:-]{15,254}[0-9A-Za-z]$/.test(text)
+}
+
+export function readFlag(text: string): boolean | undefined {
+  switch (text.toLowerCase()) {
+    case 'true':
+    case 't':
+    case 'yes':
+    case 'y':
+    case '1':
+      return true
+    case 'false':
+    case 'f':
+    case 'no':
+    case 'n':
+    case '0':
+      return false
+    default:
+      return undefined
+  }
+}
+
+export function writeFlag(flag: boolean): string {
+  return flag ? 'true' : 'false'
+}
+
+export function readInteger(text: string): number | undefined {
+  if (!/^[0-9]+$/.test(text)) return undefined
+  const value = Number(text)
+  return Number.isSafeInteger(value) ? value : undefined
+}
+
+export function writeInteger(value: number): string {
+  return value.toFixed(0)
+}
+
+const timestamp =
+  /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)? ?(?:Z|UTC|GMT|([+-])(\d{2}):?(\d{2}))?$/
+
+/** A point in time with whole seconds; without an offset it is UTC. A day that its month does not have rolls over, as at other pods. */
+export function readTimestamp(text: string): Date | undefined {
+  const parts = timestamp.exec(text)
+  if (parts === null) return undefined
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number)
+  const inRange = within(month, 1, 12) && within(day, 1, 31) && within(hour, 0, 23) && within(minute, 0, 59)
+  if (!inRange || !within(second, 0, 60)) return undefined
+  const offsetHours = Number(parts[8] ?? 0)
+  const offsetMinutes = Number(parts[9] ?? 0)
+  if (!within(offsetHours, 0, 23) || !within(offsetMinutes, 0, 59)) return undefined
+  const offset = (parts[7] === '-' ? -1 : 1) * (offsetHours * 60 + offsetMinutes)
+
+  const date = new Date(0)
+  // Not Date.UTC: it takes the years 0 to 99 for those of the last century.
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
+  date.setUTCHours(Number(hour), Number(minute) - offset, Number(second))
+  return within(date.getUTCFullYear(), 0, 9999) ? date : undefined
+}
+
+export function writeTimestamp(date: Date): string {
+  return `${date.toISOString().slice(0, 19)}Z`
+}
+
+/** `YYYY-MM-DD` of a day that exists, or empty. The year 1004 stands for "not told". */
+export function isBirthday(text: string): boolean {
+  if (text === '') return true
+  const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text)
+  if (parts === null) return false
+  const [year, month, day] = parts.slice(1).map(Number)
+  const date = new Date(0)
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
+  return within(month, 1, 12) && date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === day
+}
+
+/** A name that other pods accept: no `;`, which separates lists, and not too long. */
+export function isName(text: string, longest: number): boolean {
+  return fits(text, longest) && !text.includes(';')
+}
+
+export interface UrlParts {
+  readonly scheme: string | undefined
+  readonly host: string | undefined
+  readonly path: string
+}
+
+// RFC 3986, appendix B, on the characters it allows. WHATWG's URL would invent a path where there is none.
+const uriCharacters = /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/
+const uri = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)/
+
+/** Takes a URI of printable ASCII apart, absolute or relative. `undefined`: not a URI. */
+export function splitUrl(text: string): UrlParts | undefined {
+  const parts = uriCharacters.test(text) ? uri.exec(text) : null
+  if (parts === null) return undefined
+  const [, scheme, host, path] = parts
+  return { scheme, host: host === '' ? undefined : host, path: path ?? '' }
+}
+
+export function isUrlWithHost(text: string): boolean {
+  return splitUrl(text)?.host !== undefined
+}
+
+/** True also for a bare path, which other pods send for their default pictures. */
+export function isUrlWithPath(text: string): boolean {
+  const parts = splitUrl(text)
+  return parts !== undefined && parts.path !== ''
+}
+
+export function isUrlWithHostAndPath(text: string): boolean {
+  return isUrlWithHost(text) && isUrlWithPath(text)
+}
+
+/** The length that all limits of the protocol count: code points, not UTF-16 units. */
+export function codePoints(text: string): number {
+  return text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0)
+}
+
+/** `codePoints(text) <= longest`, without counting where the answer is plain. */
+export function fits(text: string, longest: number): boolean {
+  if (text.length <= longest) return true
+  return text.length <= 2 * longest && codePoints(text) <= longest
+}
+
+function within(value: number | undefined, lowest: number, highest: number): boolean {
+  return value !== undefined && value >= lowest && value <= highest
+}

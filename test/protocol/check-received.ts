@@ -1,0 +1,98 @@
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import type { Json } from '../../src/protocol/entities/define-entity.js'
+import { entityToJson } from '../../src/protocol/entities/entity-json.js'
+import type { ReceivedEntity } from '../../src/protocol/entities/registry.js'
+import { outcomeOf, ProtocolError, type ProtocolFault } from '../../src/protocol/errors.js'
+import { faultOfArrival, type KnownThing, type Surroundings } from '../../src/protocol/sender-rules.js'
+import { type OpenVector, openPrivateVector, openVector } from './open-vector.js'
+import type { VectorKeys } from './vector-keys.js'
+import type { EntityVector, ReceiveVector, RelatedVector } from './vectors.js'
+
+/** Receives a message the way the pod does, with what the vectors know instead of a database. */
+export function checkReceived(vector: ReceiveVector, keys: VectorKeys, related: readonly RelatedVector[]): void {
+  const { expect } = vector
+  const received = faultOrOpened(() => receive(vector, keys, related))
+  if (!expect.ok) {
+    ok(typeof received === 'string', `expected ${String(expect.error)}, but it is accepted`)
+    ok([expect.error].flat().includes(received), `expected ${String(expect.error)}, got ${received}`)
+    equal(outcomeOf[received] !== 'drop', expect.retry)
+    return
+  }
+  ok(typeof received !== 'string', `expected to be accepted, got ${String(received)}`)
+  equal(received.sender, expect.sender)
+  const unspecified = expect.unspecified ?? []
+  deepEqual(comparable(entityToJson(received.entity), unspecified), comparable(expect.entity, unspecified))
+}
+
+function receive(vector: ReceiveVector, keys: VectorKeys, related: readonly RelatedVector[]): OpenVector {
+  const { kind, input, recipient } = vector
+  const opened = recipient === undefined ? openVector(input, keys) : openPrivateVector(input, recipient, keys)
+  if (kind === 'parse_public') {
+    if (opened.signature === 'wrong') throw new ProtocolError('SignatureVerificationFailed', vector.name)
+    return opened
+  }
+  const fault = faultOfArrival({ ...opened, recipient }, surroundings(opened.entity, related))
+  if (fault !== undefined) throw new ProtocolError(fault, vector.name)
+  return opened
+}
+
+function surroundings(entity: ReceivedEntity, related: readonly RelatedVector[]): Surroundings {
+  const find = (type: string, guid: string | undefined) =>
+    related.find((thing) => thing.type === type && thing.guid === guid)
+
+  switch (entity.type) {
+    case 'comment':
+    case 'participation':
+      return { root: rootOf(find('Post', entity.parent_guid)) }
+    case 'like':
+      return { root: rootOf(find(entity.parent_type, entity.parent_guid)) }
+    case 'poll_participation':
+      return { root: rootOf(find('Poll', entity.parent_guid)) }
+    case 'event_participation':
+      return { root: rootOf(find('Event', entity.parent_guid)) }
+    case 'reshare':
+      return { root: rootOf(find('Post', entity.root_guid)) }
+    case 'retraction': {
+      const target = find(entity.target_type, entity.target_guid)
+      return { target: target && { author: target.author, root: target.parent } }
+    }
+    case 'message': {
+      const conversation = find('Conversation', entity.conversation_guid)
+      // The file does not name who takes part in the conversations it knows: whoever the vectors let write in them.
+      const participants = ['alma@meadow.example', 'bruno@meadow.example', entity.author]
+      return { conversation: conversation && { participants } }
+    }
+    default:
+      return {}
+  }
+}
+
+function rootOf(thing: RelatedVector | undefined): KnownThing | undefined {
+  return thing?.parent ?? thing
+}
+
+function faultOrOpened(run: () => OpenVector): ProtocolFault | OpenVector {
+  try {
+    return run()
+  } catch (error) {
+    if (error instanceof ProtocolError) return error.fault
+    throw error
+  }
+}
+
+/** Null, the empty string and what is absent are equal, at every depth. */
+function comparable(entity: EntityVector | ReturnType<typeof entityToJson>, unspecified: readonly string[]): unknown {
+  const data = Object.entries(entity.entity_data).filter(([name]) => !unspecified.includes(name))
+  return withoutEmpty({ ...entity, entity_data: Object.fromEntries(data) })
+}
+
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmpty)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value as Record<string, Json>)
+  return Object.fromEntries(
+    members
+      .filter(([, member]) => member !== null && member !== '')
+      .map(([name, member]) => [name, withoutEmpty(member)]),
+  )
+}

@@ -1,0 +1,218 @@
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  type Hcard,
+  readHcard,
+  readWebFinger,
+  writeHcard,
+  writeWebFinger,
+} from '../../src/protocol/discovery-documents.js'
+
+const publicKey = generateKeyPairSync('rsa', { modulusLength: 1024 })
+  .publicKey.export({ type: 'spki', format: 'pem' })
+  .toString()
+  .trim()
+
+const failed = expect.objectContaining({ fault: 'DiscoveryFailed' })
+
+describe('WebFinger', () => {
+  const address = 'alice@pod.example:3000'
+  const links = writeWebFinger({
+    address,
+    guid: '7dba7ca01d64013485eb3131731751e9',
+    podUrl: 'https://pod.example:3000/',
+  })
+  const hcardLink = { rel: 'http://microformats.org/profile/hcard', href: 'https://elsewhere.example/hcard/1' }
+  const podLink = { rel: 'http://joindiaspora.com/seed_location', href: 'https://pod.example:3000/' }
+
+  function read(document: unknown) {
+    return readWebFinger(JSON.stringify(document), address)
+  }
+
+  it('tells other pods where everything about a person is', () => {
+    expect(links).toEqual({
+      subject: 'acct:alice@pod.example:3000',
+      aliases: ['https://pod.example:3000/people/7dba7ca01d64013485eb3131731751e9'],
+      links: [
+        {
+          rel: 'http://microformats.org/profile/hcard',
+          type: 'text/html',
+          href: 'https://pod.example:3000/hcard/users/7dba7ca01d64013485eb3131731751e9',
+        },
+        { rel: 'http://joindiaspora.com/seed_location', type: 'text/html', href: 'https://pod.example:3000/' },
+        { rel: 'http://pod.example:3000/seed_location', type: 'text/html', href: 'https://pod.example:3000/' },
+        { rel: 'http://webfinger.net/rel/profile-page', type: 'text/html', href: 'https://pod.example:3000/u/alice' },
+        { rel: 'salmon', href: 'https://pod.example:3000/receive/users/7dba7ca01d64013485eb3131731751e9' },
+        { rel: 'http://ostatus.org/schema/1.0/subscribe', template: 'https://pod.example:3000/people?q={uri}' },
+        { rel: 'http://openid.net/specs/connect/1.0/issuer', href: 'https://pod.example:3000/' },
+      ],
+    })
+  })
+
+  it('is read back', () => {
+    expect(read(links)).toEqual({
+      hcardUrl: 'https://pod.example:3000/hcard/users/7dba7ca01d64013485eb3131731751e9',
+      podUrl: 'https://pod.example:3000/',
+    })
+  })
+
+  it('may name another host, and the pod without a slash', () => {
+    const document = {
+      subject: 'ALICE@pod.example:3000',
+      links: [hcardLink, { ...podLink, href: 'https://other.example' }],
+    }
+
+    expect(read(document)).toEqual({ hcardUrl: hcardLink.href, podUrl: 'https://other.example/' })
+  })
+
+  it('may name the pod by the link of its own host, which counts less than that of the network', () => {
+    const own = { rel: 'http://pod.example:3000/seed_location', href: 'https://own.example/' }
+
+    expect(read({ subject: address, links: [own, hcardLink] }).podUrl).toBe('https://own.example/')
+    expect(read({ subject: address, links: [own, hcardLink, podLink] }).podUrl).toBe(podLink.href)
+  })
+
+  it.each([
+    ['about somebody else', { subject: 'acct:bob@pod.example:3000', links: [hcardLink, podLink] }],
+    ['about nobody', { links: [hcardLink, podLink] }],
+    ['about a number', { subject: 1, links: [hcardLink, podLink] }],
+    ['without links', { subject: address }],
+    ['with links that are no list', { subject: address, links: hcardLink }],
+    ['with links that are none', { subject: address, links: [null, 1, 'x', []] }],
+    ['without an hCard', { subject: address, links: [podLink] }],
+    ['without a pod', { subject: address, links: [hcardLink] }],
+    [
+      'with an hCard without a path',
+      { subject: address, links: [{ ...hcardLink, href: 'https://x.example' }, podLink] },
+    ],
+    ['with an hCard without a host', { subject: address, links: [{ ...hcardLink, href: '/hcard/1' }, podLink] }],
+    ['with an hCard that is no text', { subject: address, links: [{ ...hcardLink, href: 1 }, podLink] }],
+    ['with a pod without a host', { subject: address, links: [hcardLink, { ...podLink, href: '/' }] }],
+    ['with a pod of no known place', { subject: address, links: [hcardLink, { ...podLink, href: 'https://:x/' }] }],
+    ['that is a list', []],
+    ['that is null', null],
+  ])('fails %s', (_what, document) => expect(() => read(document)).toThrow(failed))
+
+  it('fails when it is no JSON', () => expect(() => readWebFinger('<XRD/>', address)).toThrow(failed))
+})
+
+describe('an hCard', () => {
+  const alice: Hcard = {
+    guid: '7dba7ca01d64013485eb3131731751e9',
+    publicKey,
+    nickname: 'alice',
+    fullName: `Zoë <b>&"O'Neil`,
+    firstName: 'Zoë <b>&"',
+    lastName: "O'Neil",
+    searchable: true,
+    imageUrl: 'https://pod.example/l.jpg?a=1&b="',
+    imageUrlMedium: 'https://pod.example/m.jpg',
+    imageUrlSmall: 'https://pod.example/s.jpg',
+  }
+  const images = { imageUrl: 'https://pod.example/l.jpg' }
+
+  it('has an element of each class that readers look for', () => {
+    const html = writeHcard({ ...alice, ...images })
+
+    expect(html).toContain('<div id="content_inner" class="entity_profile vcard author">')
+    for (const name of [
+      'uid',
+      'nickname',
+      'full_name',
+      'searchable',
+      'key',
+      'first_name',
+      'family_name',
+      'photo',
+      'photo_medium',
+      'photo_small',
+    ]) {
+      expect(html).toContain(`<dl class="entity_${name}">`)
+    }
+    expect(html).toContain(`<pre class="key">${publicKey}</pre>`)
+    expect(html).toContain('<img class="photo avatar" width="50" height="50" src="https://pod.example/s.jpg">')
+  })
+
+  it('escapes what people call themselves', () => {
+    expect(writeHcard(alice)).toContain('<span class="given_name">Zoë &#60;b&#62;&#38;&#34;</span>')
+    expect(writeHcard(alice)).not.toContain('<b>')
+  })
+
+  it('is read back, whatever a person is called', () => {
+    const name = fc.string({ unit: 'grapheme', maxLength: 10 }).map((text) => text.replaceAll(';', '').trim())
+    fc.assert(
+      fc.property(name, name, fc.boolean(), (firstName, lastName, searchable) => {
+        const hcard = {
+          ...alice,
+          ...images,
+          firstName,
+          lastName,
+          fullName: `${firstName} ${lastName}`.trim(),
+          searchable,
+        }
+        expect(readHcard(writeHcard(hcard))).toEqual(hcard)
+      }),
+    )
+  })
+
+  const html = writeHcard({ ...alice, ...images, fullName: 'Alice', firstName: 'Alice', lastName: '' })
+
+  function changed(from: string | RegExp, to: string): string {
+    const page = html.replace(from, to)
+    if (page === html) throw new Error(`nothing to change: ${String(from)}`)
+    return page
+  }
+
+  it.each([
+    [
+      'in another shape',
+      changed(/<\/?(?:dl|dt|dd)[^>]*>/g, '')
+        .replace(/<span class="uid">([^<]*)<.span>/, "<b class='x uid y'><i></i>$1</b>")
+        .replace(/<img/g, '<p class="a entity_photo entity_photo_medium entity_photo_small"><img'),
+    ],
+    ['with a key of the other form', changed(publicKey, pkcs1(publicKey))],
+    [
+      'with more of each class further down',
+      changed(
+        '</body>',
+        '<b class="uid">x</b><b class="fn">y;</b><p class="entity_photo"><img class="photo" src=""></p></body>',
+      ),
+    ],
+    ['without a nickname', changed('class="nickname"', '')],
+    ['with blanks around its values', changed(alice.guid, `\n  ${alice.guid}\n`)],
+    ['with relative images', changed('https://pod.example/s.jpg', '/s.jpg')],
+    ['without an end', changed(/<\/div>\s*<\/div>[\s\S]*/, '')],
+  ])('may come %s', (_what, page) => {
+    expect(readHcard(page)).toMatchObject({ guid: alice.guid, fullName: 'Alice', searchable: true })
+  })
+
+  it.each([
+    ['nothing', ''],
+    ['no guid', changed('class="uid"', '')],
+    ['a short guid', changed(alice.guid, 'abc')],
+    ['no full name', changed('class="fn"', '')],
+    ['a semicolon in its name', changed('"fn">Alice', '"fn">Ali;ce')],
+    ['a full name of 71 characters', changed('"fn">Alice', `"fn">${'a'.repeat(71)}`)],
+    ['a first name of 33 characters', changed('"given_name">Alice', `"given_name">${'a'.repeat(33)}`)],
+    ['a last name of 33 characters', changed('"family_name">', `"family_name">${'a'.repeat(33)}`)],
+    ['no key', changed('class="key"', '')],
+    ['a key outside of a pre', changed(/<(\/?)pre/g, '<$1p')],
+    ['an unusable key', changed('MI', 'AA')],
+    ['no large image', changed('entity_photo"', '"')],
+    ['no medium image', changed('entity_photo_medium', '')],
+    ['no small image', changed('entity_photo_small', '')],
+    ['an image without a path', changed('https://pod.example/s.jpg', 'https://pod.example')],
+    ['an image that is no photo', changed('class="photo avatar" width="50"', 'class="avatar"')],
+    ['100 000 levels', changed('</body>', '<b>'.repeat(100_000))],
+  ])('fails with %s', (_what, page) => expect(() => readHcard(page)).toThrow(failed))
+
+  it('is searchable only where it says so in so many letters', () => {
+    expect(readHcard(changed('>true<', '>TRUE<')).searchable).toBe(false)
+    expect(readHcard(changed('class="searchable"', '')).searchable).toBe(false)
+  })
+})
+
+function pkcs1(pem: string): string {
+  return createPublicKey(pem).export({ type: 'pkcs1', format: 'pem' }).toString()
+}

@@ -1,0 +1,165 @@
+import { deepEqual, ok } from 'node:assert/strict'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { readHcard, readWebFinger } from '../../src/protocol/discovery-documents.js'
+import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
+import { entityFromJson, entityToJson } from '../../src/protocol/entities/entity-json.js'
+import { readEntity, writeEntity } from '../../src/protocol/entities/registry.js'
+import { isEntityJson } from '../../src/protocol/entity-schema.js'
+import { ProtocolError } from '../../src/protocol/errors.js'
+import { peekEnvelope, readMagicEnvelope, sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
+import { readLinks, readMentions, readTags } from '../../src/protocol/mentions.js'
+import { openEnvelope } from '../../src/protocol/open-envelope.js'
+import { readXml, type XmlElement } from '../../src/protocol/xml.js'
+import { type Chance, chance, mutate, mutateElements } from './mutations.js'
+import { readKeys } from './vector-keys.js'
+import { readVectors } from './vectors.js'
+
+const receivedAt = new Date('2024-05-06T07:08:09Z')
+const longestSeed = 16_384
+
+/** What became of one run: how many of its envelopes were opened, or refused with a fault. */
+export interface RunResult {
+  readonly opened: boolean
+}
+
+/**
+ * Everything that reads what strangers send, on inputs that are made of good ones. A run is told by seed and number alone. It throws if a
+ * reader throws anything but a ProtocolError, or if an envelope opens that nobody has signed.
+ */
+export function openFuzzer(seed: number): (run: number) => RunResult {
+  const corpus = readCorpus()
+  return (run) => {
+    const random = chance(Math.imul(seed, 0x9e3779b1) ^ Math.imul(run + 1, 0x85ebca6b))
+    if (run % 10 === 0) readOther(corpus, random)
+    switch (random.below(10)) {
+      case 0:
+        return readCoat(corpus, random)
+      case 1:
+      case 2:
+      case 3:
+      case 4:
+        return readSealed(corpus, random)
+      default:
+        return readEnvelope(corpus, random)
+    }
+  }
+}
+
+interface Corpus {
+  readonly keys: ReadonlyMap<string, KeyObject>
+  readonly envelopes: readonly string[]
+  readonly payloads: readonly string[]
+  /** The payloads that are well-formed. */
+  readonly entities: readonly XmlElement[]
+  readonly signedPayloads: ReadonlySet<string>
+  readonly coats: readonly string[]
+  /** Short, for it signs and decrypts in every other run. */
+  readonly keyPair: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }
+  readonly json: readonly string[]
+  readonly webFinger: readonly string[]
+  readonly hcards: readonly string[]
+  readonly texts: readonly string[]
+}
+
+const sealer = 'fuzz@seal.example'
+
+function readCorpus(): Corpus {
+  const vectors = readVectors(new URL('../vectors/federation.json', import.meta.url))
+  const keyPair = generateKeyPairSync('rsa', { modulusLength: 1_024 })
+  const inputs = vectors.receive.filter(({ kind }) => kind !== 'receive_private').map(({ input }) => input)
+  const envelopes = [...inputs, ...vectors.send.map(({ envelope_xml }) => envelope_xml)]
+  const payloads = envelopes.flatMap(payloadOf)
+  const received = vectors.receive
+    .filter(({ kind, expect, input }) => kind !== 'receive_private' && expect.ok && input.length < longestSeed)
+    .map(({ input }) => readXml(readMagicEnvelope(input).payload, 'InvalidPayload'))
+  const coated = envelopes.slice(0, 40).filter((envelope) => envelope.length < longestSeed)
+  return {
+    keys: new Map([...readKeys(vectors.people).public, [sealer, keyPair.publicKey]]),
+    envelopes: envelopes.filter(({ length }) => length < longestSeed),
+    payloads: payloads.filter(({ length }) => length < longestSeed),
+    entities: vectors.send.map(({ payload_xml }) => readXml(payload_xml, 'InvalidPayload')).concat(received),
+    signedPayloads: new Set(payloads),
+    coats: coated.map((envelope) => writeEncryptedEnvelope(envelope, keyPair.publicKey)),
+    keyPair,
+    json: [...vectors.schema.map(({ instance }) => instance), ...vectors.send.map(({ entity }) => entity)].map(
+      (value) => JSON.stringify(value),
+    ),
+    webFinger: vectors.discovery.map(({ webfinger_json }) => webfinger_json),
+    hcards: vectors.discovery.map(({ hcard_html }) => hcard_html),
+    texts: [...vectors.links.map(({ text }) => text), 'hi @{alma@meadow.example} @{Al; alma@meadow.example} #tag #<3'],
+  }
+}
+
+function payloadOf(envelope: string): string[] {
+  try {
+    return [readMagicEnvelope(envelope).payload.toString()]
+  } catch {
+    return []
+  }
+}
+
+/** The text of a signed envelope is changed: whatever still opens has a payload that somebody signed. */
+function readEnvelope(corpus: Corpus, random: Chance): RunResult {
+  const envelope = mutate(random.oneOf(corpus.envelopes), random.oneOf(corpus.payloads), random)
+  const opened = open(corpus, envelope)
+  if (opened) ok(corpus.signedPayloads.has(readMagicEnvelope(envelope).payload.toString()), 'nobody has signed this')
+  return { opened }
+}
+
+/** The payload is changed and then signed: what a pod sends that is broken or evil itself. */
+function readSealed(corpus: Corpus, random: Chance): RunResult {
+  const payload =
+    random.below(2) === 0
+      ? mutate(random.oneOf(corpus.payloads), random.oneOf(corpus.payloads), random)
+      : mutateElements(random.oneOf(corpus.entities), random.oneOf(corpus.entities), random)
+  return { opened: open(corpus, sealMagicEnvelope(payload, sealer, corpus.keyPair.privateKey)) }
+}
+
+function readCoat(corpus: Corpus, random: Chance): RunResult {
+  const coat = mutate(random.oneOf(corpus.coats), random.oneOf(corpus.coats), random)
+  const envelope = openEncryptedEnvelope(coat, corpus.keyPair.privateKey)
+  return { opened: envelope !== undefined && open(corpus, envelope) }
+}
+
+/** Opens an envelope; an entity that comes out is written and read again, in both forms. */
+function open(corpus: Corpus, envelope: string): boolean {
+  peekEnvelope(envelope)
+  const opened = openEnvelope(envelope, corpus.keys, receivedAt)
+  if (opened.state !== 'open') return false
+
+  const { entity } = opened
+  deepEqual(readEntity(readXml(writeEntity(entity), 'InvalidPayload'), receivedAt), entity)
+  entityFromJson(JSON.parse(JSON.stringify(entityToJson(entity))), receivedAt)
+  return true
+}
+
+function readOther(corpus: Corpus, random: Chance): void {
+  const json = parsed(mutate(random.oneOf(corpus.json), random.oneOf(corpus.json), random))
+  isEntityJson(json)
+  refusing(() => entityFromJson(json, receivedAt))
+  refusing(() =>
+    readWebFinger(mutate(random.oneOf(corpus.webFinger), random.oneOf(corpus.json), random), 'alma@meadow.example'),
+  )
+  refusing(() => readHcard(mutate(random.oneOf(corpus.hcards), random.oneOf(corpus.payloads), random)))
+
+  const text = mutate(random.oneOf(corpus.texts), random.oneOf(corpus.texts), random)
+  readMentions(text)
+  readLinks(text)
+  readTags(text)
+}
+
+function refusing(read: () => unknown): void {
+  try {
+    read()
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

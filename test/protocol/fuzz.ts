@@ -1,0 +1,108 @@
+/**
+ * Feeds mutated envelopes to everything that reads what strangers send: `npm run fuzz -- --runs 200000`. A run that fails is told by its
+ * seed and number, and comes back with `--seed S --only NUMBER`. The readers run in a process of their own with little memory, so that one
+ * that loops or swallows memory is seen from outside.
+ */
+import { fork } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { openFuzzer } from './fuzz-run.js'
+
+const heapMegabytes = 256
+const slowestAllowed = 2_000
+const silenceAllowed = 30_000
+const reportEvery = 500
+
+interface Progress {
+  readonly done: number
+  readonly opened: number
+  /** Milliseconds of the slowest run, and its number. */
+  readonly slowest: number
+  readonly slowestRun: number
+  readonly residentMegabytes: number
+  readonly failure?: string
+}
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '200000' },
+    seed: { type: 'string', default: String(randomInt(2 ** 31)) },
+    only: { type: 'string' },
+    child: { type: 'boolean', default: false },
+  },
+})
+const seed = Number(values.seed)
+const first = values.only === undefined ? 0 : Number(values.only)
+const runs = values.only === undefined ? Number(values.runs) : 1
+if (![seed, first, runs].every(Number.isSafeInteger)) {
+  console.error('--runs, --seed and --only take whole numbers')
+  process.exit(2)
+}
+
+if (values.child) fuzz((progress) => process.send?.(progress))
+else watch()
+
+function fuzz(report: (progress: Progress) => void): void {
+  const runOnce = openFuzzer(seed)
+  let opened = 0
+  let slowest = 0
+  let slowestRun = first
+  const progress = (done: number) => {
+    const residentMegabytes = Math.round(process.memoryUsage.rss() / 2 ** 20)
+    return { done, opened, slowest, slowestRun, residentMegabytes }
+  }
+  for (let run = first; run < first + runs; run += 1) {
+    const start = performance.now()
+    try {
+      if (runOnce(run).opened) opened += 1
+    } catch (error) {
+      report({
+        ...progress(run - first),
+        failure: `run ${run}: ${error instanceof Error ? error.stack : String(error)}`,
+      })
+      return
+    }
+    const took = performance.now() - start
+    if (took > slowest) {
+      slowest = took
+      slowestRun = run
+    }
+    const done = run + 1 - first
+    if (done % reportEvery === 0 || done === runs) report(progress(done))
+  }
+}
+
+/** Starts the runs and sees to it that they go on. */
+function watch(): void {
+  console.log(`seed ${seed}, ${runs} mutated envelopes`)
+  const child = fork(fileURLToPath(import.meta.url), [...process.argv.slice(2), '--seed', String(seed), '--child'], {
+    execArgv: [...process.execArgv, `--max-old-space-size=${heapMegabytes}`],
+  })
+  let last: Progress = { done: 0, opened: 0, slowest: 0, slowestRun: first, residentMegabytes: 0 }
+  const fail = (reason: string) => {
+    console.log(`FAILED after ${last.done} runs with --seed ${seed}: ${reason}`)
+    process.exitCode = 1
+    child.kill('SIGKILL')
+  }
+  const silence = setTimeout(() => fail(`no progress for ${silenceAllowed / 1_000} s`), silenceAllowed)
+
+  child.on('message', (message) => {
+    last = message as Progress // what `fuzz` reports
+    silence.refresh()
+    if (last.failure !== undefined) return fail(last.failure)
+    if (last.slowest > slowestAllowed) return fail(`run ${last.slowestRun} took ${Math.round(last.slowest)} ms`)
+    if (last.done === runs) console.log(`clean: ${summary(last)}`)
+    else if (last.done % 20_000 === 0) console.log(summary(last))
+  })
+  child.on('exit', (code) => {
+    clearTimeout(silence)
+    if (process.exitCode === undefined && last.done < runs)
+      fail(`the readers died (${code}) in one of the ${reportEvery} runs that follow`)
+  })
+}
+
+function summary({ done, opened, slowest, slowestRun, residentMegabytes }: Progress): string {
+  const slow = `slowest ${Math.round(slowest)} ms (run ${slowestRun})`
+  return `${done} runs, ${opened} opened, ${done - opened} refused, ${slow}, ${residentMegabytes} MB`
+}

@@ -1,0 +1,174 @@
+import { generateKeyPairSync } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { encodeBase64url } from '../../src/protocol/base64.js'
+import { ProtocolError } from '../../src/protocol/errors.js'
+import {
+  peekEnvelope,
+  readMagicEnvelope,
+  sealMagicEnvelope,
+  verifyMagicEnvelope,
+} from '../../src/protocol/magic-envelope.js'
+import { sign } from '../../src/protocol/rsa.js'
+import { cleanText, writeXml } from '../../src/protocol/xml.js'
+
+const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
+const sender = 'ann@p.example'
+const payload = '<account_deletion>\n  <author>ann@p.example</author>\n</account_deletion>'
+const data = 'PGFjY291bnRfZGVsZXRpb24-CiAgPGF1dGhvcj5hbm5AcC5leGFtcGxlPC9hdXRob3I-CjwvYWNjb3VudF9kZWxldGlvbj4='
+const signedText = `${data}.YXBwbGljYXRpb24veG1s.YmFzZTY0dXJs.UlNBLVNIQTI1Ng==`
+const signature = encodeBase64url(sign(Buffer.from(signedText), privateKey))
+const sealed = sealMagicEnvelope(payload, sender, privateKey)
+
+/** The sealed envelope with one thing changed. */
+function changed(from: string | RegExp, to: string): string {
+  const envelope = sealed.replace(from, to)
+  if (envelope === sealed) throw new Error(`nothing to change: ${String(from)}`)
+  return envelope
+}
+
+function open(envelope: string): string {
+  const read = readMagicEnvelope(envelope)
+  verifyMagicEnvelope(read, publicKey)
+  expect(read.sender).toBe(sender)
+  return read.payload.toString()
+}
+
+function faultOf(envelope: string): string {
+  try {
+    open(envelope)
+  } catch (error) {
+    if (error instanceof ProtocolError) return error.fault
+    throw error
+  }
+  return 'none'
+}
+
+describe('sealing', () => {
+  it('writes the one form that all pods read, signed over the four parts with padding', () => {
+    expect(sealed).toBe(`<?xml version="1.0" encoding="UTF-8"?>
+<me:env xmlns:me="http://salmon-protocol.org/ns/magic-env">
+  <me:data type="application/xml">${data}</me:data>
+  <me:encoding>base64url</me:encoding>
+  <me:alg>RSA-SHA256</me:alg>
+  <me:sig key_id="YW5uQHAuZXhhbXBsZQ==">${signature}</me:sig>
+</me:env>
+`)
+  })
+
+  it('is read back, whatever the payload says', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const xml = writeXml({ name: 'comment', content: cleanText(text) })
+        expect(open(sealMagicEnvelope(xml, sender, privateKey))).toBe(xml)
+      }),
+    )
+  })
+})
+
+describe('an envelope of other software', () => {
+  it.each([
+    ['without padding', changed(/=+</g, '<')],
+    ['with line breaks in its base64', changed(data, `\n  ${data.slice(0, 60)}\r\n  ${data.slice(60)}\n`)],
+    ['in the standard alphabet', changed(data, data.replaceAll('-', '+'))],
+    ['with another prefix', changed(/\bme\b/g, 'salmon')],
+    ['with a default namespace', changed(/\bme:|:me\b/g, '')],
+    ['without a declaration', changed(/^.*\n/, '')],
+    ['on one line', changed(/\n */g, '')],
+    ['with its children in another order', changed(/( *<me:data.*\n)([\s\S]*)(<\/me:env>)/, '$2$1$3')],
+    [
+      'with unknown children and comments',
+      changed('<me:encoding>', '<!-- a --><me:x><me:data/></me:x><y/><me:encoding>'),
+    ],
+    ['with a second signature', changed('</me:env>', '<me:sig key_id="eA==">eA==</me:sig></me:env>')],
+    ['with CDATA', changed(data, `<![CDATA[${data}]]>`)],
+  ])('may come %s', (_what, envelope) => expect(open(envelope)).toBe(payload))
+
+  it.each([
+    ['nothing', '', 'InvalidEnvelope'],
+    ['no XML', 'hello', 'InvalidEnvelope'],
+    ['JSON', '{}', 'InvalidEnvelope'],
+    ['a bare entity', payload, 'InvalidEnvelope'],
+    ['a document type', changed('<me:env', '<!DOCTYPE env><me:env'), 'InvalidEnvelope'],
+    ['another root', changed(/me:env\b/g, 'me:envelope'), 'InvalidEnvelope'],
+    ['another namespace', changed('/ns/magic-env"', '/ns/magic-env/"'), 'InvalidEnvelope'],
+    [
+      'a root of another namespace',
+      changed(/me:env(?=.*>)/g, 'x:env').replace('xmlns:me', 'xmlns:x="urn:x" xmlns:me'),
+      'InvalidEnvelope',
+    ],
+    ['children of no namespace', changed(/(<\/?)me:data/g, '$1data'), 'InvalidEnvelope'],
+    ['no data', changed(/<me:data.*\n/, ''), 'InvalidEnvelope'],
+    ['empty data', changed(data, ''), 'InvalidEnvelope'],
+    ['no signature', changed(/<me:sig.*\n/, ''), 'InvalidEnvelope'],
+    ['an empty signature', changed(signature, ''), 'InvalidEnvelope'],
+    ['no type', changed(' type="application/xml"', ''), 'InvalidDataType'],
+    ['another type', changed('application/xml', 'text/xml'), 'InvalidDataType'],
+    ['no encoding', changed(/<me:encoding.*\n/, ''), 'InvalidEncoding'],
+    ['another encoding', changed('>base64url<', '>base64<'), 'InvalidEncoding'],
+    ['no algorithm', changed(/<me:alg.*\n/, ''), 'InvalidAlgorithm'],
+    ['the algorithm none', changed('RSA-SHA256', 'none'), 'InvalidAlgorithm'],
+    ['the algorithm in lower case', changed('RSA-SHA256', 'rsa-sha256'), 'InvalidAlgorithm'],
+    ['the algorithm with blanks', changed('RSA-SHA256', ' RSA-SHA256 '), 'InvalidAlgorithm'],
+    ['a weaker algorithm', changed('RSA-SHA256', 'RSA-SHA1'), 'InvalidAlgorithm'],
+    ['no key_id', changed(/ key_id="[^"]*"/, ''), 'InvalidEnvelope'],
+    ['a key_id that is not base64url', changed(/key_id="[^"]*"/, 'key_id="ann@p.example"'), 'InvalidEnvelope'],
+    ['a key_id that is no address', changed(/key_id="[^"]*"/, 'key_id="YW5u"'), 'InvalidEnvelope'],
+    ['a foreign character in the data', changed(data, `${data.slice(0, 8)}?${data.slice(8)}`), 'InvalidEnvelope'],
+    ['a foreign character in the signature', changed(signature, `§${signature}`), 'InvalidEnvelope'],
+    ['data cut inside a group', changed(data, data.slice(0, 5)), 'InvalidEnvelope'],
+    ['changed data', changed(data, data.replace('P', 'Q')), 'InvalidSignature'],
+    ['data cut between groups', changed(data, data.slice(0, 8)), 'InvalidSignature'],
+    [
+      'a changed signature',
+      changed(
+        signature,
+        signature.replace(/^./, (first) => (first === 'A' ? 'B' : 'A')),
+      ),
+      'InvalidSignature',
+    ],
+    ['a signature over the data alone', changed(signature, signatureOver(data)), 'InvalidSignature'],
+    [
+      'a signature over parts not encoded',
+      changed(signature, signatureOver(`${data}.application/xml.base64url.RSA-SHA256`)),
+      'InvalidSignature',
+    ],
+    [
+      'a signature over parts not padded',
+      changed(signature, signatureOver(signedText.replaceAll('=', ''))),
+      'InvalidSignature',
+    ],
+  ])('is refused with %s', (_what, envelope, fault) => expect(faultOf(envelope)).toBe(fault))
+
+  it('keeps the sender as it stands, so that capitals match no author', () => {
+    const inCapitals = sealMagicEnvelope(payload, 'Ann@P.example', privateKey)
+
+    expect(readMagicEnvelope(inCapitals).sender).toBe('Ann@P.example')
+  })
+})
+
+describe('peeking', () => {
+  it('finds who claims to have signed and written an envelope', () => {
+    const comment = '<comment><guid>x</guid><author>quin@q.example</author><text>t</text></comment>'
+
+    expect(peekEnvelope(sealMagicEnvelope(comment, 'Ann@p.example', privateKey))).toEqual({
+      sender: 'ann@p.example',
+      author: 'quin@q.example',
+    })
+  })
+
+  it('finds them in envelopes of other software, too', () => {
+    const wild = changed(/\bme:|:me\b/g, '').replace(data, `\n${data.replaceAll('-', '+')}`)
+
+    expect(peekEnvelope(wild)).toEqual({ sender, author: sender })
+  })
+
+  it.each(['', 'hello', '<me:sig key_id="?">', `<data type="x">${'A'.repeat(100_000)}<`, 'key_id='.repeat(100_000)])(
+    'finds nobody in rubbish: %.20s',
+    (text) => expect(peekEnvelope(text)).toEqual({ sender: undefined, author: undefined }),
+  )
+})
+
+function signatureOver(text: string): string {
+  return encodeBase64url(sign(Buffer.from(text), privateKey))
+}

@@ -1,0 +1,31 @@
+import { openEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
+import { ProtocolError } from '../../src/protocol/errors.js'
+import { readMagicEnvelope } from '../../src/protocol/magic-envelope.js'
+import { type Opened, openEnvelope } from '../../src/protocol/open-envelope.js'
+import type { VectorKeys } from './vector-keys.js'
+
+/** What is taken for the time of receipt; the vectors leave open what depends on it. */
+export const receivedAt = new Date('2024-05-06T07:08:09Z')
+
+export type OpenVector = Extract<Opened, { readonly state: 'open' }>
+
+/** Opens an envelope with the keys of the file. Nobody else can be discovered. */
+export function openVector(envelope: string, keys: VectorKeys): OpenVector {
+  const opened = openEnvelope(envelope, keys.public, receivedAt)
+  switch (opened.state) {
+    case 'open':
+      return opened
+    case 'wrong':
+      throw new ProtocolError(opened.fault, opened.reason)
+    case 'needs_key': {
+      const isSender = opened.of === readMagicEnvelope(envelope).sender.toLowerCase()
+      throw new ProtocolError(isSender ? 'SenderKeyNotFound' : 'PublicKeyNotFound', `nobody is called ${opened.of}`)
+    }
+  }
+}
+
+export function openPrivateVector(input: string, recipient: string, keys: VectorKeys): OpenVector {
+  const envelope = openEncryptedEnvelope(input, keys.of(recipient).privateKey)
+  if (envelope === undefined) throw new ProtocolError('DecryptionFailed', 'not readable')
+  return openVector(envelope, keys)
+}
