@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { Ajv, type ErrorObject } from 'ajv'
 import { isQueueName, QUEUES, type QueueName } from './jobs/queue-names.js'
+import { type AllowPrivate, readAllowPrivate } from './private-addresses.js'
 import { StartError } from './start-error.js'
 
 /** Where a server listens: an address and a port, or a socket path. */
@@ -35,6 +36,8 @@ export interface Config {
   readonly adminListen: Listen | 'default' | 'off'
   readonly podName: string
   readonly usernameBlacklist: readonly string[]
+  /** Private addresses that this pod may ask all the same, for tests and playgrounds. */
+  readonly allowPrivateAddresses: AllowPrivate
 }
 
 /** The settings are wrong; the message names each of them in a sentence. */
@@ -124,6 +127,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const workerQueues = readQueues(given.WORKER_QUEUES, faults)
   const workerConcurrency = readConcurrency(given.WORKER_CONCURRENCY, faults)
   const adminListen = readAdminListen(environment['ADMIN_LISTEN'], faults)
+  const allowPrivateAddresses = readAllowPrivate(environment['ALLOW_PRIVATE_ADDRESSES'], faults)
   if (faults.length > 0 || url === undefined) throw new SettingsError(faults)
 
   return {
@@ -143,6 +147,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     logFormat: given.LOG_FORMAT,
     adminListen,
     podName: given.POD_NAME || url.host,
+    allowPrivateAddresses,
     usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
   }
 }

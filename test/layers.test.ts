@@ -10,7 +10,7 @@ const heights: readonly (readonly [RegExp, number])[] = [
   [/^src\/(start-error|limits)\.ts$/, 0],
   [/^src\/protocol\//, 1],
   [/^(src\/persistence|src\/embedded-postgres|migrations)\b/, 2],
-  [/^src\/(jobs\/|config\.ts$|pod\.ts$)/, 3],
+  [/^src\/(jobs\/|config\.ts$|private-addresses\.ts$|pod\.ts$)/, 3],
   [/^src\/domain\//, 4],
   [/^src\/federation\//, 5],
   [/^(src\/web|workers)\/(?!main\.ts$)/, 6],
@@ -44,13 +44,15 @@ function heightOf(path: string): number {
   return height
 }
 
+const IMPORT = /^import\s(?:[^'"]*\sfrom\s)?'([^']+)'/gm
+const REEXPORT = /^export\s(?:type\s)?(?:\*[^'"]*|\{[^}]*\})\sfrom\s'([^']+)'/gm
+const DYNAMIC_IMPORT = /\bimport\('([^']+)'\)/g
+
 function importsOf(path: string): string[] {
   const source = readFileSync(join(root, path), 'utf8')
-  return [
-    ...source.matchAll(
-      /(?:^|\n)(?:import|export)\b[^'"\n]*(?:\{[^}]*\}[^'"\n]*)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/g,
-    ),
-  ].map((match) => match[1] ?? match[2] ?? '')
+  return [IMPORT, REEXPORT, DYNAMIC_IMPORT].flatMap((pattern) =>
+    [...source.matchAll(pattern)].flatMap((match) => match[1] ?? []),
+  )
 }
 
 function mistakesIn(path: string): string[] {

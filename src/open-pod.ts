@@ -1,0 +1,98 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Knex } from 'knex'
+import type { Logger } from 'pino'
+import type { Config } from './config.js'
+import { findRunningEmbeddedPostgres } from './embedded-postgres.js'
+import { openJobQueues } from './jobs/queues.js'
+import { openLog } from './log.js'
+import { databaseReachable, migrationStatus, openDatabase, WEB_LIMITS, WORKER_LIMITS } from './persistence/database.js'
+import type { Pod, PodCrypto } from './pod.js'
+import { openSecrets, readSecretKey } from './secrets.js'
+import { StartError } from './start-error.js'
+
+export interface OpenPod extends Pod {
+  close(): Promise<void>
+}
+
+/** What a process does with a pod decides how patient it is and how many connections it may take. */
+export type ProcessKind = 'web' | 'worker' | 'command'
+
+interface Pieces {
+  readonly crypto: PodCrypto
+  readonly log?: Logger
+  readonly now?: () => Date
+}
+
+/** Long-running processes may be started before their database; somebody waits in front of a command. */
+const PATIENCE: Readonly<Record<ProcessKind, number>> = { web: 60_000, worker: 60_000, command: 3_000 }
+const COMMAND_POOL = 4
+
+/** Builds the real thing, or throws a StartError that says what is missing. */
+export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces): Promise<OpenPod> {
+  const log = pieces.log ?? openLog(config, kind)
+  const databaseUrl = await databaseUrlOf(config)
+  const secrets = openSecrets(await readSecretKey(config))
+  const db = openDatabase({ url: databaseUrl, applicationName: `pod ${kind}`, ...limitsOf(config, kind) })
+  try {
+    await untilReachable(db, databaseUrl, PATIENCE[kind])
+    await checkMigrations(db)
+    const jobs = await openJobQueues({ redisUrl: config.redisUrl, databaseUrl, log })
+    return {
+      config,
+      db,
+      jobs,
+      crypto: pieces.crypto,
+      secrets,
+      log,
+      now: pieces.now ?? (() => new Date()),
+      async close() {
+        await jobs.close()
+        await db.destroy()
+      },
+    }
+  } catch (error) {
+    await db.destroy()
+    throw error
+  }
+}
+
+/** The database that the settings name, or the embedded one that is running for this data folder. */
+export async function databaseUrlOf(config: Pick<Config, 'databaseUrl' | 'dataDir'>): Promise<string> {
+  if (config.databaseUrl !== undefined) return config.databaseUrl
+  const running = await findRunningEmbeddedPostgres(config.dataDir)
+  if (running !== undefined) return running.url
+  throw new StartError(
+    `There is no database: DATABASE_URL is not set and no embedded one is running in ${config.dataDir}. Use "npm start", or set DATABASE_URL.`,
+  )
+}
+
+function limitsOf(config: Config, kind: ProcessKind) {
+  const limits = kind === 'web' ? WEB_LIMITS : WORKER_LIMITS
+  return { ...limits, pool: kind === 'command' ? COMMAND_POOL : (config.databasePool ?? limits.pool) }
+}
+
+async function untilReachable(db: Knex, databaseUrl: string, patience: number): Promise<void> {
+  const until = Date.now() + patience
+  while (!(await databaseReachable(db))) {
+    if (Date.now() > until) throw new StartError(await whyUnreachable(db, databaseUrl))
+    await pause(250)
+  }
+}
+
+/** With the reason of the database or of the network, and without the password. */
+async function whyUnreachable(db: Knex, databaseUrl: string): Promise<string> {
+  const { host, pathname, username } = new URL(databaseUrl)
+  const reason = await db.raw('select 1').then(
+    () => 'it answers too slowly',
+    (error: Error) => error.message.split(' - ').at(-1),
+  )
+  return `The database ${pathname.slice(1)} at ${host} cannot be reached as ${username || 'nobody'}: ${reason}. Check DATABASE_URL, and that PostgreSQL runs there.`
+}
+
+async function checkMigrations(db: Knex): Promise<void> {
+  const { pending } = await migrationStatus(db)
+  if (pending.length === 0) return
+  throw new StartError(
+    `The database is not ready for this version: ${pending.join(', ')} must still run. Use "node dist/bin/pod.js db migrate".`,
+  )
+}

@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest'
+import { readConfig, SettingsError } from '../src/config.js'
+import { QUEUES } from '../src/jobs/queue-names.js'
+
+function faultsOf(environment: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    readConfig(environment)
+  } catch (error) {
+    if (error instanceof SettingsError) return error.faults
+    throw error
+  }
+  return []
+}
+
+describe('without any setting', () => {
+  const config = readConfig({})
+
+  it('is a pod on this machine with the embedded database and its queue', () => {
+    expect(config).toMatchObject({
+      url: 'http://localhost:3000',
+      host: 'localhost:3000',
+      listen: { host: '127.0.0.1', port: 3000 },
+      databaseUrl: undefined,
+      redisUrl: undefined,
+      workerQueues: QUEUES,
+      adminListen: 'default',
+    })
+  })
+})
+
+describe('POD_URL', () => {
+  it.each([
+    ['https://pod.example', 'https://pod.example', 'pod.example'],
+    ['https://pod.example/', 'https://pod.example', 'pod.example'],
+    ['https://www.pod.example', 'https://www.pod.example', 'pod.example'],
+    ['https://Pod.Example:8443', 'https://pod.example:8443', 'pod.example:8443'],
+    ['https://pod.example:443', 'https://pod.example', 'pod.example'],
+  ])('%s names the pod', (given, url, host) => {
+    expect(readConfig({ POD_URL: given })).toMatchObject({ url, host })
+  })
+
+  it.each([
+    'pod.example',
+    'ftp://pod.example',
+    'https://pod.example/diaspora',
+    'https://user@pod.example',
+    'https://pod.example?x=1',
+  ])('%s is refused with a sentence', (given) => {
+    expect(faultsOf({ POD_URL: given })).toEqual([expect.stringMatching(/^POD_URL must be .+\.$/)])
+  })
+})
+
+describe('what is wrong', () => {
+  it('is said all at once, one sentence for each setting', () => {
+    const faults = faultsOf({
+      POD_URL: 'pod.example',
+      PORT: '70000',
+      DATABASE_URL: 'mysql://here',
+      DATABASE_POOL: '1',
+      REDIS_URL: 'localhost:6379',
+      WORKER_QUEUES: 'inbound,inbox',
+      WORKER_CONCURRENCY: 'fetch=many',
+      CRYPTO_THREADS: '0',
+      SECRET_KEY: 'short',
+      LOG_LEVEL: 'loud',
+      LOG_FORMAT: 'xml',
+      ADMIN_LISTEN: 'localhost:99999',
+    })
+
+    expect(faults.map((fault) => fault.split(' ')[0]).sort()).toEqual([
+      'ADMIN_LISTEN',
+      'CRYPTO_THREADS',
+      'DATABASE_POOL',
+      'DATABASE_URL',
+      'LOG_FORMAT',
+      'LOG_LEVEL',
+      'POD_URL',
+      'PORT',
+      'REDIS_URL',
+      'SECRET_KEY',
+      'WORKER_CONCURRENCY',
+      'WORKER_QUEUES',
+    ])
+    expect(faults.every((fault) => fault.endsWith('.'))).toBe(true)
+  })
+
+  it('never repeats a secret', () => {
+    expect(faultsOf({ SECRET_KEY: 'hunter2', DATABASE_URL: 'mysql://pod:hunter2@db' }).join()).not.toContain('hunter2')
+  })
+})
+
+describe('an empty text', () => {
+  it('is a setting that is not set', () => {
+    expect(readConfig({ PORT: '', DATABASE_URL: '', REDIS_URL: '' })).toEqual(readConfig({}))
+  })
+
+  it('turns the admin server off', () => {
+    expect(readConfig({ ADMIN_LISTEN: '' }).adminListen).toBe('off')
+  })
+})
+
+describe('ADMIN_LISTEN', () => {
+  it.each([
+    ['9000', { host: '127.0.0.1', port: 9000 }],
+    ['0.0.0.0:9000', { host: '0.0.0.0', port: 9000 }],
+    ['[::1]:9000', { host: '::1', port: 9000 }],
+    ['/run/pod/admin.sock', { path: '/run/pod/admin.sock' }],
+  ])('%s is understood', (given, listen) => {
+    expect(readConfig({ ADMIN_LISTEN: given }).adminListen).toEqual(listen)
+  })
+})
+
+it('reads queues, concurrency and a socket path', () => {
+  const config = readConfig({
+    HOST: '/run/pod/web.sock',
+    WORKER_QUEUES: 'inbound, fetch',
+    WORKER_CONCURRENCY: 'fetch=32, outbound=128',
+  })
+
+  expect(config.listen).toEqual({ path: '/run/pod/web.sock' })
+  expect(config.workerQueues).toEqual(['inbound', 'fetch'])
+  expect(config.workerConcurrency).toEqual({ fetch: 32, outbound: 128 })
+})

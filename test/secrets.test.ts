@@ -1,0 +1,58 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openSecrets, readSecretKey } from '../src/secrets.js'
+import { StartError } from '../src/start-error.js'
+
+let dataDir: string
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'pod-secrets-'))
+})
+afterEach(() => rm(dataDir, { recursive: true }))
+
+describe('the secret key', () => {
+  it('is made once, by whoever comes first, and only its owner may read it', async () => {
+    const keys = await Promise.all(Array.from({ length: 8 }, () => readSecretKey({ secretKey: undefined, dataDir })))
+
+    expect(new Set(keys.map((key) => key.toString('hex'))).size).toBe(1)
+    expect(await readdir(dataDir)).toEqual(['secret-key'])
+    expect((await stat(join(dataDir, 'secret-key'))).mode & 0o777).toBe(0o600)
+    expect(await readFile(join(dataDir, 'secret-key'), 'utf8')).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  it('is the setting where there is one, and then no file is made', async () => {
+    const key = await readSecretKey({ secretKey: 'a'.repeat(32), dataDir })
+
+    expect(key).toHaveLength(32)
+    expect(await readdir(dataDir)).toEqual([])
+  })
+
+  it('that cannot be kept ends in a sentence', async () => {
+    await writeFile(join(dataDir, 'file'), '')
+
+    await expect(readSecretKey({ secretKey: undefined, dataDir: join(dataDir, 'file') })).rejects.toThrow(StartError)
+  })
+})
+
+describe('what is sealed', () => {
+  const secrets = openSecrets(Buffer.alloc(32, 1))
+
+  it('opens again with the same key, and never looks the same twice', () => {
+    const sealed = secrets.seal('-----BEGIN PRIVATE KEY-----\nä')
+
+    expect(secrets.unseal(sealed)).toBe('-----BEGIN PRIVATE KEY-----\nä')
+    expect(secrets.seal('-----BEGIN PRIVATE KEY-----\nä')).not.toEqual(sealed)
+  })
+
+  it('does not open with another key, or when one bit has changed', () => {
+    const sealed = secrets.seal('private')
+
+    expect(() => openSecrets(Buffer.alloc(32, 2)).unseal(sealed)).toThrow()
+    for (const index of sealed.keys()) {
+      const changed = Buffer.from(sealed)
+      changed[index] = (changed[index] ?? 0) ^ 1
+      expect(() => secrets.unseal(changed)).toThrow()
+    }
+  })
+})
