@@ -1,0 +1,93 @@
+import { type ChildProcess, execFile, type SpawnOptions, spawn } from 'node:child_process'
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Binaries, programOf } from './binaries.js'
+
+interface User {
+  readonly uid: number
+  readonly gid: number
+}
+
+/** PostgreSQL refuses to run as root, so root has to run it as somebody else. */
+export type RunAs =
+  | { readonly kind: 'myself' }
+  | (User & { readonly kind: 'user' })
+  /** In a user namespace root looks like somebody else, while on disk everything stays root's. */
+  | (User & { readonly kind: 'namespace' })
+
+/** Nothing of our own environment (secrets, `PG…` settings) reaches the server. */
+const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' }
+const PROBE_LIMIT_MS = 10_000
+
+export function isRoot(): boolean {
+  return process.geteuid?.() === 0
+}
+
+/** The first way in which PostgreSQL runs and reaches its data in `home`; or why the last one did not. */
+export async function chooseRunAs(binaries: Binaries, home: string): Promise<RunAs | { readonly failure: unknown }> {
+  let failure: unknown
+  for (const candidate of isRoot() ? await waysOfRoot(home) : [{ kind: 'myself' } as const]) {
+    try {
+      await run(candidate, programOf(binaries, 'postgres'), ['--version'])
+      if (candidate.kind !== 'myself') await run(candidate, 'test', ['-x', home])
+      return candidate
+    } catch (error) {
+      failure = error
+    }
+  }
+  return { failure }
+}
+
+/** Whom the files of the database have to belong to; undefined: whoever makes them. */
+export function ownerFor(runAs: RunAs): User | undefined {
+  if (runAs.kind === 'myself') return undefined
+  return runAs.kind === 'user' ? runAs : { uid: 0, gid: 0 }
+}
+
+export async function run(
+  runAs: RunAs,
+  program: string,
+  args: readonly string[],
+  timeout = PROBE_LIMIT_MS,
+): Promise<void> {
+  const command = commandFor(runAs, program, args)
+  await promisify(execFile)(command.program, command.args, { ...command.options, timeout })
+}
+
+export function spawnAs(runAs: RunAs, program: string, args: readonly string[], options: SpawnOptions): ChildProcess {
+  const command = commandFor(runAs, program, args)
+  return spawn(command.program, command.args, { ...options, ...command.options })
+}
+
+function commandFor(runAs: RunAs, program: string, args: readonly string[]) {
+  const options = { env: ENVIRONMENT, cwd: '/' }
+  if (runAs.kind === 'myself') return { program, args, options }
+  const { uid, gid } = runAs
+  if (runAs.kind === 'user') return { program, args, options: { ...options, uid, gid } }
+  return { program: 'unshare', args: ['-U', `--map-user=${uid}`, `--map-group=${gid}`, program, ...args], options }
+}
+
+async function waysOfRoot(home: string): Promise<readonly RunAs[]> {
+  const users = [await ownerOf(join(home, 'postgres')), ...(await systemUsers('postgres', 'nobody'))]
+  const known = users.filter((user) => user !== undefined)
+  const inNamespace = known.slice(-1)
+  return [
+    ...known.map((user) => ({ kind: 'user', ...user }) as const),
+    ...inNamespace.map((user) => ({ kind: 'namespace', ...user }) as const),
+  ]
+}
+
+/** Who ran the database before keeps it, unless that was root in a namespace. */
+async function ownerOf(cluster: string): Promise<User | undefined> {
+  const owner = await stat(cluster).catch(() => undefined)
+  return owner === undefined || owner.uid === 0 ? undefined : { uid: owner.uid, gid: owner.gid }
+}
+
+async function systemUsers(...names: readonly string[]): Promise<readonly User[]> {
+  const lines = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'))
+  return names.flatMap((name) => {
+    const [, , uid, gid] = lines.find((line) => line[0] === name) ?? []
+    return uid === undefined || gid === undefined ? [] : [{ uid: Number(uid), gid: Number(gid) }]
+  })
+}

@@ -1,0 +1,80 @@
+/** The ceilings that hold whatever the settings say: each with its unit in the name and its reason beside it. */
+
+export const HTTP_LIMITS = {
+  /** A token, a few addresses of proxies and a long query fit; a flood of headers does not. */
+  headerBytes: 16 * 1024,
+  /** Two thousand clients that send a byte a minute must not hold two thousand connections. */
+  headersTimeoutMs: 10_000,
+  /** A body of the largest size over a slow phone line still arrives in this time. */
+  requestTimeoutMs: 30_000,
+  /** Nothing in either direction: the other side is gone. */
+  idleTimeoutMs: 60_000,
+  /** Longer than the sixty seconds of usual proxies, so that the proxy closes first and never meets a closed socket. */
+  keepAliveTimeoutMs: 65_000,
+  /** How often the times above are looked at; it is also how late they may be noticed. */
+  connectionsCheckMs: 5_000,
+  /** After so many requests a client connects anew and may reach another process. */
+  requestsPerSocket: 1_000,
+  /** Below the file descriptors an ordinary process has. */
+  connections: 2_000,
+  /** The longest text of the API has 65 535 characters, four bytes each at most, and JSON may write six for one. */
+  apiBodyBytes: 1024 * 1024,
+  /** Links of pages carry their whole query; nothing else is long. */
+  urlBytes: 8 * 1024,
+  /** A guid has up to 255 characters, and so has a tag; counted when they are decoded. */
+  pathParameterCharacters: 300,
+  queryParameterCharacters: 1_024,
+  /** No form of the API has more than a few dozen; each costs a walk through its name. */
+  formFields: 1_000,
+  /** `poll[answers][]` has two levels below its name. */
+  formDepth: 4,
+  /** The mean delay of a second: a client that waits longer for its turn is better served by another try. */
+  eventLoopDelayMs: 1_000,
+  /** What a client is asked to wait when something we need is away or too busy. */
+  retryAfterSeconds: 10,
+  /** Requests under way when the process is told to stop. */
+  closeTimeoutMs: 10_000,
+  /** A database that takes longer for nothing at all would not serve a request either. */
+  readinessTimeoutMs: 1_000,
+} as const
+
+export type HttpLimits = { readonly [Name in keyof typeof HTTP_LIMITS]: number }
+
+/** How far to look for a free port beside the usual one when several pods share a machine. */
+export const ADMIN_PORTS_TRIED = 20
+
+export const REMOTE_LIMITS = {
+  /** DNS, TCP and TLS together: who needs longer is away. */
+  connectMs: 5_000,
+  /** One question to a name server; it is put twice, within the time above. */
+  dnsTryMs: 1_500,
+  /** Before the next address of a name is tried beside the first one: no pod is a second away, a dead address may come first. */
+  connectAttemptMs: 1_000,
+  /** From the call to the last byte, redirects and waiting for a turn included. */
+  exchangeMs: 30_000,
+  headerBytes: 16 * 1024,
+  /** WebFinger, hCard and NodeInfo are a few kilobytes; a key or a long list of links fits many times. */
+  discoveryBytes: 1024 * 1024,
+  /** The largest envelope others may send us. */
+  fetchBytes: 8 * 1024 * 1024,
+  /** Read from an answer that nobody needs, so that its connection can be used again; beyond it is closed. */
+  unreadBytes: 4 * 1024,
+  unreadMs: 1_000,
+  /** From http to https, from www to the bare name, and from one owner to the next. */
+  redirects: 4,
+  /** Exchanges under way in this process, whatever they are. */
+  atOnce: 160,
+  /** A slow pod holds no more of them than this. */
+  fetchesPerHost: 8,
+  deliveriesPerHost: 4,
+  /** What a stranger may make us ask of a third pod. */
+  fetchesPerHostPerMinute: 600,
+  /** Shorter than the idle time of any usual server that does not tell: it must not close while we write. */
+  idleMs: 4_000,
+  /** What a server may promise to wait; idle connections to thousands of pods cost descriptors. */
+  longestIdleMs: 30_000,
+  /** What another pod may ask us to wait. */
+  retryAfterSeconds: 24 * 60 * 60,
+} as const
+
+export type RemoteLimits = { readonly [Name in keyof typeof REMOTE_LIMITS]: number }

@@ -1,0 +1,30 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { makeFolder, query, startElsewhere } from './data-dirs.js'
+
+it('serves one pod and turns the other away when two start on the same empty folder at once', async () => {
+  const dataDir = join(await makeFolder(), 'var')
+
+  const answers = await Promise.all([startElsewhere(dataDir).answer, startElsewhere(dataDir).answer])
+
+  const served = answers.filter((answer) => 'url' in answer)
+  const refused = answers.filter((answer) => 'refusal' in answer)
+  expect([served.length, refused.length]).toEqual([1, 1])
+  expect(refused[0]?.refusal).toMatch(/^A pod is running on .* already \(process \d+\): stop it first, or give/)
+  expect(await query(served[0]?.url ?? '', 'select 1 as one')).toEqual([{ one: 1 }])
+  expect((await readdir(dataDir)).filter((name) => name !== 'postgres.log')).toEqual(['postgres'])
+})
+
+it('waits for a command that is about to stop the server, and starts it again', async () => {
+  const dataDir = join(await makeFolder(), 'var')
+  const command = await startEmbeddedPostgres(dataDir, { fast: true })
+
+  const pod = startElsewhere(dataDir)
+  const waiting = `select count(*)::int as waiting from pg_locks where locktype = 'advisory' and not granted`
+  while ((await query<{ waiting: number }>(command.url, waiting))[0]?.waiting === 0);
+  await command.stop()
+
+  expect(await pod.answer).toMatchObject({ url: command.url, startedHere: true })
+})

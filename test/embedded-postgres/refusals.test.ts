@@ -1,0 +1,69 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { findBinaries } from '../../src/embedded-postgres/binaries.js'
+import {
+  EmbeddedPostgresError,
+  findRunningEmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../src/embedded-postgres.js'
+import { makeFolder } from './data-dirs.js'
+
+/** One sentence, with the way out behind a colon. */
+async function refusalOf(work: Promise<unknown>): Promise<string> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof EmbeddedPostgresError)) throw new Error(`not refused, or not by us: ${error}`)
+  expect(error.message).toMatch(/^[^\n]+: [^\n]+\.$/)
+  return error.message
+}
+
+describe('the embedded PostgreSQL says in one sentence', () => {
+  it('that there is none for this kind of machine', async () => {
+    expect(await refusalOf(findBinaries('plan9', 'm68k'))).toMatch(/^No PostgreSQL for plan9-m68k .* set DATABASE_URL /)
+  })
+
+  it('that the data folder cannot be used', async () => {
+    const file = join(await makeFolder(), 'var')
+    await writeFile(file, 'not a folder')
+
+    expect(await refusalOf(startEmbeddedPostgres(file))).toMatch(/^The data folder .*var cannot be used .* DATA_DIR\.$/)
+  })
+
+  it('that the data were made by another major version', async () => {
+    const dataDir = join(await makeFolder(), 'var')
+    const server = await startEmbeddedPostgres(dataDir, { fast: true })
+    await server.stop()
+    await writeFile(join(dataDir, 'postgres/PG_VERSION'), '17\n')
+
+    expect(await refusalOf(startEmbeddedPostgres(dataDir))).toMatch(/ made by PostgreSQL 17, .* brings PostgreSQL 18: /)
+  })
+
+  it('that what lies there is not a database', async () => {
+    const dataDir = join(await makeFolder(), 'var')
+    await mkdir(join(dataDir, 'postgres'), { recursive: true })
+    await writeFile(join(dataDir, 'postgres/notes.txt'), 'my own notes')
+
+    expect(await refusalOf(startEmbeddedPostgres(dataDir))).toContain('is not a database of this pod')
+    expect(await refusalOf(findRunningEmbeddedPostgres(dataDir))).toContain('is not a database of this pod')
+  })
+
+  it('why the server does not start, and where to read more', async () => {
+    const dataDir = join(await makeFolder(), 'var')
+    const squatter = createServer().listen(0, '127.0.0.1')
+    onTestFinished(() => {
+      squatter.close()
+    })
+    await new Promise((resolve) => squatter.once('listening', resolve))
+    const address = squatter.address()
+    const port = typeof address === 'object' && address ? address.port : 0
+
+    const refusal = await refusalOf(startEmbeddedPostgres(dataDir, { fast: true, port }))
+
+    expect(refusal).toMatch(/^PostgreSQL does not start on .*: could not create any TCP\/IP sockets/)
+    expect(refusal).toContain(join(dataDir, 'postgres.log'))
+  })
+})

@@ -1,0 +1,46 @@
+import { chmod, mkdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { findBinaries } from '../../src/embedded-postgres/binaries.js'
+import { chooseRunAs, isRoot } from '../../src/embedded-postgres/run-as.js'
+import { startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { makeFolder, query } from './data-dirs.js'
+
+/** A home as root and careful people have it: closed to everybody else. */
+async function makeClosedHome(): Promise<string> {
+  const folder = await makeFolder()
+  await chmod(folder, 0o700)
+  const home = join(folder, 'var')
+  await mkdir(home, { mode: 0o711 })
+  return home
+}
+
+it('runs PostgreSQL as we are, unless we are root', async () => {
+  const runAs = await chooseRunAs(await findBinaries(), await makeFolder())
+
+  expect(runAs).toMatchObject(isRoot() ? { uid: expect.any(Number) } : { kind: 'myself' })
+})
+
+it('serves from a closed home', async () => {
+  const home = await makeClosedHome()
+
+  const server = await startEmbeddedPostgres(home, { fast: true })
+
+  expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }])
+  // Nothing was opened to make it work.
+  expect((await stat(join(home, '..'))).mode & 0o777).toBe(0o700)
+  await server.stop()
+})
+
+it('starts again after a closed home was opened', async () => {
+  const home = await makeClosedHome()
+  const closed = await startEmbeddedPostgres(home, { fast: true })
+  await query(closed.url, 'create table kept as select 42 as answer')
+  await closed.stop()
+
+  await chmod(join(home, '..'), 0o755)
+  const opened = await startEmbeddedPostgres(home, { fast: true })
+
+  expect(await query(opened.url, 'select answer from kept')).toEqual([{ answer: 42 }])
+  await opened.stop()
+})

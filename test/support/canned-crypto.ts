@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs'
+import type { KeyPair, PodCrypto } from '../../src/pod.js'
+import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
+import { signRelayable } from '../../src/protocol/relayable-signature.js'
+
+/**
+ * Key pairs from files, in turn: making one takes longer than most tests. They are smaller than real ones, so that signing
+ * needs no thread.
+ */
+export function cannedCrypto(): PodCrypto {
+  let made = 0
+  return {
+    async generateKeyPair() {
+      const pair = pairs[made % pairs.length]
+      made += 1
+      if (pair === undefined) throw new Error('There are no canned keys.')
+      return pair
+    },
+    signRelayable: async (relayable, key) => signRelayable(relayable, key),
+    sealEnvelope: async (payload, sender, key) => sealMagicEnvelope(payload, sender, key),
+  }
+}
+
+const pairs: readonly KeyPair[] = ['1', '2', '3', '4'].map((name) => ({
+  publicKey: readKey(`${name}.public.pem`),
+  privateKey: readKey(`${name}.private.pem`),
+}))
+
+function readKey(file: string): string {
+  return readFileSync(new URL(`../fixtures/keys/${file}`, import.meta.url), 'utf8')
+}

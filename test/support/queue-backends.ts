@@ -1,0 +1,58 @@
+import type { Client } from 'pg'
+import { administer, createTestDatabase } from './database.js'
+import { openQueuePod, type QueuePod, type Stores } from './queue-pod.js'
+import { startTestRedis, type TestRedis, whyNoRedis } from './redis-server.js'
+import type { TcpProxy } from './tcp-proxy.js'
+
+export interface QueueBackend {
+  readonly store: 'PostgreSQL' | 'Redis'
+}
+
+/** What carries the queue. Every test of the pipeline runs on each of these. */
+export const queueBackends: readonly QueueBackend[] =
+  whyNoRedis() === undefined ? [{ store: 'PostgreSQL' }, { store: 'Redis' }] : [{ store: 'PostgreSQL' }]
+
+/** A database, and a Redis where that is what is tested, for one test file. */
+export interface TestStores extends Stores {
+  readonly redis: TestRedis | undefined
+  /** Another pod on these stores, or on the same ones reached by another way. */
+  openPod(elsewhere?: Partial<Stores>): Promise<QueuePod>
+  /** The same stores, with a proxy between a process and its queue. */
+  queueThrough(proxy: TcpProxy): Partial<Stores>
+  /** Whatever the queue knew is gone; the tables of the pod are not touched. */
+  emptyQueue(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openTestStores({ store }: QueueBackend): Promise<TestStores> {
+  const database = await createTestDatabase()
+  const redis = store === 'Redis' ? await startTestRedis() : undefined
+  const stores = { databaseUrl: database.url, redisUrl: redis?.url, prefix: redis?.prefix ?? 'pod' }
+  const pods: QueuePod[] = []
+  return {
+    ...stores,
+    redis,
+    async openPod(elsewhere) {
+      const pod = await openQueuePod({ ...stores, ...elsewhere })
+      pods.push(pod)
+      return pod
+    },
+    queueThrough(proxy) {
+      const through = (address: string) => Object.assign(new URL(address), { port: `${proxy.port}` }).href
+      return redis ? { redisUrl: through(redis.url) } : { databaseUrl: through(database.url) }
+    },
+    emptyQueue: () => (redis ? redis.empty() : administer(database.url, forgetJobs)),
+    async close() {
+      await Promise.all(pods.map((pod) => pod.close()))
+      await redis?.stop()
+      await database.drop()
+    },
+  }
+}
+
+async function forgetJobs(client: Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select format('bullmq.%I', tablename) as name from pg_tables where schemaname = 'bullmq' and tablename <> 'migration'`,
+  )
+  await client.query(`truncate ${rows.map(({ name }) => name).join(', ')}`)
+}

@@ -1,0 +1,42 @@
+import type { Knex } from 'knex'
+import { pino } from 'pino'
+import { readConfig } from '../../src/config.js'
+import { openJobQueues } from '../../src/jobs/queues.js'
+import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
+import type { Pod } from '../../src/pod.js'
+
+/** Where a process finds its database and its queue. */
+export interface Stores {
+  readonly databaseUrl: string
+  readonly redisUrl: string | undefined
+  readonly prefix: string
+}
+
+/** A pod with everything that jobs need, and nothing else. */
+export interface QueuePod extends Pod {
+  close(): Promise<void>
+}
+
+export async function openQueuePod(stores: Stores): Promise<QueuePod> {
+  const log = pino({ level: process.env['TEST_LOG_LEVEL'] ?? 'silent' })
+  const db: Knex = openDatabase({ ...WORKER_LIMITS, url: stores.databaseUrl, applicationName: 'pod test' })
+  const jobs = await openJobQueues({ ...stores, log })
+  let closed: Promise<void> | undefined
+  return {
+    config: readConfig({ POD_URL: 'http://pod.example' }),
+    db,
+    jobs,
+    crypto: { generateKeyPair: noKeys, signRelayable: noKeys, sealEnvelope: noKeys },
+    secrets: { seal: (text) => Buffer.from(text), unseal: (sealed) => sealed.toString() },
+    log,
+    now: () => new Date(),
+    close() {
+      closed ??= jobs.close().then(() => db.destroy())
+      return closed
+    },
+  }
+}
+
+function noKeys(): Promise<never> {
+  return Promise.reject(new Error('these tests need no keys'))
+}

@@ -1,0 +1,74 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+
+/** Stands between a process and what it depends on, and takes that away: at once, or without a word. */
+export interface TcpProxy {
+  readonly port: number
+  /** The other side answers no more, and nobody says so. */
+  freeze(): void
+  /** The other side is gone: connections end, new ones are refused. */
+  refuse(): Promise<void>
+  /** As if nothing had been. */
+  pass(): Promise<void>
+  /** From now on connections lead to another port. */
+  target(port: number): void
+  close(): Promise<void>
+}
+
+export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
+  const sockets = new Set<Socket>()
+  let destination = targetPort
+  let frozen = false
+  const server = createServer((near) => {
+    const far = connect(destination, '127.0.0.1')
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from)
+      from.setNoDelay()
+      from.on('data', (data) => to.write(data))
+      from.on('error', () => {})
+      from.on('close', () => {
+        sockets.delete(from)
+        to.destroy()
+      })
+      if (frozen) from.pause()
+    }
+  })
+  const port = await listen(server, 0)
+
+  async function refuse(): Promise<void> {
+    for (const socket of sockets) socket.destroy()
+    if (server.listening) await new Promise((resolve) => server.close(resolve))
+  }
+
+  return {
+    port,
+    freeze() {
+      frozen = true
+      for (const socket of sockets) socket.pause()
+    },
+    refuse,
+    async pass() {
+      frozen = false
+      for (const socket of sockets) socket.resume()
+      if (!server.listening) await listen(server, port)
+    },
+    target(another) {
+      destination = another
+    },
+    close: refuse,
+  }
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', () => {
+      server.off('error', reject)
+      const address = server.address()
+      if (address === null || typeof address === 'string') throw new Error('a server on TCP has an address with a port')
+      resolve(address.port)
+    })
+  })
+}

@@ -1,0 +1,65 @@
+import type { FastifyInstance } from 'fastify'
+import { type Logger, pino } from 'pino'
+import { readConfig } from '../../src/config.js'
+import { type OpenPod, openPod } from '../../src/open-pod.js'
+import { type AppOptions, buildApp } from '../../src/web/app.js'
+import { cannedCrypto } from './canned-crypto.js'
+import { createTestDatabase } from './database.js'
+import { makePerson, type TestPerson } from './people.js'
+
+/** A whole web process without its port: real database, real queue, canned keys. */
+export interface TestPod extends AsyncDisposable {
+  readonly pod: OpenPod
+  readonly app: FastifyInstance
+  readonly inject: FastifyInstance['inject']
+  /** Makes them, once; asked again, it gives the same people. */
+  people<Name extends string>(...names: Name[]): Promise<Record<Name, TestPerson>>
+  close(): Promise<void>
+}
+
+export interface TestPodOptions extends AppOptions {
+  readonly environment?: NodeJS.ProcessEnv
+  readonly log?: Logger
+  /** Hands in a pod with one piece replaced. */
+  readonly change?: (pod: OpenPod) => OpenPod
+}
+
+export async function startTestPod({ environment, log, change, ...options }: TestPodOptions = {}): Promise<TestPod> {
+  const database = await createTestDatabase()
+  const config = readConfig({
+    POD_URL: 'https://pod.example',
+    POD_NAME: 'The pod under test',
+    DATABASE_URL: database.url,
+    DATABASE_POOL: '4',
+    SECRET_KEY: 'a key that is only good for tests',
+    ...environment,
+  })
+  const opened = await openPod(config, 'web', { crypto: cannedCrypto(), log: log ?? pino({ level: 'silent' }) })
+  const pod = change ? change(opened) : opened
+  const app = await buildApp(pod, options)
+  const known = new Map<string, Promise<TestPerson>>()
+
+  async function person(name: string): Promise<TestPerson> {
+    const made = known.get(name) ?? makePerson(pod, app, name)
+    known.set(name, made)
+    return made
+  }
+
+  async function close(): Promise<void> {
+    await app.close()
+    await opened.close()
+    await database.drop()
+  }
+
+  return {
+    pod,
+    app,
+    inject: app.inject.bind(app),
+    async people<Name extends string>(...names: Name[]) {
+      const made = await Promise.all(names.map(async (name) => [name, await person(name)] as const))
+      return Object.fromEntries(made) as Record<Name, TestPerson> // one for each name
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
