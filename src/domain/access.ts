@@ -1,0 +1,22 @@
+import { createHash } from 'node:crypto'
+import { AccessToken } from '../persistence/models/access-token.js'
+import type { Pod } from '../pod.js'
+import { ALWAYS_GRANTED, isScope, type Scope } from './scopes.js'
+
+/** The user in whose name something is asked, and what the token lets them do. */
+export interface Viewer {
+  readonly userId: number
+  readonly personId: number
+  readonly scopes: ReadonlySet<Scope>
+}
+
+/** Undefined: the token is unknown, expired or revoked, or its account is closed or locked. */
+export async function findViewer(pod: Pick<Pod, 'db'>, token: string): Promise<Viewer | undefined> {
+  const holder = await AccessToken.viewerOf(pod.db, createHash('sha256').update(token).digest())
+  if (!holder || holder.expired || holder.locked || holder.closed) return undefined
+  return {
+    userId: holder.userId,
+    personId: holder.personId,
+    scopes: new Set([...holder.scopes.filter(isScope), ALWAYS_GRANTED]),
+  }
+}

@@ -1,0 +1,77 @@
+import { existsSync } from 'node:fs'
+import type { Logger } from 'pino'
+import { openCryptoPool } from '../workers/threads/crypto-pool.js'
+import { type Config, readConfig } from './config.js'
+import { HTTP_LIMITS } from './limits.js'
+import { openLog } from './log.js'
+import { openPod } from './open-pod.js'
+import { StartError } from './start-error.js'
+import { buildApp } from './web/app.js'
+import { closeApp } from './web/close-app.js'
+import { listen, listenForOperator } from './web/listen.js'
+import { openMetrics } from './web/metrics.js'
+import { ADMIN_PORTS, buildOperatorApp } from './web/operator.js'
+
+/** All of it: requests, pools, threads. Whoever supervises us waits a little longer. */
+const CLOSE_WITHIN = 30_000
+
+let log: Logger | undefined
+let close: (() => Promise<void>) | undefined
+let closing = false
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void end(0))
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+  // A half-broken process is worse than none; whoever supervises us starts another.
+  process.on(event, fail)
+}
+
+try {
+  if (existsSync('.env')) process.loadEnvFile('.env')
+  close = await startWeb(readConfig(process.env))
+} catch (error) {
+  if (!(error instanceof StartError)) fail(error)
+  console.error(error.message)
+  process.exit(1)
+}
+
+/** Opens everything in the order in which it is needed, and returns what closes it in the other. */
+async function startWeb(config: Config): Promise<() => Promise<void>> {
+  log = openLog(config, 'web')
+  const crypto = openCryptoPool(config.cryptoThreads) // its threads begin with the first key
+  const pod = await openPod(config, 'web', { crypto, log })
+  const metrics = openMetrics(pod)
+  const app = await buildApp(pod, { metrics })
+  const operator = await buildOperatorApp({ log: pod.log, metrics, readiness: app.readiness })
+
+  const address = await listen(app, config.listen, 'Set PORT or HOST to another address, or stop what is there.')
+  const admin = await listenForOperator(operator, config.adminListen, ADMIN_PORTS.web)
+  pod.log.info({ address, admin, pod: config.url }, 'the pod answers')
+  process.send?.({ ready: true, address, admin })
+
+  return async () => {
+    pod.log.info('finishing the requests in hand')
+    await closeApp(app, HTTP_LIMITS.closeTimeoutMs)
+    await closeApp(operator, 0)
+    await pod.close()
+    await crypto.close()
+  }
+}
+
+/** The second signal does not wait. Before the start is done there is nothing to finish. */
+async function end(code: number): Promise<void> {
+  if (closing || close === undefined) process.exit(closing ? 1 : code)
+  closing = true
+  setTimeout(() => process.exit(1), CLOSE_WITHIN).unref()
+  try {
+    await close()
+    process.exit(code)
+  } catch (error) {
+    fail(error)
+  }
+}
+
+function fail(error: unknown): never {
+  if (log) log.fatal({ err: error }, 'the web process ends')
+  else console.error(error)
+  process.exit(1)
+}

@@ -1,0 +1,95 @@
+import underPressure from '@fastify/under-pressure'
+import { type FastifyInstance, type FastifyPluginAsync, fastify } from 'fastify'
+import { HTTP_LIMITS, type HttpLimits } from '../limits.js'
+import type { Pod } from '../pod.js'
+import { StartError } from '../start-error.js'
+import { apiRoutes } from './api.js'
+import { addAuthentication, checkAccessOf, type KnownRoute } from './authentication.js'
+import { answerNotFound, handleError } from './error-handler.js'
+import { RequestFault } from './faults.js'
+import { addHeaders } from './headers.js'
+import { addHealthRoutes, type Readiness } from './health.js'
+import type { Metrics } from './metrics.js'
+import { addApiDocs } from './openapi.js'
+import { webReadiness } from './readiness.js'
+import { addRequestLog } from './request-log.js'
+import { pageRoutes } from './routes/pages.js'
+import { serverOptions } from './server-options.js'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly pod: Pod
+    /** Whether the process can serve now; false from the moment it begins to close. */
+    readonly readiness: () => Promise<Readiness>
+    /** Every route there is, with who may use it. */
+    readonly knownRoutes: readonly KnownRoute[]
+  }
+}
+
+export interface AppOptions {
+  readonly limits?: HttpLimits
+  readonly metrics?: Metrics
+  /** What is below /api/v1; tests bring routes that refuse, fail or take their time. */
+  readonly api?: FastifyPluginAsync
+}
+
+/** The public server: everything that people, clients and other pods reach over HTTP. */
+export async function buildApp(
+  pod: Pod,
+  { limits = HTTP_LIMITS, metrics, api = apiRoutes }: AppOptions = {},
+): Promise<FastifyInstance> {
+  const app = openServer(pod, limits)
+  app.server.maxConnections = limits.connections
+
+  const routes: KnownRoute[] = []
+  app.addHook('onRoute', (route) => void routes.push(route))
+  app.decorate('knownRoutes', routes)
+
+  let closing = false
+  app.addHook('preClose', async () => {
+    closing = true
+  })
+  app.decorate('pod', pod)
+  app.decorate(
+    'readiness',
+    webReadiness(pod, () => closing),
+  )
+  app.setErrorHandler(handleError)
+  app.setNotFoundHandler(answerNotFound)
+  // Each part of the pod reads its own kinds of bodies, and nobody reads the body of a request for nothing.
+  app.removeAllContentTypeParsers()
+
+  addRequestLog(app)
+  metrics?.watch(app)
+  await addHeaders(app, { https: pod.config.url.startsWith('https:') })
+  app.addHook('onRequest', async ({ originalUrl }) => {
+    if (originalUrl.length > limits.urlBytes) throw new RequestFault(414, 'The address is too long.')
+  })
+  await app.register(underPressure, {
+    maxEventLoopDelay: limits.eventLoopDelayMs,
+    retryAfter: limits.retryAfterSeconds,
+  })
+  addAuthentication(app, pod)
+
+  await addApiDocs(app)
+  await app.register(api, { prefix: '/api/v1' })
+  await app.register(pageRoutes)
+  addHealthRoutes(app, app.readiness)
+
+  checkAccessOf(routes)
+  await app.ready()
+  return app
+}
+
+/** Whom to trust is a language of its own, which only Fastify knows. */
+function openServer({ log, config }: Pod, limits: HttpLimits): FastifyInstance {
+  try {
+    return fastify({ ...serverOptions(log, limits), trustProxy: config.trustProxy })
+  } catch (error) {
+    if (!(error instanceof TypeError && error.message.startsWith('invalid'))) throw error
+    throw new StartError(
+      'TRUST_PROXY must be true, false, loopback, linklocal, uniquelocal or a list of addresses and networks like 10.0.0.0/8.',
+      { cause: error },
+    )
+  }
+}

@@ -1,0 +1,96 @@
+import type { FastifyInstance } from 'fastify'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { queueFacts } from '../jobs/queue-facts.js'
+import type { Pod } from '../pod.js'
+
+/** What the operator's monitoring reads: one registry per process. */
+export interface Metrics {
+  readonly registry: Registry
+  /** Counts what this app answers, by the pattern of the route: paths would be one series per guid. */
+  watch(app: FastifyInstance): void
+  /** All of it as text; what the queue and the database have to say is asked for now. */
+  text(): Promise<string>
+}
+
+/** From a cached answer to the longest that a client waits. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  const requests = new Counter({
+    name: 'pod_http_requests_total',
+    help: 'Requests answered.',
+    labelNames: ['method', 'route', 'status'],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'pod_http_request_seconds',
+    help: 'From the first byte of a request to the last of its answer.',
+    labelNames: ['method', 'route'],
+    buckets: SECONDS,
+    registers,
+  })
+  const writeFacts = openWorkGauges(registry)
+
+  return {
+    registry,
+    watch(app) {
+      app.addHook('onResponse', async (request, reply) => {
+        const labels = { method: request.method, route: request.routeOptions.url ?? 'unknown' }
+        requests.inc({ ...labels, status: reply.statusCode })
+        durations.observe(labels, reply.elapsedTime / 1_000)
+      })
+    },
+    async text() {
+      try {
+        writeFacts(await queueFacts(pod))
+      } catch (error) {
+        pod.log.warn({ err: error }, 'metrics without the facts of the database')
+        writeFacts(undefined)
+      }
+      return registry.metrics()
+    },
+  }
+}
+
+type Facts = Awaited<ReturnType<typeof queueFacts>>
+
+/** Old figures would look like new ones, so whatever cannot be asked for is left out. */
+function openWorkGauges(registry: Registry): (facts: Facts | undefined) => void {
+  const gauge = (name: string, help: string, ...labelNames: string[]) =>
+    new Gauge({ name, help, labelNames, registers: [registry] })
+
+  const reachable = gauge('pod_reachable', 'Whether what the pod needs answers.', 'part')
+  const jobs = gauge('pod_jobs', 'Jobs by queue and state.', 'queue', 'state')
+  const oldestJob = gauge('pod_oldest_waiting_job_seconds', 'Age of the job that is next in line.', 'queue')
+  const workers = gauge('pod_queue_workers', 'Workers that serve a queue, in all processes.', 'queue')
+  const outbox = gauge('pod_outbox_rows', 'Work that follows from a change and is not done.', 'state')
+  const oldestRow = gauge('pod_oldest_outbox_row_seconds', 'Age of the oldest work that is not done.')
+  const waiting = gauge('pod_waiting_messages', 'Messages that wait for something unknown.', 'kind')
+  const deliveries = gauge('pod_deliveries', 'Deliveries to other pods.', 'state')
+  const asleep = gauge('pod_pods_asleep', 'Other pods for which nothing is stored any more.')
+  const lastSweep = gauge('pod_last_sweep_seconds', 'Since the sweeper last ran, in any process.')
+  const all = [reachable, jobs, oldestJob, workers, outbox, oldestRow, waiting, deliveries, asleep, lastSweep]
+
+  return (facts) => {
+    for (const each of all) each.reset()
+    for (const single of [oldestRow, asleep, lastSweep]) single.remove() // reset alone would say zero
+    reachable.set({ part: 'database' }, facts ? 1 : 0)
+    if (!facts) return
+    reachable.set({ part: 'queue' }, facts.queues ? 1 : 0)
+    for (const [queue, { oldestWaiting, workers: serving, ...states }] of Object.entries(facts.queues ?? {})) {
+      for (const [state, count] of Object.entries(states)) jobs.set({ queue, state }, count)
+      oldestJob.set({ queue }, oldestWaiting ?? 0)
+      workers.set({ queue }, serving)
+    }
+    outbox.set({ state: 'waiting' }, facts.outbox.waiting)
+    outbox.set({ state: 'dead' }, facts.outbox.dead)
+    oldestRow.set(facts.outbox.oldest ?? 0)
+    for (const [kind, count] of Object.entries(facts.waitingFor)) waiting.set({ kind }, count)
+    for (const [state, count] of Object.entries(facts.deliveries)) deliveries.set({ state }, count)
+    asleep.set(facts.podsAsleep)
+    if (facts.lastSweep !== null) lastSweep.set(facts.lastSweep)
+  }
+}

@@ -1,0 +1,122 @@
+import swagger, { type SwaggerTransform } from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import { type FastifyInstance, fastify } from 'fastify'
+import { ALWAYS_GRANTED, SCOPES } from '../domain/scopes.js'
+import { apiRoutes } from './api.js'
+import { ErrorBody } from './schemas.js'
+
+const VERSION = '1.0.0'
+
+const INTRODUCTION = `The API of this pod for client apps: everything a person can do here, as JSON over HTTP.
+
+**Tokens.** Each call carries an access token, as \`Authorization: Bearer …\`. The operator of a pod can make one for a first
+try with \`pod token alice --scopes "profile public:read"\`. A call names the scopes it needs; \`${ALWAYS_GRANTED}\` comes with
+every token. No token, or one that does not count, is a 401; a missing scope is a 403.
+
+**Bodies** are JSON objects; forms with keys in brackets (\`tags[]=a\`) are read as well. Fields nobody knows are passed over.
+
+**Errors** have a body with \`code\` (the HTTP status) and \`message\` (for people; the wording may change). After a 503 or a 429,
+\`Retry-After\` says when to try again. Every answer has an \`X-Request-Id\`: tell it to the operator when something is wrong.
+
+**Times** are UTC with three decimals, like \`2025-03-01T08:15:30.250Z\`. **Addresses** of pictures and pages are absolute.
+Repeated slashes and one at the end of a path do not matter.
+
+**Promise.** Fields are added, never taken away or given another meaning.`
+
+/** The page loads only what the pod itself serves. */
+const DOCS_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Describes what is registered after it: must come before the routes. */
+async function addApiDescription(app: FastifyInstance): Promise<void> {
+  app.addSchema(ErrorBody)
+  await app.register(swagger, {
+    hideUntagged: true,
+    transform: describeAccess,
+    refResolver: { buildLocalReference: (json, _base, _fragment, i) => String(json['$id'] ?? `schema-${i}`) },
+    openapi: {
+      openapi: '3.1.1',
+      info: {
+        title: 'diaspora* client API',
+        version: VERSION,
+        description: INTRODUCTION,
+        license: { name: 'AGPL-3.0-or-later', identifier: 'AGPL-3.0-or-later' },
+      },
+      servers: [{ url: '/', description: 'This pod' }],
+      tags: [{ name: 'Own profile', description: 'What the person the token belongs to says about themselves.' }],
+      components: {
+        securitySchemes: {
+          token: {
+            type: 'http',
+            scheme: 'bearer',
+            description: `An access token. Scopes: ${SCOPES.map((scope) => `\`${scope}\``).join(', ')}.`,
+          },
+        },
+      },
+    },
+  })
+}
+
+/** The page for people at `/api/docs`, and the document at `/api/docs/json`. */
+export async function addApiDocs(app: FastifyInstance): Promise<void> {
+  await addApiDescription(app)
+  await app.register(async (docs) => {
+    docs.addHook('onRoute', (route) => {
+      route.config = { ...route.config, public: true, quiet: true }
+    })
+    await docs.register(swaggerUi, {
+      routePrefix: '/api/docs',
+      staticCSP: DOCS_POLICY,
+      theme: { title: 'API for client apps' },
+      uiConfig: { docExpansion: 'list', deepLinking: true, validatorUrl: 'none' },
+    })
+  })
+}
+
+/** The document without a pod: nothing is asked of the routes but what they are. */
+export async function describeApi(): Promise<object> {
+  const app = fastify()
+  await addApiDescription(app)
+  await app.register(apiRoutes, { prefix: '/api/v1' })
+  await app.ready()
+  return app.swagger()
+}
+
+/** Scopes and refusals stand beside the route already; nobody writes them a second time. */
+const describeAccess: SwaggerTransform = ({ schema, url, route }) => {
+  const { scopes, refusals = {} } = route.config ?? {}
+  if (schema === undefined || scopes === undefined) return { schema, url }
+  const errors = new Map<number | 'default', string>([
+    [401, 'No token, or one that does not count.'],
+    [403, `The token lacks a scope that this call needs: ${scopes.join(', ')}.`],
+  ])
+  for (const [reason, status] of Object.entries(refusals)) {
+    errors.set(status, [errors.get(status), sentenceOf(reason)].filter(Boolean).join(' '))
+  }
+  errors.set('default', 'Any other error.')
+  return {
+    url,
+    schema: {
+      ...schema,
+      security: [{ token: [...scopes] }],
+      response: {
+        ...Object.fromEntries(Array.from(errors, ([status, description]) => [status, { description, $ref: 'Error#' }])),
+        ...(schema.response as object | undefined), // a schema for each status
+      },
+    },
+  }
+}
+
+/** `comment_missing` → Comment missing. */
+function sentenceOf(reason: string): string {
+  return `${reason.charAt(0).toUpperCase()}${reason.slice(1).replaceAll('_', ' ')}.`
+}

@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto'
+import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** No line in the log when all went well: asked for every few seconds, or thousands of times a minute. */
+    quiet?: boolean
+  }
+}
+
+/** Ids are ours: one from outside could be anything, and would be in the log of every process it reaches. */
+export const requestLogging = {
+  genReqId: () => randomUUID(),
+  logController: new LogController({ disableRequestLogging: true }),
+  /** Whoever logs a whole request or answer by mistake logs no more of it than this. */
+  childLoggerFactory: (log: FastifyBaseLogger, bindings: object): FastifyBaseLogger =>
+    log.child(bindings, {
+      serializers: { req: describe, request: describe, res: () => undefined, reply: () => undefined },
+    }),
+}
+
+/** One line per request, made of what an operator may know: never an address, a header, a query or a body. */
+export function addRequestLog(app: FastifyInstance): void {
+  app.addHook('onResponse', async (request, reply) => {
+    if (request.routeOptions.config.quiet && reply.statusCode < 500) return
+    request.log.info(
+      { ...describe(request), status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 },
+      'answered',
+    )
+  })
+}
+
+/** The pattern of the route, not the path: guids and tags are nobody's business either. */
+function describe(request: Partial<FastifyRequest>): object {
+  return { method: request.method, route: request.routeOptions?.url ?? 'unknown' }
+}

@@ -1,0 +1,40 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { readAsset } from '../assets.js'
+import { escapeHtml, page } from '../html.js'
+import { DEFAULT_AVATAR_PATH } from '../presenters/people.js'
+
+const A_DAY = 86_400
+
+/** The few things people and other pods look at without a client. */
+export const pageRoutes: FastifyPluginAsync = async (app) => {
+  const { podName, host } = app.pod.config
+  const start = page({
+    title: podName,
+    content: `<h1>${escapeHtml(podName)}</h1>
+<p class="soft">A pod of the diaspora* network</p>
+<p>The people who live here have addresses like <code>somebody@${escapeHtml(host)}</code>. They write to, and hear from, people
+on this pod and on all the others: there is no centre.</p>
+<p>To use this pod, sign in with a client app and your address.</p>
+<nav><a href="/api/docs">API for client apps</a><a href="https://diasporafoundation.org">About diaspora*</a></nav>`,
+  })
+
+  app.get('/', { config: { public: true }, schema: { hide: true } }, async (_request, reply) =>
+    reply.type('text/html; charset=utf-8').header('cache-control', 'public, max-age=300').send(start),
+  )
+
+  const avatar = await readAsset('default-avatar.png')
+  app.get(
+    DEFAULT_AVATAR_PATH,
+    {
+      config: { public: true, quiet: true },
+      schema: { hide: true },
+      // Shown by other pods and by clients, wherever they come from.
+      helmet: { crossOriginResourcePolicy: { policy: 'cross-origin' } },
+    },
+    async (request, reply) => {
+      reply.header('cache-control', `public, max-age=${A_DAY}`).header('etag', avatar.etag)
+      if (request.headers['if-none-match'] === avatar.etag) return reply.code(304).send()
+      return reply.type('image/png').send(avatar.bytes)
+    },
+  )
+}

@@ -1,0 +1,46 @@
+import { Ajv, type ErrorObject } from 'ajv'
+import type { FastifyInstance } from 'fastify'
+import { HTTP_LIMITS } from '../limits.js'
+import { RequestFault } from './faults.js'
+
+/** What a schema found wrong, and where: the part of the request decides which status it becomes. */
+export class InvalidRequest extends Error {
+  override name = 'InvalidRequest'
+  readonly part: string
+
+  constructor(part: string, message: string) {
+    super(message)
+    this.part = part
+  }
+}
+
+// A body says what it means: "5" is not a number in it, and nothing is turned into something else.
+const bodies = new Ajv({ useDefaults: true, allErrors: false, strict: false })
+// Paths and queries know only texts. Never lists: coerced, `?page[]=2` would be as good as `?page=2`.
+const texts = new Ajv({ coerceTypes: true, useDefaults: true, allErrors: false, strict: false })
+
+export function addValidation(app: FastifyInstance): void {
+  app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? bodies : texts).compile(schema))
+  app.setSchemaErrorFormatter((errors, part) => new InvalidRequest(part, sentence(part, errors[0])))
+
+  app.addHook('preValidation', async (request) => {
+    if (anyLonger(request.params, HTTP_LIMITS.pathParameterCharacters)) {
+      throw new RequestFault(404, 'There is nothing here.')
+    }
+    if (anyLonger(request.query, HTTP_LIMITS.queryParameterCharacters)) {
+      throw new RequestFault(422, 'A query parameter is too long.')
+    }
+  })
+}
+
+function anyLonger(parameters: unknown, limit: number): boolean {
+  return Object.values(parameters ?? {})
+    .flat()
+    .some((value) => String(value).length > limit)
+}
+
+function sentence(part: string, error: Partial<ErrorObject> | undefined): string {
+  const place = (error?.instancePath ?? '').slice(1).replaceAll('/', '.')
+  const subject = place === '' ? `The ${part === 'querystring' ? 'query' : part}` : `"${place}"`
+  return `${subject} ${error?.message ?? 'is not what this call takes'}.`
+}

@@ -1,0 +1,45 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { expect, it } from 'vitest'
+import { isScope } from '../../src/domain/scopes.js'
+import { buildApp } from '../../src/web/app.js'
+import { startTestPod } from '../support/test-pod.js'
+
+/** All that anybody may ask for without saying who they are. Whoever adds to this list thinks twice. */
+const PUBLIC = [
+  '*',
+  '/',
+  '/api/docs',
+  '/api/docs/',
+  '/api/docs/json',
+  '/api/docs/static/*',
+  '/api/docs/static/index.html',
+  '/api/docs/static/swagger-initializer.js',
+  '/api/docs/yaml',
+  '/health/live',
+  '/health/ready',
+  '/images/user/default.png',
+]
+
+it('names scopes for every route that is not on the list of public ones', async () => {
+  await using pod = await startTestPod()
+  const routes = pod.app.knownRoutes
+
+  const open = routes.filter(({ config }) => config?.public).map(({ url }) => url)
+  expect([...new Set(open)].sort()).toEqual(PUBLIC)
+
+  const closed = routes.filter(({ config }) => !config?.public)
+  expect(closed.map(({ url }) => url)).toContain('/api/v1/user')
+  for (const { url, config } of closed) {
+    expect([url, config?.scopes?.length]).not.toEqual([url, 0])
+    expect([url, config?.scopes?.every(isScope)]).toEqual([url, true])
+  }
+})
+
+it('does not start with a route that says nothing about it', async () => {
+  await using pod = await startTestPod()
+  const forgetful: FastifyPluginAsync = async (app) => {
+    app.get('/forgotten', async () => 'a secret')
+  }
+
+  await expect(buildApp(pod.pod, { api: forgetful })).rejects.toThrow('GET /api/v1/forgotten')
+})

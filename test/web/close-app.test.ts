@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import { Agent, get } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type FastifyInstance, fastify } from 'fastify'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { closeApp } from '../../src/web/close-app.js'
+
+/** Far more than a test may take: whoever waits for it does not end. */
+const FOR_EVER = 600_000
+
+describe('closeApp', () => {
+  let app: FastifyInstance
+  let agent: Agent
+  let arrived: Promise<unknown>
+  let answer: () => void
+  beforeEach(async () => {
+    app = fastify()
+    agent = new Agent({ keepAlive: true })
+    const held = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    arrived = new Promise<void>((resolve) => {
+      app.get('/held', async () => {
+        resolve()
+        await held
+        return 'done'
+      })
+    })
+    await app.listen({ host: '127.0.0.1', port: 0 })
+  })
+  afterEach(() => agent.destroy())
+
+  function ask() {
+    const { port } = app.server.address() as AddressInfo // it listens on a port
+    return get({ port, host: '127.0.0.1', path: '/held', agent })
+  }
+
+  it('waits for a request in hand, and not for the connection its client keeps', async () => {
+    const request = ask()
+    await arrived
+    const closed = closeApp(app, FOR_EVER)
+    await vi.waitFor(() => expect(app.server.listening).toBe(false), { interval: 5 })
+    answer()
+
+    const [response] = await once(request, 'response')
+    response.resume()
+    expect(response.statusCode).toBe(200)
+    await closed
+  })
+
+  it('cuts off a request that does not end', async () => {
+    const request = ask()
+    const cutOff = new Promise((resolve) => request.on('error', resolve))
+    await arrived
+
+    await closeApp(app, 50)
+
+    expect(await cutOff).toMatchObject({ code: 'ECONNRESET' })
+  })
+})

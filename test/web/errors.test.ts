@@ -1,0 +1,131 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Refusal } from '../../src/domain/refusals.js'
+import { QueueAway } from '../../src/jobs/queues.js'
+import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { apiRoutes } from '../../src/web/api.js'
+import { buildApp } from '../../src/web/app.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+const SECRET = 'a-text-that-must-stay-inside'
+
+/** Routes that go wrong in every way there is. */
+const routes: FastifyPluginAsync = async (app) => {
+  await apiRoutes(app, {})
+  const fail = (url: string, action: () => unknown, refusals?: Record<string, number>) =>
+    app.get(url, { config: { public: true, ...(refusals && { refusals }) } }, async () => action())
+
+  const refuse = () => {
+    throw new Refusal('comment_missing', 'There is no such comment.')
+  }
+  fail('/refused', refuse, { comment_missing: 410 })
+  fail('/refused-elsewhere', refuse, { comment_missing: 404 })
+  fail('/refused-unforeseen', refuse, { post_missing: 404 })
+  fail('/queue-away', () => {
+    throw new QueueAway(SECRET)
+  })
+  fail('/bug', () => {
+    throw Object.assign(new TypeError(SECRET), { statusCode: 200 })
+  })
+  fail('/no-error', () => {
+    throw SECRET
+  })
+  fail('/nul', () => Person.query(app.pod.db).findOne({ guid: 'a\0b' }))
+  fail('/integer', () => app.pod.db.raw('select ?::int', ['99999999999']))
+  fail('/slow', () => app.pod.db.raw(`set local statement_timeout = 1; select pg_sleep(10)`))
+  fail('/bad-sql', () => app.pod.db.raw(`select '${SECRET}' from nowhere`))
+}
+
+describe('errors', () => {
+  let pod: TestPod
+  beforeAll(async () => {
+    pod = await startTestPod({ api: routes })
+  })
+  afterAll(() => pod.close())
+
+  async function ask(path: string) {
+    const response = await pod.inject(`/api/v1/${path}`)
+    return { response, status: response.statusCode, body: response.json() }
+  }
+
+  it('turns a refusal into the status of the route', async () => {
+    expect((await ask('refused')).body).toEqual({ code: 410, message: 'There is no such comment.' })
+    expect((await ask('refused-elsewhere')).body).toEqual({ code: 404, message: 'There is no such comment.' })
+  })
+
+  it.each(['refused-unforeseen', 'bug', 'no-error', 'bad-sql'])(
+    'says nothing about what is our fault (%s)',
+    async (path) => {
+      const { response, status, body } = await ask(path)
+
+      expect(status).toBe(500)
+      expect(body).toEqual({ code: 500, message: 'Something went wrong on this pod.' })
+      expect(response.headers['x-request-id']).toEqual(expect.any(String))
+    },
+  )
+
+  it.each(['queue-away', 'slow'])('asks to come again while something is away (%s)', async (path) => {
+    const { response, status, body } = await ask(path)
+
+    expect(status).toBe(503)
+    expect(body).toMatchObject({ code: 503, message: expect.not.stringContaining(SECRET) })
+    expect(Number(response.headers['retry-after'])).toBeGreaterThan(0)
+  })
+
+  it.each(['nul', 'integer'])('answers 422 for a value the database cannot store (%s)', async (path) => {
+    const { status, body } = await ask(path)
+
+    expect(status).toBe(422)
+    expect(body).toEqual({ code: 422, message: expect.any(String) })
+  })
+
+  it('shows people a page where there is nothing', async () => {
+    const response = await pod.inject('/no/such/page')
+
+    expect(response.statusCode).toBe(404)
+    expect(response.headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(response.body).toContain('There is nothing here.')
+    expect(response.body).not.toContain('/no/such/page')
+  })
+})
+
+describe('without a database', () => {
+  const nowhere = { ...WEB_LIMITS, url: 'postgres://nobody@127.0.0.1:9/none', applicationName: 'test' }
+
+  it('asks clients to come again, is not ready, and lives', async () => {
+    await using pod = await startTestPod()
+    const { alice } = await pod.people('alice')
+    const db = openDatabase(nowhere)
+    const app = await buildApp({ ...pod.pod, db })
+
+    const headers = { authorization: `Bearer ${alice.token}` }
+    const user = await app.inject({ url: '/api/v1/user', headers })
+    const ready = await app.inject('/health/ready')
+    const live = await app.inject('/health/live')
+    await app.close()
+    await db.destroy()
+
+    expect(user.statusCode).toBe(503)
+    expect(user.json()).toMatchObject({ code: 503 })
+    expect(Number(user.headers['retry-after'])).toBeGreaterThan(0)
+    expect(ready.statusCode).toBe(503)
+    expect(ready.json()).toEqual({ ready: false, database: 'away', queue: 'ok' })
+    expect(live.statusCode).toBe(200)
+  })
+})
+
+describe('without a queue', () => {
+  it('is ready, and says that the queue is away', async () => {
+    await using pod = await startTestPod({
+      change: (opened) => ({
+        ...opened,
+        jobs: { ...opened.jobs, counts: () => Promise.reject(new QueueAway('away')) },
+      }),
+    })
+
+    const response = await pod.inject('/health/ready')
+
+    expect([response.statusCode, response.json()]).toEqual([200, { ready: true, database: 'ok', queue: 'away' }])
+  })
+})

@@ -1,0 +1,128 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { apiRoutes } from '../../src/web/api.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+const origin = 'https://app.elsewhere.example'
+
+describe('headers', () => {
+  let pod: TestPod
+  beforeAll(async () => {
+    pod = await startTestPod()
+  })
+  afterAll(() => pod.close())
+
+  describe('for web apps of other origins', () => {
+    it('lets them ask before they call (case 12)', async () => {
+      const headers = {
+        origin,
+        'access-control-request-method': 'PATCH',
+        'access-control-request-headers': 'authorization,content-type',
+      }
+      const response = await pod.inject({ method: 'OPTIONS', url: '/api/v1/user', headers })
+
+      expect(response.statusCode).toBe(204)
+      expect(response.headers['access-control-allow-origin']).toBe('*')
+      expect(response.headers['access-control-allow-methods']).toContain('PATCH')
+      expect(response.headers['access-control-allow-headers']).toBe('Authorization, Content-Type, Accept')
+      expect(response.headers['access-control-allow-credentials']).toBeUndefined()
+    })
+
+    it('lets them read answers and what stands in their headers (case 12)', async () => {
+      const { alice } = await pod.people('alice')
+
+      const response = await alice.get('/api/v1/user', { origin })
+
+      expect(response.headers['access-control-allow-origin']).toBe('*')
+      for (const name of ['Link', 'WWW-Authenticate', 'Retry-After']) {
+        expect(response.headers['access-control-expose-headers']).toContain(name)
+      }
+      expect(response.headers['access-control-allow-credentials']).toBeUndefined()
+    })
+
+    it.each(['/api/v1/user', '/api/v1/nonsense'])('lets them read errors of %s too', async (url) => {
+      const response = await pod.inject({ url, headers: { origin } })
+
+      expect(response.statusCode).toBeGreaterThanOrEqual(400)
+      expect(response.headers['access-control-allow-origin']).toBe('*')
+    })
+
+    it('keeps them away from the pages of people', async () => {
+      const asked = { origin, 'access-control-request-method': 'POST' }
+      const preflight = await pod.inject({ method: 'OPTIONS', url: '/', headers: asked })
+      const page = await pod.inject({ url: '/', headers: { origin } })
+
+      expect(preflight.statusCode).toBe(404)
+      expect(preflight.headers['access-control-allow-origin']).toBeUndefined()
+      expect(page.statusCode).toBe(200)
+      expect(page.headers['access-control-allow-origin']).toBeUndefined()
+    })
+  })
+
+  it('answers OPTIONS also to those who are no browser', async () => {
+    const response = await pod.inject({ method: 'OPTIONS', url: '/api/v1/user' })
+
+    expect(response.statusCode).toBe(204)
+    expect(response.headers['access-control-allow-methods']).toContain('GET')
+  })
+
+  it('lets nobody keep an answer of the API', async () => {
+    const { alice } = await pod.people('alice')
+    const answers = await Promise.all([alice.get('/api/v1/user'), pod.inject('/api/v1/user'), pod.inject('/api/v1/x')])
+
+    expect(answers.map((answer) => answer.headers['cache-control'])).toEqual(Array(3).fill('private, no-store'))
+  })
+
+  it('lets nobody guess types, frame pages or load anything into them', async () => {
+    for (const url of ['/', '/api/v1/user', '/nonsense']) {
+      const { headers } = await pod.inject(url)
+      expect(headers['x-content-type-options']).toBe('nosniff')
+      expect(headers['content-security-policy']).toContain("default-src 'none'")
+      expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
+      expect(headers['content-security-policy']).not.toContain('unsafe')
+      expect(headers['referrer-policy']).toBe('no-referrer')
+      expect(headers['strict-transport-security']).toMatch(/^max-age=\d+$/)
+      expect(headers['x-powered-by']).toBeUndefined()
+    }
+  })
+
+  it('gives each request an id of its own, and takes none from outside', async () => {
+    const headers = { 'x-request-id': 'mine', 'request-id': 'mine' }
+    const answers = await Promise.all([pod.inject({ url: '/', headers }), pod.inject({ url: '/', headers })])
+
+    const ids = answers.map((answer) => answer.headers['x-request-id'])
+    expect(ids[0]).toMatch(/^[0-9a-f-]{36}$/)
+    expect(ids[0]).not.toBe(ids[1])
+  })
+})
+
+const whoAsks: FastifyPluginAsync = async (app) => {
+  await apiRoutes(app, {})
+  app.get('/who', { config: { public: true } }, async ({ ip }) => ({ ip }))
+}
+
+describe('X-Forwarded-For', () => {
+  async function ipFrom(trustProxy: string, remoteAddress: string): Promise<string> {
+    await using pod = await startTestPod({ api: whoAsks, environment: { TRUST_PROXY: trustProxy } })
+    const headers = { 'x-forwarded-for': '203.0.113.9' }
+    return (await pod.inject({ url: '/api/v1/who', remoteAddress, headers })).json().ip
+  }
+
+  it('is believed when a trusted proxy says so', async () => {
+    expect(await ipFrom('loopback', '127.0.0.1')).toBe('203.0.113.9')
+  })
+
+  it('is not believed when anybody else does', async () => {
+    expect(await ipFrom('loopback', '198.51.100.7')).toBe('198.51.100.7')
+  })
+
+  it('is not believed at all when nobody is trusted', async () => {
+    expect(await ipFrom('none', '127.0.0.1')).toBe('127.0.0.1')
+  })
+})
+
+it('does not speak of TLS on a pod without', async () => {
+  await using pod = await startTestPod({ environment: { POD_URL: 'http://localhost:3000' } })
+
+  expect((await pod.inject('/')).headers['strict-transport-security']).toBeUndefined()
+})

@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises'
+import { expect, it } from 'vitest'
+import { describeApi } from '../../src/web/openapi.js'
+import { startTestPod } from '../support/test-pod.js'
+
+it('is in the repository as the routes describe it (npm run openapi writes it)', async () => {
+  const written = await readFile(new URL('../../docs/openapi.json', import.meta.url), 'utf8')
+
+  expect(JSON.parse(written)).toEqual(await describeApi())
+})
+
+it('is what the pod serves', async () => {
+  await using pod = await startTestPod()
+
+  const response = await pod.inject('/api/docs/json')
+
+  expect(response.statusCode).toBe(200)
+  expect(response.json()).toEqual(await describeApi())
+})
+
+it('is OpenAPI 3.1, and tells for each call what it does and which scopes it needs', async () => {
+  const document = (await describeApi()) as Description // made of nothing but this
+
+  expect(document.openapi).toMatch(/^3\.1\./)
+  expect(document.components.securitySchemes['token']).toMatchObject({ type: 'http', scheme: 'bearer' })
+  const calls = Object.values(document.paths).flatMap((path) => Object.values(path))
+  expect(calls.length).toBeGreaterThan(0)
+  const tags = document.tags.map(({ name }) => name)
+  for (const call of calls) {
+    expect(call).toMatchObject({
+      operationId: expect.any(String),
+      summary: expect.any(String),
+      description: expect.any(String),
+      security: [{ token: expect.any(Array) }],
+      responses: expect.objectContaining({
+        401: expect.anything(),
+        403: expect.anything(),
+        default: expect.anything(),
+      }),
+    })
+    for (const tag of call.tags) expect(tags).toContain(tag)
+  }
+  const ids = calls.map(({ operationId }) => operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+})
+
+interface Description {
+  readonly openapi: string
+  readonly tags: readonly { readonly name: string }[]
+  readonly components: { readonly securitySchemes: Readonly<Record<string, object>> }
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { operationId: string; tags: string[] }>>>>
+}

@@ -1,0 +1,166 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
+import { StartError } from '../../src/start-error.js'
+import { buildApp } from '../../src/web/app.js'
+import { listen, listenForOperator } from '../../src/web/listen.js'
+import { type Metrics, openMetrics } from '../../src/web/metrics.js'
+import { buildOperatorApp } from '../../src/web/operator.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+describe('the server of the operator', () => {
+  let pod: TestPod
+  let metrics: Metrics
+  let app: FastifyInstance
+  let operator: FastifyInstance
+  beforeAll(async () => {
+    pod = await startTestPod()
+    metrics = openMetrics(pod.pod)
+    app = await buildApp(pod.pod, { metrics })
+    operator = await buildOperatorApp({ log: pod.pod.log, metrics, readiness: app.readiness })
+  })
+  afterAll(async () => {
+    await operator.close()
+    await app.close()
+    await pod.close()
+  })
+
+  it('tells how the process is', async () => {
+    expect((await operator.inject('/health/live')).json()).toEqual({ live: true })
+    const ready = await operator.inject('/health/ready')
+    expect([ready.statusCode, ready.json()]).toEqual([200, { ready: true, database: 'ok', queue: 'ok' }])
+  })
+
+  it('counts what the public server answers, by route and never by path', async () => {
+    await app.inject('/api/v1/user?access_token=secret')
+    await app.inject('/some/unknown/path')
+
+    const { headers, body } = await operator.inject('/metrics')
+
+    expect(headers['content-type']).toContain('text/plain')
+    expect(body).toContain('pod_http_requests_total{method="GET",route="/api/v1/user",status="401"} 1')
+    expect(body).toContain('pod_http_requests_total{method="GET",route="unknown",status="404"} 1')
+    expect(body).toContain('pod_http_request_seconds_count{method="GET",route="/api/v1/user"} 1')
+    expect(body).not.toMatch(/unknown\/path|secret/)
+  })
+
+  it('tells what there is to do, and about the process itself', async () => {
+    await pod.pod.db('outbox').insert({ queue: 'maintenance', name: 'nothing' })
+
+    const { body } = await operator.inject('/metrics')
+
+    expect(body).toContain('pod_outbox_rows{state="waiting"} 1')
+    expect(body).toContain('pod_jobs{queue="inbound",state="waiting"} 0')
+    expect(body).toContain('pod_reachable{part="database"} 1')
+    expect(body).toContain('pod_reachable{part="queue"} 1')
+    expect(body).toContain('pod_pods_asleep 0')
+    expect(body).not.toMatch(/^pod_last_sweep_seconds/m) // never, and that is not "just now"
+    expect(body).toContain('process_resident_memory_bytes')
+  })
+
+  it('tells that the database is away, and no old figures', async () => {
+    const db = openDatabase({ ...WEB_LIMITS, url: 'postgres://nobody@127.0.0.1:9/none', applicationName: 'test' })
+    const text = await openMetrics({ ...pod.pod, db }).text()
+    await db.destroy()
+
+    expect(text).toContain('pod_reachable{part="database"} 0')
+    expect(text).not.toMatch(/^pod_(jobs|outbox|oldest|pods|last|deliveries)/m)
+  })
+
+  it('is not on the public server', async () => {
+    expect((await app.inject('/metrics')).statusCode).toBe(404)
+  })
+
+  it('says that it is not ready as soon as the public server closes', async () => {
+    const closing = await buildApp(pod.pod)
+    expect(await closing.readiness()).toMatchObject({ ready: true })
+
+    await closing.close()
+
+    expect(await closing.readiness()).toEqual({ ready: false, state: 'closing' })
+  })
+})
+
+describe('where it listens', () => {
+  let pod: TestPod
+  let app: FastifyInstance
+  let taken: Server
+  let port: number
+  beforeAll(async () => {
+    pod = await startTestPod()
+  })
+  afterAll(() => pod.close())
+  beforeEach(async () => {
+    app = await buildOperatorApp({
+      log: pod.pod.log,
+      metrics: openMetrics(pod.pod),
+      readiness: async () => ({ ready: true }),
+    })
+    taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const address = taken.address()
+    port = typeof address === 'object' && address ? address.port : 0
+  })
+  afterEach(async () => {
+    taken.close()
+    await app.close()
+  })
+
+  it('is the next free port when nobody asked for the usual one', async () => {
+    const address = await listenForOperator(app, 'default', port)
+
+    expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    expect(Number(new URL(String(address)).port)).toBeGreaterThan(port)
+    expect((await fetch(`${address}/health/live`)).status).toBe(200)
+  })
+
+  it('is the port that was asked for, or the pod does not start', async () => {
+    const start = listenForOperator(app, { host: '127.0.0.1', port }, 9394)
+
+    await expect(start).rejects.toThrow(StartError)
+    await expect(start).rejects.toThrow(`port ${port} of 127.0.0.1`)
+    await expect(start).rejects.toThrow('ADMIN_LISTEN')
+  })
+
+  it('is nowhere when it is turned off', async () => {
+    expect(await listenForOperator(app, 'off', port)).toBeNull()
+  })
+
+  it.each([
+    ['an address of another machine', { host: '192.0.2.1', port: 0 }],
+    ['a socket in a folder that is not there', { path: '/no/such/folder/socket' }],
+  ])('is not %s', async (_name, where) => {
+    await expect(listen(app, where, 'Set HOST.')).rejects.toThrow(/^The pod cannot listen on .*: .*\. Set HOST\.$/)
+  })
+
+  describe('a socket', () => {
+    let folder: string
+    beforeEach(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'pod-socket-'))
+    })
+    afterEach(() => rm(folder, { recursive: true }))
+
+    it('is taken over from a process that was killed', async () => {
+      const path = join(folder, 'abandoned')
+      const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`
+      await once(spawn(process.execPath, ['-e', script]), 'exit')
+
+      expect(await listen(app, { path }, 'Set HOST.')).toBe(`unix:${path}`)
+    })
+
+    it('is not taken from a process that listens on it', async () => {
+      const path = join(folder, 'in-use')
+      const other = createServer().listen(path)
+      await once(other, 'listening')
+
+      await expect(listen(app, { path }, 'Set HOST.')).rejects.toThrow(StartError)
+      other.close()
+    })
+  })
+})

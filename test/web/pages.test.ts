@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+describe('pages', () => {
+  let pod: TestPod
+  beforeAll(async () => {
+    pod = await startTestPod({ environment: { POD_NAME: '<b>Tom & Anna</b>' } })
+  })
+  afterAll(() => pod.close())
+
+  it('says at the door whose house this is', async () => {
+    const response = await pod.inject('/')
+
+    expect(response.statusCode).toBe(200)
+    expect(response.headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(response.body).toContain('href="/api/docs"')
+    expect(response.body).toContain('somebody@pod.example')
+  })
+
+  it('shows the name of the pod as a text, whatever it is', async () => {
+    const { body } = await pod.inject('/')
+
+    expect(body).toContain('&#60;b&#62;Tom &#38; Anna&#60;/b&#62;')
+    expect(body).not.toContain('<b>')
+  })
+
+  it('allows the one style it has, and no script', async () => {
+    const { body, headers } = await pod.inject('/')
+    const [, style = ''] = /<style>([\s\S]*)<\/style>/.exec(body) ?? []
+    const hash = createHash('sha256').update(style).digest('base64')
+
+    expect(headers['content-security-policy']).toContain(`style-src 'sha256-${hash}'`)
+    expect(headers['content-security-policy']).not.toContain('script-src')
+    expect(body).not.toMatch(/<script|style=|onload=/)
+  })
+
+  describe('the picture of people without one', () => {
+    const url = '/images/user/default.png'
+
+    it('is a square PNG that may be kept and shown anywhere', async () => {
+      const { statusCode, headers, rawPayload } = await pod.inject(url)
+
+      expect(statusCode).toBe(200)
+      expect(headers['content-type']).toBe('image/png')
+      expect(rawPayload.subarray(1, 4).toString()).toBe('PNG')
+      expect([rawPayload.readUInt32BE(16), rawPayload.readUInt32BE(20)]).toEqual([300, 300])
+      expect(headers['cache-control']).toMatch(/^public, max-age=\d+$/)
+      expect(headers['cross-origin-resource-policy']).toBe('cross-origin')
+    })
+
+    it('is not sent again to who has it', async () => {
+      const { headers } = await pod.inject(url)
+      const again = await pod.inject({ url, headers: { 'if-none-match': String(headers.etag) } })
+
+      expect([again.statusCode, again.rawPayload.length]).toEqual([304, 0])
+    })
+  })
+
+  describe('the description of the API', () => {
+    it('is a page that loads only what the pod serves', async () => {
+      const page = await pod.inject('/api/docs')
+
+      expect(page.statusCode).toBe(200)
+      expect(page.headers['content-type']).toContain('text/html')
+      expect(page.headers['content-security-policy']).toContain("script-src 'self';")
+      expect(page.headers['content-security-policy']).not.toContain('unsafe')
+      expect(page.body).not.toMatch(/<script>|<style|style=| on[a-z]+=/)
+      const parts = Array.from(page.body.matchAll(/(?:href|src)="([^"]+)"/g), ([, path = '']) => path)
+      expect(parts.length).toBeGreaterThan(4)
+      for (const part of parts) expect([part, (await pod.inject(part)).statusCode]).toEqual([part, 200])
+    })
+
+    it('is found with a slash at its end as well', async () => {
+      expect((await pod.inject('/api/docs/')).body).toBe((await pod.inject('/api/docs')).body)
+    })
+  })
+})

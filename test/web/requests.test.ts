@@ -1,0 +1,231 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { apiRoutes } from '../../src/web/api.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+const Body = Type.Object({
+  text: Type.Optional(Type.String()),
+  count: Type.Optional(Type.Integer()),
+  tags: Type.Optional(Type.Array(Type.String())),
+})
+const Query = Type.Object({ page: Type.Optional(Type.Integer()), text: Type.Optional(Type.String()) })
+const Params = Type.Object({ guid: Type.String({ pattern: '^[0-9A-Za-z._@:-]{16,255}$' }) })
+
+/** Calls of every form, before there are any in the API itself. */
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  await apiRoutes(app, {})
+  const config = { public: true } as const
+  app.post('/posts', { schema: { body: Body }, config }, async ({ body }) => ({ body }))
+  app.post('/block', { config }, async (_request, reply) => reply.code(204).send())
+  app.delete('/block', { config }, async (_request, reply) => reply.code(204).send())
+  app.get('/list', { schema: { querystring: Query }, config }, async ({ query }) => ({ query }))
+  app.get('/posts/:guid', { schema: { params: Params }, config }, async ({ params }) => ({ params }))
+  app.get('/tags/:name', { config }, async ({ params }) => ({ params }))
+  app.post(
+    '/strict',
+    { schema: { body: Body }, config: { ...config, refusals: { malformed: 422, invalid: 400 } } },
+    async ({ body }) => ({ body }),
+  )
+}
+
+let pod: TestPod
+beforeAll(async () => {
+  pod = await startTestPod({ api: routes })
+})
+afterAll(() => pod.close())
+
+function post(url: string, payload?: string, type = 'application/json') {
+  return pod.inject({ method: 'POST', url, headers: { 'content-type': type }, ...(payload && { payload }) })
+}
+
+describe('paths', () => {
+  it.each(['/api/v1//posts', '//api/v1/posts', '/api//v1///posts', '/api/v1/posts/', '/api/v1/posts.json'])(
+    'takes %s for the path it means (case 10)',
+    async (url) => {
+      expect((await post(url, '{"text":"a"}')).json()).toEqual({ body: { text: 'a' } })
+    },
+  )
+
+  it('keeps what is encoded in a path as one part of it', async () => {
+    const response = await pod.inject('/api/v1/tags/caf%C3%A9%2F%2Fbar%3F')
+
+    expect(response.json()).toEqual({ params: { name: 'café//bar?' } })
+  })
+
+  it('finds a guid of 255 characters, each of them encoded', async () => {
+    const guid = `${':'.repeat(254)}a`
+
+    const response = await pod.inject(`/api/v1/posts/${encodeURIComponent(guid)}`)
+
+    expect(response.json()).toEqual({ params: { guid } })
+  })
+
+  it.each([
+    ['an unknown path (case 9)', 'GET', '/api/v1/nonsense'],
+    ['the API itself', 'GET', '/api/v1'],
+    ['another version', 'GET', '/api/v2/user'],
+    ['a wrong method', 'DELETE', '/api/v1/user'],
+    ['a method that nobody uses', 'PROPFIND', '/api/v1/user'],
+    ['a guid that no object can have', 'GET', '/api/v1/posts/short'],
+    ['a parameter longer than any', 'GET', `/api/v1/tags/${'a'.repeat(301)}`],
+    ['a path that cannot be decoded', 'GET', '/api/v1/posts/%zz%ff%'],
+  ])('answers 404 in JSON for %s', async (_name, method, url) => {
+    const response = await pod.inject({ method: method as 'GET', url })
+
+    expect(response.statusCode).toBe(404)
+    expect(response.headers['content-type']).toBe('application/json; charset=utf-8')
+    expect(response.json()).toEqual({ code: 404, message: expect.any(String) })
+    expect(response.headers['cache-control']).toBe('private, no-store')
+  })
+
+  it('does not read a body that nobody asked for', async () => {
+    expect((await post('/api/v1/nonsense', '{broken')).statusCode).toBe(404)
+    expect((await post('/nonsense', 'x'.repeat(2 ** 21))).statusCode).toBe(404)
+  })
+
+  it('answers HEAD like GET, without the body', async () => {
+    const [get, head] = await Promise.all([
+      pod.inject('/api/v1/list'),
+      pod.inject({ method: 'HEAD', url: '/api/v1/list' }),
+    ])
+
+    expect(head.statusCode).toBe(200)
+    expect(head.body).toBe('')
+    expect(head.headers['content-length']).toBe(get.headers['content-length'])
+  })
+
+  it('refuses an address that is longer than any link', async () => {
+    const response = await pod.inject(`/api/v1/list?text=${'a'.repeat(8 * 1024)}`)
+
+    expect(response.statusCode).toBe(414)
+    expect(response.json()).toMatchObject({ code: 414 })
+  })
+})
+
+describe('bodies', () => {
+  it('reads JSON', async () => {
+    expect((await post('/api/v1/posts', '{"tags":["a"],"count":3}')).json().body).toEqual({ tags: ['a'], count: 3 })
+  })
+
+  it('reads JSON that begins with a byte order mark', async () => {
+    expect((await post('/api/v1/posts', '\ufeff{"text":"a"}')).json().body).toEqual({ text: 'a' })
+  })
+
+  it('reads a form', async () => {
+    const response = await post('/api/v1/posts', 'tags[]=a&tags[]=b&text=c', 'application/x-www-form-urlencoded')
+
+    expect(response.json().body).toEqual({ tags: ['a', 'b'], text: 'c' })
+  })
+
+  it.each(['application/json', 'application/x-www-form-urlencoded', 'text/plain', undefined])(
+    'takes an empty body for an empty object when the type is %s',
+    async (type) => {
+      const response = await pod.inject({
+        method: 'POST',
+        url: '/api/v1/posts',
+        headers: type ? { 'content-type': type } : {},
+      })
+
+      expect(response.json()).toEqual({ body: {} })
+    },
+  )
+
+  it.each(['{', '{"a":1,}', 'a=b', '[]', '"text"', '3', 'null', 'true', '[{"text":"a"}]'])(
+    'answers 400 for the body %s (case 11)',
+    async (payload) => {
+      const response = await post('/api/v1/posts', payload)
+
+      expect(response.statusCode).toBe(400)
+      expect(response.json()).toEqual({ code: 400, message: expect.any(String) })
+    },
+  )
+
+  it('answers what the route says for a body that cannot be read, and for one that is wrong', async () => {
+    expect((await post('/api/v1/strict', '{')).statusCode).toBe(422)
+    expect((await post('/api/v1/strict', '[]')).statusCode).toBe(422)
+    expect((await post('/api/v1/strict', '{"count":"3"}')).statusCode).toBe(400)
+  })
+
+  it('answers 422 for a value of another type, and turns none into what it is not', async () => {
+    for (const payload of [
+      '{"count":"3"}',
+      '{"count":[3]}',
+      '{"count":3.5}',
+      '{"text":3}',
+      '{"tags":"a"}',
+      '{"text":null}',
+    ]) {
+      const response = await post('/api/v1/posts', payload)
+      expect([payload, response.statusCode]).toEqual([payload, 422])
+      expect(response.json()).toEqual({ code: 422, message: expect.any(String) })
+    }
+  })
+
+  it('passes over fields nobody knows, whatever they are called', async () => {
+    const response = await post('/api/v1/posts', '{"text":"a","__proto__":{"polluted":1},"unknown":[1]}')
+
+    expect(response.json().body).toMatchObject({ text: 'a' })
+    expect(Reflect.get({}, 'polluted')).toBeUndefined()
+  })
+
+  it.each([
+    'text/plain',
+    'application/xml',
+    'multipart/form-data; boundary=x',
+    'application/json-patch+json',
+    'nonsense',
+  ])('answers 415 for a body of type %s', async (type) => {
+    const response = await post('/api/v1/posts', 'something', type)
+
+    expect(response.statusCode).toBe(415)
+    expect(response.json()).toMatchObject({ code: 415 })
+  })
+
+  it('answers 415 for a compressed body', async () => {
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+    const response = await pod.inject({ method: 'POST', url: '/api/v1/posts', headers, payload: '{}' })
+
+    expect(response.statusCode).toBe(415)
+  })
+
+  it.each(['POST', 'DELETE'] as const)('does not care what a %s carries that needs nothing', async (method) => {
+    const headers = { 'content-type': 'text/plain' }
+    const response = await pod.inject({ method, url: '/api/v1/block', headers, payload: 'whatever' })
+
+    expect(response.statusCode).toBe(204)
+    expect(response.body).toBe('')
+  })
+
+  it('answers 413 for a body over the limit, and takes the largest one below it', async () => {
+    const around = (characters: number) => JSON.stringify({ text: 'a'.repeat(characters) })
+
+    expect((await post('/api/v1/posts', around(2 ** 20 - 20))).statusCode).toBe(200)
+    const response = await post('/api/v1/posts', around(2 ** 20))
+    expect(response.statusCode).toBe(413)
+    expect(response.json()).toMatchObject({ code: 413 })
+  })
+
+  it('survives a body that is nested without end', async () => {
+    const response = await post('/api/v1/posts', `{"text":${'['.repeat(200_000)}${']'.repeat(200_000)}}`)
+
+    expect(response.statusCode).toBe(422)
+    expect(response.body.length).toBeLessThan(200)
+  })
+})
+
+describe('queries', () => {
+  it('reads numbers', async () => {
+    expect((await pod.inject('/api/v1/list?page=2&unknown=1')).json().query.page).toBe(2)
+  })
+
+  it.each(['page=two', 'page=2.5', 'page=1&page=2', 'page=', `text=${'a'.repeat(1_025)}`])(
+    'answers 422 for ?%s',
+    async (query) => {
+      const response = await pod.inject(`/api/v1/list?${query}`)
+
+      expect(response.statusCode).toBe(422)
+      expect(response.json()).toMatchObject({ code: 422 })
+    },
+  )
+})

@@ -1,0 +1,181 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Client } from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { administer, createTestDatabase } from '../support/database.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+const entry = fileURLToPath(new URL('../../src/server.ts', import.meta.url))
+
+interface Ready {
+  readonly ready: true
+  readonly address: string
+  readonly admin: string | null
+}
+
+describe('the web process', () => {
+  let pod: TestPod
+  let folder: string
+  const children: ChildProcess[] = []
+  beforeAll(async () => {
+    pod = await startTestPod()
+    folder = await mkdtemp(join(tmpdir(), 'pod-server-'))
+  })
+  afterEach(() => {
+    for (const child of children.splice(0)) child.kill('SIGKILL')
+  })
+  afterAll(async () => {
+    await pod.close()
+    await rm(folder, { recursive: true })
+  })
+
+  function start(settings: Record<string, string> = {}) {
+    const env = {
+      PATH: process.env['PATH'],
+      DATABASE_URL: pod.pod.config.databaseUrl,
+      DATA_DIR: folder,
+      PORT: '0',
+      ADMIN_LISTEN: '127.0.0.1:0',
+      ...settings,
+    }
+    const child = fork(entry, { cwd: folder, env, execArgv: ['--import', import.meta.resolve('tsx')], silent: true })
+    children.push(child)
+    const ended = once(child, 'exit')
+    let errors = ''
+    child.stderr?.on('data', (chunk) => {
+      errors += chunk
+    })
+    child.stdout?.resume()
+    return {
+      child,
+      ready: async () => {
+        const [message] = await Promise.race([
+          once(child, 'message'),
+          ended.then(() => Promise.reject(new Error(errors))),
+        ])
+        return message as Ready // what it promises to say
+      },
+      exit: async () => {
+        const [code] = await ended
+        return { code, errors }
+      },
+    }
+  }
+
+  /** Keeps the profiles to itself, so that whoever asks for one waits. */
+  async function holdUp(): Promise<Client> {
+    const client = new Client({ connectionString: pod.pod.config.databaseUrl })
+    await client.connect()
+    await client.query('begin; lock table profiles in access exclusive mode')
+    return client
+  }
+
+  async function untilSomebodyWaits(client: Client): Promise<void> {
+    await vi.waitFor(
+      async () => {
+        const { rows } = await client.query(
+          'select from pg_locks join pg_database on pg_database.oid = database where datname = current_database() and not granted',
+        )
+        expect(rows).toHaveLength(1)
+      },
+      { timeout: 15_000, interval: 10 },
+    )
+  }
+
+  it('says where it answers, and ends in order when it is told to', async () => {
+    const web = start()
+    const { address, admin } = await web.ready()
+
+    expect((await fetch(address)).status).toBe(200)
+    expect((await fetch(`${address}/health/ready`)).status).toBe(200)
+    expect((await fetch(`${address}/metrics`)).status).toBe(404)
+    expect((await fetch(`${admin}/metrics`)).status).toBe(200)
+
+    web.child.kill('SIGTERM')
+    expect(await web.exit()).toEqual({ code: 0, errors: '' })
+  })
+
+  it('finishes the request in hand before it ends, and takes no other', async () => {
+    const { alice } = await pod.people('alice')
+    const web = start()
+    const { address } = await web.ready()
+    const lock = await holdUp()
+    const underWay = fetch(`${address}/api/v1/user`, { headers: { authorization: `Bearer ${alice.token}` } })
+    await untilSomebodyWaits(lock)
+
+    web.child.kill('SIGTERM')
+    await vi.waitFor(() => expect(fetch(address)).rejects.toThrow(), { timeout: 10_000, interval: 10 })
+    await lock.end()
+
+    const response = await underWay
+    expect(response.status).toBe(200)
+    expect(await response.json()).toMatchObject({ guid: alice.account.guid })
+    expect((await web.exit()).code).toBe(0)
+  })
+
+  it('ends at once when it is told twice', async () => {
+    const { alice } = await pod.people('alice')
+    const web = start()
+    const { address } = await web.ready()
+    const lock = await holdUp()
+    const underWay = fetch(`${address}/api/v1/user`, { headers: { authorization: `Bearer ${alice.token}` } })
+    await untilSomebodyWaits(lock)
+
+    web.child.kill('SIGTERM')
+    await vi.waitFor(() => expect(fetch(address)).rejects.toThrow(), { timeout: 10_000, interval: 10 })
+    web.child.kill('SIGTERM')
+
+    await expect(underWay).rejects.toThrow()
+    expect((await web.exit()).code).toBe(1)
+    await lock.end()
+  })
+
+  it('says in a sentence that its port is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const address = other.address()
+    const port = typeof address === 'object' && address ? address.port : 0
+
+    const { code, errors } = await start({ PORT: String(port) }).exit()
+    other.close()
+
+    expect(code).toBe(1)
+    expect(errors).toBe(
+      `The pod cannot listen on port ${port} of 127.0.0.1: something else listens there already. Set PORT or HOST to another address, or stop what is there.\n`,
+    )
+  })
+
+  it('says in sentences which settings are wrong', async () => {
+    const { code, errors } = await start({ POD_URL: 'nonsense', PORT: '99999', TRUST_PROXY: 'everybody' }).exit()
+
+    expect(code).toBe(1)
+    expect(errors).toContain('POD_URL must be')
+    expect(errors).toContain('PORT must be')
+    expect(errors).not.toContain('    at ')
+  })
+
+  it('says in a sentence whom it cannot trust', async () => {
+    const { code, errors } = await start({ TRUST_PROXY: 'everybody' }).exit()
+
+    expect(code).toBe(1)
+    expect(errors).toContain('TRUST_PROXY')
+    expect(errors).not.toContain('    at ')
+  })
+
+  it('says in a sentence that the database is not ready for it', async () => {
+    const database = await createTestDatabase()
+    await administer(database.url, (client) => client.query('truncate knex_migrations'))
+
+    const { code, errors } = await start({ DATABASE_URL: database.url }).exit()
+    await database.drop()
+
+    expect(code).toBe(1)
+    expect(errors).toContain('db migrate')
+    expect(errors).not.toContain('    at ')
+  })
+})
