@@ -78,3 +78,23 @@ export const REMOTE_LIMITS = {
 } as const
 
 export type RemoteLimits = { readonly [Name in keyof typeof REMOTE_LIMITS]: number }
+
+/** What everybody may ask for without saying who they are. */
+export const SERVE_LIMITS = {
+  /** Envelopes that are signed already, for those who fetch. */
+  envelopes: 1_000,
+  envelopeBytes: 32 * 1024 * 1024,
+  /** A photo may leave its post and a root may go; nothing else about an envelope changes. */
+  envelopeAgeMs: 60_000,
+  /** A fifth of a second of two threads. */
+  signaturesUnderWay: 64,
+  /** The newest posts of a person, on their page and for pods that have just met them. */
+  postsOfPerson: 15,
+  commentsOnPage: 100,
+  /** People and posts that the texts of one page may name: each is looked up. */
+  namesOnPage: 200,
+  /** Counting goes through whole tables. */
+  usageAgeMs: 60 * 60 * 1_000,
+  /** Somebody is in front of the screen, and another pod may be slow. */
+  discoveryMs: 8_000,
+} as const

@@ -24,7 +24,9 @@ const homes: Readonly<Record<string, RegExp>> = {
   ioredis: /^src\/jobs\//,
   fastify: /^src\/(web\/|server\.ts$)/,
   piscina: /^workers\/threads\//,
+  'ipaddr.js': /^src\/federation\/remote-pod\//,
   saxes: /^src\/protocol\//,
+  undici: /^src\/federation\/remote-pod\//,
   commander: /^bin\//,
 }
 

@@ -1,0 +1,146 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:tls'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { readAllowPrivate } from '../../../src/private-addresses.js'
+import { faultOfExchange, testRemotePods } from '../../support/remote-pods.js'
+import { type ScriptedServer, serveHttp, serveHttps, serveRaw } from '../../support/scripted-server.js'
+
+// Certificates of an authority of their own, for pod.example and other.example.
+const certificates = new URL('../../fixtures/certificates/', import.meta.url)
+const read = (name: string) => readFileSync(new URL(name, certificates), 'utf8')
+const ca = read('authority.pem')
+const key = read('pod.example.key')
+const good = { key, cert: read('pod.example.pem') }
+const expired = { key, cert: read('pod.example-expired.pem') }
+
+const small = { maxBytes: 1000 }
+
+function closing<Server extends ScriptedServer>(server: Server): Server {
+  onTestFinished(() => server.close())
+  return server
+}
+
+/** A client that finds every name on loopback and may go there. */
+function podsOnLoopback(port: number, options: { ca?: string; connectMs?: number } = {}) {
+  const { connectMs = 5000, ...rest } = options
+  return testRemotePods({
+    allowPrivate: readAllowPrivate(
+      `pod.example:${port},other.example:${port},third.example:${port},127.0.0.1:${port}`,
+      [],
+    ),
+    resolve: async () => ['127.0.0.1'],
+    limits: { connectMs },
+    ...rest,
+  })
+}
+
+describe('https', () => {
+  it('works with a certificate for this name', async () => {
+    const server = closing(await serveHttps(good, (_request, response) => response.end('hello')))
+    const pods = podsOnLoopback(server.port, { ca })
+    const answer = await pods.get(`https://pod.example:${server.port}/`, small)
+    expect(answer.body.toString()).toBe('hello')
+    expect((await pods.post(`https://other.example:${server.port}/`, 'text/plain', 'x')).status).toBe(200)
+  })
+
+  it('ends as ssl when nobody we trust vouches for the certificate', async () => {
+    const server = closing(await serveHttps(good, (_request, response) => response.end('hello')))
+    const pods = podsOnLoopback(server.port)
+    expect(await faultOfExchange(pods.get(`https://pod.example:${server.port}/`, small))).toBe('ssl')
+  })
+
+  it('ends as ssl when the certificate is not valid any more', async () => {
+    const server = closing(await serveHttps(expired, (_request, response) => response.end('hello')))
+    const pods = podsOnLoopback(server.port, { ca })
+    expect(await faultOfExchange(pods.get(`https://pod.example:${server.port}/`, small))).toBe('ssl')
+  })
+
+  it.each(['third.example', '127.0.0.1'])('ends as ssl when the certificate is not for %s', async (host) => {
+    const server = closing(await serveHttps(good, (_request, response) => response.end('hello')))
+    const pods = podsOnLoopback(server.port, { ca })
+    expect(await faultOfExchange(pods.get(`https://${host}:${server.port}/`, small))).toBe('ssl')
+  })
+
+  it('ends as ssl when the server speaks plain http', async () => {
+    const server = closing(await serveHttp((_request, response) => response.end('hello')))
+    const pods = podsOnLoopback(server.port, { ca })
+    expect(await faultOfExchange(pods.get(`https://pod.example:${server.port}/`, small))).toBe('ssl')
+  })
+
+  it('ends as ssl when the server knows only what is too old', async () => {
+    const server = createServer({ ...good, maxVersion: 'TLSv1.1', minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' })
+    server.on('tlsClientError', () => {})
+    const port = await new Promise<number>((resolve) =>
+      server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port)),
+    )
+    onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
+    expect(await faultOfExchange(podsOnLoopback(port, { ca }).get(`https://pod.example:${port}/`, small))).toBe('ssl')
+  })
+
+  it('ends as timeout when the handshake never ends', async () => {
+    const server = closing(await serveRaw(() => {}))
+    const pods = podsOnLoopback(server.port, { ca, connectMs: 100 })
+    expect(await faultOfExchange(pods.get(`https://pod.example:${server.port}/`, small))).toBe('timeout')
+    await server.idle()
+  })
+
+  it('ends as net when the connection is closed during the handshake', async () => {
+    const server = closing(await serveRaw((socket) => socket.once('data', () => socket.destroy())))
+    const pods = podsOnLoopback(server.port, { ca })
+    expect(await faultOfExchange(pods.get(`https://pod.example:${server.port}/`, small))).toBe('net')
+  })
+
+  it('is never left for plain http, wherever a redirect points', async () => {
+    const plain = closing(await serveHttp((_request, response) => response.end('downgraded')))
+    const server = closing(
+      await serveHttps(good, (_request, response) =>
+        response.writeHead(302, { location: `http://127.0.0.1:${plain.port}/` }).end(),
+      ),
+    )
+    const pods = testRemotePods({ allowPrivate: 'all', resolve: async () => ['127.0.0.1'], ca })
+    const exchange = pods.get(`https://pod.example:${server.port}/`, { ...small, redirects: 4, orPlain: true })
+    expect(await faultOfExchange(exchange)).toBe('not_allowed')
+    expect(plain.connections).toBe(0)
+  })
+})
+
+describe('plain http after https', () => {
+  it('is tried where the setting opens it and the caller wants it', async () => {
+    const server = closing(await serveHttp((_request, response) => response.end('plain')))
+    const pods = podsOnLoopback(server.port)
+    const url = `https://127.0.0.1:${server.port}/x?y=1`
+    const answer = await pods.get(url, { ...small, orPlain: true })
+    expect(answer.url.href).toBe(`http://127.0.0.1:${server.port}/x?y=1`)
+    expect(answer.body.toString()).toBe('plain')
+    expect(await faultOfExchange(pods.get(url, small))).toBe('ssl')
+  })
+
+  it('is not tried where only another port is open', async () => {
+    const server = closing(await serveRaw((socket) => socket.once('data', () => socket.destroy())))
+    const pods = testRemotePods({ allowPrivate: new Set(['127.0.0.1:1']), resolve: async () => ['93.184.215.14'] })
+    const exchange = pods.get(`https://127.0.0.1:${server.port}/`, { ...small, orPlain: true })
+    expect(await faultOfExchange(exchange)).toBe('not_allowed')
+    expect(server.connections).toBe(0)
+  })
+
+  it('keeps the reason of https when the host turns out to be public', async () => {
+    const closed = await serveHttp(() => {})
+    await closed.close()
+    const pods = testRemotePods({
+      allowPrivate: 'all',
+      resolve: async () => ['93.184.215.14'],
+      dial: () => {
+        throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
+      },
+    })
+    expect(await faultOfExchange(pods.get('https://pod.example/', { ...small, orPlain: true }))).toBe('net')
+  })
+
+  it('is not tried after an answer', async () => {
+    const server = closing(await serveHttps(good, (_request, response) => response.writeHead(404).end()))
+    const pods = podsOnLoopback(server.port, { ca })
+    const answer = await pods.get(`https://pod.example:${server.port}/`, { ...small, orPlain: true })
+    expect(answer).toMatchObject({ status: 404 })
+    expect(answer.url.protocol).toBe('https:')
+  })
+})
