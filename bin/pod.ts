@@ -9,5 +9,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
 } else {
   // Only now: on an older Node the imports themselves would fail, with a stack trace instead of a sentence.
   const { runProgram } = await import('./program.js')
-  process.exitCode = await runProgram(process.argv)
+  const exitCode = await runProgram(process.argv)
+  // Where all is well so far, a server that has been started may still say otherwise.
+  if (exitCode !== 0) process.exitCode = exitCode
 }

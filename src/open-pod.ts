@@ -3,12 +3,14 @@ import type { Knex } from 'knex'
 import type { Logger } from 'pino'
 import type { Config } from './config.js'
 import { findRunningEmbeddedPostgres } from './embedded-postgres.js'
+import { openRemotePods } from './federation/remote-pod/remote-pods.js'
 import { openJobQueues } from './jobs/queues.js'
 import { openLog } from './log.js'
 import { databaseReachable, migrationStatus, openDatabase, WEB_LIMITS, WORKER_LIMITS } from './persistence/database.js'
 import type { Pod, PodCrypto } from './pod.js'
 import { openSecrets, readSecretKey } from './secrets.js'
 import { StartError } from './start-error.js'
+import { readSoftware } from './web/software.js'
 
 export interface OpenPod extends Pod {
   close(): Promise<void>
@@ -37,15 +39,19 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
     await untilReachable(db, databaseUrl, PATIENCE[kind])
     await checkMigrations(db)
     const jobs = await openJobQueues({ redisUrl: config.redisUrl, databaseUrl, log })
+    const { name, version } = readSoftware()
+    const remote = openRemotePods({ allowPrivate: config.allowPrivateAddresses, userAgent: `${name}/${version}`, log })
     return {
       config,
       db,
       jobs,
       crypto: pieces.crypto,
+      remote,
       secrets,
       log,
       now: pieces.now ?? (() => new Date()),
       async close() {
+        await remote.close()
         await jobs.close()
         await db.destroy()
       },
@@ -84,9 +90,16 @@ async function whyUnreachable(db: Knex, databaseUrl: string): Promise<string> {
   const { host, pathname, username } = new URL(databaseUrl)
   const reason = await db.raw('select 1').then(
     () => 'it answers too slowly',
-    (error: Error) => error.message.split(' - ').at(-1),
+    (error: unknown) => sentenceOf(error),
   )
   return `The database ${pathname.slice(1)} at ${host} cannot be reached as ${username || 'nobody'}: ${reason}. Check DATABASE_URL, and that PostgreSQL runs there.`
+}
+
+/** A name with several addresses fails with all their errors at once, and says nothing itself. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return sentenceOf(error.errors[0])
+  const message = error instanceof Error ? error.message : String(error)
+  return message.split(' - ').at(-1) ?? message
 }
 
 async function checkMigrations(db: Knex): Promise<void> {

@@ -29,6 +29,10 @@ describe('without any setting', () => {
 })
 
 describe('POD_URL', () => {
+  it('follows the port where it is not set, so that two pods on one machine are two', () => {
+    expect(readConfig({ PORT: '3001' })).toMatchObject({ url: 'http://localhost:3001', host: 'localhost:3001' })
+  })
+
   it.each([
     ['https://pod.example', 'https://pod.example', 'pod.example'],
     ['https://pod.example/', 'https://pod.example', 'pod.example'],

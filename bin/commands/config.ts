@@ -1,0 +1,82 @@
+import type { Command } from 'commander'
+import { type Config, type Listen, readConfig } from '../../src/config.js'
+import { type OutputOptions, print, table } from '../output.js'
+
+/** By name, with what is shown to people where a setting is not set. */
+type Shown = Readonly<Record<string, string | number | null>>
+
+const WHEN_NOT_SET: Readonly<Record<string, string>> = {
+  DATABASE_URL: '(not set: the embedded PostgreSQL)',
+  DATABASE_POOL: '(not set: what each kind of process needs)',
+  REDIS_URL: '(not set: the queue lives in PostgreSQL)',
+  SECRET_KEY: '(not set: made once, kept in the data folder)',
+  ADMIN_LISTEN: '(off)',
+  WORKER_CONCURRENCY: '(not set: what each queue needs)',
+}
+
+export function configCommand(program: Command): void {
+  program
+    .command('config')
+    .description('Shows the settings as this pod understands them, without their secrets.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod config --json')
+    .action((options: OutputOptions) => {
+      const shown = settingsOf(readConfig(process.env))
+      const rows = Object.entries(shown).map(([name, value]) => [name, String(value ?? WHEN_NOT_SET[name] ?? '')])
+      print(options, shown, table(rows))
+    })
+}
+
+/** Total: a setting that is added to the configuration does not compile until it is shown here. */
+const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown } = {
+  url: (url) => ({ POD_URL: url }),
+  host: () => ({}), // the second half of POD_URL
+  podName: (name) => ({ POD_NAME: name }),
+  listen: (listen) => ('path' in listen ? { HOST: listen.path, PORT: null } : { HOST: listen.host, PORT: listen.port }),
+  adminListen: (listen) => ({ ADMIN_LISTEN: adminListen(listen) }),
+  databaseUrl: (url) => ({ DATABASE_URL: withoutPassword(url) }),
+  databasePool: (connections) => ({ DATABASE_POOL: connections ?? null }),
+  redisUrl: (url) => ({ REDIS_URL: withoutPassword(url) }),
+  workerQueues: (queues) => ({ WORKER_QUEUES: queues.join(',') }),
+  workerConcurrency: (jobs) => ({ WORKER_CONCURRENCY: concurrency(jobs) }),
+  cryptoThreads: (threads) => ({ CRYPTO_THREADS: threads }),
+  dataDir: (path) => ({ DATA_DIR: path }),
+  secretKey: (key) => ({ SECRET_KEY: key === undefined ? null : '(set)' }),
+  trustProxy: (trust) => ({ TRUST_PROXY: String(trust) }),
+  logLevel: (level) => ({ LOG_LEVEL: level }),
+  logFormat: (format) => ({ LOG_FORMAT: format }),
+  registrations: (registrations) => ({ REGISTRATIONS: registrations }),
+  statistics: (shown) => ({ STATISTICS: shown ? 'on' : 'off' }),
+  allowPrivateAddresses: (allowed) => ({
+    ALLOW_PRIVATE_ADDRESSES: typeof allowed === 'string' ? String(allowed === 'all') : [...allowed].join(','),
+  }),
+  usernameBlacklist: (names) => ({ USERNAME_BLACKLIST: names.join(',') }),
+}
+
+function settingsOf(config: Config): Shown {
+  const show = <Key extends keyof Config>(key: Key) => shownAs[key](config[key])
+  return Object.assign({}, ...(Object.keys(shownAs) as (keyof Config)[]).map(show)) // its keys are those of Config
+}
+
+function concurrency(jobs: Config['workerConcurrency']): string | null {
+  const pairs = Object.entries(jobs).map(([queue, count]) => `${queue}=${count}`)
+  return pairs.join(',') || null
+}
+
+function adminListen(listen: Config['adminListen']): string | null {
+  if (listen === 'off') return null
+  return listen === 'default' ? '127.0.0.1:9394 web, 127.0.0.1:9395 worker' : addressOf(listen)
+}
+
+function addressOf(listen: Listen): string {
+  return 'path' in listen ? listen.path : `${listen.host}:${listen.port}`
+}
+
+/** Passwords also hide in the query (`?password=`), so that is masked as a whole where it names one. */
+function withoutPassword(address: string | undefined): string | null {
+  if (address === undefined) return null
+  const url = new URL(address)
+  if (url.password !== '') url.password = '***'
+  for (const name of url.searchParams.keys()) if (/pass|key|secret/i.test(name)) url.searchParams.set(name, '***')
+  return url.href
+}

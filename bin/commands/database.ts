@@ -1,0 +1,69 @@
+import type { Command } from 'commander'
+import type { Knex } from 'knex'
+import { readConfig } from '../../src/config.js'
+import { migrateQueue } from '../../src/jobs/queues.js'
+import { migrate, migrationStatus, rollback } from '../../src/persistence/database.js'
+import { CommandError } from '../command-error.js'
+import { type OutputOptions, print, table } from '../output.js'
+import { withDatabase } from '../with-pod.js'
+
+export function databaseCommands(program: Command): void {
+  const db = program.command('db').description('The tables of the database.')
+
+  db.command('migrate')
+    .description('Brings tables and queue up to date; does nothing where they are.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  DATABASE_URL=postgres://pod@db.example/pod pod db migrate')
+    .action(bringUpToDate)
+
+  db.command('status')
+    .description('Lists migrations: applied, still to come, or of a newer release.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod db status')
+    .action(status)
+
+  db.command('rollback')
+    .description('Takes the last batch of migrations back, with all that their tables hold.')
+    .option('--yes', 'really do it')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod db rollback --yes')
+    .action(takeBack)
+}
+
+async function bringUpToDate(options: OutputOptions): Promise<void> {
+  const applied = await withDatabase(readConfig(process.env), async (db: Knex, url: string) => {
+    const names = await migrate(db)
+    await migrateQueue(url)
+    return names
+  })
+  print(options, { applied }, [
+    ...applied.map((name) => `applied ${name}`),
+    applied.length === 0
+      ? 'The database is up to date.'
+      : `${applied.length} migrations applied; the database is up to date.`,
+  ])
+}
+
+async function status(options: OutputOptions): Promise<void> {
+  const found = await withDatabase(readConfig(process.env), migrationStatus)
+  const { applied, pending, unknown } = found
+  print(options, found, [
+    ...table([
+      ...applied.map((name) => [name, 'applied']),
+      ...pending.map((name) => [name, 'to come']),
+      ...unknown.map((name) => [name, 'of a newer release']),
+    ]),
+    pending.length === 0 ? 'The database is up to date.' : 'Bring it up to date with: pod db migrate',
+  ])
+}
+
+async function takeBack(options: OutputOptions & { yes?: boolean }): Promise<void> {
+  if (!options.yes) {
+    throw new CommandError('Taking migrations back deletes what their tables hold: add --yes if that is what you want.')
+  }
+  const removed = await withDatabase(readConfig(process.env), rollback)
+  print(options, { removed }, [
+    ...removed.map((name) => `took back ${name}`),
+    removed.length === 0 ? 'There was nothing to take back.' : `${removed.length} migrations taken back.`,
+  ])
+}

@@ -1,0 +1,144 @@
+import { type Command, Option } from 'commander'
+import {
+  type DeadLetter,
+  type DeadLetterFilter,
+  dropDeadLetters,
+  listDeadLetters,
+  replayDeadLetters,
+  showDeadLetter,
+} from '../../src/jobs/dead-letters.js'
+import { QUEUES, type QueueName } from '../../src/jobs/queue-names.js'
+import type { Pod } from '../../src/pod.js'
+import { CommandError } from '../command-error.js'
+import { readCount } from '../options.js'
+import { type OutputOptions, print, table } from '../output.js'
+import { queueAnswers } from '../queue-answers.js'
+import { withPod } from '../with-pod.js'
+
+interface FilterOptions extends OutputOptions {
+  readonly queue?: QueueName
+  readonly fault?: string
+  readonly all?: boolean
+}
+
+export function deadLetterCommands(program: Command): void {
+  const dead = program.command('dead').description('Work that was given up: look at it, let it run again, forget it.')
+
+  withFilter(dead.command('list'))
+    .description('Lists dead letters, the latest first.')
+    .option('--limit <number>', 'at most this many', readCount, 100)
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod dead list --queue inbound')
+    .action(list)
+
+  dead
+    .command('show <id>')
+    .description('Shows one dead letter with what it carries and what it died of.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod dead show outbox-17')
+    .action(show)
+
+  withFilter(dead.command('replay [id]'))
+    .description('Lets dead letters run once more: the one that is named, those of a queue or fault, or all.')
+    .option('--all', 'all of them')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod dead replay --queue outbound')
+    .action(replay)
+
+  withFilter(dead.command('drop [id]'))
+    .description('Forgets dead letters for good: the one that is named, those of a queue or fault, or all.')
+    .option('--all', 'all of them')
+    .option('--yes', 'really do it')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod dead drop outbox-17 --yes')
+    .action(drop)
+}
+
+async function withQueue<Result>(run: (pod: Pod) => Promise<Result>): Promise<Result> {
+  return withPod(async (pod) => {
+    await queueAnswers(pod.jobs) // else the command itself says that it does not
+    return run(pod)
+  })
+}
+
+function withFilter(command: Command): Command {
+  return command
+    .addOption(new Option('--queue <name>', 'only those of one queue').choices(QUEUES))
+    .option('--fault <fault>', 'only those that died of this')
+}
+
+async function list(options: FilterOptions & { limit: number }): Promise<void> {
+  const letters = await withQueue((pod) => listDeadLetters(pod, filterOf(undefined, options), options.limit))
+  print(options, letters.map(present), [
+    ...table(
+      letters.map((letter) => [
+        letter.id,
+        letter.queue,
+        letter.name,
+        letter.failedAt.toISOString(),
+        letter.fault ?? '',
+      ]),
+    ),
+    letters.length === 0 ? 'There are no dead letters.' : `${letters.length} dead letters`,
+  ])
+}
+
+async function show(id: string, options: OutputOptions): Promise<void> {
+  const letter = await withQueue((pod) => showDeadLetter(pod, id))
+  if (letter === undefined) throw new CommandError(`There is no dead letter ${id}.`)
+  const { data, payload, trace } = letter
+  print(options, { ...present(letter), data, payload, trace }, [
+    ...table(Object.entries(present(letter)).map(([name, value]) => [name, String(value ?? '-')])),
+    `data: ${JSON.stringify(data, null, 2)}`,
+    ...(payload === null ? [] : [`payload: ${payload}`]),
+    ...(trace === null ? [] : [trace]),
+  ])
+}
+
+async function replay(id: string | undefined, options: FilterOptions, command: Command): Promise<void> {
+  const filter = chosen(id, options, command)
+  const replayed = await withQueue((pod) => replayDeadLetters(pod, filter))
+  if (id !== undefined && replayed === 0) throw new CommandError(`There is no dead letter ${id}.`)
+  print(options, { replayed }, [`${replayed} ${replayed === 1 ? 'letter runs' : 'letters run'} once more.`])
+}
+
+async function drop(
+  id: string | undefined,
+  options: FilterOptions & { yes?: boolean },
+  command: Command,
+): Promise<void> {
+  const filter = chosen(id, options, command)
+  if (!options.yes)
+    throw new CommandError('What is dropped cannot be replayed any more: add --yes if that is what you want.')
+  const dropped = await withQueue((pod) => dropDeadLetters(pod, filter))
+  if (id !== undefined && dropped === 0) throw new CommandError(`There is no dead letter ${id}.`)
+  print(options, { dropped }, [`${dropped} ${dropped === 1 ? 'letter is' : 'letters are'} forgotten.`])
+}
+
+/** Nobody means all of them by saying nothing. */
+function chosen(id: string | undefined, options: FilterOptions, command: Command): DeadLetterFilter {
+  if (id === undefined && options.queue === undefined && options.fault === undefined && !options.all) {
+    command.error('error: say which are meant: an id, --queue, --fault or --all')
+  }
+  return filterOf(id, options)
+}
+
+function filterOf(id: string | undefined, { queue, fault }: FilterOptions): DeadLetterFilter {
+  return {
+    ...(id !== undefined && { id }),
+    ...(queue !== undefined && { queue }),
+    ...(fault !== undefined && { fault }),
+  }
+}
+
+function present(letter: DeadLetter) {
+  return {
+    id: letter.id,
+    queue: letter.queue,
+    name: letter.name,
+    fault: letter.fault,
+    attempts: letter.attempts,
+    created_at: letter.createdAt.toISOString(),
+    failed_at: letter.failedAt.toISOString(),
+  }
+}

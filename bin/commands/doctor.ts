@@ -1,0 +1,55 @@
+import type { Command } from 'commander'
+import { type Config, readConfig } from '../../src/config.js'
+import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
+import { type BorrowedDatabase, borrowDatabase, migrateIfNew } from '../borrow-database.js'
+import { CommandError } from '../command-error.js'
+import { describeDatabaseTrouble } from '../database-trouble.js'
+import { checkDatabase } from '../doctor/check-database.js'
+import { checkMachine } from '../doctor/check-machine.js'
+import { checkQueue } from '../doctor/check-queue.js'
+import { type Finding, orFail } from '../doctor/finding.js'
+import { type OutputOptions, print, table } from '../output.js'
+import { onPod } from '../with-pod.js'
+
+export function doctorCommand(program: Command): void {
+  program
+    .command('doctor')
+    .description('Looks for what goes wrong in practice, and says what to do about it.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod doctor')
+    .action(async (options: OutputOptions) => {
+      const findings = await examine(readConfig(process.env))
+      const failed = findings.filter(({ state }) => state === 'fail').length
+      print(
+        options,
+        { healthy: failed === 0, findings },
+        table(findings.map(({ state, check, message }) => [state, check, message])),
+      )
+      if (failed > 0) throw new CommandError(failed === 1 ? 'One check failed.' : `${failed} checks failed.`)
+    })
+}
+
+async function examine(config: Config): Promise<readonly Finding[]> {
+  const machine = await checkMachine(config)
+  const stores = await orFail('database', async () => {
+    const database = await borrowDatabase(config)
+    try {
+      if (config.databaseUrl === undefined) await migrateIfNew(database.url)
+      return await examineStores(config, database)
+    } finally {
+      await database.release()
+    }
+  })
+  return [...machine, ...stores]
+}
+
+async function examineStores(config: Config, { url }: BorrowedDatabase): Promise<readonly Finding[]> {
+  const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'pod doctor' })
+  try {
+    const database = await orFail('database', () => describeDatabaseTrouble(url, () => checkDatabase(db, url, config)))
+    if (database.some(({ state }) => state === 'fail')) return database
+    return [...database, ...(await orFail('queue', () => onPod({ ...config, databaseUrl: url }, checkQueue)))]
+  } finally {
+    await db.destroy()
+  }
+}

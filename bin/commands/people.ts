@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto'
+import { createInterface } from 'node:readline'
+import { Argument, type Command, Option } from 'commander'
+import {
+  type Account,
+  closeUser,
+  createUser,
+  findUser,
+  listUsers,
+  ROLES,
+  type Role,
+  setPassword,
+  setRole,
+} from '../../src/domain/accounts.js'
+import { CommandError } from '../command-error.js'
+import { readCount } from '../options.js'
+import { type OutputOptions, print, table } from '../output.js'
+import { withPod } from '../with-pod.js'
+
+interface PasswordOptions extends OutputOptions {
+  readonly password?: string
+  readonly passwordStdin?: boolean
+}
+
+const PAGE = 100
+
+export function peopleCommands(program: Command): void {
+  const user = program.command('user').description('People who live on this pod.')
+
+  withPasswordOptions(user.command('create <username>'))
+    .description('Makes an account, with its keys and the four aspects everybody begins with.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod user create alice --password "correct horse battery"')
+    .action(create)
+
+  user
+    .command('list')
+    .description('Lists accounts by name, open and closed ones.')
+    .option('--after <username>', 'begin behind this name')
+    .option('--limit <number>', 'at most this many; without it, all of them', readCount)
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod user list --limit 20')
+    .action(list)
+
+  user
+    .command('show <username>')
+    .description('Shows one account.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod user show alice')
+    .action(show)
+
+  withPasswordOptions(user.command('password <username>'))
+    .description('Sets a new password.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  echo "correct horse battery" | pod user password alice --password-stdin')
+    .action(changePassword)
+
+  user
+    .command('role')
+    .argument('<username>')
+    .addArgument(new Argument('<role>').choices(ROLES))
+    .description('Gives somebody a role, or takes it away.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod user role alice admin')
+    .action(changeRole)
+
+  user
+    .command('close <username>')
+    .description(
+      'Closes an account for good: its password, tokens and authorizations end at once, its name stays taken.',
+    )
+    .option('--yes', 'really do it')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod user close alice --yes')
+    .action(close)
+}
+
+function withPasswordOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--password <text>', 'without it, one is made and shown once').conflicts('passwordStdin'))
+    .option('--password-stdin', 'read the password from the first line of the standard input')
+}
+
+async function create(username: string, options: PasswordOptions): Promise<void> {
+  const password = await passwordOf(options)
+  const account = await withPod((pod) => createUser(pod, { username, password: password.text }))
+  const { guid, address } = account
+  const shown = password.made ? { password: password.text } : {}
+  print(options, { guid, address, username, ...shown }, [
+    `${address} lives here now, with guid ${guid}.`,
+    ...(password.made ? [`The password is ${password.text} and is not shown again.`] : []),
+  ])
+}
+
+async function list(options: OutputOptions & { after?: string; limit?: number }): Promise<void> {
+  const { limit = Number.POSITIVE_INFINITY } = options
+  const accounts = await withPod(async (pod) => {
+    const found: Account[] = []
+    for (;;) {
+      const after = found.at(-1)?.username ?? options.after
+      const page = await listUsers(pod, { after, limit: Math.min(PAGE, limit - found.length) })
+      found.push(...page)
+      if (page.length < PAGE || found.length === limit) return found
+    }
+  })
+  print(options, accounts.map(present), [
+    ...table(
+      accounts.map((account) => [account.username, account.guid, account.role, account.closedAt ? 'closed' : '']),
+    ),
+    accounts.length === 1 ? '1 account' : `${accounts.length} accounts`,
+  ])
+}
+
+async function show(username: string, options: OutputOptions): Promise<void> {
+  const account = await withPod((pod) => findUser(pod, username))
+  if (account === undefined) throw new CommandError(`Nobody here has the name ${username}.`)
+  const shown = present(account)
+  print(options, shown, table(Object.entries(shown).map(([name, value]) => [name, value ?? 'no'])))
+}
+
+async function changePassword(username: string, options: PasswordOptions): Promise<void> {
+  const password = await passwordOf(options)
+  await withPod((pod) => setPassword(pod, username, password.text))
+  print(options, { username, ...(password.made ? { password: password.text } : {}) }, [
+    password.made
+      ? `The new password of ${username} is ${password.text} and is not shown again.`
+      : `${username} has the new password.`,
+  ])
+}
+
+async function changeRole(username: string, role: Role, options: OutputOptions): Promise<void> {
+  await withPod((pod) => setRole(pod, username, role))
+  print(options, { username, role }, [role === 'none' ? `${username} has no role.` : `${username} is ${role} now.`])
+}
+
+async function close(username: string, options: OutputOptions & { yes?: boolean }): Promise<void> {
+  if (!options.yes) {
+    throw new CommandError(`Closing ${username} cannot be undone: add --yes if that is what you want.`)
+  }
+  await withPod((pod) => closeUser(pod, username))
+  print(options, { username, closed: true }, [`${username} is closed; nobody can sign in with it any more.`])
+}
+
+function present(account: Account) {
+  return {
+    username: account.username,
+    guid: account.guid,
+    address: account.address,
+    role: account.role,
+    created_at: account.createdAt.toISOString(),
+    closed_at: account.closedAt?.toISOString() ?? null,
+  }
+}
+
+async function passwordOf(options: PasswordOptions): Promise<{ readonly text: string; readonly made: boolean }> {
+  if (options.password !== undefined) return { text: options.password, made: false }
+  if (options.passwordStdin) return { text: await firstLine(), made: false }
+  return { text: randomBytes(15).toString('base64url'), made: true }
+}
+
+async function firstLine(): Promise<string> {
+  const lines = createInterface({ input: process.stdin })
+  for await (const line of lines) return line
+  throw new CommandError('There is no password on the standard input.')
+}

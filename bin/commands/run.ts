@@ -1,0 +1,64 @@
+import type { Command } from 'commander'
+import { readConfig } from '../../src/config.js'
+import { type OutputOptions, print } from '../output.js'
+import { processFile } from '../process-file.js'
+import { type RunningPod, screenOf } from '../start/screen.js'
+import { startPod } from '../start/start-pod.js'
+import { listenForStop } from '../start/stop-request.js'
+
+export function runCommands(program: Command): void {
+  program
+    .command('start')
+    .description('Runs the whole pod: web, worker and, if no other is configured, a database.')
+    .option('--json', 'print JSON, and log as JSON')
+    .addHelpText('after', '\nExample:\n  PORT=3001 DATA_DIR=var/second pod start')
+    .action(start)
+
+  program
+    .command('web')
+    .description('Runs the web process alone, on the database and queue that are configured.')
+    .option('--json', 'log as JSON')
+    .addHelpText('after', '\nExample:\n  DATABASE_URL=postgres://pod@db.example/pod pod web')
+    .action(async (options: OutputOptions) => {
+      logAs(options)
+      await import(processFile('src/server').href)
+    })
+
+  program
+    .command('worker')
+    .description('Runs a worker process alone, on the database and queue that are configured.')
+    .option('--queues <names>', 'only these queues, separated by commas')
+    .option('--json', 'log as JSON')
+    .addHelpText('after', '\nExample:\n  pod worker --queues inbound,inbound-private')
+    .action(async (options: OutputOptions & { queues?: string }) => {
+      logAs(options)
+      if (options.queues !== undefined) process.env['WORKER_QUEUES'] = options.queues
+      await import(processFile('workers/main').href)
+    })
+}
+
+async function start(options: OutputOptions): Promise<void> {
+  logAs(options)
+  const stop = listenForStop()
+  await startPod(readConfig(process.env), stop, (pod) => {
+    print(options, summaryOf(pod), screenOf(pod, process.stdout.isTTY === true && !process.env['NO_COLOR']))
+  })
+}
+
+/** The entries of the processes read the environment themselves. */
+function logAs(options: OutputOptions): void {
+  if (options.json) process.env['LOG_FORMAT'] = 'json'
+}
+
+function summaryOf({ config, databasePid, web, worker, warnings }: RunningPod) {
+  return {
+    ready: true,
+    url: config.url,
+    address: web.address,
+    admin: { web: web.admin, worker: worker.admin },
+    database: config.databaseUrl === undefined ? 'embedded' : 'configured',
+    queue: config.redisUrl === undefined ? 'postgresql' : 'redis',
+    pids: { web: web.pid, worker: worker.pid, database: databasePid ?? null },
+    warnings,
+  }
+}

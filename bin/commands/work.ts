@@ -1,0 +1,117 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { isIdle, type QueueFacts, queueFacts } from '../../src/jobs/queue-facts.js'
+import { QUEUES } from '../../src/jobs/queue-names.js'
+import { QueueAway } from '../../src/jobs/queues.js'
+import { isOurs } from '../../src/persistence/errors.js'
+import type { Pod } from '../../src/pod.js'
+import { CommandError } from '../command-error.js'
+import { readDuration } from '../options.js'
+import { type OutputOptions, print, table } from '../output.js'
+import { queueAnswers } from '../queue-answers.js'
+import { withPod } from '../with-pod.js'
+
+const LOOK_EVERY = 200
+const DEFAULT_TIMEOUT_SECONDS = 60
+
+export function workCommands(program: Command): void {
+  program
+    .command('status')
+    .description('Shows what there is to do: jobs by queue, follow-up work, deliveries, workers.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod status')
+    .action(status)
+
+  program
+    .command('wait-idle')
+    .description('Waits until no job, no follow-up work and no due delivery is left.')
+    .option('--timeout <time>', 'how long at most, like 30, 90s or 5m', readDuration, DEFAULT_TIMEOUT_SECONDS)
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod wait-idle --timeout 30')
+    .action(waitIdle)
+}
+
+async function status(options: OutputOptions): Promise<void> {
+  const facts = await withPod(factsOf)
+  print(options, facts, describe(facts))
+}
+
+async function waitIdle(options: OutputOptions & { timeout: number }): Promise<void> {
+  const seconds = options.timeout
+  await withPod(async (pod) => {
+    const deadline = performance.now() + seconds * 1_000
+    while (!(await nothingLeft(pod))) {
+      if (performance.now() >= deadline) throw new CommandError(whatIsLeft(await factsOf(pod), seconds))
+      await pause(LOOK_EVERY)
+    }
+  })
+  print(options, { idle: true }, ['Nothing is left to do.'])
+}
+
+async function factsOf(pod: Pod): Promise<QueueFacts> {
+  await queueAnswers(pod.jobs)
+  return queueFacts(pod)
+}
+
+/** While a store is away nobody knows; it may be back before the time is over. */
+async function nothingLeft(pod: Pod): Promise<boolean> {
+  try {
+    return await isIdle(pod)
+  } catch (error) {
+    if (error instanceof QueueAway || isOurs(error)) return false
+    throw error
+  }
+}
+
+function describe(facts: QueueFacts): string[] {
+  const { queues, outbox, deliveries } = facts
+  return [
+    ...(queues === null
+      ? ['The queue is out of reach.']
+      : table([
+          ['queue', 'waiting', 'running', 'later', 'dead', 'oldest', 'workers'],
+          ...QUEUES.map((name) => {
+            const { waiting, active, delayed, failed, oldestWaiting, workers } = queues[name]
+            return [name, waiting, active, delayed, failed, age(oldestWaiting), workers].map(String)
+          }),
+        ])),
+    '',
+    ...table([
+      ['follow-up work', `${outbox.waiting} to do, ${outbox.dead} dead, the oldest ${age(outbox.oldest)}`],
+      ['messages that wait', waitingFor(facts)],
+      ['deliveries', `${deliveries.due} due, ${deliveries.waiting} in all, ${deliveries.dead} given up`],
+      ['pods asleep', String(facts.podsAsleep)],
+      ['last sweep', facts.lastSweep === null ? 'never' : `${age(facts.lastSweep)} ago`],
+    ]),
+  ]
+}
+
+function waitingFor(facts: QueueFacts): string {
+  const kinds = Object.entries(facts.waitingFor).map(([kind, count]) => `${count} for a ${kind}`)
+  return kinds.length === 0 ? 'none' : kinds.join(', ')
+}
+
+function whatIsLeft(facts: QueueFacts, seconds: number): string {
+  if (facts.queues === null) return `The queue is out of reach, so nobody knows what is left after ${seconds} s.`
+  const queues = facts.queues
+  const left = [
+    ...QUEUES.flatMap((name) => {
+      const { waiting, active, delayed, workers } = queues[name]
+      const jobs = counted(waiting + active + delayed, 'job', 'jobs')
+      return jobs.map((text) => `${text} in ${name} (${workers === 0 ? 'no worker serves it' : `workers: ${workers}`})`)
+    }),
+    ...counted(facts.outbox.waiting, 'row of follow-up work', 'rows of follow-up work'),
+    ...counted(facts.deliveries.due, 'due delivery', 'due deliveries'),
+  ]
+  return `After ${seconds} s there is still something to do: ${left.join(', ') || 'it was about to end'}.`
+}
+
+function counted(count: number, one: string, many: string): string[] {
+  return count === 0 ? [] : [`${count} ${count === 1 ? one : many}`]
+}
+
+function age(seconds: number | null): string {
+  if (seconds === null) return '-'
+  if (seconds < 120) return `${Math.round(seconds)} s`
+  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`
+}

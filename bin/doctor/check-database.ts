@@ -1,0 +1,135 @@
+import type { Knex } from 'knex'
+import type { Config } from '../../src/config.js'
+import { QUEUES } from '../../src/jobs/queue-names.js'
+import { migrationStatus, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database.js'
+import { UserSecrets } from '../../src/persistence/models/user.js'
+import { openSecrets, readSecretKey } from '../../src/secrets.js'
+import { placeOf } from '../database-trouble.js'
+import { type Finding, fail, ok, warn } from './finding.js'
+
+const OLDEST_VERSION = 140_000
+const COLLATION_VERSIONS_SINCE = 150_000
+/** Each process has them for its queues when those live in PostgreSQL. */
+const QUEUE_POOL = QUEUES.length + 8
+/** Commands and a backup shall find a place too. */
+const SPARE_CONNECTIONS = 5
+
+interface ServerFacts {
+  readonly version: string
+  readonly number: number
+  readonly encoding: string
+  readonly collation: string
+  readonly connections: number
+  readonly maxConnections: number
+  readonly fsync: string
+  readonly synchronousCommit: string
+}
+
+/** Version, order of texts, connections against pools, durability, and whether the tables are those of this program. */
+export async function checkDatabase(db: Knex, url: string, config: Config): Promise<readonly Finding[]> {
+  const facts = await factsOf(db)
+  const migrations = await checkMigrations(db)
+  return [
+    checkVersion(facts, placeOf(url)),
+    await checkCollation(db, facts),
+    checkConnections(facts, config),
+    ...checkDurability(facts),
+    migrations,
+    ...(migrations.state === 'fail' ? [] : [await checkSealedKeys(db, config)]),
+  ]
+}
+
+async function factsOf(db: Knex): Promise<ServerFacts> {
+  const { rows } = await db.raw<{ rows: ServerFacts[] }>(`
+    select
+      current_setting('server_version') as "version",
+      current_setting('server_version_num')::int as "number",
+      pg_encoding_to_char(encoding) as "encoding",
+      datcollate as "collation",
+      (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as "connections",
+      current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as "maxConnections",
+      current_setting('fsync') as "fsync",
+      current_setting('synchronous_commit') as "synchronousCommit"
+    from pg_database where datname = current_database()`)
+  const [facts] = rows
+  if (facts === undefined) throw new Error('The database does not know itself.')
+  return facts
+}
+
+function checkVersion({ version, number }: ServerFacts, place: string): Finding {
+  return number >= OLDEST_VERSION
+    ? ok('database', `PostgreSQL ${version}, ${place}.`)
+    : fail('database', `PostgreSQL ${version}, ${place}, is too old: this pod needs PostgreSQL 14 or newer.`)
+}
+
+async function checkCollation(db: Knex, { encoding, collation, number }: ServerFacts): Promise<Finding> {
+  if (encoding !== 'UTF8') {
+    return fail(
+      'collation',
+      `The database stores texts as ${encoding}: move it into one that was created with encoding UTF8.`,
+    )
+  }
+  if (number >= COLLATION_VERSIONS_SINCE && (await collationHasChanged(db))) {
+    return warn(
+      'collation',
+      'The system sorts texts in another way than when the database was made: run "reindex database" and "alter database … refresh collation version".',
+    )
+  }
+  return ok('collation', `Texts are UTF8, in the order of ${collation}.`)
+}
+
+async function collationHasChanged(db: Knex): Promise<boolean> {
+  const { rows } = await db.raw(`
+    select datcollversion is distinct from pg_database_collation_actual_version(oid) as changed
+    from pg_database where datname = current_database()`)
+  return rows[0].changed
+}
+
+function checkConnections(facts: ServerFacts, { databasePool, redisUrl }: Config): Finding {
+  const queuePools = redisUrl === undefined ? 2 * QUEUE_POOL : 0
+  const wanted =
+    (databasePool ?? WEB_LIMITS.pool) + (databasePool ?? WORKER_LIMITS.pool) + queuePools + SPARE_CONNECTIONS
+  const told = `${facts.connections} of ${facts.maxConnections} connections are in use; one web and one worker process may take ${wanted}`
+  return facts.maxConnections >= wanted
+    ? ok('connections', `${told}.`)
+    : warn('connections', `${told}: raise max_connections of PostgreSQL, or lower DATABASE_POOL.`)
+}
+
+function checkDurability({ fsync, synchronousCommit }: ServerFacts): readonly Finding[] {
+  if (fsync === 'off') {
+    return [warn('durability', 'PostgreSQL runs with fsync off: a power failure may destroy the database. Turn it on.')]
+  }
+  if (synchronousCommit === 'off') {
+    return [
+      warn(
+        'durability',
+        'PostgreSQL runs with synchronous_commit off: a crash may lose what was accepted last. Turn it on.',
+      ),
+    ]
+  }
+  return []
+}
+
+async function checkMigrations(db: Knex): Promise<Finding> {
+  const { applied, pending, unknown } = await migrationStatus(db)
+  if (pending.length > 0) return fail('migrations', `${pending.join(', ')} must still run: use "pod db migrate".`)
+  if (unknown.length > 0) {
+    return warn('migrations', `A newer release of this program has been here (${unknown.join(', ')}): use that one.`)
+  }
+  return ok('migrations', `All ${applied.length} have run.`)
+}
+
+/** A wrong key is noticed by nobody else until a person writes their first message. */
+async function checkSealedKeys(db: Knex, config: Config): Promise<Finding> {
+  const found = await UserSecrets.query(db).orderBy('userId', 'desc').first()
+  if (found === undefined) return ok('sealed keys', 'There are no accounts yet.')
+  try {
+    openSecrets(await readSecretKey(config)).unseal(found.sealedPrivateKey)
+    return ok('sealed keys', 'The secret key opens the private keys of the accounts.')
+  } catch {
+    return fail(
+      'sealed keys',
+      'The secret key is not the one with which the private keys of the accounts were sealed: bring back the old SECRET_KEY, or the file secret-key in DATA_DIR.',
+    )
+  }
+}

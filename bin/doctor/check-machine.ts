@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, rm, statfs, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../../src/config.js'
+import { readSecretKey } from '../../src/secrets.js'
+import { type Finding, fail, ok, orFail, warn } from './finding.js'
+
+const SCARCE_BYTES = 2 ** 30
+const FULL_BYTES = 100 * 2 ** 20
+const RECOMMENDED_NODE = 22
+
+/** What can be known without a database: settings, the data folder, the disk, the secret key. */
+export async function checkMachine(config: Config): Promise<readonly Finding[]> {
+  return [
+    checkNode(),
+    checkAddress(config),
+    ...(await orFail('data folder', async () => [await checkFolder(config.dataDir)])),
+    ...(await orFail('disk', async () => [await checkDisk(config.dataDir)])),
+    ...(await orFail('secret key', async () => [await checkSecretKey(config)])),
+  ]
+}
+
+function checkNode(): Finding {
+  const major = Number(process.versions.node.split('.')[0])
+  if (major >= RECOMMENDED_NODE) return ok('node', `Node ${process.versions.node}.`)
+  return warn(
+    'node',
+    `Node ${process.versions.node} works, and gets no security fixes any more: use Node 22 or 24 for a public pod.`,
+  )
+}
+
+function checkAddress({ url }: Config): Finding {
+  if (new URL(url).protocol === 'https:') return ok('address', `Others know this pod as ${url}.`)
+  return warn('address', `Other pods cannot reach ${url}: set POD_URL to a public https address before people come.`)
+}
+
+async function checkFolder(dataDir: string): Promise<Finding> {
+  const probe = join(dataDir, `doctor-${randomBytes(4).toString('hex')}`)
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    await writeFile(probe, 'writable')
+    await rm(probe)
+    return ok('data folder', `${dataDir} can be written.`)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return fail('data folder', `${dataDir} cannot be written (${reason}): change its owner, or set another DATA_DIR.`)
+  }
+}
+
+async function checkDisk(dataDir: string): Promise<Finding> {
+  const { bavail, bsize } = await statfs(dataDir)
+  const free = bavail * bsize
+  const amount = `${(free / 2 ** 30).toFixed(1)} GiB are free where ${dataDir} is`
+  if (free < FULL_BYTES) return fail('disk', `Only ${amount}: make room, a database stops on a full disk.`)
+  return free < SCARCE_BYTES ? warn('disk', `Only ${amount}: make room soon.`) : ok('disk', `${amount}.`)
+}
+
+async function checkSecretKey(config: Config): Promise<Finding> {
+  await readSecretKey(config)
+  return config.secretKey === undefined
+    ? ok('secret key', `It is kept in ${join(config.dataDir, 'secret-key')}: back it up together with the database.`)
+    : ok('secret key', 'It comes from SECRET_KEY; all processes need the same one.')
+}

@@ -1,0 +1,59 @@
+import { findDeafQueues } from '../../src/jobs/probe.js'
+import { queueFacts } from '../../src/jobs/queue-facts.js'
+import { QUEUES } from '../../src/jobs/queue-names.js'
+import type { Pod } from '../../src/pod.js'
+import { queueAnswers } from '../queue-answers.js'
+import { type Finding, fail, ok, warn } from './finding.js'
+
+const ANSWER_WITHIN = 10_000
+/** Older than this, work does not wait for its turn but for somebody to look after it. */
+const LATE_SECONDS = 600
+
+/** The store of the queue, its workers, and what is left lying. */
+export async function checkQueue(pod: Pod): Promise<readonly Finding[]> {
+  const place = pod.jobs.store === 'redis' ? 'Redis' : 'PostgreSQL'
+  if (!(await queueAnswers(pod.jobs))) {
+    return [
+      fail('queue', `${place} does not answer as the store of the queue: check REDIS_URL, and that it runs there.`),
+    ]
+  }
+  const warnings = await pod.jobs.warnings()
+  return [
+    ...(warnings.length === 0 ? [ok('queue', `It lives in ${place}.`)] : warnings.map((text) => warn('queue', text))),
+    ...(await checkWorkers(pod)),
+    ...(await checkBacklog(pod)),
+  ]
+}
+
+async function checkWorkers(pod: Pod): Promise<readonly Finding[]> {
+  const workers = await Promise.all(QUEUES.map(async (queue) => ({ queue, count: await pod.jobs.workers(queue) })))
+  const alone = workers.filter(({ count }) => count === 0).map(({ queue }) => queue)
+  const served = QUEUES.filter((queue) => !alone.includes(queue))
+  const silent = await findDeafQueues(pod, served, ANSWER_WITHIN)
+  if (alone.length + silent.length === 0) {
+    return [ok('workers', `A job through each of the ${QUEUES.length} queues was answered.`)]
+  }
+  const start = 'start the pod, or a worker ("pod worker"), and look at WORKER_QUEUES'
+  return [
+    ...(alone.length === 0 ? [] : [fail('workers', `No worker serves ${alone.join(', ')}: ${start}.`)]),
+    ...(silent.length === 0
+      ? []
+      : [fail('workers', `The workers of ${silent.join(', ')} are stuck or have too much to do: see "pod status".`)]),
+  ]
+}
+
+async function checkBacklog(pod: Pod): Promise<readonly Finding[]> {
+  const { outbox, deliveries, queues } = await queueFacts(pod)
+  const oldest = Math.max(outbox.oldest ?? 0, ...Object.values(queues ?? {}).map((facts) => facts.oldestWaiting ?? 0))
+  const failed = Object.values(queues ?? {}).reduce((sum, facts) => sum + facts.failed, 0)
+  const dead = Math.max(failed, outbox.dead)
+  return [
+    oldest > LATE_SECONDS
+      ? warn(
+          'backlog',
+          `The oldest work waits for ${Math.round(oldest / 60)} minutes: see "pod status", and run more workers.`,
+        )
+      : ok('backlog', `Nothing waits too long; ${deliveries.due} deliveries are due.`),
+    ...(dead > 0 ? [warn('dead letters', `There are ${dead}: see "pod dead list", then replay or drop them.`)] : []),
+  ]
+}

@@ -1,0 +1,27 @@
+/** What a check has found out: the message says it, and the way out where there is something to do. */
+export interface Finding {
+  readonly check: string
+  readonly state: 'ok' | 'warn' | 'fail'
+  readonly message: string
+}
+
+export function ok(check: string, message: string): Finding {
+  return { check, state: 'ok', message }
+}
+
+export function warn(check: string, message: string): Finding {
+  return { check, state: 'warn', message }
+}
+
+export function fail(check: string, message: string): Finding {
+  return { check, state: 'fail', message }
+}
+
+/** A check that breaks has found something too. */
+export async function orFail(check: string, run: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
+  try {
+    return await run()
+  } catch (error) {
+    return [fail(check, error instanceof Error ? error.message : String(error))]
+  }
+}

@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs'
+import { Command, CommanderError } from 'commander'
+import { Refusal } from '../src/domain/refusals.js'
+import { QueueAway } from '../src/jobs/queues.js'
+import { StartError } from '../src/start-error.js'
+import { CommandError } from './command-error.js'
+import { clientCommands } from './commands/clients.js'
+import { configCommand } from './commands/config.js'
+import { databaseCommands } from './commands/database.js'
+import { deadLetterCommands } from './commands/dead-letters.js'
+import { doctorCommand } from './commands/doctor.js'
+import { peopleCommands } from './commands/people.js'
+import { runCommands } from './commands/run.js'
+import { workCommands } from './commands/work.js'
+
+const DONE = 0
+const FAILED = 1
+const WRONG_USE = 2
+
+/** Runs one command and says with which exit code the process shall end. */
+export async function runProgram(words: readonly string[]): Promise<number> {
+  process.stdout.on('error', endQuietly)
+  try {
+    if (existsSync('.env')) process.loadEnvFile('.env')
+    await buildProgram().parseAsync(words)
+    return DONE
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? DONE : WRONG_USE // it has said why already
+    process.stderr.write(`${sentenceOf(error)}\n`)
+    return FAILED
+  }
+}
+
+/** All commands; wrong use throws instead of ending the process. */
+export function buildProgram(): Command {
+  const program = new Command('pod')
+    .description('Runs and tends a diaspora*-compatible pod.')
+    .exitOverride()
+    .enablePositionalOptions()
+    .showHelpAfterError('Add --help to see how it is used.')
+  for (const add of [
+    runCommands,
+    databaseCommands,
+    peopleCommands,
+    clientCommands,
+    workCommands,
+    deadLetterCommands,
+    doctorCommand,
+    configCommand,
+  ]) {
+    add(program)
+  }
+  return program
+}
+
+/** People read this one: never a stack, never a statement with its values. */
+function sentenceOf(error: unknown): string {
+  const expected = [StartError, Refusal, CommandError, QueueAway].some((kind) => error instanceof kind)
+  const message = error instanceof Error ? error.message : String(error)
+  if (expected) return message
+  return `This did not work: ${message.split(' - ').at(-1) || 'no reason is known'}.`
+}
+
+/** Whoever reads the output has seen enough (`pod user list | head`). */
+function endQuietly(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(DONE)
+}

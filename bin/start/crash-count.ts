@@ -1,0 +1,14 @@
+const SHORTEST_PAUSE = 200
+const LONGEST_PAUSE = 5_000
+/** What worked for this long has started well: crashes before do not count any more. */
+const STEADY_AFTER = 60_000
+const IN_A_ROW = 10
+
+/** Milliseconds to wait before the next start, longer with each crash in a row; `undefined`: it is not worth another try. */
+export function countCrashes(): (ranFor: number) => number | undefined {
+  let crashes = 0
+  return (ranFor) => {
+    crashes = ranFor > STEADY_AFTER ? 1 : crashes + 1
+    return crashes > IN_A_ROW ? undefined : Math.min(LONGEST_PAUSE, SHORTEST_PAUSE * 2 ** (crashes - 1))
+  }
+}

@@ -1,0 +1,82 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Config } from '../../src/config.js'
+import { type EmbeddedServer, startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { StartError } from '../../src/start-error.js'
+import { CommandError } from '../command-error.js'
+import { countCrashes } from './crash-count.js'
+
+export interface KeptDatabase {
+  /** Where it is now: after a crash it comes back at the same address, if nobody has taken that meanwhile. */
+  url(): string
+  /** `undefined`: it is not ours. */
+  pid(): number | undefined
+  /** Rejects when the embedded server is not going to run any more; never resolves. */
+  readonly failed: Promise<never>
+  stop(): Promise<void>
+}
+
+const ATTEMPTS = 5
+
+/** The database that is configured, or the embedded one, which is started again when it crashes. */
+export async function keepDatabase(config: Config, log: Logger, listener: { moved(): void }): Promise<KeptDatabase> {
+  const { databaseUrl } = config
+  if (databaseUrl !== undefined) {
+    return {
+      url: () => databaseUrl,
+      pid: () => undefined,
+      failed: new Promise(() => undefined),
+      stop: async () => undefined,
+    }
+  }
+
+  let server = await startServer(config.dataDir)
+  let startedAt = performance.now()
+  let stopping = false
+  const pauseAfter = countCrashes()
+
+  async function keep(): Promise<never> {
+    for (;;) {
+      await server.exited
+      if (stopping) return new Promise<never>(() => undefined)
+      const wait = pauseAfter(performance.now() - startedAt)
+      if (wait === undefined) {
+        throw new CommandError(
+          `The pod stops: its database crashed again and again. See ${config.dataDir}/postgres.log.`,
+        )
+      }
+      log.error({ process: 'database' }, 'the database ended; it is started again')
+      await pause(wait)
+      if (stopping) return new Promise<never>(() => undefined)
+      const { url } = server
+      server = await startServer(config.dataDir)
+      startedAt = performance.now()
+      if (stopping) await server.stop()
+      log.info({ process: 'database', pid: server.pid }, 'the database works again')
+      if (server.url !== url) listener.moved()
+    }
+  }
+
+  const failed = keep()
+  failed.catch(() => undefined) // whoever runs the pod hears of it through `failed`
+  return {
+    url: () => server.url,
+    pid: () => server.pid,
+    failed,
+    async stop() {
+      stopping = true
+      await server.stop()
+    },
+  }
+}
+
+/** A command that had started the server for itself may stop it in the moment in which we take it over. */
+async function startServer(dataDir: string): Promise<EmbeddedServer> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await startEmbeddedPostgres(dataDir)
+    } catch (error) {
+      if (error instanceof StartError || attempt === ATTEMPTS) throw error
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { extname } from 'node:path'
+import type { Logger } from 'pino'
+import { CommandError } from '../command-error.js'
+import { countCrashes } from './crash-count.js'
+
+/** What web and worker tell their parent once they work; `null`: they listen nowhere. */
+interface Ready {
+  readonly address: string | null
+  readonly admin: string | null
+}
+
+export interface RunningProcess extends Ready {
+  readonly pid: number
+}
+
+export interface ProcessPlan {
+  readonly name: string
+  readonly file: URL
+  /** Asked before each start; `last` is what the process said when it was ready before. */
+  environment(last: RunningProcess | undefined): NodeJS.ProcessEnv
+}
+
+export interface KeptProcess {
+  /** The first time it worked. Rejects when it gives up before. */
+  readonly ready: Promise<RunningProcess>
+  /** Rejects when it is not going to run any more; never resolves. */
+  readonly failed: Promise<never>
+  /** Asks it to finish what it has in hand; after `limit` milliseconds it is killed. Resolves when it is gone. */
+  stop(limit: number): Promise<void>
+  /** Lets it end and start again, with an environment that may be another one. */
+  renew(): void
+  kill(): void
+}
+
+/** Runs a process and starts it again when it crashes, with growing pauses; gives up when it cannot start at all. */
+export function keepRunning(plan: ProcessPlan, log: Logger): KeptProcess {
+  let child: ChildProcess | undefined
+  let pause: NodeJS.Timeout | undefined
+  let lastReady: RunningProcess | undefined
+  let readyAt: number | undefined
+  let stopping = false
+  let becomeReady: (running: RunningProcess) => void
+  let giveUp: (error: CommandError) => void
+  const pauseAfter = countCrashes()
+  const failed = new Promise<never>((_, reject) => {
+    giveUp = reject
+  })
+  const ready = Promise.race([
+    failed,
+    new Promise<RunningProcess>((resolve) => {
+      becomeReady = resolve
+    }),
+  ])
+
+  function start(): void {
+    readyAt = undefined
+    const started = fork(plan.file, {
+      env: plan.environment(lastReady),
+      execArgv: [
+        ...process.execArgv,
+        '--import',
+        new URL(`./end-with-parent${extname(import.meta.url)}`, import.meta.url).href,
+      ],
+      // In a group of its own: Ctrl-C in a terminal must not reach it beside our own word to stop.
+      detached: true,
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
+    child = started
+    started.on('message', (message) => {
+      const { pid } = started
+      if (!isReady(message) || pid === undefined) return
+      if (lastReady !== undefined) log.info({ process: plan.name, pid }, `${plan.name} works again`)
+      readyAt = performance.now()
+      lastReady = { address: message.address, admin: message.admin, pid }
+      becomeReady(lastReady)
+    })
+    started.on('error', (error) => {
+      log.error({ process: plan.name, err: error }, 'trouble with a process')
+      if (started.pid === undefined) ended(null, null) // never came to life, so it will not exit either
+    })
+    started.once('exit', ended)
+  }
+
+  function ended(code: number | null, signal: NodeJS.Signals | null): void {
+    child = undefined
+    if (stopping) return
+    const how = signal ?? (code === null ? 'no process could be made' : `exit code ${code}`)
+    const ranFor = readyAt === undefined ? 0 : performance.now() - readyAt
+    const wait = lastReady === undefined ? undefined : pauseAfter(ranFor)
+    if (wait === undefined) {
+      const what = lastReady === undefined ? 'could not start' : 'crashed again and again'
+      giveUp(new CommandError(`The pod stops: its ${plan.name} process ${what} (${how}).`))
+    } else {
+      log.error({ process: plan.name, how }, `${plan.name} ended (${how}); it is started again in ${wait / 1_000} s`)
+      pause = setTimeout(start, wait)
+    }
+  }
+
+  start()
+  return {
+    ready,
+    failed,
+    async stop(limit) {
+      stopping = true
+      clearTimeout(pause)
+      const running = child
+      if (running === undefined) return
+      await new Promise<void>((resolve) => {
+        const deadline = setTimeout(() => {
+          log.error({ process: plan.name }, `${plan.name} did not stop in time and is killed`)
+          running.kill('SIGKILL')
+        }, limit)
+        running.once('exit', (code, signal) => {
+          clearTimeout(deadline)
+          if (code !== 0) log.warn({ process: plan.name }, `${plan.name} did not end in order (${signal ?? code})`)
+          resolve()
+        })
+        running.kill('SIGTERM')
+      })
+    },
+    renew() {
+      child?.kill('SIGTERM')
+    },
+    kill() {
+      stopping = true
+      clearTimeout(pause)
+      child?.kill('SIGKILL')
+    },
+  }
+}
+
+function isReady(message: unknown): message is Ready {
+  return typeof message === 'object' && message !== null && 'ready' in message && message.ready === true
+}

@@ -1,0 +1,69 @@
+import { relative } from 'node:path'
+import { styleText } from 'node:util'
+import type { Config } from '../../src/config.js'
+import { placeOf } from '../database-trouble.js'
+import type { RunningProcess } from './kept-process.js'
+
+export interface RunningPod {
+  readonly config: Config
+  readonly databaseUrl: string
+  /** `undefined`: it is not ours. */
+  readonly databasePid: number | undefined
+  readonly web: RunningProcess
+  readonly worker: RunningProcess
+  /** What the operator should change, in sentences. */
+  readonly warnings: readonly string[]
+}
+
+/** The one screen that `pod start` shows when everything works. */
+export function screenOf(pod: RunningPod, colours: boolean): readonly string[] {
+  const { config, web, worker, warnings } = pod
+  const bold = (text: string) => (colours ? styleText('bold', text) : text)
+  const yellow = (text: string) => (colours ? styleText('yellow', text) : text)
+  const line = (name: string, text: string) => `  ${name.padEnd(11)} ${text}`
+  // A socket has no address that a browser could open.
+  const address = web.address?.startsWith('http') ? web.address : config.url
+  const admin = [web.admin && `${web.admin} (web)`, worker.admin && `${worker.admin} (worker)`].filter(Boolean)
+  return [
+    '',
+    bold(`The pod ${config.podName} is running at ${address}`),
+    '',
+    line('Database', databaseLine(pod)),
+    line('Queue', queueLine(config)),
+    line('API', `${address}/api/docs describes it, with a form to try it`),
+    line('Accounts', `${commandLine()} user create alice   (in another terminal, with the same settings)`),
+    line('Federation', federationLine(config)),
+    line(
+      'Metrics',
+      admin.length === 0 ? 'off (ADMIN_LISTEN is empty)' : `${admin.join(', ')}: /metrics and /health/ready`,
+    ),
+    line('Stop', 'Ctrl-C'),
+    '',
+    ...warnings.map((warning) => yellow(`  Warning: ${warning}`)),
+    ...(warnings.length > 0 ? [''] : []),
+  ]
+}
+
+function databaseLine({ config, databaseUrl }: RunningPod): string {
+  return config.databaseUrl === undefined
+    ? `the embedded PostgreSQL in ${config.dataDir} (DATABASE_URL is not set)`
+    : `${placeOf(databaseUrl)} (DATABASE_URL)`
+}
+
+function queueLine(config: Config): string {
+  return config.redisUrl === undefined
+    ? 'in the same PostgreSQL (REDIS_URL is not set; a large pod should have a Redis)'
+    : `in Redis on ${new URL(config.redisUrl).host || new URL(config.redisUrl).pathname} (REDIS_URL)`
+}
+
+function federationLine(config: Config): string {
+  const { protocol, hostname } = new URL(config.url)
+  const reachable = protocol === 'https:' && !/^(localhost|127\.|\[::1\])/.test(hostname)
+  return reachable
+    ? `other pods know this one as ${config.url} (POD_URL)`
+    : `other pods cannot reach ${config.url}: set POD_URL to a public https address first; it cannot be changed later`
+}
+
+function commandLine(): string {
+  return `node ${relative(process.cwd(), process.argv[1] ?? 'dist/bin/pod.js')}`
+}

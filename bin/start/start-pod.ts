@@ -1,0 +1,125 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Config } from '../../src/config.js'
+import { migrateQueue, openJobQueues } from '../../src/jobs/queues.js'
+import { openLog } from '../../src/log.js'
+import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
+import { isOurs } from '../../src/persistence/errors.js'
+import { readSecretKey } from '../../src/secrets.js'
+import { describeDatabaseTrouble } from '../database-trouble.js'
+import { processFile } from '../process-file.js'
+import { queueAnswers } from '../queue-answers.js'
+import { type KeptDatabase, keepDatabase } from './kept-database.js'
+import { type KeptProcess, keepRunning, type RunningProcess } from './kept-process.js'
+import type { RunningPod } from './screen.js'
+import { type StopRequest, untilAborted } from './stop-request.js'
+
+/** What web and worker may take to finish what they have in hand; the rest of 30 s is for the database. */
+const DRAIN_LIMIT = 28_500
+/** Somebody waits in front of the screen: an address that is wrong shall be said soon. */
+const DATABASE_PATIENCE = 5_000
+const URGENT_LIMIT = 2_000
+
+/**
+ * Runs the whole pod: database, web and worker as processes of their own. Tells when all of it works, and returns when it
+ * was stopped and nothing is left of it.
+ */
+export async function startPod(config: Config, stop: StopRequest, tell: (pod: RunningPod) => void): Promise<void> {
+  const log = openLog(config, 'start')
+  await readSecretKey(config) // made before two processes need it, and says at once when the folder cannot be written
+  const parts: KeptProcess[] = []
+  const renewAll = () => {
+    for (const part of parts) part.renew()
+  }
+  const database = await keepDatabase(config, log, { moved: renewAll })
+  stop.urgent.addEventListener('abort', () => void endAtOnce(parts, database))
+  try {
+    await untilAborted(stop.signal, prepareDatabase(config, database))
+    if (stop.signal.aborted) return
+    const web = keepRunning(
+      { name: 'web', file: processFile('src/server'), environment: webEnvironment(config, database) },
+      log,
+    )
+    const worker = keepRunning(
+      { name: 'worker', file: processFile('workers/main'), environment: () => environmentOf(database) },
+      log,
+    )
+    parts.push(web, worker)
+    const failed = Promise.race([database.failed, web.failed, worker.failed])
+    failed.catch(() => undefined)
+    await untilAborted(stop.signal, Promise.race([failed, announce(config, database, { web, worker }, log, tell)]))
+    await untilAborted(stop.signal, failed)
+  } finally {
+    await Promise.all(parts.map((part) => part.stop(DRAIN_LIMIT)))
+    await database.stop()
+  }
+}
+
+async function announce(
+  config: Config,
+  database: KeptDatabase,
+  parts: { readonly web: KeptProcess; readonly worker: KeptProcess },
+  log: Logger,
+  tell: (pod: RunningPod) => void,
+): Promise<void> {
+  const [web, worker, warnings] = await Promise.all([
+    parts.web.ready,
+    parts.worker.ready,
+    queueWarnings(config, database, log),
+  ])
+  tell({ config, databaseUrl: database.url(), databasePid: database.pid(), web, worker, warnings })
+}
+
+/** Tables and queue; a database of somebody else's may still be starting. */
+async function prepareDatabase(config: Config, database: KeptDatabase): Promise<void> {
+  const url = database.url()
+  const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'pod start' })
+  const until = performance.now() + DATABASE_PATIENCE
+  try {
+    await describeDatabaseTrouble(url, async () => {
+      for (;;) {
+        try {
+          await migrate(db)
+          return await migrateQueue(url)
+        } catch (error) {
+          if (config.databaseUrl === undefined || !isOurs(error) || performance.now() > until) throw error
+          await pause(250)
+        }
+      }
+    })
+  } finally {
+    await db.destroy()
+  }
+}
+
+async function queueWarnings(config: Config, database: KeptDatabase, log: Logger): Promise<readonly string[]> {
+  const queues = await openJobQueues({ redisUrl: config.redisUrl, databaseUrl: database.url(), log })
+  try {
+    if (await queueAnswers(queues)) return await queues.warnings()
+    return ['The queue does not answer: until it does, messages of other pods are turned away. Check REDIS_URL.']
+  } finally {
+    await queues.close()
+  }
+}
+
+function environmentOf(database: KeptDatabase): NodeJS.ProcessEnv {
+  return { ...process.env, DATABASE_URL: database.url() }
+}
+
+/** A web process that was given any free port comes back at the one that others know by then. */
+function webEnvironment(
+  config: Config,
+  database: KeptDatabase,
+): (last: RunningProcess | undefined) => NodeJS.ProcessEnv {
+  return (last) => {
+    const anyPort = 'port' in config.listen && config.listen.port === 0
+    const port = anyPort && last?.address ? new URL(last.address).port : undefined
+    return { ...environmentOf(database), ...(port && { PORT: port }) }
+  }
+}
+
+async function endAtOnce(parts: readonly KeptProcess[], database: KeptDatabase): Promise<void> {
+  for (const part of parts) part.kill()
+  await Promise.race([database.stop().catch(() => undefined), pause(URGENT_LIMIT)])
+  process.exit(1)
+}

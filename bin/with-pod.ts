@@ -1,0 +1,53 @@
+import type { Knex } from 'knex'
+import { type Config, readConfig } from '../src/config.js'
+import { openLog } from '../src/log.js'
+import { openPod } from '../src/open-pod.js'
+import { openDatabase, WORKER_LIMITS } from '../src/persistence/database.js'
+import type { Pod } from '../src/pod.js'
+import { openCryptoPool } from '../workers/threads/crypto-pool.js'
+import { borrowDatabase, migrateIfNew } from './borrow-database.js'
+import { describeDatabaseTrouble } from './database-trouble.js'
+
+/** Opens the pod for one command and closes everything behind it, so that the process ends by itself. */
+export async function withPod<Result>(run: (pod: Pod) => Promise<Result>): Promise<Result> {
+  const config = readConfig(process.env)
+  const database = await borrowDatabase(config)
+  try {
+    if (config.databaseUrl === undefined) await migrateIfNew(database.url)
+    return await describeDatabaseTrouble(database.url, () => onPod({ ...config, databaseUrl: database.url }, run))
+  } finally {
+    await database.release()
+  }
+}
+
+/** Only the database: for what must work before there are tables. */
+export async function withDatabase<Result>(
+  config: Config,
+  run: (db: Knex, url: string) => Promise<Result>,
+): Promise<Result> {
+  const database = await borrowDatabase(config)
+  const db = openDatabase({ ...WORKER_LIMITS, url: database.url, applicationName: 'pod command' })
+  try {
+    return await describeDatabaseTrouble(database.url, () => run(db, database.url))
+  } finally {
+    await db.destroy()
+    await database.release()
+  }
+}
+
+/** Opens the pod on a database that somebody else looks after. */
+export async function onPod<Result>(config: Config, run: (pod: Pod) => Promise<Result>): Promise<Result> {
+  const crypto = openCryptoPool(1)
+  try {
+    // A command answers in words of its own; what it meets on the way is only told when it is trouble.
+    const log = openLog({ ...config, logLevel: config.logLevel === 'info' ? 'error' : config.logLevel }, 'command')
+    const pod = await openPod(config, 'command', { crypto, log })
+    try {
+      return await run(pod)
+    } finally {
+      await pod.close()
+    }
+  } finally {
+    await crypto.close()
+  }
+}

@@ -1,0 +1,276 @@
+import { createHash } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config.js'
+import { createUser } from '../../src/domain/accounts.js'
+import { sweepJob } from '../../src/jobs/definitions.js'
+import { type OpenPod, openPod } from '../../src/open-pod.js'
+import { cannedCrypto } from '../support/canned-crypto.js'
+import { createTestDatabase, type TestDatabase } from '../support/database.js'
+import { makeFolder, pod, type Settings } from './program.js'
+
+const PASSWORD = 'correct horse battery'
+const SECRET_KEY = 'a key that is only good for these tests'
+
+/** Commands on a database that somebody else runs; nobody works on its queue. */
+describe('the commands', { timeout: 60_000 }, () => {
+  let folder: Awaited<ReturnType<typeof makeFolder>>
+  let database: TestDatabase
+  let settings: Settings
+  let open: OpenPod
+
+  beforeAll(async () => {
+    folder = await makeFolder()
+    database = await createTestDatabase()
+    settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, SECRET_KEY, POD_URL: 'https://pod.example' }
+    open = await openPod(readConfig({ ...settings, LOG_LEVEL: 'silent' }), 'command', { crypto: cannedCrypto() })
+    await createUser(open, { username: 'alice', password: PASSWORD })
+  })
+  afterAll(async () => {
+    await open.close()
+    await database.drop()
+    await folder.remove()
+  })
+
+  /** What a command that works prints as JSON. */
+  async function json(...words: string[]) {
+    const { code, stdout, stderr } = await pod([...words, '--json'], settings)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    return JSON.parse(stdout)
+  }
+
+  async function failure(...words: string[]) {
+    const { code, stdout, stderr } = await pod(words, settings)
+    expect(stdout).toBe('')
+    expect(stderr).not.toMatch(/^\s+at /m)
+    return { code, stderr: stderr.trimEnd() }
+  }
+
+  describe('user', () => {
+    it('create makes an account with real keys, and shows a password once if it had to make one', async () => {
+      const account = await json('user', 'create', 'bob')
+
+      expect(account).toEqual({
+        guid: expect.stringMatching(/^[0-9a-f]{32}$/),
+        address: 'bob@pod.example',
+        username: 'bob',
+        password: expect.stringMatching(/^\S{20,}$/),
+      })
+      const person = await open.db('people').where({ guid: account.guid }).first()
+      expect(person.publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----\n/)
+    })
+
+    it('create refuses what is wrong before it makes keys', async () => {
+      expect(await failure('user', 'create', 'alice')).toEqual({ code: 1, stderr: 'The username alice is taken.' })
+      expect(await failure('user', 'create', 'Alice')).toMatchObject({ code: 1 })
+      expect(await failure('user', 'create', 'dave', '--password', 'short')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('at least 10 characters'),
+      })
+    })
+
+    it('list and show tell who is there', async () => {
+      expect(await json('user', 'list', '--limit', '1')).toMatchObject([
+        { username: 'alice', role: 'none', closed_at: null },
+      ])
+      expect(await json('user', 'show', 'alice')).toMatchObject({ address: 'alice@pod.example' })
+      expect(await failure('user', 'show', 'nobody')).toEqual({ code: 1, stderr: 'Nobody here has the name nobody.' })
+    })
+
+    it('password takes the new one from the standard input', async () => {
+      const { code } = await pod(['user', 'password', 'alice', '--password-stdin'], settings, {
+        input: 'another horse\nrest',
+      })
+
+      expect(code).toBe(0)
+      expect(await failure('user', 'password', 'alice', '--password', 'x', '--password-stdin')).toMatchObject({
+        code: 2,
+      })
+    })
+
+    it('role gives one of the roles there are', async () => {
+      expect(await json('user', 'role', 'alice', 'moderator')).toEqual({ username: 'alice', role: 'moderator' })
+      expect(await failure('user', 'role', 'alice', 'king')).toMatchObject({ code: 2 })
+    })
+
+    it('close asks before it does it', async () => {
+      await createUser(open, { username: 'leaver', password: PASSWORD })
+
+      expect(await failure('user', 'close', 'leaver')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('--yes'),
+      })
+      expect(await json('user', 'close', 'leaver', '--yes')).toEqual({ username: 'leaver', closed: true })
+      expect(await json('user', 'show', 'leaver')).toMatchObject({ closed_at: expect.any(String) })
+    })
+  })
+
+  describe('token', () => {
+    it('makes one for a year, if nothing else is said, and revoke ends it', async () => {
+      const token = await json('token', 'alice', '--scopes', 'profile tags:read')
+
+      expect(token).toEqual({
+        access_token: expect.stringMatching(/^[0-9a-f]{64}$/),
+        scopes: ['profile', 'tags:read', 'public:read'],
+        expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      })
+      const days = (Date.parse(token.expires_at) - Date.now()) / 86_400_000
+      expect(Math.round(days)).toBe(365)
+
+      expect(await json('token', 'revoke', token.access_token)).toEqual({ revoked: true })
+      expect(await failure('token', 'revoke', token.access_token)).toMatchObject({ code: 1 })
+    })
+
+    it('names scopes that do not exist, and those that do', async () => {
+      expect(await failure('token', 'alice', '--scopes', 'profile fly')).toEqual({
+        code: 1,
+        stderr: expect.stringMatching(/^There is no scope fly; there are openid, .*tags:modify\.$/),
+      })
+      expect(await failure('token', 'alice')).toMatchObject({ code: 2 })
+      expect(await failure('token', 'alice', '--scopes', 'profile', '--expires-in', 'soon')).toMatchObject({ code: 2 })
+      expect(await failure('token', 'nobody', '--scopes', 'profile')).toMatchObject({ code: 1 })
+    })
+
+    it('never shows it to the database', async () => {
+      const { access_token: token } = await json('token', 'alice', '--scopes', 'profile', '--expires-in', '1h')
+
+      const hash = createHash('sha256').update(token).digest()
+      const stored = await open.db('access_tokens').where({ tokenHash: hash }).first()
+      expect(stored).toBeDefined()
+      expect(JSON.stringify(stored)).not.toContain(token)
+    })
+  })
+
+  describe('work', () => {
+    it('wait-idle says what is left when its time is over', async () => {
+      await open.jobs.enqueue(sweepJob, {})
+      const [row] = await open.db('outbox').insert({ queue: 'notify', name: 'probe', data: '{}' }).returning('id')
+
+      expect(await failure('wait-idle', '--timeout', '1')).toEqual({
+        code: 1,
+        stderr:
+          'After 1 s there is still something to do: 1 job in maintenance (no worker serves it), 1 row of follow-up work.',
+      })
+
+      await open.db('outbox').where({ id: row.id }).delete()
+    })
+
+    it('status counts it', async () => {
+      expect(await json('status')).toMatchObject({
+        queues: { maintenance: { waiting: 1, workers: 0 }, inbound: { waiting: 0 } },
+        outbox: { waiting: 0 },
+      })
+    })
+
+    it('dead lists, shows, replays and drops what was given up', async () => {
+      const [{ id }] = await open
+        .db('outbox')
+        .insert({ queue: 'notify', name: 'probe', data: '{"about":7}', failedAt: open.db.fn.now() })
+        .returning('id')
+      const name = `outbox-${id}`
+
+      expect(await json('dead', 'list')).toMatchObject([{ id: name, queue: 'notify', name: 'probe' }])
+      expect(await json('dead', 'list', '--queue', 'fetch')).toEqual([])
+      expect(await json('dead', 'show', name)).toMatchObject({ id: name, data: { about: 7 } })
+      expect(await failure('dead', 'show', 'outbox-0')).toMatchObject({ code: 1 })
+      expect(await failure('dead', 'replay')).toMatchObject({ code: 2 })
+      expect(await json('dead', 'replay', name)).toEqual({ replayed: 1 })
+      expect(await json('dead', 'list')).toEqual([])
+
+      await open.db('outbox').where({ id }).update({ failedAt: open.db.fn.now() })
+      expect(await failure('dead', 'drop', name)).toMatchObject({ code: 1, stderr: expect.stringContaining('--yes') })
+      expect(await json('dead', 'drop', name, '--yes')).toEqual({ dropped: 1 })
+      expect(await open.db('outbox').where({ id })).toEqual([])
+    })
+
+    it('doctor says what is wrong and what to do, and fails', async () => {
+      const { code, stdout, stderr } = await pod(['doctor', '--json'], settings)
+
+      const { healthy, findings } = JSON.parse(stdout)
+      expect({ code, healthy, stderr }).toEqual({ code: 1, healthy: false, stderr: 'One check failed.\n' })
+      expect(findings).toContainEqual({
+        check: 'workers',
+        state: 'fail',
+        message: expect.stringMatching(/^No worker serves inbound, .*maintenance: start the pod/),
+      })
+      expect(findings).toContainEqual({
+        check: 'address',
+        state: 'ok',
+        message: expect.stringContaining('https://pod.example'),
+      })
+      expect(findings).toContainEqual(expect.objectContaining({ check: 'sealed keys', state: 'ok' }))
+    })
+
+    it('doctor notices a secret key that is not the one of the accounts', async () => {
+      const { stdout } = await pod(['doctor', '--json'], { ...settings, SECRET_KEY: SECRET_KEY.toUpperCase() })
+
+      expect(JSON.parse(stdout).findings).toContainEqual(
+        expect.objectContaining({ check: 'sealed keys', state: 'fail' }),
+      )
+    })
+  })
+
+  describe('config', () => {
+    it('shows what is in force without the secrets in it', async () => {
+      const { code, stdout } = await pod(['config', '--json'], {
+        SECRET_KEY,
+        DATABASE_URL: 'postgres://pod:very-secret@db.example/pod?sslpassword=very-secret',
+        REDIS_URL: 'redis://:very-secret@redis.example:6379',
+        WORKER_CONCURRENCY: 'fetch=3',
+      })
+
+      expect(code).toBe(0)
+      expect(stdout).not.toMatch(/very-secret|only good for/)
+      expect(JSON.parse(stdout)).toMatchObject({
+        POD_URL: 'http://localhost:3000',
+        DATABASE_URL: 'postgres://pod:***@db.example/pod?sslpassword=***',
+        WORKER_CONCURRENCY: 'fetch=3',
+        SECRET_KEY: '(set)',
+      })
+    })
+
+    it('reads the file .env of the working folder, and the environment before it', async () => {
+      const { path, remove } = await makeFolder()
+      await writeFile(join(path, '.env'), 'POD_NAME=From file\nLOG_LEVEL=warn\n')
+
+      const { stdout } = await pod(['config', '--json'], { LOG_LEVEL: 'error' }, { cwd: path })
+
+      expect(JSON.parse(stdout)).toMatchObject({ POD_NAME: 'From file', LOG_LEVEL: 'error' })
+      await remove()
+    })
+  })
+
+  describe('wrong use', () => {
+    it.each(['', 'fly', 'user', 'user create', 'status --fast', 'user list --limit none'])(
+      'answers "pod %s" with 2',
+      async (words) => {
+        const { code, stderr } = await pod(words.split(' ').filter(Boolean), settings)
+
+        expect(stderr).not.toBe('')
+        expect(code).toBe(2)
+      },
+    )
+  })
+
+  describe('db', () => {
+    it('status, rollback and migrate take the tables down and up', async () => {
+      const own = await createTestDatabase()
+      const there = { ...settings, DATABASE_URL: own.url }
+      const before = JSON.parse((await pod(['db', 'status', '--json'], there)).stdout)
+      expect(before).toMatchObject({ pending: [], unknown: [] })
+      expect(before.applied).toContain('0001-people')
+
+      expect(await pod(['db', 'rollback'], there)).toMatchObject({ code: 1 })
+      expect(JSON.parse((await pod(['db', 'rollback', '--yes', '--json'], there)).stdout).removed).toHaveLength(
+        before.applied.length,
+      )
+      const refused = await pod(['user', 'list'], there)
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/0001-people.*db migrate/) })
+
+      expect(JSON.parse((await pod(['db', 'migrate', '--json'], there)).stdout)).toEqual({ applied: before.applied })
+      expect(JSON.parse((await pod(['db', 'migrate', '--json'], there)).stdout)).toEqual({ applied: [] })
+      await own.drop()
+    })
+  })
+})

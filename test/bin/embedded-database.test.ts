@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { borrowDatabase } from '../../bin/borrow-database.js'
+import { readConfig } from '../../src/config.js'
+import { databasePid, makeFolder, pod, until } from './program.js'
+
+describe('a command while no pod runs', { timeout: 60_000 }, () => {
+  let folder: Awaited<ReturnType<typeof makeFolder>>
+  beforeEach(async () => {
+    folder = await makeFolder()
+  })
+  afterEach(() => folder.remove())
+
+  it('makes the embedded database, uses it and stops it', async () => {
+    const settings = { DATA_DIR: folder.path }
+
+    const first = await pod(['user', 'list', '--json'], settings)
+    expect(first).toEqual({ code: 0, stdout: '[]\n', stderr: '' })
+    expect(existsSync(join(folder.path, 'postgres', 'PG_VERSION'))).toBe(true)
+    expect(databasePid(folder.path)).toBeUndefined()
+
+    const refused = await pod(['user', 'show', 'nobody'], settings)
+    expect(refused.code).toBe(1)
+    expect(databasePid(folder.path)).toBeUndefined()
+  })
+
+  it('works beside others that begin at the same moment', async () => {
+    const settings = { DATA_DIR: folder.path }
+
+    const outcomes = await Promise.all(Array.from({ length: 3 }, () => pod(['user', 'list', '--json'], settings)))
+
+    expect(outcomes).toEqual(outcomes.map(() => ({ code: 0, stdout: '[]\n', stderr: '' })))
+    expect(databasePid(folder.path)).toBeUndefined()
+  })
+
+  it('does not stop the database under another one; who comes too late for that one gets its own', async () => {
+    const config = readConfig({ DATA_DIR: folder.path })
+    const host = await borrowDatabase(config)
+    const guest = await borrowDatabase(config)
+    expect(guest.url).toBe(host.url)
+
+    const hostLeft = host.release()
+    await until(async () => (await answerOf(guest.url, waitingForAll)) === 1)
+    const late = borrowDatabase(config)
+    await until(async () => (await answerOf(guest.url, waitingForAll)) === 2)
+
+    await guest.release()
+    await hostLeft
+    const next = await late
+    expect(await answerOf(next.url, 'select 1 as answer')).toBe(1)
+    await next.release()
+    expect(databasePid(folder.path)).toBeUndefined()
+  })
+})
+
+const waitingForAll = `select count(*)::int as answer from pg_locks where locktype = 'advisory' and not granted`
+
+async function answerOf(url: string, question: string): Promise<unknown> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(question)).rows[0]?.answer
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,195 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command, CommanderError } from 'commander'
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
+import { CommandError } from '../../bin/command-error.js'
+import { envelopeCommands } from '../../bin/commands/envelope.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'pod-envelope-test-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+afterEach(() => vi.restoreAllMocks())
+
+for (const name of ['ann', 'quin']) {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
+  write(`${name}.pub`, publicKey.export({ type: 'spki', format: 'pem' }).toString())
+  write(`${name}.key`, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
+}
+const annsKey = `ann@p.example=${path('ann.key')}`
+const quinsKey = `quin@q.example=${path('quin.key')}`
+const publicKeys = ['--key', `ann@p.example=${path('ann.pub')}`, '--key', `quin@q.example=${path('quin.pub')}`]
+
+const post = write(
+  'post.xml',
+  '<status_message><author>ann@p.example</author><guid>0123456789abcdef</guid><created_at>2024-05-06T07:08:09Z</created_at><public>true</public><text>Hello</text></status_message>',
+)
+const comment = write(
+  'comment.xml',
+  '<comment><author>quin@q.example</author><guid>fedcba9876543210</guid><parent_guid>0123456789abcdef</parent_guid><text> Hi </text></comment>',
+)
+
+describe('pod envelope', () => {
+  it('seals an entity and says what it is', async () => {
+    const { stdout: envelope } = await run('seal', post, '--sender', annsKey)
+
+    expect(envelope).toMatch(/^<\?xml [\s\S]*<\/me:env>\n$/)
+    const { stdout } = await run('open', write('envelope.xml', envelope), ...publicKeys)
+    expect(stdout).toMatch(/^A public message from ann@p\.example, rightly signed: status_message\.\n\{/)
+    expect(await examined(envelope)).toEqual({
+      accepted: true,
+      way: 'public',
+      sender: 'ann@p.example',
+      author_signature: 'absent',
+      entity: { entity_type: 'status_message', entity_data: expect.objectContaining({ text: 'Hello', public: true }) },
+    })
+  })
+
+  it('takes an entity in JSON form as well', async () => {
+    const entity = write(
+      'post.json',
+      JSON.stringify({ entity_type: 'account_deletion', entity_data: { author: 'ann@p.example' } }),
+    )
+    const { stdout } = await run('seal', entity, '--sender', annsKey)
+
+    expect(await examined(stdout)).toMatchObject({ accepted: true, entity: { entity_type: 'account_deletion' } })
+  })
+
+  it('adds the signature of an author', async () => {
+    const { stdout } = await run('seal', comment, '--sender', annsKey, '--author-key', path('quin.key'))
+
+    expect(await examined(stdout)).toMatchObject({ accepted: true, sender: 'ann@p.example', author_signature: 'valid' })
+  })
+
+  it('encrypts for a recipient and decrypts for them alone', async () => {
+    const { stdout } = await run('seal', post, '--sender', annsKey, '--for', path('quin.pub'))
+
+    expect(JSON.parse(stdout)).toHaveProperty('aes_key')
+    expect(await examined(stdout, '--recipient', quinsKey)).toMatchObject({ accepted: true, way: 'private' })
+    expect(await examined(stdout, '--recipient', annsKey)).toEqual({
+      accepted: false,
+      way: 'private',
+      claimed_sender: null,
+      fault: 'DecryptionFailed',
+      outcome: 'drop',
+      reason: 'ann@p.example cannot decrypt it',
+    })
+    expect(await examined(stdout)).toMatchObject({
+      fault: 'DecryptionFailed',
+      reason: expect.stringContaining('no recipient'),
+    })
+  })
+})
+
+describe('pod envelope open', () => {
+  async function sealed(payload: string, ...words: string[]): Promise<string> {
+    return (await run('seal', payload, '--sender', annsKey, ...words)).stdout
+  }
+
+  it('says for whom it has no key', async () => {
+    const { failure, stdout } = await run(
+      'open',
+      write('e', await sealed(post)),
+      '--key',
+      `quin@q.example=${path('quin.pub')}`,
+    )
+
+    expect(stdout).toBe('It claims to be from ann@p.example.\n')
+    expect(failure).toEqual(new CommandError('A pod refuses it: SenderKeyNotFound, no key of ann@p.example was named.'))
+  })
+
+  it.each([
+    ['what is no envelope', () => 'hello', 'InvalidEnvelope'],
+    ['a changed signature', async () => (await sealed(post)).replace(/">.{8}/, '">AAAAAAAA'), 'InvalidSignature'],
+    [
+      'a payload by somebody else',
+      () => sealed(write('other.xml', '<account_deletion><author>quin@q.example</author></account_deletion>')),
+      'InvalidSender',
+    ],
+    ['a comment without the signature it needs', () => sealed(comment), 'SignatureVerificationFailed'],
+    [
+      'a comment with another signature',
+      () => sealed(comment, '--author-key', path('ann.key')),
+      'SignatureVerificationFailed',
+    ],
+    ['a contact in public', () => sealed(write('contact.xml', contactFor('quin@q.example'))), 'NotPublic'],
+  ])('refuses %s with the code that pods log', async (_what, make, fault) => {
+    expect(await examined(await make())).toMatchObject({ accepted: false, fault, outcome: 'drop' })
+  })
+
+  it('refuses what is encrypted for one person and meant for another', async () => {
+    const message = await sealed(write('contact.xml', contactFor('bob@b.example')), '--for', path('quin.pub'))
+
+    expect(await examined(message, '--recipient', quinsKey)).toMatchObject({ fault: 'RecipientMismatch' })
+  })
+})
+
+describe('pod envelope, used wrongly', () => {
+  it.each([
+    ['without a sender', ['seal', post]],
+    ['with a sender without a key', ['seal', post, '--sender', 'ann@p.example']],
+    ['with a sender that is no address', ['seal', post, '--sender', `ann=${path('ann.key')}`]],
+    ['with a public key for a private one', ['seal', post, '--sender', `ann@p.example=${path('ann.pub')}`]],
+    ['with a private key for a public one', ['open', post, '--key', annsKey]],
+    ['with a key file that is not there', ['open', post, '--key', `ann@p.example=${path('nothing')}`]],
+    ['with a file that is not there', ['open', path('nothing')]],
+  ])('says so %s', async (_what, words) => {
+    vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+
+    expect((await run(...words)).failure).toBeInstanceOf(CommanderError)
+  })
+
+  it.each([
+    ['no XML', 'hello', 'InvalidPayload'],
+    ['no entity', '<person/>', 'UnknownEntity'],
+    ['an entity without what it needs', '<comment/>', 'ValidationError'],
+    ['JSON that is none', '{', 'is none'],
+    [
+      'an entity that does not travel alone',
+      '{"entity_type":"location","entity_data":{"address":"a","lat":"1","lng":"2"}}',
+      'UnknownEntity',
+    ],
+  ])('does not seal %s', async (_what, input, reason) => {
+    const { failure } = await run('seal', write('input', input), '--sender', annsKey)
+
+    expect(failure).toBeInstanceOf(CommandError)
+    expect(String(failure)).toContain(reason)
+  })
+
+  it('does not add an author where there is none', async () => {
+    const { failure } = await run('seal', post, '--sender', annsKey, '--author-key', path('ann.key'))
+
+    expect(failure).toEqual(new CommandError('A status_message carries no signature of its author.'))
+  })
+})
+
+function path(name: string): string {
+  return join(folder, name)
+}
+
+function write(name: string, content: string): string {
+  writeFileSync(path(name), content)
+  return path(name)
+}
+
+function contactFor(recipient: string): string {
+  return `<contact><author>ann@p.example</author><recipient>${recipient}</recipient></contact>`
+}
+
+async function examined(message: string, ...words: string[]): Promise<unknown> {
+  const { stdout, failure } = await run('open', write('message', message), ...publicKeys, ...words, '--json')
+  const result = JSON.parse(stdout)
+  expect(failure instanceof CommandError).toBe(!result.accepted)
+  return result
+}
+
+/** Runs the command in this process. */
+async function run(...words: string[]): Promise<{ readonly stdout: string; readonly failure: unknown }> {
+  const stdout: string[] = []
+  const write = vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => stdout.push(String(chunk)) > 0)
+  const program = new Command('pod').exitOverride()
+  envelopeCommands(program)
+  const failure = await program.parseAsync(['envelope', ...words], { from: 'user' }).catch((error: unknown) => error)
+  write.mockRestore()
+  return { stdout: stdout.join(''), failure: failure === program ? undefined : failure }
+}

@@ -1,0 +1,43 @@
+import type { Command } from 'commander'
+import { describe, expect, it } from 'vitest'
+import { buildProgram } from '../../bin/program.js'
+
+/** Every command that does something, with the groups it stands in: `user create`. */
+function commandsOf(command: Command, path: readonly string[] = []): (readonly [string, Command])[] {
+  const below = command.commands.flatMap((each) => commandsOf(each, [...path, each.name()]))
+  const own = command.registeredArguments.length > 0 || command.commands.length === 0
+  return own ? [[path.join(' '), command], ...below] : below
+}
+
+const commands = commandsOf(buildProgram())
+
+describe('--help', () => {
+  it('knows the commands', () => {
+    expect(commands.map(([name]) => name)).toEqual(
+      expect.arrayContaining([
+        'start',
+        'web',
+        'worker',
+        'db migrate',
+        'user create',
+        'token',
+        'token revoke',
+        'dead drop',
+      ]),
+    )
+  })
+
+  it.each(commands)('of "pod %s" has an example, and --json', (name, command) => {
+    let page = ''
+    command.configureOutput({
+      writeOut: (text) => {
+        page += text
+      },
+    })
+    command.outputHelp()
+
+    expect(page).toMatch(new RegExp(`Example:\\n {2}.*pod ${name}`))
+    expect(page).toContain('--json')
+    expect(command.description()).toMatch(/\.$/)
+  })
+})

@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { databasePid, isAlive, makeFolder, start, startPod, statusOf, until } from './program.js'
+
+describe('pod start, ended in other ways', { timeout: 60_000 }, () => {
+  let folder: Awaited<ReturnType<typeof makeFolder>>
+  beforeEach(async () => {
+    folder = await makeFolder()
+  })
+  afterEach(() => folder.remove())
+
+  it('leaves no web and no worker behind when it is killed, and the next one takes the database over', async () => {
+    const first = await startPod({ DATA_DIR: folder.path })
+    first.child.kill('SIGKILL')
+    await until(() => !isAlive(first.pids.web) && !isAlive(first.pids.worker))
+    expect(isAlive(first.pids.database)).toBe(true)
+
+    const second = await startPod({ DATA_DIR: folder.path })
+    expect(second.pids.database).toBe(first.pids.database)
+    expect(await statusOf(`${second.address}/health/ready`)).toBe(200)
+
+    second.child.kill('SIGTERM')
+    expect(await second.ended).toBe(0)
+    expect(databasePid(folder.path)).toBeUndefined()
+  })
+
+  it('takes Ctrl-C, which reaches its whole group, and the echo of npm for one wish to stop', async () => {
+    const pod = await startPod({ DATA_DIR: folder.path, npm_lifecycle_event: 'start' })
+
+    process.kill(-(pod.child.pid ?? 0), 'SIGINT')
+    pod.child.kill('SIGTERM')
+
+    expect(await pod.ended).toBe(0)
+    expect(pod.output.stdout).not.toContain('did not end in order')
+    expect(Object.values(pod.pids).filter(isAlive)).toEqual([])
+  })
+
+  it('ends at once, with exit code 1, when it is asked a second time', async () => {
+    const pod = await startPod({ DATA_DIR: folder.path })
+
+    pod.child.kill('SIGTERM')
+    pod.child.kill('SIGINT')
+
+    expect(await pod.ended).toBe(1)
+    await until(() => !Object.values(pod.pids).some(isAlive))
+  })
+
+  it('stops in order while it is still starting', async () => {
+    const { child, ended } = start(['start', '--json'], { DATA_DIR: folder.path })
+    await until(() => databasePid(folder.path) !== undefined)
+
+    child.kill('SIGTERM')
+
+    expect(await ended).toBe(0)
+    expect(databasePid(folder.path)).toBeUndefined()
+  })
+
+  it('runs beside another pod that has its own data folder', async () => {
+    const other = await makeFolder()
+    const pods = await Promise.all([startPod({ DATA_DIR: folder.path }), startPod({ DATA_DIR: other.path })])
+
+    const statuses = await Promise.all(pods.map(({ address }) => statusOf(`${address}/health/ready`)))
+    expect(statuses).toEqual([200, 200])
+
+    for (const { child } of pods) child.kill('SIGTERM')
+    expect(await Promise.all(pods.map(({ ended }) => ended))).toEqual([0, 0])
+    await other.remove()
+  })
+})

@@ -1,0 +1,165 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+const PROGRAM = fileURLToPath(new URL('../../dist/bin/pod.js', import.meta.url))
+const NO_ENV_FILE_HERE = fileURLToPath(new URL('.', import.meta.url))
+const LONGEST_COMMAND = 60_000
+
+/** What the program is told; whatever this shell or test run has set must not reach it. */
+export type Settings = Readonly<Record<string, string>>
+
+export interface Outcome {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A folder for the data of one test file. */
+export async function makeFolder(): Promise<{ readonly path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'pod-bin-test-'))
+  return {
+    path,
+    async remove() {
+      const database = databasePid(path)
+      if (database !== undefined && isAlive(database)) process.kill(database, 'SIGQUIT') // a test failed half-way
+      await rm(path, { recursive: true, force: true, maxRetries: 20 })
+    },
+  }
+}
+
+/** The embedded database of a data folder, unless it was stopped in order. */
+export function databasePid(dataDir: string): number | undefined {
+  const pidFile = join(dataDir, 'postgres', 'postmaster.pid')
+  return existsSync(pidFile) ? Number.parseInt(readFileSync(pidFile, 'utf8'), 10) : undefined
+}
+
+/** Runs one command of the compiled program to its end. */
+export async function pod(
+  words: readonly string[],
+  settings: Settings,
+  { input = '', cwd }: { readonly input?: string; readonly cwd?: string } = {},
+): Promise<Outcome> {
+  const child = launch(words, settings, cwd)
+  child.stdin?.end(input)
+  const output = collect(child)
+  const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_COMMAND)
+  const [code]: [number | null] = (await once(child, 'close')) as [number | null]
+  clearTimeout(timer)
+  return { code, ...output }
+}
+
+/** A line of the log, as far as tests look at it. */
+interface LogLine {
+  readonly name?: string
+  readonly process?: string
+  readonly msg?: string
+  readonly pid?: number
+  readonly address?: string
+}
+
+export interface RunningProgram {
+  readonly child: ChildProcess
+  readonly output: { readonly stdout: string; readonly stderr: string }
+  /** The next line of its output that fits. */
+  logged<Line extends object = LogLine>(fits: (line: Line) => boolean): Promise<Line>
+  /** Resolves with the exit code. */
+  readonly ended: Promise<number | null>
+}
+
+/** Starts something that runs until it is stopped. */
+export function start(words: readonly string[], settings: Settings): RunningProgram {
+  const child = launch(words, settings)
+  const output = collect(child)
+  const ended = once(child, 'close').then(([code]: (number | null)[]) => code ?? null)
+  const waiting = new Set<(line: object) => void>()
+  if (!child.stdout) throw new Error('The program has no output.')
+  createInterface({ input: child.stdout }).on('line', (text) => {
+    const line = JSON.parse(text)
+    for (const look of waiting) look(line)
+  })
+
+  return {
+    child,
+    output,
+    ended,
+    logged<Line extends object>(fits: (line: Line) => boolean) {
+      return new Promise<Line>((resolve, reject) => {
+        const look = (line: object) => {
+          if (!fits(line as Line)) return // the caller says what lines it waits for
+          waiting.delete(look)
+          resolve(line as Line)
+        }
+        waiting.add(look)
+        void ended.then((code) => reject(new Error(`It ended with ${code}:\n${output.stderr}${output.stdout}`)))
+      })
+    },
+  }
+}
+
+interface ReadyLine {
+  readonly ready?: boolean
+  readonly address: string
+  readonly admin: { readonly web: string; readonly worker: string }
+  readonly pids: { readonly web: number; readonly worker: number; readonly database: number }
+}
+
+export interface StartedPod extends RunningProgram, Omit<ReadyLine, 'ready'> {}
+
+/** Starts a whole pod and waits until it says that it works. */
+export async function startPod(settings: Settings): Promise<StartedPod> {
+  const program = start(['start', '--json'], settings)
+  const { address, admin, pids } = await program.logged<ReadyLine>((line) => line.ready === true)
+  return { ...program, address, admin, pids }
+}
+
+/** What has ended and was not yet noticed by whoever inherited it, as in a container without an init, is not alive. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return process.platform !== 'linux' || !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+/** Looks again and again until it is so; the time limit of the test ends it. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await pause(20)
+}
+
+/** The status of an answer; 0 when nobody answers. */
+export async function statusOf(url: string, init?: RequestInit): Promise<number> {
+  return fetch(url, init).then(
+    (response) => response.status,
+    () => 0,
+  )
+}
+
+function launch(words: readonly string[], settings: Settings, cwd = NO_ENV_FILE_HERE): ChildProcess {
+  if (!existsSync(PROGRAM)) throw new Error(`${PROGRAM} is missing: compile it first, with "npm run build".`)
+  return spawn(process.execPath, [PROGRAM, ...words], {
+    cwd,
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], PORT: '0', ADMIN_LISTEN: '127.0.0.1:0', ...settings },
+    stdio: 'pipe',
+    // Like a command in a terminal: the leader of its own group, which is what Ctrl-C reaches.
+    detached: true,
+  })
+}
+
+function collect(child: ChildProcess): { stdout: string; stderr: string } {
+  const output = { stdout: '', stderr: '' }
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text
+  })
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    output.stderr += text
+  })
+  return output
+}

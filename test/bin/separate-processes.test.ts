@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../support/database.js'
+import { makeFolder, pod, type Settings, start, statusOf } from './program.js'
+
+let folder: Awaited<ReturnType<typeof makeFolder>>
+let database: TestDatabase
+let settings: Settings
+
+beforeAll(async () => {
+  folder = await makeFolder()
+  database = await createTestDatabase()
+  settings = { DATABASE_URL: database.url, DATA_DIR: folder.path }
+})
+afterAll(async () => {
+  await database.drop()
+  await folder.remove()
+})
+
+it('runs web and worker on their own; a worker that stops takes nothing with it', { timeout: 60_000 }, async () => {
+  const web = start(['web', '--json'], settings)
+  const worker = start(['worker', '--json', '--queues', 'notify,maintenance'], settings)
+  const [{ address }] = await Promise.all([
+    web.logged((line) => line.name === 'web' && line.msg === 'the pod answers'),
+    worker.logged((line) => line.name === 'worker' && line.msg === 'the worker works'),
+  ])
+  const { queues } = JSON.parse((await pod(['status', '--json'], settings)).stdout)
+  expect(queues).toMatchObject({ notify: { workers: 1 }, maintenance: { workers: 1 }, inbound: { workers: 0 } })
+
+  worker.child.kill('SIGTERM')
+  expect(await worker.ended).toBe(0)
+  expect(await statusOf(`${address}/health/ready`)).toBe(200)
+
+  web.child.kill('SIGTERM')
+  expect(await web.ended).toBe(0)
+})

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isAlive, makeFolder, pod, type Settings, type StartedPod, startPod, statusOf, until } from './program.js'
+
+const PASSWORD = 'correct horse battery'
+
+/** One pod, from its first start on an empty folder to its end; each test finds it as the one before has left it. */
+describe('pod start', { timeout: 60_000 }, () => {
+  let folder: Awaited<ReturnType<typeof makeFolder>>
+  let settings: Settings
+  let started: StartedPod
+  let authorization: string
+
+  beforeAll(async () => {
+    folder = await makeFolder()
+    settings = { DATA_DIR: folder.path }
+    started = await startPod(settings)
+  })
+  afterAll(async () => {
+    started.child.kill('SIGKILL')
+    await folder.remove()
+  })
+
+  const askForMe = () => statusOf(`${started.address}/api/v1/user`, { headers: { authorization } })
+
+  it('answers when it says that it is ready', async () => {
+    expect(await statusOf(`${started.address}/health/ready`)).toBe(200)
+    expect(await statusOf(`${started.admin.web}/metrics`)).toBe(200)
+    expect(await statusOf(`${started.admin.worker}/health/ready`)).toBe(200)
+  })
+
+  it('serves an account and a token that were made beside it', async () => {
+    const created = await pod(['user', 'create', 'alice', '--password', PASSWORD, '--json'], settings)
+    const account = JSON.parse(created.stdout)
+    expect(account).toEqual({
+      guid: expect.stringMatching(/^[0-9a-f]{32}$/),
+      address: 'alice@localhost:3000',
+      username: 'alice',
+    })
+
+    const minted = await pod(['token', 'alice', '--scopes', 'profile public:read', '--json'], settings)
+    authorization = `Bearer ${JSON.parse(minted.stdout).access_token}`
+    const response = await fetch(`${started.address}/api/v1/user`, { headers: { authorization } })
+
+    expect(response.status).toBe(200)
+    expect(await response.json()).toMatchObject({ guid: account.guid, network_id: account.address, tags: [] })
+    expect(await statusOf(`${started.address}/api/v1/user`)).toBe(401)
+  })
+
+  it('is found healthy by the doctor, with a worker on every queue', async () => {
+    const { code, stdout } = await pod(['doctor', '--json'], settings)
+
+    const { healthy, findings } = JSON.parse(stdout)
+    expect(findings).toContainEqual(expect.objectContaining({ check: 'workers', state: 'ok' }))
+    expect({ code, healthy }).toEqual({ code: 0, healthy: true })
+  })
+
+  it('has nothing left to do after that', async () => {
+    const { code, stdout } = await pod(['wait-idle', '--timeout', '20', '--json'], settings)
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '{"idle":true}\n' })
+  })
+
+  it('shows the workers of each queue in its status', async () => {
+    const { stdout } = await pod(['status', '--json'], settings)
+
+    const { queues } = JSON.parse(stdout)
+    for (const queue of ['inbound', 'inbound-private', 'fetch', 'outbound', 'outbound-slow', 'notify', 'maintenance']) {
+      expect(queues[queue], queue).toMatchObject({ workers: 1 })
+    }
+  })
+
+  it('does not let a second pod into the same data folder', async () => {
+    const { code, stderr } = await pod(['start'], settings)
+
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^A pod is running on .* already/)
+    expect(await askForMe()).toBe(200)
+  })
+
+  it('starts the web process again, at the same address, when that is killed', async () => {
+    const again = started.logged((line) => line.process === 'web' && line.msg === 'web works again')
+    process.kill(started.pids.web, 'SIGKILL')
+    await again
+
+    expect(await askForMe()).toBe(200)
+  })
+
+  it('starts the worker again when that is killed', async () => {
+    const again = started.logged((line) => line.process === 'worker' && line.msg === 'worker works again')
+    process.kill(started.pids.worker, 'SIGKILL')
+    await again
+
+    const { stdout } = await pod(['doctor', '--json'], settings)
+    expect(JSON.parse(stdout).findings).toContainEqual(expect.objectContaining({ check: 'workers', state: 'ok' }))
+  })
+
+  it('starts the database again when that is killed, and answers as before', async () => {
+    const again = started.logged((line) => line.process === 'database' && line.msg === 'the database works again')
+    process.kill(started.pids.database, 'SIGKILL')
+    await again
+
+    await until(async () => (await askForMe()) === 200)
+    expect((await pod(['wait-idle', '--timeout', '40'], settings)).stderr).toBe('')
+  })
+
+  it('stops when it is told to and leaves nothing behind', async () => {
+    started.child.kill('SIGTERM')
+
+    expect(await started.ended).toBe(0)
+    expect(started.output.stdout).not.toContain('did not end in order')
+    expect(await statusOf(started.address)).toBe(0)
+    expect(Object.values(started.pids).filter(isAlive)).toEqual([])
+    const { stdout } = await pod(['user', 'list', '--json'], settings)
+    expect(JSON.parse(stdout)).toMatchObject([{ username: 'alice' }])
+  })
+})

@@ -1,0 +1,103 @@
+import { writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeFolder, type Outcome, pod } from './program.js'
+
+/** One sentence or a few, with the way out; no trace of a stack; exit 1. */
+function expectSentence({ code, stderr }: Outcome, sentence: RegExp): void {
+  expect(stderr).toMatch(sentence)
+  expect(stderr).not.toMatch(/^\s+at /m)
+  expect(stderr.trimEnd().split('\n').length).toBeLessThan(5)
+  expect(code).toBe(1)
+}
+
+describe('a pod with wrong settings', { timeout: 60_000 }, () => {
+  let folder: Awaited<ReturnType<typeof makeFolder>>
+  let occupant: Server
+  let takenPort: string
+
+  beforeAll(async () => {
+    folder = await makeFolder()
+    occupant = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => occupant.once('listening', resolve))
+    const address = occupant.address()
+    takenPort = String(typeof address === 'object' ? address?.port : '')
+  })
+  afterAll(async () => {
+    occupant.close()
+    await folder.remove()
+  })
+
+  it('names a POD_URL that is none', async () => {
+    expectSentence(await pod(['start'], { POD_URL: 'pod.example' }), /POD_URL must be a complete address/)
+  })
+
+  it('names every wrong setting at once', async () => {
+    const outcome = await pod(['start'], { PORT: 'many', REDIS_URL: 'localhost' })
+
+    expectSentence(outcome, /PORT must be a port number/)
+    expectSentence(outcome, /REDIS_URL must be an address/)
+  })
+
+  it('says so within seconds when the database cannot be reached, and keeps the password to itself', async () => {
+    const outcome = await pod(['start'], {
+      DATABASE_URL: 'postgres://pod:very-secret@127.0.0.1:1/pod',
+      DATA_DIR: folder.path,
+    })
+
+    expectSentence(outcome, /^The database pod on 127\.0\.0\.1:1 does not answer \(.*ECONNREFUSED.*check DATABASE_URL/)
+    expect(outcome.stdout + outcome.stderr).not.toContain('very-secret')
+  })
+
+  it('says the same for a single command', async () => {
+    const DATABASE_URL = 'postgres://pod:very-secret@localhost:1/pod'
+    for (const words of [
+      ['db', 'migrate'],
+      ['user', 'list'],
+    ]) {
+      const outcome = await pod(words, { DATABASE_URL, DATA_DIR: folder.path })
+
+      expectSentence(outcome, /The database .*localhost:1 .*ECONNREFUSED/)
+      expect(outcome.stderr).not.toContain('very-secret')
+    }
+  })
+
+  it('says which port is taken', async () => {
+    const outcome = await pod(['start'], { PORT: takenPort, DATA_DIR: folder.path, LOG_LEVEL: 'silent' })
+
+    expectSentence(outcome, new RegExp(`The pod cannot listen on port ${takenPort}.*Set PORT`))
+  })
+
+  it('says which folder cannot be written', async () => {
+    const file = join(folder.path, 'a-file')
+    await writeFile(file, '')
+
+    for (const words of [['start'], ['user', 'list']]) {
+      expectSentence(await pod(words, { DATA_DIR: join(file, 'var') }), /a-file\/var.*DATA_DIR/)
+    }
+  })
+
+  it('says that the embedded database of the data folder is no database', async () => {
+    const other = await makeFolder()
+    await writeFile(join(other.path, 'postgres'), 'not a folder')
+
+    expectSentence(await pod(['start'], { DATA_DIR: other.path }), /is not a database of this pod/)
+    await other.remove()
+  })
+
+  it.each(['web', 'worker'])('tells that %s alone needs a database', async (command) => {
+    const outcome = await pod([command], { DATA_DIR: join(folder.path, 'empty'), LOG_LEVEL: 'silent' })
+
+    expectSentence(outcome, /There is no database: DATABASE_URL is not set.*npm start/)
+  })
+
+  it('says which Node it needs before it does anything else', async () => {
+    const pretend = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.18.3" } })'
+    const outcome = await pod(['start'], {
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(pretend)}`,
+    })
+
+    expectSentence(outcome, /^The pod needs Node 20\.19 or newer, and this is 20\.18\.3/)
+  })
+})
