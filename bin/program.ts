@@ -9,6 +9,7 @@ import { configCommand } from './commands/config.js'
 import { databaseCommands } from './commands/database.js'
 import { deadLetterCommands } from './commands/dead-letters.js'
 import { doctorCommand } from './commands/doctor.js'
+import { envelopeCommands } from './commands/envelope.js'
 import { peopleCommands } from './commands/people.js'
 import { runCommands } from './commands/run.js'
 import { workCommands } from './commands/work.js'
@@ -47,6 +48,7 @@ export function buildProgram(): Command {
     deadLetterCommands,
     doctorCommand,
     configCommand,
+    envelopeCommands,
   ]) {
     add(program)
   }

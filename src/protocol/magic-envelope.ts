@@ -3,7 +3,7 @@ import { addressOf, isAddress } from './address.js'
 import { decodeBase64url, encodeBase64url } from './base64.js'
 import { ProtocolError, type ProtocolFault } from './errors.js'
 import { sign, verify } from './rsa.js'
-import { readXml, type XmlElement } from './xml.js'
+import { readXml } from './xml.js'
 
 /** An envelope whose signature has not been looked at yet. */
 export interface MagicEnvelope {
@@ -22,24 +22,10 @@ const signedSuffix = ['', dataType, encoding, algorithm].map((part) => encodeBas
 
 /** Reads an envelope without trusting it. The faults come in the order of FEDERATION.md, "Magic envelope". */
 export function readMagicEnvelope(source: string | Uint8Array): MagicEnvelope {
-  const root = readXml(source, 'InvalidEnvelope')
-  expect(root.name === 'env' && root.namespace === namespace, 'InvalidEnvelope', 'the root is no env of this protocol')
-  const child = (name: string) => root.children.find((found) => found.name === name && found.namespace === namespace)
-
-  const data = child('data')
-  const sig = child('sig')
-  if (data === undefined || data.text === '') throw new ProtocolError('InvalidEnvelope', 'there is no data')
-  if (sig === undefined || sig.text === '') throw new ProtocolError('InvalidEnvelope', 'there is no signature')
-  expect(data.attributes.get('type') === dataType, 'InvalidDataType', `the data is not of type ${dataType}`)
-  expect(child('encoding')?.text === encoding, 'InvalidEncoding', `the encoding is not ${encoding}`)
-  // The only one there is: an envelope does not choose how it is verified.
-  expect(child('alg')?.text === algorithm, 'InvalidAlgorithm', `the algorithm is not ${algorithm}`)
-
-  return {
-    sender: readSender(sig),
-    payload: decode(data.text, 'the data'),
-    signature: decode(sig.text, 'the signature'),
-  }
+  const { data, keyId, signature } = readUsualForm(source) ?? readAnyForm(source)
+  const sender = decode(keyId, 'the key_id').toString()
+  expect(isAddress(sender.toLowerCase()), 'InvalidEnvelope', 'the key_id is no address')
+  return { sender, payload: decode(data, 'the data'), signature: decode(signature, 'the signature') }
 }
 
 /** Throws `InvalidSignature` unless the owner of the key has signed this payload. */
@@ -79,10 +65,53 @@ export function peekEnvelope(source: string): {
   }
 }
 
-function readSender(sig: XmlElement): string {
-  const sender = decode(sig.attributes.get('key_id') ?? '', 'the key_id').toString()
-  expect(isAddress(sender.toLowerCase()), 'InvalidEnvelope', 'the key_id is no address')
-  return sender
+/** The three texts of an envelope, as they stand. */
+interface Parts {
+  readonly data: string
+  readonly keyId: string
+  readonly signature: string
+}
+
+function readAnyForm(source: string | Uint8Array): Parts {
+  const root = readXml(source, 'InvalidEnvelope')
+  expect(root.name === 'env' && root.namespace === namespace, 'InvalidEnvelope', 'the root is no env of this protocol')
+  const child = (name: string) => root.children.find((found) => found.name === name && found.namespace === namespace)
+
+  const data = child('data')
+  const sig = child('sig')
+  if (data === undefined || data.text === '') throw new ProtocolError('InvalidEnvelope', 'there is no data')
+  if (sig === undefined || sig.text === '') throw new ProtocolError('InvalidEnvelope', 'there is no signature')
+  expect(data.attributes.get('type') === dataType, 'InvalidDataType', `the data is not of type ${dataType}`)
+  expect(child('encoding')?.text === encoding, 'InvalidEncoding', `the encoding is not ${encoding}`)
+  // The only one there is: an envelope does not choose how it is verified.
+  expect(child('alg')?.text === algorithm, 'InvalidAlgorithm', `the algorithm is not ${algorithm}`)
+  return { data: data.text, keyId: sig.attributes.get('key_id') ?? '', signature: sig.text }
+}
+
+const base64url = '([A-Za-z0-9_=-]+)'
+const usualForm = new RegExp(
+  [
+    '^(?:<\\?xml version="1\\.0" encoding="UTF-8"\\?>)?',
+    `<me:env xmlns:me="${namespace.replaceAll('.', '\\.')}">`,
+    `<me:data type="${dataType}">${base64url}</me:data>`,
+    `<me:encoding>${encoding}</me:encoding>`,
+    `<me:alg>${algorithm}</me:alg>`,
+    `<me:sig key_id="${base64url}">${base64url}</me:sig>`,
+    '</me:env>',
+    '$',
+  ].join('[ \\t\\r\\n]*'),
+)
+const longestUsual = 64 * 1024
+
+/**
+ * What nearly all pods send has one form, in which nothing but base64 varies. Reading that with a pattern takes a tenth of the time; it
+ * finds what `readAnyForm` would find, or nothing.
+ */
+function readUsualForm(source: string | Uint8Array): Parts | undefined {
+  if (typeof source !== 'string' || source.length > longestUsual) return undefined
+  const [, data, keyId, signature] = usualForm.exec(source) ?? []
+  if (data === undefined || keyId === undefined || signature === undefined) return undefined
+  return { data, keyId, signature }
 }
 
 function decode(text: string, what: string): Buffer {

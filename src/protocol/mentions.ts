@@ -14,60 +14,80 @@ export interface EntityLink {
   readonly guid: string
 }
 
-/**
- * All persons mentioned, in order. Every brace is looked at once, however the text is made: a pattern would start anew at
- * each `@{` that nobody closes.
- */
+/** Where in a text something stands: from `start` to before `end`. */
+export interface Place {
+  readonly start: number
+  readonly end: number
+}
+
+/** All persons mentioned, in order. */
 export function readMentions(text: string): Mention[] {
-  const mentions: Mention[] = []
+  return findMentions(text).map(({ address, name }) => ({ address, name }))
+}
+
+/** All links to entities, in order; a full stop behind one does not belong to it. */
+export function readLinks(text: string): EntityLink[] {
+  return findLinks(text).map(({ author, type, guid }) => ({ author, type, guid }))
+}
+
+/** All tags in lower case and without `#`, each once, in order. */
+export function readTags(text: string): string[] {
+  return [...new Set(findTags(text).map(({ tag }) => tag))]
+}
+
+/**
+ * Every brace is looked at once, however the text is made: a pattern would start anew at each `@{` that nobody closes.
+ */
+export function findMentions(text: string): (Mention & Place)[] {
+  const mentions: (Mention & Place)[] = []
   let from = 0
   for (let close = text.indexOf('}'); close !== -1; close = text.indexOf('}', from)) {
     const mention = mentionIn(text.slice(from, close))
-    if (mention !== undefined) mentions.push(mention)
+    if (mention !== undefined) mentions.push({ ...mention, start: from + mention.start, end: close + 1 })
     from = close + 1
   }
   return mentions
 }
 
-/** All links to entities, in order; a full stop behind one does not belong to it. */
-export function readLinks(text: string): EntityLink[] {
-  const links: EntityLink[] = []
+export function findLinks(text: string): (EntityLink & Place)[] {
+  const links: (EntityLink & Place)[] = []
   const scheme = 'diaspora://'
   let from = text.indexOf(scheme)
   while (from !== -1) {
-    const start = from + scheme.length
-    const link = linkAt(text, start)
-    if (link !== undefined) links.push(link.link)
-    from = text.indexOf(scheme, link?.end ?? start)
+    const found = linkAt(text, from + scheme.length)
+    const start = text.startsWith('web+', from - 4) ? from - 4 : from
+    if (found !== undefined) links.push({ ...found.link, start, end: found.end })
+    from = text.indexOf(scheme, found?.end ?? from + scheme.length)
   }
   return links
 }
 
-/** All tags in lower case and without `#`, each once, in order. */
-export function readTags(text: string): string[] {
-  const tags = new Set<string>()
-  for (const [, tag] of text.matchAll(/(?<!\S)#([\p{L}\p{M}\p{N}\p{Pc}-]{1,255}|<3)(?![\p{L}\p{M}\p{N}\p{Pc}-])/gu)) {
-    if (tag !== undefined) tags.add(tag.toLowerCase())
-  }
-  return [...tags]
+export function findTags(text: string): ({ readonly tag: string } & Place)[] {
+  const found = text.matchAll(/(?<!\S)#([\p{L}\p{M}\p{N}\p{Pc}-]{1,255}|<3)(?![\p{L}\p{M}\p{N}\p{Pc}-])/gu)
+  return Array.from(found, ({ 0: all, 1: tag = '', index }) => ({
+    tag: tag.toLowerCase(),
+    start: index,
+    end: index + all.length,
+  }))
 }
 
 /** What stands between the brace closed before and the next one closed: it belongs to the first `@{` that fits it. */
-function mentionIn(section: string): Mention | undefined {
+function mentionIn(section: string): (Mention & { readonly start: number }) | undefined {
   const lastBlank = section.lastIndexOf(' ')
   const mayBeNamed = section[lastBlank - 1] === ';' && lastBlank < section.length - 1
   for (let at = section.indexOf('@{'); at !== -1; at = section.indexOf('@{', at + 1)) {
     const start = at + 2
-    if (mayBeNamed && start < lastBlank - 1)
-      return asMention(section, lastBlank + 1, section.slice(start, lastBlank - 1))
-    if (start > lastBlank && start < section.length) return asMention(section, start, undefined)
+    const isNamed = mayBeNamed && start < lastBlank - 1
+    if (!isNamed && (start <= lastBlank || start >= section.length)) continue
+    const address = addressAt(section, isNamed ? lastBlank + 1 : start)
+    const name = isNamed ? section.slice(start, lastBlank - 1) : undefined
+    return address === undefined ? undefined : { address, name, start: at }
   }
   return undefined
 }
 
-function asMention(section: string, start: number, name: string | undefined): Mention | undefined {
-  const address = section.length - start > longestAddress ? undefined : addressOf(section.slice(start))
-  return address === undefined ? undefined : { address, name }
+function addressAt(section: string, start: number): string | undefined {
+  return section.length - start > longestAddress ? undefined : addressOf(section.slice(start))
 }
 
 // UTF-16 units of 255 code points.

@@ -79,7 +79,7 @@ export function isName(text: string, longest: number): boolean {
   return fits(text, longest) && !text.includes(';')
 }
 
-export interface UrlParts {
+interface UrlParts {
   readonly scheme: string | undefined
   readonly host: string | undefined
   readonly path: string
@@ -90,7 +90,7 @@ const uriCharacters = /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+
 const uri = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)/
 
 /** Takes a URI of printable ASCII apart, absolute or relative. `undefined`: not a URI. */
-export function splitUrl(text: string): UrlParts | undefined {
+function splitUrl(text: string): UrlParts | undefined {
   const parts = uriCharacters.test(text) ? uri.exec(text) : null
   if (parts === null) return undefined
   const [, scheme, host, path] = parts

@@ -26,7 +26,7 @@ const limits = { characters: 4 * 1024 * 1024, depth: 32, elements: 20_000, attri
 export function readXml(source: string | Uint8Array, fault: ProtocolFault): XmlElement {
   try {
     if (source.length > limits.characters) throw new Error('it is too long')
-    return parse(typeof source === 'string' ? source : utf8.decode(source))
+    return parse(typeof source === 'string' ? wellFormed(source) : utf8.decode(source))
   } catch (error) {
     throw new ProtocolError(fault, `not acceptable as XML: ${messageOf(error)}`, { cause: error })
   }
@@ -52,8 +52,12 @@ const loneSurrogate = /[\ud800-\udfff]/u
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what XML forbids
 const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]/gu
 
-function parse(text: string): XmlElement {
+function wellFormed(text: string): string {
   if (loneSurrogate.test(text)) throw new Error('half of a surrogate pair')
+  return text
+}
+
+function parse(text: string): XmlElement {
   const tree = new Tree()
   // The version in the declaration must not switch saxes to the rules of XML 1.1.
   const parser = new SaxesParser({ xmlns: true, defaultXMLVersion: '1.0', forceXMLVersion: true })

@@ -44,6 +44,14 @@ function faultOf(envelope: string): string {
   return 'none'
 }
 
+function outcomeOf(envelope: string): unknown {
+  try {
+    return readMagicEnvelope(envelope)
+  } catch (error) {
+    return error instanceof ProtocolError ? error.fault : error
+  }
+}
+
 describe('sealing', () => {
   it('writes the one form that all pods read, signed over the four parts with padding', () => {
     expect(sealed).toBe(`<?xml version="1.0" encoding="UTF-8"?>
@@ -89,6 +97,7 @@ describe('an envelope of other software', () => {
     ['no XML', 'hello', 'InvalidEnvelope'],
     ['JSON', '{}', 'InvalidEnvelope'],
     ['a bare entity', payload, 'InvalidEnvelope'],
+    ['text behind its end', `${sealed}\u00a0`, 'InvalidEnvelope'],
     ['a document type', changed('<me:env', '<!DOCTYPE env><me:env'), 'InvalidEnvelope'],
     ['another root', changed(/me:env\b/g, 'me:envelope'), 'InvalidEnvelope'],
     ['another namespace', changed('/ns/magic-env"', '/ns/magic-env/"'), 'InvalidEnvelope'],
@@ -139,6 +148,28 @@ describe('an envelope of other software', () => {
       'InvalidSignature',
     ],
   ])('is refused with %s', (_what, envelope, fault) => expect(faultOf(envelope)).toBe(fault))
+
+  it('is read alike in the usual form, which has a way of its own, and with a comment in it', () => {
+    const base64 = fc.string({ unit: fc.constantFrom(...'AQgw-_+/=9 '), minLength: 1, maxLength: 12 })
+    const part = fc.oneof(
+      base64,
+      fc.string({ minLength: 16, maxLength: 30 }).map((text) => encodeBase64url(Buffer.from(text))),
+    )
+    fc.assert(
+      fc.property(part, fc.oneof(part, fc.constant('YW5uQHAuZXhhbXBsZQ==')), part, (data, keyId, signature) => {
+        const usual = changed(/>[^<]*<\/me:data>/, `>${data}</me:data>`)
+          .replace(/key_id="[^"]*"/, `key_id="${keyId}"`)
+          .replace(/>[^<]*<\/me:sig>/, `>${signature}</me:sig>`)
+        expect(outcomeOf(usual)).toEqual(outcomeOf(usual.replace('<me:alg>', '<!-- --><me:alg>')))
+      }),
+    )
+  })
+
+  it('is read when it is long', () => {
+    const long = writeXml({ name: 'comment', content: 'x'.repeat(1_000_000) })
+
+    expect(open(sealMagicEnvelope(long, sender, privateKey))).toBe(long)
+  })
 
   it('keeps the sender as it stands, so that capitals match no author', () => {
     const inCapitals = sealMagicEnvelope(payload, 'Ann@P.example', privateKey)

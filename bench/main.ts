@@ -1,0 +1,78 @@
+import { parseArgs } from 'node:util'
+import { type Bench, isGoodEnough, type Result } from './bench.js'
+import { benchProtocol } from './protocol.js'
+
+const benches: ReadonlyMap<string, Bench> = new Map([['protocol', benchProtocol]])
+
+const usage = `npm run bench -- <name> [--rounds 5] [--json] [--check]
+
+Names: ${[...benches.keys()].join(', ')}
+--json   one line of JSON for each result
+--check  fails when a ratio is below its floor, or something was done wrong
+`
+
+await main()
+
+async function main(): Promise<void> {
+  const { values, positionals } = readWords()
+  const chosen = positionals.map((name) => benches.get(name))
+  const rounds = Number(values.rounds)
+  if (chosen.length === 0 || chosen.includes(undefined) || !Number.isInteger(rounds) || rounds < 1) return misused()
+
+  if (!values.json) console.log(columns('case', 'value', '', 'limit', 'ratio', 'floor', 'spread', 'µs', ''))
+  let good = true
+  for (const bench of chosen) {
+    if (bench === undefined) continue
+    for await (const result of bench({ rounds })) {
+      console.log(values.json ? JSON.stringify(rounded(result)) : lineOf(result))
+      good &&= isGoodEnough(result)
+    }
+  }
+  if (values.check && !good) process.exitCode = 1
+}
+
+function readWords() {
+  const options = {
+    rounds: { type: 'string', default: '5' },
+    json: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
+  } as const
+  try {
+    return parseArgs({ options, allowPositionals: true })
+  } catch {
+    return { values: { rounds: '', json: false, check: false }, positionals: [] }
+  }
+}
+
+function misused(): void {
+  process.stderr.write(usage)
+  process.exitCode = 2
+}
+
+function lineOf(result: Result): string {
+  const { value, unit, limit, ratio, floor, spread, cpu_us } = rounded(result)
+  const processes = Object.entries(cpu_us).map(([name, microseconds]) => `${name} ${microseconds}`)
+  const verdict = isGoodEnough(result) ? '' : result.ok ? 'below its floor' : 'WRONG'
+  return columns(result.case, value, unit, limit, ratio, floor, `±${spread}`, processes.join(' '), verdict)
+}
+
+function rounded(result: Result): Result {
+  const parts = Object.entries(result.cpu_us).map(([name, microseconds]) => [name, shorten(microseconds)])
+  return {
+    ...result,
+    value: shorten(result.value),
+    ...(result.limit !== undefined && { limit: shorten(result.limit) }),
+    ...(result.ratio !== undefined && { ratio: shorten(result.ratio) }),
+    spread: shorten(result.spread),
+    cpu_us: Object.fromEntries(parts),
+  }
+}
+
+/** Three digits say all that a measurement knows. */
+function shorten(value: number): number {
+  return Number(value.toPrecision(3))
+}
+
+function columns(name: string, ...cells: readonly (string | number | undefined)[]): string {
+  return name.padEnd(40) + cells.map((cell) => String(cell ?? '').padStart(11)).join(' ')
+}

@@ -1,0 +1,108 @@
+import { constants, privateDecrypt, randomBytes, sign, verify } from 'node:crypto'
+import { openEncryptedEnvelope } from '../src/protocol/encrypted-envelope.js'
+import { type Opened, openEnvelope } from '../src/protocol/open-envelope.js'
+import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import { hostileXml } from './hostile-xml.js'
+import { type Rate, rateOf } from './processor-time.js'
+import { type Corpus, makeCorpus } from './protocol-corpus.js'
+
+/** Opening envelopes on one core, beside the RSA operations that no implementation can do without. */
+export async function* benchProtocol({ rounds }: BenchOptions): AsyncGenerator<Result> {
+  for (const bits of [2048, 4096]) {
+    const corpus = makeCorpus(bits, BATCH)
+    for (const subject of subjectsOf(corpus, bits)) yield measure(subject, rounds)
+  }
+  yield* hostileXml(rounds)
+}
+
+/** As many as one thread gets at a time. */
+const BATCH = 64
+const receivedAt = new Date()
+
+interface Subject {
+  readonly case: string
+  /** Only with the keys that people have; smaller ones leave more of the time to us. */
+  readonly floor?: number
+  readonly messages: number
+  readonly open: () => readonly Opened[]
+  readonly limitMessages: number
+  /** Nothing but the RSA operations of `limitMessages` messages. */
+  readonly limit: () => void
+  readonly signature: 'valid' | 'absent'
+}
+
+function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
+  const { statusMessages, comments, privateMessages, keys, recipientKey } = corpus
+  const isUsual = bits === 4096
+  const key = keys.values().next().value
+  if (key === undefined) throw new Error('there is no key')
+  const bytes = randomBytes(1024)
+  const signature = sign('sha256', bytes, recipientKey)
+  const open = (envelope: string) => openEnvelope(envelope, keys, receivedAt)
+  const openPrivate = (encrypted: string) => open(openEncryptedEnvelope(encrypted, recipientKey) ?? '')
+  const verifyTimes = (times: number) => () => {
+    for (let done = 0; done < times; done++) verify('sha256', bytes, key, signature)
+  }
+  const wrapped = Buffer.concat([Buffer.alloc(1), randomBytes(bits / 8 - 1)])
+  const few = privateMessages.slice(0, 4)
+
+  return [
+    {
+      case: `status_message rsa${bits}`,
+      ...(isUsual && { floor: 0.7 }),
+      messages: statusMessages.length,
+      open: () => statusMessages.map(open),
+      limitMessages: BATCH,
+      limit: verifyTimes(BATCH),
+      signature: 'absent',
+    },
+    {
+      case: `relayed comment rsa${bits}`,
+      ...(isUsual && { floor: 0.7 }),
+      messages: comments.length,
+      open: () => comments.map(open),
+      limitMessages: BATCH,
+      limit: verifyTimes(2 * BATCH),
+      signature: 'valid',
+    },
+    {
+      case: `private status_message rsa${bits}`,
+      ...(isUsual && { floor: 0.9 }),
+      messages: few.length,
+      open: () => few.map(openPrivate),
+      limitMessages: 1,
+      limit: () => privateDecrypt({ key: recipientKey, padding: constants.RSA_NO_PADDING }, wrapped),
+      signature: 'absent',
+    },
+  ]
+}
+
+function measure(subject: Subject, rounds: number): Result {
+  const values: Rate[] = []
+  const limits: Rate[] = []
+  let ok = true
+  const open = () => {
+    for (const opened of subject.open()) ok &&= opened.state === 'open' && opened.signature === subject.signature
+  }
+  // Once unmeasured, for the compiler of the JavaScript engine.
+  for (let round = -1; round < rounds; round++) {
+    const value = rateOf(subject.messages, open)
+    const limit = rateOf(subject.limitMessages, subject.limit)
+    if (round < 0) continue
+    values.push(value)
+    limits.push(limit)
+  }
+  return {
+    bench: 'protocol',
+    case: subject.case,
+    value: median(values),
+    unit: 'msg/s/core',
+    limit: median(limits),
+    ratio: median(values.map((value, round) => value / (limits[round] ?? Number.NaN))),
+    ...(subject.floor !== undefined && { floor: subject.floor }),
+    rounds,
+    spread: spreadOf(values),
+    cpu_us: { protocol: 1_000_000 / median(values) },
+    ok,
+  }
+}

@@ -1,0 +1,170 @@
+import type { KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import { type Command, InvalidArgumentError } from 'commander'
+import { isAddress } from '../../src/protocol/address.js'
+import { writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
+import { entityFromJson } from '../../src/protocol/entities/entity-json.js'
+import { type Entity, isRelayable, readEntity, writeEntity } from '../../src/protocol/entities/registry.js'
+import { ProtocolError } from '../../src/protocol/errors.js'
+import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
+import { signRelayable } from '../../src/protocol/relayable-signature.js'
+import { readPrivateKey, readPublicKey } from '../../src/protocol/rsa.js'
+import { readXml } from '../../src/protocol/xml.js'
+import { CommandError } from '../command-error.js'
+import { type Examined, examineEnvelope } from '../examine-envelope.js'
+import { type OutputOptions, print } from '../output.js'
+
+interface KeyHolder {
+  readonly address: string
+  readonly key: KeyObject
+}
+
+interface OpenOptions extends OutputOptions {
+  readonly key: readonly KeyHolder[]
+  readonly recipient?: KeyHolder
+}
+
+interface SealOptions extends OutputOptions {
+  readonly sender: KeyHolder
+  readonly authorKey?: KeyObject
+  readonly for?: KeyObject
+}
+
+export function envelopeCommands(program: Command): void {
+  const envelope = program
+    .command('envelope')
+    .description(
+      'Looks into the messages of the network and makes them, for when two pods do not understand each other.',
+    )
+
+  envelope
+    .command('open [file]')
+    .description(
+      'Says what an envelope is, public or encrypted, or exactly why a pod refuses it. Without a file it reads the standard input.',
+    )
+    .option('--key <address=file>', 'public key (PEM) of a sender or author; may be repeated', addPublicKey, [])
+    .option('--recipient <address=file>', 'private key (PEM) of the person an encrypted message is for', readKeyHolder)
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod envelope open message.xml --key quin@q.example=quin.pem')
+    .action(open)
+
+  envelope
+    .command('seal [file]')
+    .description(
+      'Puts an entity, as XML or in JSON form, into a signed envelope. Without a file it reads the standard input.',
+    )
+    .requiredOption('--sender <address=file>', 'who sends it, with the private key (PEM)', readKeyHolder)
+    .option(
+      '--author-key <file>',
+      'private key (PEM) of the author of a comment, like or vote: adds the signature',
+      readPrivate,
+    )
+    .option('--for <file>', 'public key (PEM) of a recipient: encrypts the envelope', readPublic)
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod envelope seal post.xml --sender ann@p.example=ann.pem')
+    .action(seal)
+}
+
+async function open(file: string | undefined, options: OpenOptions, command: Command): Promise<void> {
+  const keys = new Map(options.key.map(({ address, key }) => [address, key]))
+  const examined = examineEnvelope(await readInput(file, command), keys, options.recipient, new Date())
+  print(options, examined, linesOf(examined))
+  if (!examined.accepted) throw new CommandError(`A pod refuses it: ${examined.fault}, ${examined.reason}.`)
+}
+
+function linesOf(examined: Examined): readonly string[] {
+  if (!examined.accepted) return examined.claimed_sender ? [`It claims to be from ${examined.claimed_sender}.`] : []
+  const { way, sender, author_signature: signature, entity } = examined
+  return [
+    `A ${way} message from ${sender}, rightly signed: ${entity.entity_type}.`,
+    ...(signature === 'absent' ? [] : [`The signature inside is ${signature}.`]),
+    JSON.stringify(entity, null, 2),
+  ]
+}
+
+async function seal(file: string | undefined, options: SealOptions, command: Command): Promise<void> {
+  const input = await readInput(file, command)
+  const envelope = sealMagicEnvelope(payloadOf(input, options.authorKey), options.sender.address, options.sender.key)
+  const message = options.for ? writeEncryptedEnvelope(envelope, options.for) : envelope
+  print(options, { message }, [message.trimEnd()])
+}
+
+/** Checked as a pod would check it, and otherwise left as it is. */
+function payloadOf(input: string, authorKey: KeyObject | undefined): string {
+  const isJson = input.trimStart().startsWith('{')
+  try {
+    const entity = isJson ? entityFromJson(parseJson(input), new Date()) : readPayload(input)
+    if (authorKey !== undefined) return writeEntity(signed(entity, authorKey))
+    if (!isJson) return input
+    const payload = writeEntity(entity)
+    readPayload(payload) // the JSON form also knows entities that do not travel alone
+    return payload
+  } catch (error) {
+    if (error instanceof ProtocolError)
+      throw new CommandError(`A pod would refuse it: ${error.fault}, ${error.message}.`)
+    throw error
+  }
+}
+
+function readPayload(xml: string): Entity {
+  return readEntity(readXml(xml, 'InvalidPayload'), new Date())
+}
+
+function signed(entity: Entity, authorKey: KeyObject): Entity {
+  if (!isRelayable(entity)) throw new CommandError(`A ${entity.type} carries no signature of its author.`)
+  return { ...entity, author_signature: signRelayable(entity, authorKey) }
+}
+
+async function readInput(file: string | undefined, command: Command): Promise<string> {
+  if (file === undefined || file === '-') return text(process.stdin)
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return command.error(`error: ${file} cannot be read`)
+  }
+}
+
+function parseJson(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    throw new CommandError('It begins like JSON and is none.')
+  }
+}
+
+function addPublicKey(words: string, before: readonly KeyHolder[]): readonly KeyHolder[] {
+  const { address, file } = splitKeyOption(words)
+  return [...before, { address, key: readPublic(file) }]
+}
+
+function readKeyHolder(words: string): KeyHolder {
+  const { address, file } = splitKeyOption(words)
+  return { address, key: readPrivate(file) }
+}
+
+function splitKeyOption(words: string) {
+  const [, address = '', file = ''] = /^([^=]*)=(.+)$/.exec(words) ?? []
+  if (!isAddress(address)) throw new InvalidArgumentError('It must be like alice@pod.example=alice.pem.')
+  return { address, file }
+}
+
+function readPublic(file: string): KeyObject {
+  return readKey(file, readPublicKey, 'a public RSA key')
+}
+
+function readPrivate(file: string): KeyObject {
+  return readKey(file, readPrivateKey, 'a private RSA key')
+}
+
+function readKey(file: string, read: (pem: string) => KeyObject | undefined, what: string): KeyObject {
+  let pem: string
+  try {
+    pem = readFileSync(file, 'utf8')
+  } catch {
+    throw new InvalidArgumentError(`${file} cannot be read.`)
+  }
+  const key = read(pem)
+  if (key === undefined) throw new InvalidArgumentError(`${file} holds nothing that is ${what} in PEM.`)
+  return key
+}

@@ -1,0 +1,116 @@
+import type { KeyObject } from 'node:crypto'
+import { openEncryptedEnvelope } from '../src/protocol/encrypted-envelope.js'
+import { type EntityJson, entityToJson } from '../src/protocol/entities/entity-json.js'
+import { isRelayable } from '../src/protocol/entities/registry.js'
+import { type Outcome, outcomeOf, type ProtocolFault } from '../src/protocol/errors.js'
+import { peekEnvelope } from '../src/protocol/magic-envelope.js'
+import { type InnerSignature, type KnownKeys, type Opened, openEnvelope } from '../src/protocol/open-envelope.js'
+import { faultOfArrival } from '../src/protocol/sender-rules.js'
+
+/** Somebody with the private key that reads what was encrypted for them. */
+export interface Recipient {
+  readonly address: string
+  readonly key: KeyObject
+}
+
+/** What an envelope is, or why a pod would refuse it. */
+export type Examined =
+  | {
+      readonly accepted: true
+      readonly way: 'public' | 'private'
+      readonly sender: string
+      readonly author_signature: InnerSignature
+      readonly entity: EntityJson
+    }
+  | {
+      readonly accepted: false
+      readonly way: 'public' | 'private'
+      /** As far as it can be read; nobody has proven it. */
+      readonly claimed_sender: string | null
+      readonly fault: ProtocolFault
+      /** What a pod does with such a message. */
+      readonly outcome: Outcome
+      readonly reason: string
+    }
+
+type OpenedEnvelope = Extract<Opened, { readonly state: 'open' }>
+
+/** Does with an envelope all that a pod does before it asks its database. */
+export function examineEnvelope(text: string, keys: KnownKeys, recipient: Recipient | undefined, now: Date): Examined {
+  // A private message is a JSON object, a public one XML.
+  if (!text.trimStart().startsWith('{')) return examineOpen(text, 'public', keys, undefined, now)
+  const envelope = recipient && openEncryptedEnvelope(text, recipient.key)
+  if (envelope !== undefined) return examineOpen(envelope, 'private', keys, recipient, now)
+  const reason = recipient ? `${recipient.address} cannot decrypt it` : 'it is encrypted, and no recipient was named'
+  return refused('private', undefined, 'DecryptionFailed', reason)
+}
+
+function examineOpen(
+  envelope: string,
+  way: Examined['way'],
+  keys: KnownKeys,
+  recipient: Recipient | undefined,
+  now: Date,
+): Examined {
+  const opened = openEnvelope(envelope, keys, now)
+  const claimedSender = peekEnvelope(envelope).sender
+  if (opened.state === 'wrong') return refused(way, claimedSender, opened.fault, opened.reason)
+  if (opened.state === 'needs_key') {
+    const fault = opened.of === claimedSender ? 'SenderKeyNotFound' : 'PublicKeyNotFound'
+    return refused(way, claimedSender, fault, `no key of ${opened.of} was named`)
+  }
+  const fault = faultOf(opened, recipient)
+  if (fault !== undefined) return refused(way, claimedSender, fault, reasonOf(fault, opened))
+  const { sender, signature, entity } = opened
+  return { accepted: true, way, sender, author_signature: signature, entity: entityToJson(entity) }
+}
+
+/** Faults that say what this pod does not know, rather than what is wrong. */
+const unknownHere: ReadonlySet<ProtocolFault> = new Set<ProtocolFault>([
+  'NotFetchable',
+  'TargetNotFound',
+  'ParentNotLocal',
+  'ConversationNotFound',
+])
+
+function faultOf(opened: OpenedEnvelope, recipient: Recipient | undefined): ProtocolFault | undefined {
+  const { entity, sender, signature } = opened
+  const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, {})
+  if (fault !== undefined && !unknownHere.has(fault)) return fault
+  // Only the author of the post needs no signature, and then is the sender as well.
+  const isUnsigned = isRelayable(entity) && entity.author !== sender && signature !== 'valid'
+  return isUnsigned ? 'SignatureVerificationFailed' : undefined
+}
+
+function reasonOf(fault: ProtocolFault, { sender, entity, signature }: OpenedEnvelope): string {
+  switch (fault) {
+    case 'InvalidSender':
+      return `${sender} may not send this ${entity.type}`
+    case 'NotPublic':
+      return `this ${entity.type} may only be sent encrypted`
+    case 'RecipientMismatch':
+      return `this ${entity.type} is meant for somebody else`
+    case 'SignatureVerificationFailed':
+      return `the signature inside this ${entity.type} is ${signature}`
+    case 'UnknownEntity':
+      return `no pod stores an ${entity.type}`
+    default:
+      return `this ${entity.type} is not allowed`
+  }
+}
+
+function refused(
+  way: Examined['way'],
+  claimedSender: string | undefined,
+  fault: ProtocolFault,
+  reason: string,
+): Examined {
+  return {
+    accepted: false,
+    way,
+    claimed_sender: claimedSender ?? null,
+    fault,
+    outcome: outcomeOf[fault],
+    reason,
+  }
+}
