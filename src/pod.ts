@@ -1,7 +1,10 @@
+import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
 import type { Logger } from 'pino'
 import type { Config } from './config.js'
 import type { JobQueues } from './jobs/queues.js'
+import type { Relayable } from './protocol/entities/relayables.js'
+import type { KnownKeys, Opened } from './protocol/open-envelope.js'
 
 /** What a use case may touch. Tests hand in a pod with one piece replaced. */
 export interface Pod {
@@ -9,6 +12,7 @@ export interface Pod {
   readonly db: Knex
   readonly jobs: JobQueues
   readonly crypto: PodCrypto
+  readonly remote: RemotePods
   readonly secrets: Secrets
   readonly log: Logger
   now(): Date
@@ -20,9 +24,61 @@ export interface KeyPair {
   readonly privateKey: string
 }
 
-/** Private-key work, as whole steps that run in threads: an event loop never does any. */
+/** Whole steps that run in threads: an event loop never does any private-key work, and no batch of signatures. */
 export interface PodCrypto {
   generateKeyPair(): Promise<KeyPair>
+  /** Reads each envelope, verifies it and what is signed inside. One answer for each, in order. */
+  openEnvelopes(messages: readonly SealedMessage[], keys: KnownKeys): Promise<readonly Opened[]>
+  /** The mark of its author that a relayable carries wherever it goes. */
+  signRelayable(relayable: Relayable, key: KeyObject): Promise<string>
+  /** A payload in an envelope with the signature of its sender. */
+  sealEnvelope(payload: string, sender: string, key: KeyObject): Promise<string>
+}
+
+export interface SealedMessage {
+  readonly envelope: string
+  /** Stands in for the times that an entity does not tell. */
+  readonly receivedAt: Date
+}
+
+/** The only way out to other pods. What has a status is an answer; everything else is a RemotePodError. */
+export interface RemotePods {
+  get(url: string | URL, options: GetOptions): Promise<RemoteAnswer>
+  /** Follows no redirect and reads no body. */
+  post(url: string | URL, contentType: string, body: string | Buffer, options?: AskOptions): Promise<DeliveryAnswer>
+}
+
+export interface AskOptions {
+  /** Milliseconds for all of it, redirects and waiting for a turn included. */
+  readonly deadline?: number
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface GetOptions extends AskOptions {
+  readonly accept?: string
+  /** Of the body, packed as well as unpacked. */
+  readonly maxBytes: number
+  /** How many are followed; one more is a fault. */
+  readonly redirects?: number
+  /** A redirect to another host is a fault. */
+  readonly sameHost?: boolean
+  /** Where plain http is open, it is tried when https does not work. */
+  readonly orPlain?: boolean
+}
+
+export interface RemoteAnswer {
+  readonly status: number
+  /** Where the answer came from, after redirects. */
+  readonly url: URL
+  readonly contentType: string | undefined
+  /** Empty unless the status is a good one: nobody needs the rest. */
+  readonly body: Buffer
+}
+
+export interface DeliveryAnswer {
+  readonly status: number
+  /** Seconds. */
+  readonly retryAfter: number | undefined
 }
 
 /** Seals what must not be readable in a dump of the database. */

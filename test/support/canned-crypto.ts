@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { KeyPair, PodCrypto } from '../../src/pod.js'
 import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
+import { openEnvelope } from '../../src/protocol/open-envelope.js'
 import { signRelayable } from '../../src/protocol/relayable-signature.js'
 
 /**
@@ -16,6 +17,8 @@ export function cannedCrypto(): PodCrypto {
       if (pair === undefined) throw new Error('There are no canned keys.')
       return pair
     },
+    openEnvelopes: async (messages, keys) =>
+      messages.map(({ envelope, receivedAt }) => openEnvelope(envelope, keys, receivedAt)),
     signRelayable: async (relayable, key) => signRelayable(relayable, key),
     sealEnvelope: async (payload, sender, key) => sealMagicEnvelope(payload, sender, key),
   }

@@ -26,7 +26,8 @@ export async function openQueuePod(stores: Stores): Promise<QueuePod> {
     config: readConfig({ POD_URL: 'http://pod.example' }),
     db,
     jobs,
-    crypto: { generateKeyPair: noKeys, signRelayable: noKeys, sealEnvelope: noKeys },
+    crypto: { generateKeyPair: noKeys, openEnvelopes: noKeys, signRelayable: noKeys, sealEnvelope: noKeys },
+    remote: { get: nobodyThere, post: nobodyThere },
     secrets: { seal: (text) => Buffer.from(text), unseal: (sealed) => sealed.toString() },
     log,
     now: () => new Date(),
@@ -39,4 +40,8 @@ export async function openQueuePod(stores: Stores): Promise<QueuePod> {
 
 function noKeys(): Promise<never> {
   return Promise.reject(new Error('these tests need no keys'))
+}
+
+function nobodyThere(): Promise<never> {
+  return Promise.reject(new Error('these tests ask no other pod'))
 }

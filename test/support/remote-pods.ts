@@ -1,11 +1,11 @@
 import { onTestFinished } from 'vitest'
 import { type RemoteFault, RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
-import { openRemotePods, type RemotePods, type RemotePodsOptions } from '../../src/federation/remote-pod/remote-pods.js'
+import { openRemotePods, type RemotePodsOptions } from '../../src/federation/remote-pod/remote-pods.js'
 
 const silent = { debug() {}, warn() {} }
 
 /** The client of one test, with nothing open to it unless the test says so. */
-export function testRemotePods(options: Partial<RemotePodsOptions> = {}): RemotePods {
+export function testRemotePods(options: Partial<RemotePodsOptions> = {}): ReturnType<typeof openRemotePods> {
   const pods = openRemotePods({ allowPrivate: 'none', userAgent: 'test/1.0', log: silent, ...options })
   onTestFinished(() => pods.close())
   return pods

@@ -1,0 +1,169 @@
+import type { Job } from 'bullmq'
+import type { Pod } from '../pod.js'
+import { outboxIdOf, unmarkFailed } from './outbox.js'
+import { QUEUES, type QueueName } from './queue-names.js'
+
+/** Work that was given up: a failed job of the queue, or an outbox row whose job failed. */
+export interface DeadLetter {
+  /** `outbox-17`, or queue and job as in `inbound-private/42`. */
+  readonly id: string
+  readonly queue: string
+  readonly name: string
+  /** Null: the queue was emptied since and only the row knows. */
+  readonly fault: string | null
+  readonly attempts: number | null
+  readonly createdAt: Date
+  readonly failedAt: Date
+}
+
+export interface DeadLetterDetails extends DeadLetter {
+  readonly data: unknown
+  readonly payload: string | null
+  /** What it died of: the kind of error and the way to it, without any values. */
+  readonly trace: string | null
+}
+
+/** Which letters are meant; with nothing said, all of them. */
+export interface DeadLetterFilter {
+  readonly id?: string
+  readonly queue?: QueueName
+  readonly fault?: string
+}
+
+type Pieces = Pick<Pod, 'db' | 'jobs'>
+
+interface FoundLetter extends DeadLetterDetails {
+  readonly outboxId: number | undefined
+  readonly job: Job | undefined
+}
+
+const PAGE = 500
+
+/** The latest first. */
+export async function listDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}, limit = 100): Promise<DeadLetter[]> {
+  const letters = await find(pod, filter, filter.fault === undefined ? limit : Number.POSITIVE_INFINITY)
+  return letters.slice(0, limit).map(({ id, queue, name, fault, attempts, createdAt, failedAt }) => {
+    return { id, queue, name, fault, attempts, createdAt, failedAt }
+  })
+}
+
+export async function showDeadLetter(pod: Pieces, id: string): Promise<DeadLetterDetails | undefined> {
+  const [letter] = await find(pod, { id })
+  if (letter === undefined) return undefined
+  const { outboxId: _, job: __, ...details } = letter
+  return details
+}
+
+/** Lets them run once more, with all their attempts; returns how many. Whatever happens then has the effect of one run. */
+export async function replayDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
+  const letters = await find(pod, filter)
+  for (const letter of letters) await replay(pod, letter)
+  return letters.length
+}
+
+/** Forgets them for good; returns how many. */
+export async function dropDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
+  const letters = await find(pod, filter)
+  for (const { outboxId, job } of letters) {
+    if (outboxId !== undefined) await pod.db('outbox').where({ id: outboxId }).delete()
+    await job?.remove()
+  }
+  return letters.length
+}
+
+async function replay(pod: Pieces, { outboxId, job, queue, name }: FoundLetter): Promise<void> {
+  if (outboxId === undefined) {
+    if (job === undefined) return
+    await job.updateData(withoutNotes(job.data))
+    await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
+    return
+  }
+  // The row comes first: whatever becomes of the rest, nothing is lost.
+  await unmarkFailed(pod.db, outboxId)
+  await job?.remove()
+  const known = QUEUES.find((each) => each === queue)
+  if (known !== undefined) await pod.jobs.handOver([{ id: outboxId, queue: known, name }]).catch(() => {})
+}
+
+/** Unclean starts of the past must not count when the cause has been repaired. */
+function withoutNotes(data: unknown): unknown {
+  if (typeof data !== 'object' || data === null || !('suspectStarts' in data)) return data
+  const { suspectStarts: _, ...rest } = data
+  return rest
+}
+
+async function find(
+  pod: Pieces,
+  { id, queue, fault }: DeadLetterFilter,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<FoundLetter[]> {
+  const jobs = await failedJobs(pod, queue, limit)
+  const rows = await failedRows(pod, queue)
+  const byRow = new Map(jobs.map((job) => [outboxIdOf(job.data), job]))
+  const letters = [
+    ...rows.map((row) => letterOfRow(row, byRow.get(row.id))),
+    // The job of a row that is gone has nothing left to do.
+    ...jobs.filter((job) => outboxIdOf(job.data) === undefined).map(letterOfJob),
+  ]
+  return letters
+    .filter((letter) => (id === undefined || letter.id === id) && (fault === undefined || letter.fault === fault))
+    .sort((one, other) => other.failedAt.getTime() - one.failedAt.getTime())
+}
+
+/** No more of each queue than are wanted: they may be a hundred thousand. */
+async function failedJobs({ jobs }: Pieces, only: QueueName | undefined, limit: number): Promise<Job[]> {
+  const found: Job[] = []
+  for (const queue of only === undefined ? QUEUES : [only]) {
+    for (let from = 0; from < limit; from += PAGE) {
+      const page = await jobs.failed(queue, from, PAGE)
+      found.push(...page)
+      if (page.length < PAGE) break
+    }
+  }
+  return found
+}
+
+interface FailedRow {
+  readonly id: number
+  readonly queue: string
+  readonly name: string
+  readonly data: unknown
+  readonly payload: string | null
+  readonly createdAt: Date
+  readonly failedAt: Date
+}
+
+async function failedRows({ db }: Pieces, only: QueueName | undefined): Promise<FailedRow[]> {
+  return db('outbox')
+    .whereNotNull('failedAt')
+    .modify((query) => only !== undefined && query.where({ queue: only }))
+    .orderBy('failedAt', 'desc')
+    .select('id', 'queue', 'name', 'data', 'payload', 'createdAt', 'failedAt')
+}
+
+function letterOfRow(row: FailedRow, job: Job | undefined): FoundLetter {
+  return { ...row, id: `outbox-${row.id}`, ...fateOf(job), outboxId: row.id, job }
+}
+
+function letterOfJob(job: Job): FoundLetter {
+  return {
+    id: `${job.queueName}/${job.id}`,
+    queue: job.queueName,
+    name: job.name,
+    data: job.data,
+    payload: null,
+    createdAt: new Date(job.timestamp),
+    failedAt: new Date(job.finishedOn ?? job.timestamp),
+    ...fateOf(job),
+    outboxId: undefined,
+    job,
+  }
+}
+
+function fateOf(job: Job | undefined): Pick<DeadLetterDetails, 'fault' | 'attempts' | 'trace'> {
+  return {
+    fault: job?.failedReason ?? null,
+    attempts: job?.attemptsMade ?? null,
+    trace: job?.stacktrace?.at(-1) ?? null,
+  }
+}

@@ -1,0 +1,16 @@
+import type { Logger } from 'pino'
+
+const INTERVAL = 60_000
+
+/** An outage repeats the same error hundreds of times a second; one line per minute and kind says as much. */
+export function logSometimes(log: Logger, now: () => number = Date.now): (where: string, error: Error) => void {
+  const written = new Map<string, number>()
+  return (where, error) => {
+    const kind = `${where} ${'code' in error ? String(error.code) : error.name}`
+    const last = written.get(kind)
+    if (last !== undefined && now() - last < INTERVAL) return
+    if (written.size > 100) written.clear()
+    written.set(kind, now())
+    log.warn({ err: error, where }, 'the queue is out of reach or in trouble')
+  }
+}

@@ -1,0 +1,154 @@
+import type { Knex } from 'knex'
+import type { Pod } from '../pod.js'
+import type { AnyJob, DataOf } from './definitions.js'
+import { QUEUES, type QueueName } from './queue-names.js'
+import type { OutboxJob } from './queues.js'
+
+const HAND_OVER_WITHIN = 500
+
+/** Columns have milliseconds: rounded up, a row would be due only in the next one. */
+const NOW = `date_trunc('milliseconds', now())`
+
+/** What a handler is given to do, and the way to say that it is done. */
+export interface Work<Data = unknown> {
+  readonly data: Data
+  /** The body of a message that waited, and when the web process accepted it. */
+  readonly payload: string | undefined
+  readonly acceptedAt: Date | undefined
+  /**
+   * Deletes the outbox row in the transaction of the effect. Throws AlreadyDone, so that everything rolls back, when
+   * somebody else has done the work meanwhile.
+   */
+  finish(transaction: Knex.Transaction): Promise<void>
+}
+
+export interface TakenWork extends Work {
+  readonly outboxId: number | undefined
+  /** Deletes the row of a handler that had no transaction of its own to do it in. */
+  finishIfOpen(): Promise<void>
+}
+
+/** The outbox row is gone: the work has been done by another worker. */
+export class AlreadyDone extends Error {
+  override name = 'AlreadyDone'
+}
+
+/** Stores what must follow from a change in the change's own transaction; the queue gets it after the commit. */
+export async function enqueueWith<Definition extends AnyJob>(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  job: Definition,
+  data: DataOf<Definition>,
+): Promise<void> {
+  const [row] = await transaction('outbox')
+    .insert({ queue: job.queue, name: job.name, data: JSON.stringify(data) })
+    .returning('id')
+  handOverAfter(pod, transaction, [{ id: row.id, queue: job.queue, name: job.name, options: job.options }])
+}
+
+/** What the transactions under way will hand over once they have committed. */
+const pending = new WeakMap<Knex.Transaction, OutboxJob[]>()
+
+/** Hands rows that this transaction has written to the queue after its commit; what gets lost there, the sweeper adds. */
+export function handOverAfter(pod: Pick<Pod, 'jobs'>, inner: Knex.Transaction, rows: readonly OutboxJob[]): void {
+  const transaction = outermost(inner)
+  const known = pending.get(transaction)
+  if (known) {
+    known.push(...rows)
+    return
+  }
+  const mine = [...rows]
+  pending.set(transaction, mine)
+  transaction.executionPromise.then(
+    () => pod.jobs.handOver(mine, HAND_OVER_WITHIN).catch(() => {}),
+    () => {}, // rolled back: there are no rows
+  )
+}
+
+function outermost(transaction: Knex.Transaction): Knex.Transaction {
+  return transaction.parentTransaction ? outermost(transaction.parentTransaction) : transaction
+}
+
+/** Finds what a job is about; `undefined` when its outbox row is gone and there is nothing left to do. */
+export async function takeWork(db: Knex, data: unknown): Promise<TakenWork | undefined> {
+  const outboxId = outboxIdOf(data)
+  if (outboxId === undefined) {
+    return { outboxId, data, payload: undefined, acceptedAt: undefined, finish: nothing, finishIfOpen: nothing }
+  }
+  const row = await db('outbox').where({ id: outboxId }).first('data', 'payload', 'acceptedAt')
+  if (row === undefined) return undefined
+
+  let open = true
+  return {
+    outboxId,
+    data: row.data,
+    payload: row.payload ?? undefined,
+    acceptedAt: row.acceptedAt ?? undefined,
+    async finish(transaction) {
+      const deleted = await transaction('outbox').where({ id: outboxId }).delete()
+      if (deleted === 0) throw new AlreadyDone('The outbox row is gone.')
+      open = false
+    },
+    async finishIfOpen() {
+      if (open) await db('outbox').where({ id: outboxId }).delete()
+    },
+  }
+}
+
+async function nothing(): Promise<void> {}
+
+export function outboxIdOf(data: unknown): number | undefined {
+  const isRowsJob = typeof data === 'object' && data !== null && 'outboxId' in data
+  return isRowsJob && typeof data.outboxId === 'number' ? data.outboxId : undefined
+}
+
+/** The job of this row is a dead letter: the sweeper leaves the row alone until the operator replays it. */
+export async function markFailed(db: Knex, outboxId: number): Promise<void> {
+  await db('outbox').where({ id: outboxId }).update({ failedAt: db.fn.now() })
+}
+
+/** Rows that no job has picked up for too long, the oldest first. */
+export async function leftBehind(
+  transaction: Knex.Transaction,
+  queues: readonly QueueName[],
+  limit: number,
+): Promise<readonly OutboxJob[]> {
+  const rows = await transaction('outbox')
+    .whereNull('failedAt')
+    .where('sweepAt', '<=', transaction.fn.now())
+    .whereIn('queue', queues)
+    .orderBy('sweepAt')
+    .limit(limit)
+    .select('id', 'queue', 'name')
+  return rows
+}
+
+/** Rows that were added again; the next look at them is a minute away. */
+export async function sweptAgain(transaction: Knex.Transaction, rows: readonly OutboxJob[]): Promise<void> {
+  await transaction.raw(`update outbox set sweep_at = now() + interval '1 minute' where id = any(?)`, [
+    rows.map((row) => row.id),
+  ])
+}
+
+/** The queue has lost its memory: every row is due again, not only those that were due anyway. */
+export async function sweepAllNow(db: Knex): Promise<void> {
+  await db('outbox')
+    .whereNull('failedAt')
+    .where('sweepAt', '>', db.fn.now())
+    .update({ sweepAt: db.raw(NOW) })
+}
+
+/** The job of this row may run again: from now on the sweeper sees to it. */
+export async function unmarkFailed(db: Knex, outboxId: number): Promise<void> {
+  await db('outbox')
+    .where({ id: outboxId })
+    .update({ failedAt: null, sweepAt: db.raw(NOW) })
+}
+
+/** Rows of a newer version, for a queue that this one does not have, are dead letters and not a loop. */
+export async function failUnknownQueues(transaction: Knex.Transaction): Promise<void> {
+  await transaction('outbox')
+    .whereNull('failedAt')
+    .whereNotIn('queue', QUEUES)
+    .update({ failedAt: transaction.fn.now() })
+}

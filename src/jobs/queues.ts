@@ -1,0 +1,254 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Job, type JobsOptions, Queue } from 'bullmq'
+import type { Logger } from 'pino'
+import { StartError } from '../start-error.js'
+import { type AnyJob, type DataOf, patient } from './definitions.js'
+import { logSometimes } from './log-sometimes.js'
+import { QUEUES, type QueueName } from './queue-names.js'
+import { checkQueueSchema, openPostgresStore, openRedisStore, type QueueStore } from './queue-store.js'
+import { WatchedWorker } from './watched-worker.js'
+
+export { migrateQueue } from './queue-store.js'
+
+/** The queue did not acknowledge in time. It may have the job all the same. */
+export class QueueAway extends Error {
+  override name = 'QueueAway'
+}
+
+interface EnqueueOptions {
+  /** Keeps a second, equal job out while the first is waiting or running. */
+  readonly unique?: string
+  /** Milliseconds until the job may begin. */
+  readonly delay?: number
+}
+
+/** An outbox row on its way to the queue. */
+export interface OutboxJob {
+  readonly id: number
+  readonly queue: QueueName
+  readonly name: string
+  readonly options?: JobsOptions
+}
+
+export interface QueueCounts {
+  readonly waiting: number
+  readonly active: number
+  readonly delayed: number
+  readonly failed: number
+}
+
+interface ServeOptions {
+  readonly concurrency: number
+  /** Milliseconds a job is safe from others after its worker was last heard of. */
+  readonly lock: number
+  /** Milliseconds between two looks for jobs whose worker is gone. */
+  readonly stalledCheck: number
+  backoff(attemptsMade: number): number
+}
+
+export interface Schedule {
+  readonly job: AnyJob
+  readonly every: number
+}
+
+export interface JobQueues {
+  readonly store: 'redis' | 'postgresql'
+  /** Resolves once the queue has acknowledged the job; rejects with QueueAway after a second without. */
+  enqueue<Definition extends AnyJob>(job: Definition, data: DataOf<Definition>, options?: EnqueueOptions): Promise<void>
+  /** Adds one job per outbox row, unless there is one. */
+  handOver(rows: readonly OutboxJob[], within?: number): Promise<void>
+  counts(queue: QueueName): Promise<QueueCounts>
+  /** The job that is next in line. */
+  oldestWaiting(queue: QueueName): Promise<Job | undefined>
+  /** The latest first. */
+  failed(queue: QueueName, from: number, count: number): Promise<readonly Job[]>
+  find(queue: QueueName, jobId: string): Promise<Job | undefined>
+  /** How many workers serve the queue, in all processes. */
+  workers(queue: QueueName): Promise<number>
+  /** Of the jobs that wait, run or come later: how many were made by a schedule. */
+  scheduled(queue: QueueName): Promise<number>
+  /** Makes sure that the schedule is there and goes on; tells whether it had to be made. */
+  keepScheduled(schedule: Schedule): Promise<boolean>
+  /** What the operator should change about the store, in sentences. */
+  warnings(): Promise<readonly string[]>
+  serve(queue: QueueName, run: (job: Job) => Promise<void>, options: ServeOptions): WatchedWorker
+}
+
+export interface QueueSettings {
+  readonly redisUrl: string | undefined
+  readonly databaseUrl: string
+  readonly log: Logger
+  /** In front of every key in Redis. */
+  readonly prefix?: string
+}
+
+const ACKNOWLEDGED_WITHIN = 1_000
+const ANSWERED_WITHIN = 5_000
+const OVERDUE = 10_000
+
+/** Opens the queue on Redis when there is an address for it, else in the database. Neither has to answer: see QueueAway. */
+export async function openJobQueues(settings: QueueSettings): Promise<JobQueues & { close(): Promise<void> }> {
+  const { redisUrl, databaseUrl, log, prefix = 'pod' } = settings
+  const report = logSometimes(log)
+  if (redisUrl === undefined) await checkSchema(databaseUrl, report)
+  const store: QueueStore =
+    redisUrl === undefined ? openPostgresStore(databaseUrl, report) : openRedisStore(redisUrl, report)
+
+  await Promise.race([store.firstContact, pause(ACKNOWLEDGED_WITHIN, undefined, { ref: false })])
+
+  type OpenQueue = Queue<unknown, void, string, unknown, void, string, ReturnType<QueueStore['backend']>, 'shared'>
+  const open = new Map<QueueName, OpenQueue>()
+  const underWay = new Set<Promise<unknown>>()
+
+  function queueOf(name: QueueName): OpenQueue {
+    const known = open.get(name)
+    if (known) return known
+    const streams = { events: { maxLen: 100 } }
+    const queue: OpenQueue = new Queue(name, { connection: 'shared', prefix, streams }, store.backend)
+    queue.on('error', (error: Error) => report(name, error))
+    open.set(name, queue)
+    // A queue whose first contact failed never recovers; the next caller gets another.
+    queue.waitUntilReady().catch(() => {
+      if (open.get(name) === queue) open.delete(name)
+      void queue.close().catch(() => {})
+    })
+    return queue
+  }
+
+  /** The race is around the whole call: parts of it have no time limit of their own. */
+  async function ask<Answer>(
+    name: QueueName,
+    question: (queue: OpenQueue) => Promise<Answer>,
+    within = ANSWERED_WITHIN,
+  ): Promise<Answer> {
+    if (!store.isReady()) throw new QueueAway('The queue is out of reach.')
+    const answer = question(queueOf(name))
+    underWay.add(answer)
+    const settled = () => void underWay.delete(answer)
+    answer.then(settled, settled)
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new QueueAway(`The queue did not answer within ${within} ms.`)), within)
+    })
+    try {
+      return await Promise.race([answer, late])
+    } catch (error) {
+      if (error instanceof QueueAway || isWrongData(error)) throw error
+      throw new QueueAway('The queue did not take the job or answer the question.', { cause: error })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  return {
+    store: store.kind,
+
+    async enqueue(job, data, { unique, delay } = {}) {
+      const options = {
+        ...job.options,
+        ...(unique !== undefined && { deduplication: { id: unique } }),
+        ...(delay !== undefined && { delay }),
+      }
+      await ask(job.queue, (queue) => queue.add(job.name, data, options), ACKNOWLEDGED_WITHIN)
+    },
+
+    async handOver(rows, within = ACKNOWLEDGED_WITHIN) {
+      const queues = QUEUES.filter((name) => rows.some((row) => row.queue === name))
+      await Promise.all(
+        queues.map((name) => {
+          const jobs = rows.filter((row) => row.queue === name).map(bulkJob)
+          return ask(name, (queue) => queue.addBulk(jobs), within)
+        }),
+      )
+    },
+
+    async counts(name) {
+      const found = await ask(name, (queue) =>
+        queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
+      )
+      const count = (state: string) => found[state] ?? 0
+      return {
+        waiting: count('waiting') + count('prioritized'),
+        active: count('active'),
+        delayed: count('delayed'),
+        failed: count('failed'),
+      }
+    },
+
+    async oldestWaiting(name) {
+      return ask(name, async (queue) => {
+        const last = ((await queue.getJobCounts('waiting'))['waiting'] ?? 0) - 1
+        const [job] = last < 0 ? [] : await queue.getJobs(['waiting'], last, last)
+        return job
+      })
+    },
+
+    failed: (name, from, count) => ask(name, (queue) => queue.getJobs(['failed'], from, from + count - 1)),
+    find: (name, jobId) => ask(name, (queue) => queue.getJob(jobId)),
+    workers: (name) => ask(name, (queue) => queue.getWorkersCount()),
+
+    async scheduled(name) {
+      const jobs = await ask(name, (queue) => queue.getJobs(['waiting', 'active', 'delayed'], 0, 1_000))
+      return jobs.filter((job) => job.repeatJobKey !== undefined).length
+    },
+
+    async keepScheduled({ job, every }) {
+      return ask(job.queue, async (queue) => {
+        const schedule = await queue.getJobScheduler(job.name)
+        if (schedule?.every === every && (schedule.next ?? 0) > Date.now() - OVERDUE) return false
+        await queue.upsertJobScheduler(job.name, { every }, { name: job.name, data: {}, opts: job.options })
+        return true
+      })
+    },
+
+    async warnings() {
+      if (!store.isReady()) throw new QueueAway('The queue is out of reach.')
+      return store.warnings()
+    },
+
+    serve(name, run, { concurrency, lock, stalledCheck, backoff }) {
+      const worker = new WatchedWorker(
+        name,
+        run,
+        {
+          connection: 'shared',
+          prefix,
+          concurrency,
+          lockDuration: lock,
+          stalledInterval: stalledCheck,
+          maxStalledCount: 1_000, // suspects.ts has the limit; the default fails a job whose worker was killed twice
+          runRetryDelay: 2_000, // the default of 15 s is how late a worker would notice that PostgreSQL is back
+          settings: { backoffStrategy: backoff },
+        },
+        store.backend,
+      )
+      worker.on('error', (error: Error) => report(`worker ${name}`, error))
+      return worker
+    },
+
+    async close() {
+      await Promise.race([Promise.allSettled(underWay), pause(ACKNOWLEDGED_WITHIN, undefined, { ref: false })])
+      await Promise.allSettled([...open.values()].map((queue) => queue.close()))
+      await store.close()
+    },
+  }
+}
+
+/** A database that is away now is somebody else's subject; one without our tables is not. */
+async function checkSchema(databaseUrl: string, report: (where: string, error: Error) => void): Promise<void> {
+  try {
+    await checkQueueSchema(databaseUrl)
+  } catch (error) {
+    if (error instanceof StartError || !(error instanceof Error)) throw error
+    report('start', error)
+  }
+}
+
+function bulkJob({ id, name, options = patient }: OutboxJob) {
+  return { name, data: { outboxId: id }, opts: { ...options, deduplication: { id: `outbox-${id}` } } }
+}
+
+/** PostgreSQL class 22: it understood and cannot store this. Asking again would not help. */
+function isWrongData(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && /^22.{3}$/.test(error.code)
+}

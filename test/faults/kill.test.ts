@@ -1,0 +1,121 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { type EmbeddedServer, startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { listDeadLetters } from '../../src/jobs/dead-letters.js'
+import { migrateQueue } from '../../src/jobs/queues.js'
+import { migrate } from '../../src/persistence/database.js'
+import { startProcess, type TestProcess } from '../support/child-process.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { openQueuePod, type QueuePod } from '../support/queue-pod.js'
+import { startTestRedis } from '../support/redis-server.js'
+import { openTcpProxy } from '../support/tcp-proxy.js'
+import { untilIdle } from '../support/test-workers.js'
+
+const JOBS = 2_000
+const worker = new URL('no-op-worker.ts', import.meta.url).pathname
+const producer = new URL('no-op-producer.ts', import.meta.url).pathname
+
+const undo: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step()
+})
+
+describe.each(queueBackends)('with the queue in $store', ({ store }) => {
+  it('runs every job once, whoever is killed meanwhile', async () => {
+    const database = await startDatabase()
+    const redis = store === 'Redis' ? await startTestRedis() : undefined
+    if (redis) undo.push(() => redis.stop())
+    const instructions = {
+      databaseUrl: database.url,
+      redisUrl: redis?.url,
+      prefix: redis?.prefix ?? 'pod',
+      jobs: JOBS,
+    }
+    await migrateQueue(database.url)
+    const pod = await openQueuePod(instructions)
+    undo.push(() => pod.close())
+    await makeTables(pod)
+
+    const start = (file: string): TestProcess => {
+      const started = startProcess(file, instructions)
+      undo.push(() => started.kill())
+      return started
+    }
+    let one = start(worker)
+    let other = start(worker)
+    let web = start(producer)
+
+    await untilDone(pod, JOBS * 0.1)
+    await one.kill()
+    one = start(worker)
+
+    await untilDone(pod, JOBS * 0.2)
+    await web.kill()
+    web = start(producer)
+
+    await untilDone(pod, JOBS * 0.35)
+    await database.crash()
+
+    await untilDone(pod, JOBS * 0.5)
+    await other.kill()
+    other = start(worker)
+
+    await untilDone(pod, JOBS * 0.65)
+    await database.crash()
+    if (redis?.crash) await redis.crash()
+
+    await untilDone(pod, JOBS * 0.8)
+    await Promise.all([one.kill(), other.kill(), web.kill()])
+    one = start(worker)
+    other = start(worker)
+    web = start(producer)
+
+    expect(await web.ended).toEqual({ code: 0, signal: null })
+    await untilDone(pod, JOBS)
+    await untilIdle(pod, 30_000)
+
+    expect(await pod.db('produced').count({ rows: '*' })).toEqual([{ rows: JOBS }])
+    expect(await pod.db('effects').count({ rows: '*' })).toEqual([{ rows: JOBS }])
+    expect(await pod.db('effects').countDistinct({ rows: 'key' })).toEqual([{ rows: JOBS }])
+    expect(await pod.db('outbox')).toEqual([])
+    expect(await listDeadLetters(pod)).toEqual([])
+  }, 90_000)
+})
+
+async function makeTables({ db }: QueuePod): Promise<void> {
+  await migrate(db)
+  await db.schema.createTable('produced', (table) => table.integer('key').primary())
+  // Nothing but the outbox keeps a key from being here twice.
+  await db.schema.createTable('effects', (table) => table.integer('key').notNullable())
+}
+
+async function untilDone({ db }: QueuePod, jobs: number): Promise<void> {
+  await vi.waitFor(
+    async () => {
+      const done = await db('effects').pluck('key')
+      if (done.length < jobs) throw new Error(`${done.length} of ${jobs} are done`)
+    },
+    { timeout: 60_000, interval: 20 },
+  )
+}
+
+/** A server of this test's own, always at the same address. */
+async function startDatabase(): Promise<{ url: string; crash(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'pod-test-kill-'))
+  undo.push(() => rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 }))
+  let server: EmbeddedServer = await startEmbeddedPostgres(folder)
+  undo.push(() => server.stop())
+  const proxy = await openTcpProxy(Number(new URL(server.url).port))
+  undo.push(() => proxy.close())
+  return {
+    url: Object.assign(new URL(server.url), { port: `${proxy.port}` }).href,
+    async crash() {
+      process.kill(server.pid, 'SIGKILL')
+      await server.exited
+      server = await startEmbeddedPostgres(folder)
+      proxy.target(Number(new URL(server.url).port))
+    },
+  }
+}

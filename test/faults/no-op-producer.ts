@@ -1,0 +1,42 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { enqueueWith } from '../../src/jobs/outbox.js'
+import { isOurs } from '../../src/persistence/errors.js'
+import { openQueuePod } from '../support/queue-pod.js'
+import { noOpJob, readInstructions } from './no-op.js'
+
+/** Like a web process: each request is a change and a job that follows from it, in one transaction. Goes on where it was killed. */
+const instructions = readInstructions()
+const pod = await openQueuePod(instructions)
+process.send?.({ ready: true })
+
+let missing = await nextMissing()
+while (missing.length > 0) {
+  try {
+    await Promise.all(missing.map(produce))
+    missing = await nextMissing()
+  } catch (error) {
+    if (!isOurs(error)) throw error
+    await pause(50)
+    missing = await nextMissing().catch(() => missing)
+  }
+}
+await pod.close()
+process.disconnect?.()
+
+/** A few requests at a time; killed, some of them may have been committed and others not. */
+async function nextMissing(): Promise<number[]> {
+  const { rows } = await pod.db.raw(
+    `select key from generate_series(1, ?::integer) as wanted(key)
+     where not exists (select from produced where produced.key = wanted.key) order by key limit 5`,
+    [instructions.jobs],
+  )
+  return rows.map((row: { key: number }) => row.key)
+}
+
+async function produce(key: number): Promise<void> {
+  await pod.db.transaction(async (transaction) => {
+    const inserted = await transaction('produced').insert({ key }).onConflict().ignore().returning('key')
+    // There already: its commit went well, and only the answer got lost.
+    if (inserted.length > 0) await enqueueWith(pod, transaction, noOpJob, { key })
+  })
+}

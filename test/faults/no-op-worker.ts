@@ -1,0 +1,33 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Handlers } from '../../src/jobs/definitions.js'
+import type { Work } from '../../src/jobs/outbox.js'
+import type { Pod } from '../../src/pod.js'
+import { maintenanceHandlers } from '../../workers/maintenance.js'
+import { startWorkers } from '../../workers/start-workers.js'
+import { openQueuePod } from '../support/queue-pod.js'
+import { type noOpJob, readInstructions } from './no-op.js'
+
+const handlers: Handlers<typeof noOpJob, Pod, Work> = {
+  async 'no-op'({ db }, work) {
+    process.send?.({ begun: work.data.key })
+    await pause(work.data.milliseconds ?? 5) // so that there is always something in hand
+    await db.transaction(async (transaction) => {
+      await transaction('effects').insert({ key: work.data.key })
+      await work.finish(transaction)
+    })
+  },
+}
+
+const pod = await openQueuePod(readInstructions())
+const workers = startWorkers(pod, {
+  handlers: { notify: handlers, maintenance: maintenanceHandlers },
+  queues: ['notify', 'maintenance'],
+  timing: { lock: 2_000, stalledCheck: 500, backoff: () => 500 },
+})
+process.send?.({ ready: true })
+
+process.once('SIGTERM', async () => {
+  await workers.close()
+  await pod.close()
+  process.disconnect?.()
+})

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { enqueueWith, type Work } from '../../src/jobs/outbox.js'
+import type { Handler } from '../../workers/run-job.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+import { openTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
+import { startQuickWorkers } from '../support/test-workers.js'
+
+const countJob = defineJob<{ key: string }>()('notify', 'count', patient)
+
+/** The worker reaches its queue by a proxy, the rest of the test does not. */
+describe.each(queueBackends)('a worker whose queue in $store goes away', (backend) => {
+  let stores: TestStores
+  let pod: QueuePod
+  let proxy: TcpProxy
+
+  const count: Handler = async ({ db }, work: Work<{ key: string }>) => {
+    await db.transaction(async (transaction) => {
+      await transaction('effects').insert({ key: work.data.key })
+      await work.finish(transaction)
+    })
+  }
+  const options = { queues: ['notify'], handlers: { notify: { count } } } as const
+
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod()
+    proxy = await openTcpProxy(Number(new URL(stores.redisUrl ?? stores.databaseUrl).port))
+    await pod.db.schema.createTable('effects', (table) => table.text('key').notNullable())
+  })
+  afterAll(async () => {
+    await stores.close()
+    await proxy.close()
+  })
+
+  async function runs(key: string): Promise<void> {
+    await pod.db.transaction((transaction) => enqueueWith(pod, transaction, countJob, { key }))
+    await vi.waitFor(async () => expect(await pod.db('effects').pluck('key')).toContain(key), {
+      timeout: 15_000,
+      interval: 20,
+    })
+  }
+
+  it('goes on by itself when the queue is back, cut off or frozen', async () => {
+    const behind = await stores.openPod(stores.queueThrough(proxy))
+    const workers = startQuickWorkers({ ...behind, db: pod.db }, options)
+    await runs('before')
+
+    await proxy.refuse()
+    await expect(behind.jobs.counts('notify')).rejects.toThrow('queue')
+    await proxy.pass()
+    await runs('after the cut')
+
+    proxy.freeze()
+    await expect(behind.jobs.counts('notify')).rejects.toThrow('queue')
+    await proxy.pass()
+    await runs('after the frost')
+    await workers.close()
+  }, 60_000)
+
+  it('begins when the queue comes, if it was not there at the start', async () => {
+    await proxy.refuse()
+    const behind = await stores.openPod(stores.queueThrough(proxy))
+    const workers = startQuickWorkers({ ...behind, db: pod.db }, options)
+    await expect(behind.jobs.counts('notify')).rejects.toThrow('queue')
+
+    await proxy.pass()
+    await runs('late')
+    await workers.close()
+  }, 30_000)
+
+  it('can be closed while the queue is away', async () => {
+    const behind = await stores.openPod(stores.queueThrough(proxy))
+    const workers = startQuickWorkers({ ...behind, db: pod.db }, { ...options, timing: { grace: 300, patience: 600 } })
+    await runs('once more')
+
+    await proxy.refuse()
+    await workers.close()
+    await behind.close()
+    await proxy.pass()
+  }, 30_000)
+})

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { enqueueWith } from '../../src/jobs/outbox.js'
+import { startProcess, type TestProcess } from '../support/child-process.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+import { startQuickWorkers } from '../support/test-workers.js'
+import { noOpJob } from './no-op.js'
+
+const worker = new URL('no-op-worker.ts', import.meta.url).pathname
+
+describe.each(queueBackends)('a worker that is told to stop, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let pod: QueuePod
+  let running: TestProcess | undefined
+
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod()
+    await pod.db.schema.createTable('effects', (table) => table.integer('key').notNullable())
+  })
+  afterAll(() => stores.close())
+  beforeEach(() => () => running?.kill())
+
+  it('finishes what is in hand, takes nothing more, and ends well', async () => {
+    const { databaseUrl, redisUrl, prefix } = stores
+    running = startProcess(worker, { databaseUrl, redisUrl, prefix, jobs: 0 })
+    await running.said('ready')
+    await pod.db.transaction((transaction) => enqueueWith(pod, transaction, noOpJob, { key: 1, milliseconds: 500 }))
+    await running.said('begun')
+
+    running.signal('SIGTERM')
+    await pod.db.transaction((transaction) => enqueueWith(pod, transaction, noOpJob, { key: 2 }))
+
+    expect(await running.ended).toEqual({ code: 0, signal: null })
+    expect(await pod.db('effects').pluck('key')).toEqual([1])
+    expect(await pod.jobs.counts('notify')).toMatchObject({ active: 0, delayed: 0, failed: 0 })
+    expect(await pod.db('outbox').select('data')).toEqual([{ data: { key: 2 } }])
+  })
+
+  it('gives back what does not finish in time, as one failed attempt', async () => {
+    const endless = defineJob<object>()('fetch', 'endless', patient)
+    const begun = withResolvers()
+    const seen: AbortSignal[] = []
+    const workers = startQuickWorkers(pod, {
+      queues: ['fetch'],
+      handlers: {
+        fetch: {
+          endless(_, __, deadline) {
+            seen.push(deadline)
+            begun.resolve()
+            return new Promise(() => {})
+          },
+        },
+      },
+      timing: { grace: 50, patience: 10_000, backoff: () => 3_600_000 },
+    })
+    await pod.jobs.enqueue(endless, {})
+    await begun.promise
+
+    await workers.close()
+
+    expect(seen.map(({ aborted }) => aborted)).toEqual([true])
+    expect(await pod.jobs.counts('fetch')).toMatchObject({ active: 0, delayed: 1, failed: 0 })
+  })
+})
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve: () => void = () => {}
+  const promise = new Promise<void>((resolver) => {
+    resolve = resolver
+  })
+  return { promise, resolve }
+}

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { dropDeadLetters, listDeadLetters, replayDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters.js'
+import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { enqueueWith, type Work } from '../../src/jobs/outbox.js'
+import type { Handler } from '../../workers/run-job.js'
+import type { RunningWorkers } from '../../workers/start-workers.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
+
+const countJob = defineJob<{ key: string }>()('notify', 'count', { ...patient, attempts: 1 })
+
+describe.each(queueBackends)('dead letters, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let pod: QueuePod
+  let workers: RunningWorkers
+  let broken = true
+
+  const count: Handler = async ({ db }, work: Work<{ key: string }>) => {
+    if (broken) throw new Error('this handler is broken')
+    await db.transaction(async (transaction) => {
+      await transaction('effects').insert({ key: work.data.key })
+      await work.finish(transaction)
+    })
+  }
+
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod()
+    await pod.db.schema.createTable('effects', (table) => table.text('key').notNullable())
+    workers = startQuickWorkers(pod, { queues: ['notify'], handlers: { notify: { count } } })
+  })
+  afterAll(async () => {
+    await workers.close()
+    await stores.close()
+  })
+  beforeEach(async () => {
+    broken = true
+    await dropDeadLetters(pod)
+    await pod.db('effects').delete()
+  })
+
+  /** Both kinds: of an outbox row, and of a job that has none. */
+  async function let2Die(): Promise<void> {
+    await pod.db.transaction((transaction) => enqueueWith(pod, transaction, countJob, { key: 'row' }))
+    await pod.jobs.enqueue(countJob, { key: 'job' })
+    const dead = { fault: 'internal', attempts: 1 }
+    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([dead, dead]), {
+      timeout: 10_000,
+      interval: 20,
+    })
+  }
+
+  const effects = (): Promise<string[]> => pod.db('effects').orderBy('key').pluck('key')
+
+  it('are listed, and shown one by one', async () => {
+    await let2Die()
+
+    const letters = await listDeadLetters(pod)
+    expect(letters.map(({ id }) => id).sort()).toEqual([
+      expect.stringMatching(/^notify\/\S+$/),
+      expect.stringMatching(/^outbox-\d+$/),
+    ])
+    for (const letter of letters) {
+      expect(letter).toMatchObject({ queue: 'notify', name: 'count', fault: 'internal', attempts: 1 })
+      expect(letter.failedAt.getTime()).toBeGreaterThanOrEqual(letter.createdAt.getTime())
+    }
+    const shown = await Promise.all(letters.map(({ id }) => showDeadLetter(pod, id)))
+    expect(shown.map((letter) => letter?.data)).toEqual(expect.arrayContaining([{ key: 'row' }, { key: 'job' }]))
+    expect(await showDeadLetter(pod, 'outbox-0')).toBeUndefined()
+  })
+
+  it('are found by queue and by fault, and no more than are wanted', async () => {
+    await let2Die()
+
+    expect(await listDeadLetters(pod, { queue: 'fetch' })).toEqual([])
+    expect(await listDeadLetters(pod, { queue: 'notify' })).toHaveLength(2)
+    expect(await listDeadLetters(pod, { fault: 'crashed' })).toEqual([])
+    expect(await listDeadLetters(pod, { fault: 'internal' })).toHaveLength(2)
+    expect(await listDeadLetters(pod, {}, 1)).toHaveLength(1)
+  })
+
+  it('run again when they are replayed, and are gone then', async () => {
+    await let2Die()
+    broken = false
+
+    expect(await replayDeadLetters(pod)).toBe(2)
+    await untilIdle(pod)
+
+    expect(await effects()).toEqual(['job', 'row'])
+    expect(await listDeadLetters(pod)).toEqual([])
+    expect(await replayDeadLetters(pod)).toBe(0)
+    expect(await pod.db('outbox')).toEqual([])
+  })
+
+  it('are dead letters again when the cause is still there', async () => {
+    await let2Die()
+
+    await replayDeadLetters(pod)
+
+    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toHaveLength(2), { timeout: 10_000, interval: 20 })
+  })
+
+  it('are replayed one by one, and forgotten one by one', async () => {
+    await let2Die()
+    const letters = await listDeadLetters(pod)
+    const row = letters.find(({ id }) => id.startsWith('outbox-'))
+    const job = letters.find(({ id }) => id.startsWith('notify/'))
+    broken = false
+
+    expect(await replayDeadLetters(pod, { id: row?.id ?? '' })).toBe(1)
+    await untilIdle(pod)
+    expect(await effects()).toEqual(['row'])
+    expect(await dropDeadLetters(pod, { id: job?.id ?? '' })).toBe(1)
+
+    expect(await listDeadLetters(pod)).toEqual([])
+    expect(await pod.jobs.counts('notify')).toMatchObject({ waiting: 0, failed: 0 })
+  })
+
+  it('of rows are still there when the queue was emptied, and are replayed from there', async () => {
+    await let2Die()
+
+    await stores.emptyQueue()
+    expect(await listDeadLetters(pod)).toMatchObject([
+      { id: expect.stringMatching(/^outbox-/), fault: null, attempts: null },
+    ])
+    broken = false
+    expect(await replayDeadLetters(pod)).toBe(1)
+    await untilIdle(pod)
+
+    expect(await effects()).toEqual(['row'])
+    expect(await listDeadLetters(pod)).toEqual([])
+  })
+
+  it('are forgotten with their rows', async () => {
+    await let2Die()
+
+    expect(await dropDeadLetters(pod)).toBe(2)
+
+    expect(await listDeadLetters(pod)).toEqual([])
+    expect(await pod.db('outbox')).toEqual([])
+    expect(await pod.jobs.counts('notify')).toMatchObject({ waiting: 0, failed: 0 })
+  })
+})

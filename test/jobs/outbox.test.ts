@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { enqueueWith, leftBehind, markFailed, sweepAllNow } from '../../src/jobs/outbox.js'
+import { sweep } from '../../workers/maintenance.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+import { openTcpProxy } from '../support/tcp-proxy.js'
+
+const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
+
+describe.each(queueBackends)('the outbox, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let pod: QueuePod
+
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod()
+  })
+  afterAll(() => stores.close())
+  beforeEach(async () => {
+    await pod.db('outbox').delete()
+    await stores.emptyQueue()
+  })
+
+  async function queued(): Promise<number> {
+    return (await pod.jobs.counts('notify')).waiting
+  }
+
+  async function untilQueued(jobs: number): Promise<void> {
+    await vi.waitFor(async () => expect(await queued()).toBe(jobs), { timeout: 5_000, interval: 20 })
+  }
+
+  /** As after a hand-over that got lost, when its five seconds are over. */
+  async function leaveBehind(name: string): Promise<void> {
+    await pod
+      .db('outbox')
+      .insert({ queue: 'notify', name: 'greet', data: JSON.stringify({ name }), sweepAt: new Date(0) })
+  }
+
+  it('hands a row over when its transaction has committed', async () => {
+    await pod.db.transaction(async (transaction) => {
+      await enqueueWith(pod, transaction, greet, { name: 'Alice' })
+      expect(await queued()).toBe(0)
+    })
+
+    await untilQueued(1)
+    const row = await pod.db('outbox').first()
+    expect(row).toMatchObject({ queue: 'notify', name: 'greet', data: { name: 'Alice' }, failedAt: null })
+    expect((await pod.jobs.oldestWaiting('notify'))?.data).toEqual({ outboxId: row.id })
+  })
+
+  it('hands nothing over when its transaction is rolled back', async () => {
+    const broken = pod.db.transaction(async (transaction) => {
+      await enqueueWith(pod, transaction, greet, { name: 'Alice' })
+      throw new Error('no')
+    })
+    await expect(broken).rejects.toThrow('no')
+    await pod.db.transaction((transaction) => enqueueWith(pod, transaction, greet, { name: 'Bob' }))
+
+    await untilQueued(1)
+    expect(await pod.db('outbox').select('data')).toEqual([{ data: { name: 'Bob' } }])
+  })
+
+  it('waits for the outermost of nested transactions', async () => {
+    await pod.db.transaction(async (outer) => {
+      await outer.transaction((inner) => enqueueWith(pod, inner, greet, { name: 'Alice' }))
+      expect(await queued()).toBe(0)
+      await enqueueWith(pod, outer, greet, { name: 'Bob' })
+    })
+
+    await untilQueued(2)
+  })
+
+  it('is swept when the hand-over got lost', async () => {
+    const proxy = await openTcpProxy(Number(new URL(stores.redisUrl ?? stores.databaseUrl).port))
+    const cutOff = await stores.openPod(stores.queueThrough(proxy))
+    await proxy.refuse()
+    const withoutQueue = { ...pod, jobs: cutOff.jobs }
+    await pod.db.transaction((transaction) => enqueueWith(withoutQueue, transaction, greet, { name: 'Alice' }))
+    await sweepAllNow(pod.db)
+
+    await expect(sweep(withoutQueue)).rejects.toThrow('queue')
+    expect(await queued()).toBe(0)
+
+    await sweep(pod)
+    expect(await queued()).toBe(1)
+  })
+
+  it('is swept once for the same row, however often the sweeper runs', async () => {
+    await leaveBehind('Alice')
+
+    await sweep(pod)
+    await sweepAllNow(pod.db)
+    await sweep(pod)
+
+    expect(await queued()).toBe(1)
+  })
+
+  it('is swept by one process at a time', async () => {
+    await leaveBehind('Alice')
+
+    await pod.db.transaction(async (transaction) => {
+      await transaction.raw(`select pg_advisory_xact_lock(hashtextextended('sweep', 0))`)
+      await sweep(pod)
+      expect(await queued()).toBe(0)
+    })
+
+    await sweep(pod)
+    expect(await queued()).toBe(1)
+  })
+
+  it('comes back when the queue has lost everything', async () => {
+    await pod.db.transaction(async (transaction) => {
+      for (const name of ['Alice', 'Bob', 'Carol']) await enqueueWith(pod, transaction, greet, { name })
+    })
+    await untilQueued(3)
+
+    await stores.emptyQueue()
+    expect(await queued()).toBe(0)
+    await sweepAllNow(pod.db)
+    await sweep(pod)
+
+    expect(await queued()).toBe(3)
+  })
+
+  it('keeps the rows of dead letters from the sweeper', async () => {
+    await leaveBehind('Alice')
+    await markFailed(
+      pod.db,
+      await pod
+        .db('outbox')
+        .first('id')
+        .then(({ id }) => id),
+    )
+
+    await sweep(pod)
+
+    expect(await queued()).toBe(0)
+  })
+
+  it('makes dead letters of rows for a queue that this version does not have', async () => {
+    await pod.db('outbox').insert({ queue: 'of-tomorrow', name: 'greet', sweepAt: new Date(0) })
+
+    await sweep(pod)
+
+    expect(await pod.db('outbox').whereNotNull('failedAt').pluck('queue')).toEqual(['of-tomorrow'])
+  })
+
+  it('gives rows that were swept a minute, and the sweeper no more rows than it asks for', async () => {
+    for (const name of ['Alice', 'Bob', 'Carol']) await leaveBehind(name)
+
+    expect(await pod.db.transaction((transaction) => leftBehind(transaction, ['notify'], 2))).toHaveLength(2)
+    expect(await pod.db.transaction((transaction) => leftBehind(transaction, ['fetch'], 2))).toEqual([])
+    await sweep(pod)
+    expect(await pod.db.transaction((transaction) => leftBehind(transaction, ['notify'], 2))).toEqual([])
+  })
+})

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { QueueAway } from '../../src/jobs/queues.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+import { openTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
+
+const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
+
+describe.each(queueBackends)('a producer, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let proxy: TcpProxy
+
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    proxy = await openTcpProxy(Number(new URL(stores.redisUrl ?? stores.databaseUrl).port))
+  })
+  afterAll(async () => {
+    await stores.close()
+    await proxy.close()
+  })
+
+  /** Reaches the queue through the proxy, and the database without. */
+  function openBehindProxy(): Promise<QueuePod> {
+    return stores.openPod(stores.queueThrough(proxy))
+  }
+
+  function waiting(pod: QueuePod): Promise<number> {
+    return pod.jobs.counts('notify').then(({ waiting }) => waiting)
+  }
+
+  async function untilAcknowledged(pod: QueuePod): Promise<void> {
+    await vi.waitFor(() => pod.jobs.enqueue(greet, { name: 'anybody' }), { timeout: 10_000, interval: 50 })
+  }
+
+  it('has its job in the queue once the promise resolves', async () => {
+    const pod = await stores.openPod()
+    await untilAcknowledged(pod)
+    const before = await waiting(pod)
+
+    await pod.jobs.enqueue(greet, { name: 'Alice' })
+
+    expect(await waiting(pod)).toBe(before + 1)
+  })
+
+  it('adds an equal job only once while the first waits', async () => {
+    const pod = await stores.openPod()
+    await untilAcknowledged(pod)
+    const before = await waiting(pod)
+
+    await pod.jobs.enqueue(greet, { name: 'Alice' }, { unique: 'greet-alice' })
+    await pod.jobs.enqueue(greet, { name: 'Alice' }, { unique: 'greet-alice' })
+
+    expect(await waiting(pod)).toBe(before + 1)
+  })
+
+  it('is told at once when the queue goes away, and works again when it is back', async () => {
+    const pod = await openBehindProxy()
+    await untilAcknowledged(pod)
+
+    await proxy.refuse()
+    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueAway)
+
+    await proxy.pass()
+    await untilAcknowledged(pod)
+  })
+
+  it('is told when the queue is frozen, instead of waiting for it', async () => {
+    const pod = await openBehindProxy()
+    await untilAcknowledged(pod)
+
+    proxy.freeze()
+    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueAway)
+
+    await proxy.pass()
+    await untilAcknowledged(pod)
+  })
+
+  it('is told when the queue is frozen at its very first job, and is none the worse for it', async () => {
+    const pod = await openBehindProxy()
+
+    proxy.freeze()
+    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueAway)
+
+    await proxy.pass()
+    await untilAcknowledged(pod)
+  })
+
+  it('starts without the queue, is told so, and works when it comes', async () => {
+    await proxy.refuse()
+    const pod = await openBehindProxy()
+    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueAway)
+
+    await proxy.pass()
+    await untilAcknowledged(pod)
+  })
+
+  it('starts while the queue is frozen, is told so, and works when it is not', async () => {
+    proxy.freeze()
+    const opening = openBehindProxy()
+    const refusal = opening.then((pod) => expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueAway))
+    await refusal
+
+    await proxy.pass()
+    await untilAcknowledged(await opening)
+  })
+})

@@ -1,0 +1,121 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { defineJob, federationBackoff, patient } from '../../src/jobs/definitions.js'
+import { logSometimes } from '../../src/jobs/log-sometimes.js'
+import { migrateQueue, openJobQueues } from '../../src/jobs/queues.js'
+import { StartError } from '../../src/start-error.js'
+import { administer, createTestDatabase } from '../support/database.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+import { redisProgram, startTestRedis, whyNoRedis } from '../support/redis-server.js'
+
+const log = pino({ level: 'silent' })
+
+describe.each(queueBackends)('the queues, in $store', (backend) => {
+  let stores: TestStores
+  let pod: QueuePod
+
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod()
+  })
+  afterAll(() => stores.close())
+
+  it('know their store and have nothing to complain about', async () => {
+    expect(pod.jobs.store).toBe(backend.store.toLowerCase())
+    expect(await pod.jobs.warnings()).toEqual([])
+  })
+
+  it('count a worker as alive that goes from job to job without ever asking for one', async () => {
+    const job = defineJob<{ turn: number }>()('notify', 'turn', patient)
+    for (const turn of [1, 2]) await pod.jobs.enqueue(job, { turn })
+    const heard: number[] = []
+    const options = { concurrency: 1, lock: 5_000, stalledCheck: 5_000, backoff: () => 10 }
+    const worker = pod.jobs.serve(
+      'notify',
+      async () => {
+        heard.push(worker.heardAt)
+        worker.heardAt = 0
+      },
+      options,
+    )
+
+    await vi.waitFor(() => expect(heard).toHaveLength(2), { timeout: 5_000 })
+    expect(heard).not.toContain(0)
+    await worker.close()
+  })
+
+  it('refuse what cannot be stored by its own name, and not as if they were away', async () => {
+    const job = defineJob<{ text: string }>()('notify', 'text', patient)
+    const adding = pod.jobs.enqueue(job, { text: 'a\u0000b' })
+
+    // Redis stores anything; PostgreSQL has no NUL in its texts.
+    if (backend.store === 'Redis') await adding
+    else await expect(adding).rejects.toMatchObject({ code: '22P05' })
+  })
+})
+
+describe('the queue in PostgreSQL', () => {
+  it('says which command is missing when its tables are', async () => {
+    const database = await createTestDatabase()
+    await administer(database.url, (client) => client.query('drop schema bullmq cascade'))
+    const opening = openJobQueues({ redisUrl: undefined, databaseUrl: database.url, log })
+
+    await expect(opening).rejects.toThrow(StartError)
+    await expect(opening).rejects.toThrow('db migrate')
+
+    await migrateQueue(database.url)
+    await migrateQueue(database.url)
+    const queues = await openJobQueues({ redisUrl: undefined, databaseUrl: database.url, log })
+    expect(await queues.counts('notify')).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 })
+    await queues.close()
+    await database.drop()
+  })
+})
+
+describe.runIf(redisProgram() !== undefined)('the queue in Redis', () => {
+  it('warns of a Redis that may lose or throw away jobs', async () => {
+    const redis = await startTestRedis('--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru')
+    const queues = await openJobQueues({ redisUrl: redis.url, databaseUrl: 'postgres://127.0.0.1:1/none', log })
+
+    expect(await queues.warnings()).toEqual([
+      expect.stringContaining('append-only file'),
+      expect.stringContaining('maxmemory-policy is allkeys-lru'),
+    ])
+    await queues.close()
+    await redis.stop()
+  })
+})
+
+it('says on which stores the tests of the queue ran', () => {
+  console.info(whyNoRedis() ?? 'The queue tests ran on both stores: PostgreSQL and Redis.')
+  expect(queueBackends.map(({ store }) => store)).toContain('PostgreSQL')
+})
+
+describe('the back-off of the federation', () => {
+  it('spreads ten more attempts over about five hours', () => {
+    const waits = Array.from({ length: 10 }, (_, index) => federationBackoff(index + 1, () => 0) / 1_000)
+
+    expect(waits).toEqual([15, 16, 31, 96, 271, 640, 1_311, 2_416, 4_111, 6_576])
+    expect(federationBackoff(1, () => 1)).toBe(24_000)
+    expect(federationBackoff(10, () => 1)).toBe(6_666_000)
+  })
+})
+
+describe('errors of the queue', () => {
+  it('are written once a minute and kind', () => {
+    const warn = vi.fn()
+    let now = 0
+    const report = logSometimes({ ...log, warn } as unknown as typeof log, () => now)
+    const refused = Object.assign(new Error('no'), { code: 'ECONNREFUSED' })
+
+    for (let times = 0; times < 100; times += 1) report('worker', refused)
+    expect(warn).toHaveBeenCalledTimes(1)
+    report('producer', refused)
+    report('worker', new TypeError('something else'))
+    expect(warn).toHaveBeenCalledTimes(3)
+    now = 60_000
+    report('worker', refused)
+    expect(warn).toHaveBeenCalledTimes(4)
+  })
+})

@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { defineJob, patient, sweepJob } from '../../src/jobs/definitions.js'
+import { findDeafQueues } from '../../src/jobs/probe.js'
+import { isIdle, queueFacts } from '../../src/jobs/queue-facts.js'
+import { QUEUES } from '../../src/jobs/queue-names.js'
+import { maintenanceHandlers, prune } from '../../workers/maintenance.js'
+import type { RunningWorkers } from '../../workers/start-workers.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
+
+const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
+const handlers = { maintenance: maintenanceHandlers, notify: { greet: async () => {} } }
+
+describe.each(queueBackends)('maintenance, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let pod: QueuePod
+  let workers: RunningWorkers | undefined
+
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod()
+  })
+  afterAll(() => stores.close())
+  beforeEach(async () => {
+    await stores.emptyQueue()
+    for (const table of ['outbox', 'periodic', 'deliveries', 'outbound_messages', 'people', 'pods']) {
+      await pod.db(table).delete()
+    }
+    return () => workers?.close()
+  })
+
+  it('sweeps by itself what was left behind', async () => {
+    await pod.db('outbox').insert({ queue: 'notify', name: 'greet', sweepAt: new Date(0) })
+
+    workers = startQuickWorkers(pod, { handlers })
+
+    await vi.waitFor(async () => expect(await pod.db('outbox')).toEqual([]), { timeout: 10_000, interval: 20 })
+    await untilIdle(pod)
+    expect(await queueFacts(pod)).toMatchObject({ lastSweep: expect.any(Number) })
+  })
+
+  it('makes its schedule once, and again when it was lost', async () => {
+    const schedule = { job: sweepJob, every: 2_000 }
+
+    expect(await pod.jobs.keepScheduled(schedule)).toBe(true)
+    expect(await pod.jobs.keepScheduled(schedule)).toBe(false)
+    await stores.emptyQueue()
+    expect(await pod.jobs.keepScheduled(schedule)).toBe(true)
+    expect(await pod.jobs.keepScheduled({ ...schedule, every: 3_000 })).toBe(true)
+    expect(await pod.jobs.counts('maintenance')).toMatchObject({ failed: 0 })
+  })
+
+  it('is healthy while every worker hears from its queue and somebody sweeps', async () => {
+    workers = startQuickWorkers(pod, { handlers })
+    const running = workers
+    await vi.waitFor(async () => expect(await running.health()).toMatchObject({ ready: true, database: true }), {
+      timeout: 10_000,
+      interval: 50,
+    })
+    expect(await running.health()).toMatchObject({ queue: true, deaf: [], lastSweep: expect.any(Number) })
+
+    await pod.db('periodic').update({ lastRunAt: new Date(0) })
+    await running.close()
+    expect(await running.health()).toMatchObject({ ready: false, database: true, queue: true, deaf: QUEUES })
+  })
+
+  it('finds the queues that nobody serves', async () => {
+    workers = startQuickWorkers(pod, { handlers, queues: ['notify', 'fetch'] })
+    expect(await findDeafQueues(pod, ['notify', 'fetch'], 10_000)).toEqual([])
+
+    expect(await findDeafQueues(pod, ['notify', 'outbound'], 300)).toEqual(['outbound'])
+    expect(await pod.db('outbox')).toEqual([])
+  })
+
+  it('counts what there is to do', async () => {
+    await pod.jobs.enqueue(greet, { name: 'Alice' })
+    await pod.jobs.enqueue(greet, { name: 'Bob' }, { delay: 3_600_000 })
+    await pod.db('outbox').insert([
+      { queue: 'notify', name: 'greet' },
+      { queue: 'notify', name: 'greet', failedAt: pod.db.fn.now() },
+    ])
+    await insertDelivery(pod, { dueAt: new Date(0) })
+
+    const facts = await queueFacts(pod)
+
+    expect(facts.queues?.notify).toEqual({
+      waiting: 1,
+      active: 0,
+      delayed: 1,
+      failed: 0,
+      oldestWaiting: expect.any(Number),
+      workers: 0,
+    })
+    expect(facts.queues?.fetch).toMatchObject({ waiting: 0, oldestWaiting: null })
+    expect(facts).toMatchObject({
+      outbox: { waiting: 1, dead: 1, oldest: expect.any(Number) },
+      waitingFor: {},
+      deliveries: { due: 1, waiting: 1, dead: 0 },
+      podsAsleep: 0,
+      lastSweep: null,
+    })
+  })
+
+  it('counts the workers of all processes', async () => {
+    workers = startQuickWorkers(pod, { handlers, queues: ['notify'] })
+    const other = await stores.openPod()
+    const otherWorkers = startQuickWorkers(other, { handlers, queues: ['notify'] })
+
+    await vi.waitFor(async () => expect(await pod.jobs.workers('notify')).toBe(2), { timeout: 5_000 })
+    expect(await pod.jobs.workers('fetch')).toBe(0)
+    await otherWorkers.close()
+  })
+
+  it.each<[string, (pod: QueuePod) => Promise<unknown>]>([
+    ['a job waits', ({ jobs }) => jobs.enqueue(greet, { name: 'Alice' })],
+    ['a job comes later', ({ jobs }) => jobs.enqueue(greet, { name: 'Alice' }, { delay: 60_000 })],
+    ['an outbox row waits', ({ db }) => db('outbox').insert({ queue: 'notify', name: 'greet' })],
+    ['a delivery is due', (busy) => insertDelivery(busy, { dueAt: new Date(0) })],
+  ])('is not idle while %s', async (_, insert) => {
+    await pod.jobs.keepScheduled({ job: sweepJob, every: 3_600_000 })
+    expect(await isIdle(pod)).toBe(true)
+
+    await insert(pod)
+
+    expect(await isIdle(pod)).toBe(false)
+  })
+
+  it.each<[string, (pod: QueuePod) => Promise<unknown>]>([
+    ['a dead letter', ({ db }) => db('outbox').insert({ queue: 'notify', name: 'greet', failedAt: db.fn.now() })],
+    ['a delivery for later', (pod) => insertDelivery(pod, { dueAt: new Date(Date.now() + 3_600_000) })],
+    [
+      'a delivery to a pod that rests',
+      (pod) => insertDelivery(pod, { dueAt: new Date(0) }, { nextTryAt: new Date(Date.now() + 3_600_000) }),
+    ],
+  ])('is idle in spite of %s', async (_, insert) => {
+    await insert(pod)
+
+    expect(await isIdle(pod)).toBe(true)
+  })
+
+  it('prunes what was kept long enough, and nothing else', async () => {
+    const old = new Date(Date.now() - 31 * 86_400_000)
+    await pod.db('outbox').insert([
+      { queue: 'notify', name: 'old', failedAt: old, createdAt: old },
+      { queue: 'notify', name: 'fresh', failedAt: pod.db.fn.now() },
+      { queue: 'notify', name: 'waiting', createdAt: old },
+    ])
+    await insertDelivery(pod, { state: 'dead', diedAt: old }, {}, { guid: 'given-up', createdAt: old })
+    await insertDelivery(pod, { dueAt: old }, {}, { guid: 'still-tried', createdAt: old })
+    await insertDelivery(pod, { state: 'dead', diedAt: new Date() }, {}, { guid: 'freshly-dead', createdAt: old })
+    const [person] = await pod.db('people').select('id')
+    await pod.db('tombstones').insert([
+      {
+        targetType: 'post',
+        guid: 'ancient',
+        deletedById: person.id,
+        createdAt: new Date(Date.now() - 401 * 86_400_000),
+      },
+      { targetType: 'post', guid: 'old', deletedById: person.id, createdAt: old },
+    ])
+    await pod.db('oidcRecords').insert([
+      { model: 'Session', idHash: Buffer.alloc(32, 1), payload: '{}', expiresAt: old },
+      { model: 'Session', idHash: Buffer.alloc(32, 2), payload: '{}', expiresAt: new Date(Date.now() + 3_600_000) },
+      { model: 'Grant', idHash: Buffer.alloc(32, 3), payload: '{}', expiresAt: null },
+    ])
+
+    await prune(pod)
+
+    expect(await pod.db('outbox').orderBy('id').pluck('name')).toEqual(['fresh', 'waiting'])
+    expect(await pod.db('outboundMessages').orderBy('id').pluck('guid')).toEqual(['still-tried', 'freshly-dead'])
+    expect(await pod.db('deliveries')).toHaveLength(2)
+    expect(await pod.db('tombstones').pluck('guid')).toEqual(['old'])
+    expect(await pod.db('oidcRecords').orderBy('idHash').pluck('model')).toEqual(['Session', 'Grant'])
+    expect(await pod.db('periodic').pluck('name')).toContain('prune')
+  })
+})
+
+let deliveries = 0
+
+async function insertDelivery({ db }: QueuePod, delivery: object, pod = {}, message = {}): Promise<void> {
+  deliveries += 1
+  const [{ id: podId }] = await db('pods')
+    .insert({ host: `far-${deliveries}.example`, ...pod })
+    .returning('id')
+  const author = { guid: `0123456789abcde${deliveries}`, address: `bob${deliveries}@far.example`, publicKey: 'key' }
+  const [{ id: senderId }] = await db('people').insert(author).returning('id')
+  const usual = {
+    record: 'post',
+    guid: `post-${deliveries}`,
+    verb: 'create',
+    senderId,
+    public: true,
+    entity: '<post/>',
+  }
+  const [{ id: messageId }] = await db('outboundMessages')
+    .insert({ ...usual, ...message })
+    .returning('id')
+  await db('deliveries').insert({ messageId, podId, ...delivery })
+}

@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { Refusal } from '../../src/domain/refusals.js'
+import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters.js'
+import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { enqueueWith, type Work } from '../../src/jobs/outbox.js'
+import { ProtocolError } from '../../src/protocol/errors.js'
+import type { Handler } from '../../workers/run-job.js'
+import type { RunningWorkers } from '../../workers/start-workers.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
+
+const countJob = defineJob<{ key: string }>()('notify', 'count', { ...patient, attempts: 3 })
+const rowJob = defineJob<{ outboxId: number }>()('notify', 'count', patient)
+
+describe.each(queueBackends)('a worker, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let pod: QueuePod
+  let workers: RunningWorkers | undefined
+
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod()
+    await pod.db.schema.createTable('effects', (table) => table.text('key').notNullable())
+  })
+  afterAll(() => stores.close())
+  beforeEach(async () => {
+    await workers?.close()
+    await stores.emptyQueue()
+    await pod.db('outbox').delete()
+    await pod.db('effects').delete()
+    return () => workers?.close()
+  })
+
+  /** Serves the queue with this handler. */
+  function work(count: Handler, timing = {}): void {
+    workers = startQuickWorkers(pod, { queues: ['notify'], handlers: { notify: { count } }, timing })
+  }
+
+  function enqueue(key: string): Promise<void> {
+    return pod.db.transaction((transaction) => enqueueWith(pod, transaction, countJob, { key }))
+  }
+
+  /** An effect in the database, and the end of the job with it. */
+  const count: Handler = async ({ db }, work: Work<{ key: string }>) => {
+    await db.transaction(async (transaction) => {
+      await transaction('effects').insert({ key: work.data.key })
+      await work.finish(transaction)
+    })
+  }
+
+  const effects = (): Promise<string[]> => pod.db('effects').orderBy('key').pluck('key')
+
+  it('runs what the outbox hands over, and its row goes with the effect', async () => {
+    work(count)
+    await enqueue('one')
+    await untilIdle(pod)
+
+    expect(await effects()).toEqual(['one'])
+    expect(await pod.db('outbox')).toEqual([])
+  })
+
+  it('deletes the row of a handler that has no transaction of its own', async () => {
+    const seen: string[] = []
+    work(async (_, { data }: Work<{ key: string }>) => void seen.push(data.key))
+    await enqueue('one')
+    await untilIdle(pod)
+
+    expect(seen).toEqual(['one'])
+    expect(await pod.db('outbox')).toEqual([])
+  })
+
+  it('has one effect when two workers run the same job at once', async () => {
+    let begun = 0
+    const both = withResolvers<void>()
+    work(async (inner, work: Work<never>, deadline) => {
+      begun += 1
+      if (begun === 2) both.resolve()
+      await both.promise
+      await count(inner, work, deadline)
+    })
+    const [{ id }] = await pod
+      .db('outbox')
+      .insert({ queue: 'notify', name: 'count', data: '{"key":"one"}' })
+      .returning('id')
+    await pod.jobs.enqueue(rowJob, { outboxId: id })
+    await pod.jobs.enqueue(rowJob, { outboxId: id })
+    await untilIdle(pod)
+
+    expect(begun).toBe(2)
+    expect(await effects()).toEqual(['one'])
+    expect((await pod.jobs.counts('notify')).failed).toBe(0)
+  })
+
+  it('has no effect when the row is gone', async () => {
+    work(count)
+    await pod.jobs.enqueue(rowJob, { outboxId: 4711 })
+    await untilIdle(pod)
+
+    expect(await effects()).toEqual([])
+    expect((await pod.jobs.counts('notify')).failed).toBe(0)
+  })
+
+  it.each([
+    ['a refusal', new Refusal('not_allowed', 'no')],
+    ['a message that is wrong', new ProtocolError('InvalidSignature', 'no')],
+  ])('drops %s after one run', async (_, error) => {
+    const handler = vi.fn(() => Promise.reject(error))
+    work(handler)
+    await enqueue('one')
+    await untilIdle(pod)
+
+    expect(handler).toHaveBeenCalledTimes(1)
+    expect(await pod.db('outbox')).toEqual([])
+    expect((await pod.jobs.counts('notify')).failed).toBe(0)
+  })
+
+  it('tries again what failed, until it goes well', async () => {
+    let runs = 0
+    work(async (inner, work: Work<never>, deadline) => {
+      runs += 1
+      if (runs < 3) throw new Error('not this time')
+      await count(inner, work, deadline)
+    })
+    await enqueue('one')
+    await untilIdle(pod)
+
+    expect(runs).toBe(3)
+    expect(await effects()).toEqual(['one'])
+  })
+
+  it('keeps what failed too often as a dead letter, without what its errors said', async () => {
+    const handler = vi.fn(() => Promise.reject(new TypeError('Alice told Bob a secret')))
+    work(handler)
+    await enqueue('one')
+    const dead = { queue: 'notify', name: 'count', fault: 'internal', attempts: 3 }
+    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([dead]), { timeout: 10_000 })
+
+    expect(handler).toHaveBeenCalledTimes(3)
+    const [letter] = await listDeadLetters(pod)
+    const shown = await showDeadLetter(pod, letter?.id ?? '')
+    expect(shown).toMatchObject({ data: { key: 'one' }, payload: null, trace: expect.stringContaining('TypeError') })
+    expect(shown?.trace).toContain('run-job.test.ts')
+    expect(JSON.stringify(await pod.jobs.failed('notify', 0, 10))).not.toContain('secret')
+  })
+
+  it('keeps a fault of the protocol that may pass under its own name', async () => {
+    work(() => Promise.reject(new ProtocolError('DiscoveryFailed', 'no such person today')))
+    await enqueue('one')
+
+    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'DiscoveryFailed' }]), {
+      timeout: 10_000,
+    })
+  })
+
+  it('makes a dead letter of a job that it does not know, at once', async () => {
+    work(count)
+    const strange = defineJob<object>()('notify', 'of-tomorrow', patient)
+    await pod.jobs.enqueue(strange, {})
+    await pod.db.transaction((transaction) => enqueueWith(pod, transaction, strange, {}))
+    // A name that every object knows is not the name of a handler.
+    await pod.jobs.enqueue(defineJob<object>()('notify', 'constructor', patient), {})
+
+    const dead = { fault: 'unknown_name', attempts: 1 }
+    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([dead, dead, dead]), {
+      timeout: 10_000,
+    })
+  })
+
+  it('takes the time away from a handler that needs too much of it, whether it listens or not', async () => {
+    const signals: AbortSignal[] = []
+    work(
+      (_, __, deadline) => {
+        signals.push(deadline)
+        return new Promise(() => {})
+      },
+      { deadline: 20 },
+    )
+    await enqueue('one')
+
+    await vi.waitFor(
+      async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'timeout', attempts: 3 }]),
+      {
+        timeout: 10_000,
+      },
+    )
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true])
+  })
+
+  it('waits for a database in trouble without using up an attempt', async () => {
+    const attempts: number[] = []
+    const trouble = Object.assign(new Error('terminating connection due to administrator command'), { code: '57P01' })
+    work(
+      async (inner, work: Work<never>, deadline) => {
+        attempts.push(1)
+        if (attempts.length < 3) throw trouble
+        await count(inner, work, deadline)
+      },
+      { backoff: () => 3_600_000 },
+    )
+    await enqueue('one')
+    await untilIdle(pod)
+
+    expect(attempts).toHaveLength(3)
+    expect(await effects()).toEqual(['one'])
+  })
+
+  it('lets go of a job that causes the trouble of the database itself', async () => {
+    const handler = vi.fn(() => Promise.reject(Object.assign(new Error('statement timeout'), { code: '57014' })))
+    work(handler)
+    await enqueue('one')
+
+    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'internal' }]), {
+      timeout: 10_000,
+    })
+    expect(handler).toHaveBeenCalledTimes(3 * 4)
+  })
+})
+
+function withResolvers<Value>(): { promise: Promise<Value>; resolve: (value: Value) => void } {
+  let resolve: (value: Value) => void = () => {}
+  const promise = new Promise<Value>((resolver) => {
+    resolve = resolver
+  })
+  return { promise, resolve }
+}

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { listDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters.js'
+import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { enqueueWith, type Work } from '../../src/jobs/outbox.js'
+import type { WatchedWorker } from '../../src/jobs/watched-worker.js'
+import { type Handler, jobRunner } from '../../workers/run-job.js'
+import { openSuspectLine } from '../../workers/suspects.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+import { untilIdle } from '../support/test-workers.js'
+
+const countJob = defineJob<{ key: string }>()('notify', 'count', patient)
+
+describe.each(queueBackends)('a job that kills its worker, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let pod: QueuePod
+
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod()
+    await pod.db.schema.createTable('effects', (table) => table.text('key').notNullable())
+  })
+  afterAll(() => stores.close())
+
+  /** Runs worker after worker; `die` takes one away as kill -9 does: its jobs stay active and nobody renews their locks. */
+  function startMortalWorkers(handler: (die: () => Promise<never>) => Handler): { close(): Promise<void> } {
+    let worker: WatchedWorker
+    function start(): void {
+      let dead = false
+      const die = async () => {
+        if (!dead) {
+          dead = true
+          await worker.close(true)
+          start()
+        }
+        return new Promise<never>(() => {})
+      }
+      const count: Handler = async (inner, work, deadline) => {
+        if (dead) return new Promise(() => {})
+        return handler(die)(inner, work, deadline)
+      }
+      const run = jobRunner(pod, {
+        handlers: { count },
+        deadline: 60_000,
+        stopping: new AbortController().signal,
+        suspects: openSuspectLine(),
+      })
+      const alive: typeof run = (job) => (dead ? new Promise(() => {}) : run(job))
+      worker = pod.jobs.serve('notify', alive, { concurrency: 32, lock: 300, stalledCheck: 150, backoff: () => 10 })
+    }
+    start()
+    return { close: () => worker.close() }
+  }
+
+  it('dies of five starts alone, and takes none of its neighbours with it', async () => {
+    let starts = 0
+    let poisonous = true
+    const workers = startMortalWorkers((die) => async ({ db }, work: Work<{ key: string }>) => {
+      if (work.data.key === 'poison' && poisonous) {
+        starts += 1
+        await die()
+      }
+      await db.transaction(async (transaction) => {
+        await transaction('effects').insert({ key: work.data.key })
+        await work.finish(transaction)
+      })
+    })
+    await pod.db.transaction(async (transaction) => {
+      for (let index = 0; index < 20; index += 1) {
+        await enqueueWith(pod, transaction, countJob, { key: index === 7 ? 'poison' : `${index}` })
+      }
+    })
+
+    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'crashed' }]), {
+      timeout: 18_000,
+      interval: 50,
+    })
+    await untilIdle(pod)
+    expect(starts).toBe(6) // once among the others, five times alone
+    expect(await pod.db('effects').pluck('key')).toHaveLength(19)
+    expect(await pod.db('effects').distinct('key').pluck('key')).toHaveLength(19)
+
+    poisonous = false
+    await replayDeadLetters(pod)
+    await untilIdle(pod)
+    expect(await pod.db('effects').where({ key: 'poison' })).toHaveLength(1)
+    expect(await listDeadLetters(pod)).toEqual([])
+    await workers.close()
+  }, 40_000)
+})

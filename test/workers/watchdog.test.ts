@@ -1,0 +1,51 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import type { WorkersHealth } from '../../workers/start-workers.js'
+import { endWhenStuck } from '../../workers/watchdog.js'
+
+const well: WorkersHealth = { ready: true, database: true, queue: true, lastSweep: 1, deaf: [] }
+const stuck: WorkersHealth = { ...well, ready: false, deaf: ['fetch'] }
+
+let health: WorkersHealth
+const end = vi.fn()
+
+beforeEach(() => {
+  health = well
+  end.mockClear()
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+  const watchdog = endWhenStuck(async () => health, end, { every: 1_000, after: 5_000 })
+  return () => watchdog.stop()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+it('ends a process that has heard nothing for too long although the stores answer', async () => {
+  await vi.advanceTimersByTimeAsync(10_000)
+  health = stuck
+  await vi.advanceTimersByTimeAsync(4_000)
+  expect(end).not.toHaveBeenCalled()
+
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect(end).toHaveBeenCalledWith(stuck)
+})
+
+it.each([
+  ['the queue', { ...stuck, queue: false }],
+  ['the database', { ...stuck, database: false }],
+])('lets it live while %s is away: another process would hear no more', async (_, away) => {
+  health = away
+  await vi.advanceTimersByTimeAsync(60_000)
+
+  expect(end).not.toHaveBeenCalled()
+})
+
+it('begins to count again whenever all is well', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    health = stuck
+    await vi.advanceTimersByTimeAsync(4_000)
+    health = well
+    await vi.advanceTimersByTimeAsync(1_000)
+  }
+
+  expect(end).not.toHaveBeenCalled()
+})

@@ -1,0 +1,37 @@
+import { OutOfTime } from './outcome.js'
+
+/**
+ * Gives a handler its time and no more: a slot is never held by one that does not listen to its signal. What it still does
+ * afterwards has no effect, because its outbox row is gone or somebody else has deleted it.
+ */
+export async function withDeadline<Result>(
+  milliseconds: number,
+  stopping: AbortSignal,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const controller = new AbortController()
+  const { promise: ended, reject } = withRejecter()
+  const end = (error: OutOfTime) => {
+    controller.abort(error)
+    reject(error)
+  }
+  const stop = () => end(new OutOfTime('stopped', 'The process stops.'))
+  const timer = setTimeout(() => end(new OutOfTime('timeout', `The job had its ${milliseconds} ms.`)), milliseconds)
+  if (stopping.aborted) stop()
+  stopping.addEventListener('abort', stop, { once: true })
+  try {
+    return await Promise.race([ended, work(controller.signal)])
+  } finally {
+    clearTimeout(timer)
+    stopping.removeEventListener('abort', stop)
+  }
+}
+
+function withRejecter(): { promise: Promise<never>; reject: (error: Error) => void } {
+  let reject: (error: Error) => void = () => {}
+  const promise = new Promise<never>((_, rejecter) => {
+    reject = rejecter
+  })
+  promise.catch(() => {}) // the race may be over
+  return { promise, reject }
+}

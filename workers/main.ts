@@ -1,0 +1,110 @@
+import { existsSync } from 'node:fs'
+import type { Logger } from 'pino'
+import { type Config, readConfig } from '../src/config.js'
+import { openLog } from '../src/log.js'
+import { openPod } from '../src/open-pod.js'
+import { StartError } from '../src/start-error.js'
+import { closeApp } from '../src/web/close-app.js'
+import type { Readiness } from '../src/web/health.js'
+import { listenForOperator } from '../src/web/listen.js'
+import { openMetrics } from '../src/web/metrics.js'
+import { ADMIN_PORTS, buildOperatorApp } from '../src/web/operator.js'
+import { maintenanceHandlers } from './maintenance.js'
+import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
+import { openCryptoPool } from './threads/crypto-pool.js'
+import { endWhenStuck } from './watchdog.js'
+
+/** All of it: jobs, pools, threads. Whoever supervises us waits a little longer. */
+const CLOSE_WITHIN = 30_000
+
+let log: Logger | undefined
+let close: (() => Promise<void>) | undefined
+let closing = false
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void end())
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+  // What is in hand comes back as a stalled job; a half-broken process is worse than none.
+  process.on(event, fail)
+}
+
+try {
+  if (existsSync('.env')) process.loadEnvFile('.env')
+  close = await startWorker(readConfig(process.env))
+} catch (error) {
+  if (!(error instanceof StartError)) fail(error)
+  console.error(error.message)
+  process.exit(1)
+}
+
+/** Opens everything in the order in which it is needed, and returns what closes it in the other. */
+async function startWorker(config: Config): Promise<() => Promise<void>> {
+  log = openLog(config, 'worker')
+  const crypto = openCryptoPool(config.cryptoThreads)
+  const pod = await openPod(config, 'worker', { crypto, log })
+  for (const warning of await pod.jobs.warnings().catch(whatIsMissing)) log.warn(warning)
+  const workers = startWorkers(pod, { handlers: { maintenance: maintenanceHandlers } })
+  const operator = await buildOperatorApp({
+    log: pod.log,
+    metrics: openMetrics(pod),
+    readiness: () => readiness(workers),
+  })
+  const admin = await listenForOperator(operator, config.adminListen, ADMIN_PORTS.worker)
+  const watchdog = endWhenStuck(
+    () => workers.health(),
+    (health) => fail(new Stuck(health)),
+  )
+  pod.log.info({ queues: config.workerQueues, admin }, 'the worker works')
+  process.send?.({ ready: true, address: null, admin })
+
+  return async () => {
+    pod.log.info('finishing the jobs in hand')
+    watchdog.stop()
+    await workers.close()
+    await closeApp(operator, 0)
+    await crypto.close()
+    await pod.close()
+  }
+}
+
+/** Not a reason to end: the workers begin when it comes. */
+function whatIsMissing(error: Error): readonly string[] {
+  return [error.message]
+}
+
+async function readiness(workers: RunningWorkers): Promise<Readiness> {
+  const { ready, database, lastSweep, deaf } = await workers.health()
+  return {
+    ready: ready && !closing,
+    database: database ? 'ok' : 'away',
+    queues: deaf.length === 0 ? 'ok' : `nothing heard from ${deaf.join(', ')}`,
+    sweep: lastSweep === null ? 'never' : `${Math.round(lastSweep)} s ago`,
+  }
+}
+
+/** Everything answers, and yet nothing moves: a fresh process is the cure. */
+class Stuck extends Error {
+  override name = 'Stuck'
+
+  constructor({ deaf }: WorkersHealth) {
+    super(`The worker hears nothing from its queues any more: ${deaf.join(', ')}.`)
+  }
+}
+
+/** The second signal does not wait. Before the start is done there is nothing to finish. */
+async function end(): Promise<void> {
+  if (closing || close === undefined) process.exit(closing ? 1 : 0)
+  closing = true
+  setTimeout(() => process.exit(1), CLOSE_WITHIN).unref()
+  try {
+    await close()
+    process.exit(0)
+  } catch (error) {
+    fail(error)
+  }
+}
+
+function fail(error: unknown): never {
+  if (log) log.fatal({ err: error }, 'the worker process ends')
+  else console.error(error)
+  process.exit(1)
+}

@@ -1,0 +1,132 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { federationBackoff } from '../src/jobs/definitions.js'
+import type { QueueName } from '../src/jobs/queue-names.js'
+import type { WatchedWorker } from '../src/jobs/watched-worker.js'
+import { databaseReachable } from '../src/persistence/database.js'
+import type { Pod } from '../src/pod.js'
+import { lookAfterSchedules } from './maintenance.js'
+import { type HandlerTable, jobRunner } from './run-job.js'
+import { openSuspectLine } from './suspects.js'
+
+/** Jobs in hand at a time. Slots of the outbound queues do nothing but wait for sockets, so there are many. */
+const CONCURRENCY: Readonly<Record<QueueName, number>> = {
+  inbound: 32,
+  'inbound-private': 8,
+  fetch: 16,
+  outbound: 64,
+  'outbound-slow': 64,
+  notify: 8,
+  maintenance: 2,
+}
+
+interface Timing {
+  /** Milliseconds a job is safe from others after its worker was last heard of. */
+  readonly lock: number
+  /** Milliseconds between two looks for jobs whose worker is gone. */
+  readonly stalledCheck: number
+  /** Milliseconds a handler has. */
+  readonly deadline: number
+  /** Milliseconds after which a stopping process takes the jobs in hand away from their handlers … */
+  readonly grace: number
+  /** … and after which it waits for nothing more. */
+  readonly patience: number
+  backoff(attemptsMade: number): number
+}
+
+const TIMING: Timing = {
+  lock: 30_000,
+  stalledCheck: 15_000,
+  deadline: 45_000,
+  grace: 25_000,
+  patience: 28_000,
+  backoff: (attemptsMade) => federationBackoff(attemptsMade),
+}
+
+export interface WorkersOptions {
+  /** What to do with the jobs of each queue that is served. */
+  readonly handlers: Readonly<Partial<Record<QueueName, HandlerTable>>>
+  /** Not set: those of the configuration. */
+  readonly queues?: readonly QueueName[]
+  /** What differs from the usual times; for tests, which cannot wait for minutes. */
+  readonly timing?: Partial<Timing>
+}
+
+export interface WorkersHealth {
+  readonly ready: boolean
+  readonly database: boolean
+  readonly queue: boolean
+  /** Seconds since the sweeper last ran, anywhere; null: never, or unknown. */
+  readonly lastSweep: number | null
+  /** Queues of which their worker here has heard nothing for too long. */
+  readonly deaf: readonly QueueName[]
+}
+
+export interface RunningWorkers {
+  /** No new job; those in hand finish, or fail as an ordinary attempt when their time is over. */
+  close(): Promise<void>
+  health(): Promise<WorkersHealth>
+}
+
+/** Longer than the deadline: while every slot is busy with a slow job, nothing is asked of the queue. */
+const HEARD_WITHIN_MS = 60_000
+const SWEPT_WITHIN = 30
+
+/** Lets this process work on the queues it serves. */
+export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers {
+  const timing = { ...TIMING, ...options.timing }
+  const queues = options.queues ?? pod.config.workerQueues
+  const stopping = new AbortController()
+  const suspects = openSuspectLine()
+
+  const workers = queues.map((queue) => {
+    const handlers: HandlerTable = { probe: async () => {}, ...options.handlers[queue] }
+    const run = jobRunner(pod, { handlers, suspects, deadline: timing.deadline, stopping: stopping.signal })
+    return pod.jobs.serve(queue, run, {
+      ...timing,
+      concurrency: pod.config.workerConcurrency[queue] ?? CONCURRENCY[queue],
+    })
+  })
+  const schedules = queues.includes('maintenance') ? lookAfterSchedules(pod) : undefined
+
+  async function close(): Promise<void> {
+    schedules?.stop()
+    const ended = Promise.all(workers.map((worker) => worker.close()))
+    await within(timing.grace, ended)
+    stopping.abort()
+    await within(timing.patience - timing.grace, ended)
+  }
+
+  async function health(): Promise<WorkersHealth> {
+    const [database, queue] = await Promise.all([databaseReachable(pod.db), queueReachable(pod)])
+    const lastSweep = database ? await secondsSinceSweep(pod) : null
+    const deaf = queues.filter((_, index) => isDeaf(workers[index]))
+    const isSwept = lastSweep !== null && lastSweep < SWEPT_WITHIN
+    return { ready: database && queue && isSwept && deaf.length === 0, database, queue, lastSweep, deaf }
+  }
+
+  return { close, health }
+}
+
+function isDeaf(worker: WatchedWorker | undefined): boolean {
+  return worker === undefined || !worker.isRunning() || Date.now() - worker.heardAt > HEARD_WITHIN_MS
+}
+
+async function queueReachable({ jobs }: Pod): Promise<boolean> {
+  return jobs.counts('maintenance').then(
+    () => true,
+    () => false,
+  )
+}
+
+async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
+  const timer = new AbortController()
+  await Promise.race([work, pause(milliseconds, undefined, { signal: timer.signal }).catch(() => {})])
+  timer.abort()
+}
+
+async function secondsSinceSweep({ db }: Pod): Promise<number | null> {
+  const { rows } = await db.raw(
+    `select extract(epoch from now() - last_run_at) as seconds from periodic where name = 'sweep'`,
+  )
+  return rows.length === 0 ? null : Number(rows[0].seconds)
+}

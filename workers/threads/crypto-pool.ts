@@ -1,0 +1,66 @@
+import { availableParallelism } from 'node:os'
+import { Piscina } from 'piscina'
+import type { PodCrypto } from '../../src/pod.js'
+import type * as tasks from './crypto-thread.js'
+
+/** Compiled code runs as it is; under vitest and tsx this file is TypeScript, and a thread has to load tsx for itself. */
+const entry = import.meta.url.endsWith('.ts') ? './from-source.mjs' : './crypto-thread.js'
+const threadFile = new URL(entry, import.meta.url).href
+
+/** Milliseconds a step may take. Two primes of 2048 bits are found by luck, which may keep one waiting. */
+const KEY_GENERATION_WITHIN = 60_000
+/** Milliseconds a signature may take, waiting for a free thread included: who asks over HTTP has given up by then. */
+const SIGNING_WITHIN = 10_000
+/** Milliseconds for a task of envelopes, waiting for a free thread included; a batch has its own deadline behind it. */
+const OPENING_WITHIN = 30_000
+/** A trip to a thread costs as much as a signature, and a task that is longer keeps others waiting. */
+const ENVELOPES_A_TASK = 64
+
+type Tasks = typeof tasks
+
+/** Threads for private-key work. They start with the first step that needs one. */
+export function openCryptoPool(
+  threads = availableParallelism(),
+  keyGenerationWithin = KEY_GENERATION_WITHIN,
+): PodCrypto & { close(): Promise<void> } {
+  const pool = new Piscina({
+    filename: threadFile,
+    minThreads: 0,
+    maxThreads: threads,
+    idleTimeout: 60_000,
+    maxQueue: 200,
+    resourceLimits: { maxOldGenerationSizeMb: 128 },
+  })
+
+  let closed = false
+
+  async function run<Name extends keyof Tasks>(
+    name: Name,
+    task: Parameters<Tasks[Name]>[0],
+    within: number,
+  ): Promise<Awaited<ReturnType<Tasks[Name]>>> {
+    if (closed) throw new Error('The threads have been closed.') // the pool would start new ones
+    return pool.run(task, { name, signal: AbortSignal.timeout(within) })
+  }
+
+  return {
+    generateKeyPair: () => run('generateKeyPair', undefined, keyGenerationWithin),
+    async openEnvelopes(messages, keys) {
+      const tasks = inParts(messages, ENVELOPES_A_TASK).map((part) =>
+        run('openEnvelopes', { messages: part, keys }, OPENING_WITHIN),
+      )
+      return (await Promise.all(tasks)).flat()
+    },
+    signRelayable: (relayable, key) => run('signRelayable', { relayable, key }, SIGNING_WITHIN),
+    sealEnvelope: (payload, sender, key) => run('sealEnvelope', { payload, sender, key }, SIGNING_WITHIN),
+    async close() {
+      closed = true
+      await pool.destroy()
+    },
+  }
+}
+
+function inParts<Item>(items: readonly Item[], size: number): (readonly Item[])[] {
+  const parts = Math.ceil(items.length / size)
+  return Array.from({ length: parts }, (_, index) => items.slice(index * size, (index + 1) * size))
+}

@@ -1,0 +1,51 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import type { KeyPair, SealedMessage } from '../../src/pod.js'
+import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
+import type { Relayable } from '../../src/protocol/entities/relayables.js'
+import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
+import { type KnownKeys, type Opened, openEnvelope } from '../../src/protocol/open-envelope.js'
+import { signRelayable as sign } from '../../src/protocol/relayable-signature.js'
+
+/** Named exports are the tasks of the pool; each is one whole step, on a batch: a trip for one message costs more than it saves. */
+export function generateKeyPair(): KeyPair {
+  return generateKeyPairSync('rsa', {
+    modulusLength: 4096,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
+}
+
+/** One answer for each message, in order. */
+export function openEnvelopes(task: {
+  readonly messages: readonly SealedMessage[]
+  readonly keys: KnownKeys
+}): Opened[] {
+  return task.messages.map(({ envelope, receivedAt }) => openEnvelope(envelope, task.keys, receivedAt))
+}
+
+/** The envelopes inside are not verified yet. `undefined`: not readable, for whatever reason. */
+export function openEncryptedEnvelopes(task: {
+  readonly messages: readonly { readonly encrypted: string; readonly recipientKey: KeyObject }[]
+}): (string | undefined)[] {
+  return task.messages.map(({ encrypted, recipientKey }) => openEncryptedEnvelope(encrypted, recipientKey))
+}
+
+export function signRelayable(task: { readonly relayable: Relayable; readonly key: KeyObject }): string {
+  return sign(task.relayable, task.key)
+}
+
+export function sealEnvelope(task: {
+  readonly payload: string
+  readonly sender: string
+  readonly key: KeyObject
+}): string {
+  return sealMagicEnvelope(task.payload, task.sender, task.key)
+}
+
+/** The same envelope for each recipient, with a coat of their own. */
+export function encryptEnvelope(task: {
+  readonly envelope: string
+  readonly recipientKeys: readonly KeyObject[]
+}): string[] {
+  return task.recipientKeys.map((key) => writeEncryptedEnvelope(task.envelope, key))
+}
