@@ -35,6 +35,10 @@ export interface Config {
   /** Metrics and health. `default`: the usual ports, or the next free ones; `off`: not at all. */
   readonly adminListen: Listen | 'default' | 'off'
   readonly podName: string
+  /** Who may sign up; told to everybody who asks what this pod is. */
+  readonly registrations: 'open' | 'invite' | 'closed'
+  /** Whether everybody may know how many people, posts and comments there are. */
+  readonly statistics: boolean
   readonly usernameBlacklist: readonly string[]
   /** Private addresses that this pod may ask all the same, for tests and playgrounds. */
   readonly allowPrivateAddresses: AllowPrivate
@@ -52,7 +56,7 @@ export class SettingsError extends StartError {
 }
 
 interface Environment {
-  readonly POD_URL: string
+  readonly POD_URL?: string
   readonly PORT: number
   readonly HOST: string
   readonly DATABASE_URL?: string
@@ -68,12 +72,14 @@ interface Environment {
   readonly LOG_FORMAT: 'json' | 'pretty' | 'auto'
   readonly ADMIN_LISTEN?: string
   readonly POD_NAME: string
+  readonly REGISTRATIONS?: 'open' | 'invite' | 'closed'
+  readonly STATISTICS: 'on' | 'off'
   readonly USERNAME_BLACKLIST: string
 }
 
 /** One line per setting; the description ends the sentence "NAME must be …" when the value is wrong. */
 const settings = {
-  POD_URL: { type: 'string', default: 'http://localhost:3000' },
+  POD_URL: { type: 'string' },
   PORT: { type: 'integer', minimum: 0, maximum: 65_535, default: 3000, description: 'a port number from 0 to 65535' },
   HOST: { type: 'string', minLength: 1, default: '127.0.0.1', description: 'an address or a socket path' },
   DATABASE_URL: { type: 'string', description: 'a postgres:// address' },
@@ -99,6 +105,8 @@ const settings = {
   },
   ADMIN_LISTEN: { type: 'string' },
   POD_NAME: { type: 'string', maxLength: 255, default: '', description: 'a text of at most 255 characters' },
+  REGISTRATIONS: { type: 'string', enum: ['open', 'invite', 'closed'], description: 'open, invite or closed' },
+  STATISTICS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
   USERNAME_BLACKLIST: {
     type: 'string',
     default:
@@ -121,7 +129,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const given = variables as unknown as Environment // texts are texts even where a number is wrong, and nothing is returned then
 
   const faults = [...wrong]
-  const url = readPodUrl(given.POD_URL, faults)
+  const url = readPodUrl(given.POD_URL ?? localUrl(given.PORT), faults)
   checkAddress('DATABASE_URL', given.DATABASE_URL, ['postgres:', 'postgresql:'], faults)
   checkAddress('REDIS_URL', given.REDIS_URL, ['redis:', 'rediss:', 'unix:'], faults)
   const workerQueues = readQueues(given.WORKER_QUEUES, faults)
@@ -147,6 +155,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     logFormat: given.LOG_FORMAT,
     adminListen,
     podName: given.POD_NAME || url.host,
+    registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
+    statistics: given.STATISTICS === 'on',
     allowPrivateAddresses,
     usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
   }
@@ -156,6 +166,12 @@ function sentence(error: ErrorObject): string {
   const name = error.instancePath.slice(1)
   const setting = Object.entries(settings).find(([key]) => key === name)?.[1] ?? {}
   return `${name} must be ${'description' in setting ? setting.description : error.message}.`
+}
+
+/** A port that is wrong is one fault, not two; port 0 is not known before the pod listens. */
+function localUrl(port: number): string {
+  const url = `http://localhost:${port || 3000}`
+  return URL.canParse(url) ? url : 'http://localhost:3000'
 }
 
 function readPodUrl(text: string, faults: string[]): URL | undefined {
@@ -210,6 +226,11 @@ function readAdminListen(text: string | undefined, faults: string[]): Config['ad
     return 'off'
   }
   return { host: host?.replace(/^\[(.*)\]$/, '$1') ?? '127.0.0.1', port: Number(port) }
+}
+
+/** Nobody else can reach such a pod. */
+function isThisMachine({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.[0-9.]+$/.test(hostname)
 }
 
 function readTrustProxy(text: string): boolean | string {

@@ -38,7 +38,7 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
   try {
     await untilReachable(db, databaseUrl, PATIENCE[kind])
     await checkMigrations(db)
-    const jobs = await openJobQueues({ redisUrl: config.redisUrl, databaseUrl, log })
+    const jobs = await openJobQueues({ redisUrl: config.redisUrl, databaseUrl, log, prefix: queuePrefix(config) })
     const { name, version } = readSoftware()
     const remote = openRemotePods({ allowPrivate: config.allowPrivateAddresses, userAgent: `${name}/${version}`, log })
     return {
@@ -70,6 +70,11 @@ export async function databaseUrlOf(config: Pick<Config, 'databaseUrl' | 'dataDi
   throw new StartError(
     `There is no database: DATABASE_URL is not set and no embedded one is running in ${config.dataDir}. Use "npm start", or set DATABASE_URL.`,
   )
+}
+
+/** Two pods may share a Redis; the queue's own keys have colons, so that of a pod has none. */
+function queuePrefix(config: Config): string {
+  return `pod-${config.host.replaceAll(/[^a-z0-9.]/g, '-')}`
 }
 
 function limitsOf(config: Config, kind: ProcessKind) {

@@ -20,6 +20,13 @@ export function readAllowPrivate(text: string | undefined, faults: string[]): Al
   return new Set(items.flatMap((item) => hostAndPortOf(item) ?? []))
 }
 
+/** What the operator should know about this setting, in a sentence; undefined: nothing is opened. */
+export function privateAddressesWarning(allow: AllowPrivate): string | undefined {
+  if (allow === 'none') return undefined
+  const opened = allow === 'all' ? 'every private address' : [...allow].join(', ')
+  return `ALLOW_PRIVATE_ADDRESSES lets strangers make this pod ask ${opened}; it is for tests and playgrounds only.`
+}
+
 /** True for exactly the hosts and ports that the setting names, in whatever spelling. */
 export function isOpened(allow: AllowPrivate, url: URL): boolean {
   if (typeof allow === 'string') return allow === 'all'

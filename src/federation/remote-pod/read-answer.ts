@@ -1,21 +1,7 @@
 import type { Dispatcher } from 'undici'
 import type { RemoteLimits } from '../../limits.js'
+import type { DeliveryAnswer, RemoteAnswer } from '../../pod.js'
 import { readBody } from './read-body.js'
-
-export interface RemoteAnswer {
-  readonly status: number
-  /** Where the answer came from, after redirects. */
-  readonly url: URL
-  readonly contentType: string | undefined
-  /** Empty unless the status is a good one: nobody needs the rest. */
-  readonly body: Buffer
-}
-
-export interface DeliveryAnswer {
-  readonly status: number
-  /** Seconds. */
-  readonly retryAfter: number | undefined
-}
 
 type Response = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>
 type Limits = Pick<RemoteLimits, 'unreadBytes' | 'unreadMs' | 'retryAfterSeconds'>

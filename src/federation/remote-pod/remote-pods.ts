@@ -2,42 +2,16 @@ import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
 import { REMOTE_LIMITS, type RemoteLimits } from '../../limits.js'
-import { type AllowPrivate, isOpened } from '../../private-addresses.js'
+import type { GetOptions, RemoteAnswer, RemotePods } from '../../pod.js'
+import { type AllowPrivate, isOpened, privateAddressesWarning } from '../../private-addresses.js'
 import { checkedConnector, type Dial } from './connect.js'
 import { type Deadline, withDeadline } from './deadline.js'
-import { type DeliveryAnswer, type RemoteAnswer, readAnswer, readDeliveryAnswer } from './read-answer.js'
+import { readAnswer, readDeliveryAnswer } from './read-answer.js'
 import { type RemoteFault, RemotePodError } from './remote-pod-error.js'
 import { nameResolver, type ResolveName } from './resolve-name.js'
 import { faultOfSystem } from './system-faults.js'
 import { readTarget } from './target.js'
 import { openTurns, type Purpose } from './turns.js'
-
-/** The only way out to other pods. What has a status is an answer; everything else is a RemotePodError. */
-export interface RemotePods {
-  get(url: string | URL, options: GetOptions): Promise<RemoteAnswer>
-  /** Follows no redirect and reads no body. */
-  post(url: string | URL, contentType: string, body: string | Buffer, options?: AskOptions): Promise<DeliveryAnswer>
-  /** Ends what is under way as `busy`. */
-  close(): Promise<void>
-}
-
-export interface AskOptions {
-  /** Milliseconds for all of it, redirects and waiting for a turn included. */
-  readonly deadline?: number
-  readonly signal?: AbortSignal | undefined
-}
-
-export interface GetOptions extends AskOptions {
-  readonly accept?: string
-  /** Of the body, packed as well as unpacked. */
-  readonly maxBytes: number
-  /** How many are followed; one more is a fault. */
-  readonly redirects?: number
-  /** A redirect to another host is a fault. */
-  readonly sameHost?: boolean
-  /** Where plain http is open, it is tried when https does not work. */
-  readonly orPlain?: boolean
-}
 
 export interface RemotePodsOptions {
   readonly allowPrivate: AllowPrivate
@@ -63,7 +37,7 @@ interface Request {
 /** After these it may help to speak plain http. */
 const withoutTls: ReadonlySet<RemoteFault> = new Set(['net', 'ssl', 'timeout'])
 
-export function openRemotePods(options: RemotePodsOptions): RemotePods {
+export function openRemotePods(options: RemotePodsOptions): RemotePods & { close(): Promise<void> } {
   const { allowPrivate, log } = options
   const limits = { ...REMOTE_LIMITS, ...options.limits }
   const turns = openTurns(limits, options.now ?? (() => performance.now()))
@@ -88,12 +62,8 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods {
     keepAliveTimeout: limits.idleMs,
     keepAliveMaxTimeout: limits.longestIdleMs,
   })
-  if (allowPrivate !== 'none') {
-    const opened = allowPrivate === 'all' ? 'every private address' : [...allowPrivate].join(', ')
-    log.warn(
-      `ALLOW_PRIVATE_ADDRESSES lets strangers make this pod ask ${opened}; it is for tests and playgrounds only.`,
-    )
-  }
+  const warning = privateAddressesWarning(allowPrivate)
+  if (warning !== undefined) log.warn(warning)
 
   /** One request and its answer, with nothing followed. */
   async function exchange<Answer>(
@@ -189,6 +159,7 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods {
         )
       }),
 
+    /** Ends what is under way as `busy`. */
     close: () => agent.destroy(new RemotePodError('busy', 'This process is about to end.')),
   }
 }
