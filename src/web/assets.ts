@@ -14,7 +14,7 @@ export async function readAsset(name: string): Promise<Asset> {
   return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"` }
 }
 
-function projectFolder(folder: string): string {
+export function projectFolder(folder: string): string {
   if (existsSync(join(folder, 'package.json'))) return folder
   if (dirname(folder) === folder)
     throw new Error('The files of the pod must stay below the folder of its package.json.')
