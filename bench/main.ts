@@ -1,8 +1,12 @@
 import { parseArgs } from 'node:util'
 import { type Bench, isGoodEnough, type Result } from './bench.js'
+import { benchDiscovery } from './discovery.js'
 import { benchProtocol } from './protocol.js'
 
-const benches: ReadonlyMap<string, Bench> = new Map([['protocol', benchProtocol]])
+const benches: ReadonlyMap<string, Bench> = new Map([
+  ['protocol', benchProtocol],
+  ['discovery', benchDiscovery],
+])
 
 const usage = `npm run bench -- <name> [--rounds 5] [--json] [--check]
 

@@ -18,3 +18,9 @@ export function table(rows: readonly (readonly string[])[]): string[] {
       .trimEnd(),
   )
 }
+
+/** Names and texts come from strangers; what would move the cursor or change colours does not reach the terminal. */
+export function printable(line: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
+  return line.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f]/g, '\ufffd')
+}

@@ -10,6 +10,7 @@ import { databaseCommands } from './commands/database.js'
 import { deadLetterCommands } from './commands/dead-letters.js'
 import { doctorCommand } from './commands/doctor.js'
 import { envelopeCommands } from './commands/envelope.js'
+import { federationCommands } from './commands/federation.js'
 import { peopleCommands } from './commands/people.js'
 import { runCommands } from './commands/run.js'
 import { workCommands } from './commands/work.js'
@@ -46,6 +47,7 @@ export function buildProgram(): Command {
     clientCommands,
     workCommands,
     deadLetterCommands,
+    federationCommands,
     doctorCommand,
     configCommand,
     envelopeCommands,

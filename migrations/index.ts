@@ -7,6 +7,7 @@ import { conversations } from './0006-conversations.js'
 import { notifications } from './0007-notifications.js'
 import { clients } from './0008-clients.js'
 import { work } from './0009-work.js'
+import { meetingOthers } from './0010-meeting-others.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -20,4 +21,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0007-notifications', notifications],
   ['0008-clients', clients],
   ['0009-work', work],
+  ['0010-meeting-others', meetingOthers],
 ])

@@ -15,6 +15,8 @@ export const HTTP_LIMITS = {
   connectionsCheckMs: 5_000,
   /** After so many requests a client connects anew and may reach another process. */
   requestsPerSocket: 1_000,
+  /** Sent before the first of them is answered. Clients and proxies wait; who does not could make us begin thousands at once. */
+  requestsAhead: 10,
   /** Below the file descriptors an ordinary process has. */
   connections: 2_000,
   /** The longest text of the API has 65 535 characters, four bytes each at most, and JSON may write six for one. */
@@ -90,11 +92,41 @@ export const SERVE_LIMITS = {
   signaturesUnderWay: 64,
   /** The newest posts of a person, on their page and for pods that have just met them. */
   postsOfPerson: 15,
-  commentsOnPage: 100,
+  commentsOnPage: 50,
+  /** Of a comment, and of each post where there are several: a page is not to cost a second. */
+  excerptCharacters: 4_000,
   /** People and posts that the texts of one page may name: each is looked up. */
   namesOnPage: 200,
   /** Counting goes through whole tables. */
   usageAgeMs: 60 * 60 * 1_000,
   /** Somebody is in front of the screen, and another pod may be slow. */
   discoveryMs: 8_000,
+} as const
+
+/** What a stranger's word may make us look for. */
+export const LOOKUP_LIMITS = {
+  /** A reshare of a reshare, a link in a linked post: who goes on for longer leads us around. */
+  chainDepth: 5,
+  linksOfText: 10,
+  /** People that nobody here knows and a text names; each is asked for at a pod. */
+  strangersOfText: 50,
+  /** People and tags that are kept with a text. */
+  mentionsOfText: 100,
+  tagsOfText: 100,
+  /** Who could not be found is not looked for again by everybody who comes by. */
+  failureRememberedMs: 60_000,
+  failuresRemembered: 10_000,
+  /** A name or a picture may be this old. */
+  personFreshMs: 24 * 60 * 60 * 1_000,
+  /** Parsed keys, each of a few kilobytes. */
+  keysKept: 10_000,
+  /** The front page of a pod, with whatever it does to be shown. */
+  frontPageMs: 12_000,
+  frontPageRedirects: 3,
+  /** As long as browsers and other pods take. */
+  urlCharacters: 2_048,
+  /** Clocks of other pods are wrong; the future is not. */
+  clockSkewMs: 5 * 60_000,
+  /** The network is younger than this. */
+  oldestPost: new Date('2000-01-01T00:00:00Z'),
 } as const

@@ -63,7 +63,7 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
 }
 
 /** The database that the settings name, or the embedded one that is running for this data folder. */
-export async function databaseUrlOf(config: Pick<Config, 'databaseUrl' | 'dataDir'>): Promise<string> {
+async function databaseUrlOf(config: Pick<Config, 'databaseUrl' | 'dataDir'>): Promise<string> {
   if (config.databaseUrl !== undefined) return config.databaseUrl
   const running = await findRunningEmbeddedPostgres(config.dataDir)
   if (running !== undefined) return running.url

@@ -48,7 +48,7 @@ export interface RemotePods {
   post(url: string | URL, contentType: string, body: string | Buffer, options?: AskOptions): Promise<DeliveryAnswer>
 }
 
-export interface AskOptions {
+interface AskOptions {
   /** Milliseconds for all of it, redirects and waiting for a turn included. */
   readonly deadline?: number
   readonly signal?: AbortSignal | undefined

@@ -9,6 +9,7 @@ import type { Readiness } from '../src/web/health.js'
 import { listenForOperator } from '../src/web/listen.js'
 import { openMetrics } from '../src/web/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/web/operator.js'
+import { fetchHandlers } from './fetch.js'
 import { maintenanceHandlers } from './maintenance.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
 import { openCryptoPool } from './threads/crypto-pool.js'
@@ -42,7 +43,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   const crypto = openCryptoPool(config.cryptoThreads)
   const pod = await openPod(config, 'worker', { crypto, log })
   for (const warning of await pod.jobs.warnings().catch(whatIsMissing)) log.warn(warning)
-  const workers = startWorkers(pod, { handlers: { maintenance: maintenanceHandlers } })
+  const workers = startWorkers(pod, { handlers: { fetch: fetchHandlers, maintenance: maintenanceHandlers } })
   const operator = await buildOperatorApp({
     log: pod.log,
     metrics: openMetrics(pod),

@@ -79,8 +79,14 @@ function linesOf(examined: Examined): readonly string[] {
   return [
     `A ${way} message from ${sender}, rightly signed: ${entity.entity_type}.`,
     ...(signature === 'absent' ? [] : [`The signature inside is ${signature}.`]),
+    ...(needsOwnPost(examined) ? ['A pod takes it so only for a post that is by the sender, too.'] : []),
     JSON.stringify(entity, null, 2),
   ]
+}
+
+/** Whose post a relayable belongs to does not stand in the envelope. */
+function needsOwnPost({ author_signature: signature, entity }: Extract<Examined, { accepted: true }>): boolean {
+  return entity.property_order !== undefined && signature !== 'valid'
 }
 
 async function seal(file: string | undefined, options: SealOptions, command: Command): Promise<void> {
@@ -127,7 +133,7 @@ async function readInput(file: string | undefined, command: Command): Promise<st
 
 function parseJson(json: string): unknown {
   try {
-    return JSON.parse(json)
+    return JSON.parse(json.trim()) // without the byte order mark that some editors write
   } catch {
     throw new CommandError('It begins like JSON and is none.')
   }

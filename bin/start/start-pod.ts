@@ -5,6 +5,7 @@ import { migrateQueue, openJobQueues } from '../../src/jobs/queues.js'
 import { openLog } from '../../src/log.js'
 import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
 import { isOurs } from '../../src/persistence/errors.js'
+import { privateAddressesWarning } from '../../src/private-addresses.js'
 import { readSecretKey } from '../../src/secrets.js'
 import { describeDatabaseTrouble } from '../database-trouble.js'
 import { processFile } from '../process-file.js'
@@ -62,11 +63,14 @@ async function announce(
   log: Logger,
   tell: (pod: RunningPod) => void,
 ): Promise<void> {
-  const [web, worker, warnings] = await Promise.all([
+  const [web, worker, ofQueue] = await Promise.all([
     parts.web.ready,
     parts.worker.ready,
     queueWarnings(config, database, log),
   ])
+  const warnings = [privateAddressesWarning(config.allowPrivateAddresses), ...ofQueue].filter(
+    (text) => text !== undefined,
+  )
   tell({ config, databaseUrl: database.url(), databasePid: database.pid(), web, worker, warnings })
 }
 

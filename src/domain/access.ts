@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { AccessToken } from '../persistence/models/access-token.js'
+import { Post } from '../persistence/models/post.js'
 import type { Pod } from '../pod.js'
 import { ALWAYS_GRANTED, isScope, type Scope } from './scopes.js'
 
@@ -19,4 +20,10 @@ export async function findViewer(pod: Pick<Pod, 'db'>, token: string): Promise<V
     personId: holder.personId,
     scopes: new Set([...holder.scopes.filter(isScope), ALWAYS_GRANTED]),
   }
+}
+
+/** A post that the viewer may see and the token may show. Whether it is hidden or not there is nobody's business. */
+export async function findReadablePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<Post | undefined> {
+  const post = await Post.readableBy(pod.db, viewer, guid).withGraphFetched('author')
+  return post?.public || viewer.scopes.has('private:read') ? post : undefined
 }

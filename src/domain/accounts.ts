@@ -11,7 +11,7 @@ import type { Pod } from '../pod.js'
 import { Refusal } from './refusals.js'
 import type { Scope } from './scopes.js'
 
-export type AccountRefusal =
+type AccountRefusal =
   | 'username_invalid'
   | 'username_reserved'
   | 'username_taken'

@@ -43,6 +43,32 @@ export const patient = {
 /** Its schedule brings it back, so a failure is nothing to keep. */
 const periodic = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
 
+/** Find out who has an address, and remember it. */
+export const discoverPersonJob = defineJob<{ readonly address: string }>()('fetch', 'discover-person', patient)
+
+/** The same for somebody who is only mentioned: those who matter go first, and a failure is the end of it. */
+export const discoverMentionedJob = defineJob<{ readonly address: string }>()('fetch', 'discover-mentioned', {
+  ...patient,
+  priority: 10,
+})
+
+/** Something public that another pod has. */
+export interface WantedEntity {
+  readonly type: 'post' | 'poll'
+  readonly guid: string
+  /** Who is asked: the pod of the person with this address, or the pod at this host. */
+  readonly from: string
+  /** Only something of this author will do. */
+  readonly author?: string | undefined
+  /** How many things have led to this one. */
+  readonly depth: number
+}
+
+export const fetchEntityJob = defineJob<WantedEntity>()('fetch', 'fetch-entity', patient)
+
+/** The same for something that is only linked. */
+export const fetchLinkedJob = defineJob<WantedEntity>()('fetch', 'fetch-linked', { ...patient, priority: 10 })
+
 /** Add again what a crash or an emptied store left behind. */
 export const sweepJob = defineJob<object>()('maintenance', 'sweep', periodic)
 

@@ -40,10 +40,25 @@ export async function enqueueWith<Definition extends AnyJob>(
   job: Definition,
   data: DataOf<Definition>,
 ): Promise<void> {
-  const [row] = await transaction('outbox')
-    .insert({ queue: job.queue, name: job.name, data: JSON.stringify(data) })
+  await enqueueAllWith(pod, transaction, job, [data])
+}
+
+/** The same for any number of jobs of one kind. */
+export async function enqueueAllWith<Definition extends AnyJob>(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  job: Definition,
+  all: readonly DataOf<Definition>[],
+): Promise<void> {
+  if (all.length === 0) return
+  const rows: { readonly id: number }[] = await transaction('outbox')
+    .insert(all.map((data) => ({ queue: job.queue, name: job.name, data: JSON.stringify(data) })))
     .returning('id')
-  handOverAfter(pod, transaction, [{ id: row.id, queue: job.queue, name: job.name, options: job.options }])
+  handOverAfter(
+    pod,
+    transaction,
+    rows.map(({ id }) => ({ id, queue: job.queue, name: job.name, options: job.options })),
+  )
 }
 
 /** What the transactions under way will hand over once they have committed. */

@@ -15,11 +15,12 @@ export interface DatabaseLimits {
   readonly queryTimeout: number
 }
 
+/** Clients of a frozen server are told so within six seconds; one that lives has given up by itself before that. */
 export const WEB_LIMITS: DatabaseLimits = {
   pool: 10,
   acquireTimeout: 3_000,
   statementTimeout: 5_000,
-  queryTimeout: 10_000,
+  queryTimeout: 5_500,
 }
 
 export const WORKER_LIMITS: DatabaseLimits = {

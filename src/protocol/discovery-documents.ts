@@ -3,6 +3,7 @@ import { splitAddress } from './address.js'
 import { ProtocolError } from './errors.js'
 import { readPublicKey } from './rsa.js'
 import { isGuid, isName, isUrlWithHost, isUrlWithHostAndPath, isUrlWithPath } from './values.js'
+import { cleanText } from './xml.js'
 
 /** Where a person lives, from WebFinger. */
 export interface PersonLinks {
@@ -49,15 +50,22 @@ export function readWebFinger(json: string, address: string): PersonLinks {
     return typeof href === 'string' ? href : undefined
   }
 
-  const hcardUrl = hrefOf(hcardRel)
-  const podUrl = hrefOf(podRel) ?? hrefOf(podRelOf(splitAddress(address)?.host ?? ''))
-  if (hcardUrl === undefined || !isUrlWithHostAndPath(hcardUrl)) {
+  const hcardUrl = hrefOf(hcardRel) ?? ''
+  if (webUrl(hcardUrl) === undefined || !isUrlWithHostAndPath(hcardUrl)) {
     throw new ProtocolError('DiscoveryFailed', 'the WebFinger document has no usable link to an hCard')
   }
-  if (podUrl === undefined || !isUrlWithHost(podUrl) || !URL.canParse(podUrl)) {
+  const podUrl = webUrl(hrefOf(podRel) ?? hrefOf(podRelOf(splitAddress(address)?.host ?? '')) ?? '')
+  if (podUrl === undefined) {
     throw new ProtocolError('DiscoveryFailed', 'the WebFinger document has no usable link to a pod')
   }
-  return { hcardUrl, podUrl: new URL('/', podUrl).href }
+  return { hcardUrl, podUrl: `${podUrl.origin}/` }
+}
+
+/** `isUrlWithHost` comes first, because `URL` finds a host in much that has none. */
+function webUrl(text: string): URL | undefined {
+  if (!isUrlWithHost(text) || !URL.canParse(text)) return undefined
+  const url = new URL(text)
+  return url.protocol === 'https:' || url.protocol === 'http:' ? url : undefined
 }
 
 /** The JRD about a person who lives here. `podUrl` has a slash at the end. */
@@ -81,8 +89,8 @@ export function writeWebFinger(person: { readonly address: string; readonly guid
 
 /** Throws `DiscoveryFailed` unless the page tells who the person is, in values that are fit to be stored. */
 export function readHcard(html: string): Hcard {
-  const found = findByClass(html)
-  const text = (field: TextField) => (found.get(field) ?? '').trim()
+  const found = readHcardFields(html)
+  const text = (field: TextField) => cleanText(found.get(field) ?? '').trim()
   const hcard: Hcard = {
     guid: text('uid'),
     publicKey: text('key'),
@@ -118,30 +126,32 @@ type ImageField = (typeof imageFields)[number]
 interface Surroundings {
   readonly texts: readonly TextField[]
   readonly frames: readonly ImageField[]
+  readonly inPre: boolean
 }
 
 // Pages are not nested this deep, and closing tags that fit nothing make the parser look at every open element.
 const deepest = 200
 
 /** The text of the first element of each class that counts, and the address of the first picture in each frame that counts. */
-function findByClass(html: string): ReadonlyMap<TextField | ImageField, string> {
+export function readHcardFields(html: string): ReadonlyMap<TextField | ImageField, string> {
   const found = new Map<TextField | ImageField, string>()
-  const openElements: Surroundings[] = [{ texts: [], frames: [] }]
-  const surroundings = () => openElements.at(-1) ?? { texts: [], frames: [] }
+  const page: Surroundings = { texts: [], frames: [], inPre: false }
+  const openElements = [page]
+  const surroundings = () => openElements.at(-1) ?? page
   const parser = new Parser({
     onopentag(name, { class: classList = '', src }) {
       if (openElements.length > deepest) throw new ProtocolError('DiscoveryFailed', 'the hCard is nested too deep')
-      const { texts, frames } = surroundings()
+      const { texts, frames, inPre: isWithinPre } = surroundings()
+      const inPre = isWithinPre || name === 'pre'
       const classes = new Set(classList.split(/\s+/))
       if (classes.has('photo') && src !== undefined) {
         for (const frame of frames.filter((candidate) => !found.has(candidate))) found.set(frame, src.trim())
       }
-      const begins = (field: TextField) =>
-        classes.has(field) && !found.has(field) && (field !== 'key' || name === 'pre')
+      const begins = (field: TextField) => classes.has(field) && !found.has(field) && (field !== 'key' || inPre)
       const ownTexts = textFields.filter(begins)
       for (const field of ownTexts) found.set(field, '')
       const ownFrames = imageFields.filter((field) => classes.has(field) && !frames.includes(field))
-      openElements.push({ texts: [...texts, ...ownTexts], frames: [...frames, ...ownFrames] })
+      openElements.push({ texts: [...texts, ...ownTexts], frames: [...frames, ...ownFrames], inPre })
     },
     ontext(run) {
       for (const field of surroundings().texts) found.set(field, (found.get(field) ?? '') + run)

@@ -57,7 +57,8 @@ export function peekEnvelope(source: string): {
   readonly author: string | undefined
 } {
   const keyId = /\skey_id\s*=\s*["']([^"'<]{1,2048})["']/.exec(source)?.[1]
-  const data = /[<:]data\s[^<>]{0,1024}>([^<]{1,8192})/.exec(source)?.[1]
+  // It begins at a `<` and runs over none, or a long text of many beginnings would be read again from each of them.
+  const data = /<(?:[^<>\s:/]{1,64}:)?data\s[^<>]{0,1024}>([^<]{1,8192})/.exec(source)?.[1]
   const author = data && /<author>([^<&]{1,255})<\/author>/.exec(Buffer.from(data, 'base64url').toString())?.[1]
   return {
     sender: addressOf(Buffer.from(keyId ?? '', 'base64url').toString()),

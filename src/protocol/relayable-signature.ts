@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { decodeBase64 } from './base64.js'
-import type { EntityDefinition } from './entities/define-entity.js'
+import { propertyOf } from './entities/define-entity.js'
 import { elementsOf } from './entities/relayable-elements.js'
 import { type Elements, type Relayable, relayables } from './entities/relayables.js'
 import { sign, verify } from './rsa.js'
@@ -20,7 +20,7 @@ export function signRelayable(relayable: Relayable, key: KeyObject): string {
  */
 export function verifyRelayable(relayable: Relayable, key: KeyObject): boolean {
   const signature = decodeBase64(relayable.author_signature ?? '')
-  if (signature === undefined || signature.length === 0) return false
+  if (signature === undefined) return false
 
   const received = signedText(elementsOf(relayable))
   if (verify(Buffer.from(received), key, signature)) return true
@@ -29,9 +29,6 @@ export function verifyRelayable(relayable: Relayable, key: KeyObject): boolean {
 }
 
 function canonicalElements(relayable: Relayable): Elements {
-  const { properties }: EntityDefinition = relayables[relayable.type]
-  return elementsOf(relayable).map(([name, text]) => {
-    const property = Object.hasOwn(properties, name) ? properties[name] : undefined
-    return [name, property?.canonical?.(text) ?? text]
-  })
+  const definition = relayables[relayable.type]
+  return elementsOf(relayable).map(([name, text]) => [name, propertyOf(definition, name)?.canonical?.(text) ?? text])
 }

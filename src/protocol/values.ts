@@ -89,9 +89,12 @@ interface UrlParts {
 const uriCharacters = /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/
 const uri = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)/
 
+/** As much as a text may have: nobody links to more, and we would keep it. */
+const longestUrl = 65_535
+
 /** Takes a URI of printable ASCII apart, absolute or relative. `undefined`: not a URI. */
 function splitUrl(text: string): UrlParts | undefined {
-  const parts = uriCharacters.test(text) ? uri.exec(text) : null
+  const parts = text.length <= longestUrl && uriCharacters.test(text) ? uri.exec(text) : null
   if (parts === null) return undefined
   const [, scheme, host, path] = parts
   return { scheme, host: host === '' ? undefined : host, path: path ?? '' }

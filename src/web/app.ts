@@ -10,6 +10,7 @@ import { RequestFault } from './faults.js'
 import { addHeaders } from './headers.js'
 import { addHealthRoutes, type Readiness } from './health.js'
 import type { Metrics } from './metrics.js'
+import { networkRoutes } from './network.js'
 import { addApiDocs } from './openapi.js'
 import { webReadiness } from './readiness.js'
 import { addRequestLog } from './request-log.js'
@@ -39,7 +40,6 @@ export async function buildApp(
   { limits = HTTP_LIMITS, metrics, api = apiRoutes }: AppOptions = {},
 ): Promise<FastifyInstance> {
   const app = openServer(pod, limits)
-  app.server.maxConnections = limits.connections
 
   const routes: KnownRoute[] = []
   app.addHook('onRoute', (route) => void routes.push(route))
@@ -74,6 +74,7 @@ export async function buildApp(
   await addApiDocs(app)
   await app.register(api, { prefix: '/api/v1' })
   await app.register(pageRoutes)
+  await app.register(networkRoutes)
   addHealthRoutes(app, app.readiness)
 
   checkAccessOf(routes)

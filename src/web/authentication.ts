@@ -74,9 +74,11 @@ export function checkAccessOf(routes: readonly KnownRoute[]): void {
   throw new Error(`These routes name neither scopes nor public: ${names.join(', ')}`)
 }
 
-function headerTokens(request: FastifyRequest): string[] {
-  const [, token] = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '') ?? []
-  return token === undefined ? [] : [token]
+/** Of several headers, Node shows only the first; whoever stands before us may have looked at another. */
+function headerTokens({ raw: { rawHeaders } }: FastifyRequest): string[] {
+  return rawHeaders
+    .filter((_value, index) => rawHeaders[index - 1]?.toLowerCase() === 'authorization' && index % 2 === 1)
+    .flatMap((value) => /^Bearer +(\S+) *$/i.exec(value)?.[1] ?? [])
 }
 
 function queryTokens(request: FastifyRequest): string[] {

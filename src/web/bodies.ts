@@ -28,7 +28,7 @@ export async function addBodyReaders(app: FastifyInstance): Promise<void> {
 
   app.addHook('onRequest', async (request) => {
     const encoding = request.headers['content-encoding'] ?? 'identity'
-    if (encoding !== 'identity') throw new RequestFault(415, 'The body must not be compressed.')
+    if (encoding.toLowerCase() !== 'identity') throw new RequestFault(415, 'The body must not be compressed.')
   })
   app.addHook('preValidation', async (request) => {
     if (request.body === undefined && needsBody(request)) request.body = {}

@@ -19,6 +19,8 @@ export function refuseClient(error: ConnectionError, socket: Socket): void {
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'content-type: application/json; charset=utf-8',
+    'cache-control: no-store',
+    'x-content-type-options: nosniff',
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ]

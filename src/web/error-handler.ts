@@ -5,7 +5,7 @@ import { HTTP_LIMITS } from '../limits.js'
 import { isOurs } from '../persistence/errors.js'
 import { MalformedBody, RequestFault } from './faults.js'
 import { errorPage } from './html.js'
-import { answersJson, pathOf } from './paths.js'
+import { answersJson, isPrivate, pathOf } from './paths.js'
 import { InvalidRequest } from './validation.js'
 
 declare module 'fastify' {
@@ -58,6 +58,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   }
   const status = Number(fieldOf(error, 'statusCode') ?? 500)
   if (status === 503) return answerError(request, reply, 503, AWAY)
+  if (status < 500 && request.is404) return answerNotFound(request, reply)
   if (status >= 400 && status < 500) {
     return answerError(request, reply, status, UNREADABLE[status] ?? 'This request cannot be read.')
   }
@@ -77,7 +78,8 @@ function answerError(
   message: string,
   fields: Readonly<Record<string, string>> = {},
 ): FastifyReply {
-  reply.code(status)
+  // The route may have allowed others to keep what it meant to answer.
+  reply.code(status).header('cache-control', isPrivate(pathOf(request.url)) ? 'private, no-store' : 'no-store')
   if (answersJson(pathOf(request.url))) return reply.send({ code: status, message, ...fields })
   return reply.type('text/html; charset=utf-8').send(errorPage(status, message))
 }

@@ -77,7 +77,8 @@ export async function addApiDocs(app: FastifyInstance): Promise<void> {
       routePrefix: '/api/docs',
       staticCSP: DOCS_POLICY,
       theme: { title: 'API for client apps' },
-      uiConfig: { docExpansion: 'list', deepLinking: true, validatorUrl: 'none' },
+      // Without the bar on top, which has the name of a library and a field to load other documents.
+      uiConfig: { layout: 'BaseLayout', docExpansion: 'list', deepLinking: true, validatorUrl: 'none' },
     })
   })
 }

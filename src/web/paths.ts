@@ -5,7 +5,7 @@
 export function routedUrl(url: string): string {
   const [path, query] = split(withoutOrigin(url))
   const plain = decodable(path) ? path : path.replaceAll('%', '%25')
-  const single = plain.replace(/\/{2,}/g, '/')
+  const single = withoutDisguise(plain).replace(/\/{2,}/g, '/')
   const open = single.length > 1 ? single.replace(/\/$/, '') : single
   return (open.startsWith('/api/v1/') ? open.replace(/\.json$/, '') : open) + query
 }
@@ -54,6 +54,14 @@ function withoutOrigin(url: string): string {
 function split(url: string): [path: string, query: string] {
   const end = url.search(/[?#]/)
   return end === -1 ? [url, ''] : [url.slice(0, end), url.slice(end)]
+}
+
+/** A letter is the same letter when it is encoded; the router knows that, and so must whatever compares paths. */
+function withoutDisguise(path: string): string {
+  return path.replace(/%[0-9A-Fa-f]{2}/g, (code) => {
+    const character = String.fromCharCode(Number.parseInt(code.slice(1), 16))
+    return /[0-9A-Za-z._~-]/.test(character) ? character : code
+  })
 }
 
 function decodable(path: string): boolean {

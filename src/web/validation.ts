@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject } from 'ajv'
 import type { FastifyInstance } from 'fastify'
 import { HTTP_LIMITS } from '../limits.js'
 import { RequestFault } from './faults.js'
+import { holdsPlainText } from './plain-text.js'
 
 /** What a schema found wrong, and where: the part of the request decides which status it becomes. */
 export class InvalidRequest extends Error {
@@ -15,7 +16,7 @@ export class InvalidRequest extends Error {
 }
 
 // A body says what it means: "5" is not a number in it, and nothing is turned into something else.
-const bodies = new Ajv({ useDefaults: true, allErrors: false, strict: false })
+const bodies = new Ajv({ useDefaults: true, allErrors: false, strict: false, strictNumbers: true })
 // Paths and queries know only texts. Never lists: coerced, `?page[]=2` would be as good as `?page=2`.
 const texts = new Ajv({ coerceTypes: true, useDefaults: true, allErrors: false, strict: false })
 
@@ -24,11 +25,16 @@ export function addValidation(app: FastifyInstance): void {
   app.setSchemaErrorFormatter((errors, part) => new InvalidRequest(part, sentence(part, errors[0])))
 
   app.addHook('preValidation', async (request) => {
-    if (anyLonger(request.params, HTTP_LIMITS.pathParameterCharacters)) {
+    if (anyLonger(request.params, HTTP_LIMITS.pathParameterCharacters) || !holdsPlainText(request.params)) {
       throw new RequestFault(404, 'There is nothing here.')
     }
     if (anyLonger(request.query, HTTP_LIMITS.queryParameterCharacters)) {
       throw new RequestFault(422, 'A query parameter is too long.')
+    }
+    for (const part of ['query', 'body'] as const) {
+      if (!holdsPlainText(request[part])) {
+        throw new InvalidRequest(part, `The ${part} has characters that no text can have.`)
+      }
     }
   })
 }

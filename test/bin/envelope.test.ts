@@ -48,7 +48,7 @@ describe('pod envelope', () => {
   it('takes an entity in JSON form as well', async () => {
     const entity = write(
       'post.json',
-      JSON.stringify({ entity_type: 'account_deletion', entity_data: { author: 'ann@p.example' } }),
+      `\ufeff${JSON.stringify({ entity_type: 'account_deletion', entity_data: { author: 'ann@p.example' } })}`,
     )
     const { stdout } = await run('seal', entity, '--sender', annsKey)
 
@@ -59,6 +59,25 @@ describe('pod envelope', () => {
     const { stdout } = await run('seal', comment, '--sender', annsKey, '--author-key', path('quin.key'))
 
     expect(await examined(stdout)).toMatchObject({ accepted: true, sender: 'ann@p.example', author_signature: 'valid' })
+  })
+
+  it.each([
+    ['without a signature', []],
+    ['with a wrong signature', ['--author-key', path('ann.key')]],
+  ])('says that a comment sent by its author %s may still be refused', async (_what, words) => {
+    const { stdout } = await run('seal', comment, '--sender', quinsKey, ...words)
+    const opened = await run('open', write('envelope.xml', stdout), ...publicKeys)
+
+    expect(opened.stdout).toContain('A pod takes it so only for a post that is by the sender, too.\n')
+  })
+
+  it('says nothing of that about a comment with a right signature, or a post', async () => {
+    const signed = await run('seal', comment, '--sender', quinsKey, '--author-key', path('quin.key'))
+    for (const { stdout } of [signed, await run('seal', post, '--sender', annsKey)]) {
+      const opened = await run('open', write('envelope.xml', stdout), ...publicKeys)
+      expect(opened.stdout).toContain('rightly signed')
+      expect(opened.stdout).not.toContain('only for a post')
+    }
   })
 
   it('encrypts for a recipient and decrypts for them alone', async () => {

@@ -43,6 +43,13 @@ describe('a connection', () => {
     expect(worker).toContainEqual({ name: 'statement_timeout', setting: '20000' })
   })
 
+  it('is given up for a client before six seconds are over, and only when the server itself did not give up', () => {
+    expect(WEB_LIMITS.queryTimeout).toBeLessThan(6_000)
+    for (const { queryTimeout, statementTimeout } of [WEB_LIMITS, WORKER_LIMITS]) {
+      expect(queryTimeout).toBeGreaterThan(statementTimeout)
+    }
+  })
+
   it('reads ids and counts as numbers, days as texts and times as dates', async () => {
     const db = open()
 

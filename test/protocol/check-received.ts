@@ -6,12 +6,14 @@ import { outcomeOf, ProtocolError, type ProtocolFault } from '../../src/protocol
 import { faultOfArrival, type KnownThing, type Surroundings } from '../../src/protocol/sender-rules.js'
 import { type OpenVector, openPrivateVector, openVector } from './open-vector.js'
 import type { VectorKeys } from './vector-keys.js'
-import type { EntityVector, ReceiveVector, RelatedVector } from './vectors.js'
+import type { EntityVector, ReceiveVector, RelatedVector, Vectors } from './vectors.js'
+
+type KnownVectors = Pick<Vectors, 'people' | 'related'>
 
 /** Receives a message the way the pod does, with what the vectors know instead of a database. */
-export function checkReceived(vector: ReceiveVector, keys: VectorKeys, related: readonly RelatedVector[]): void {
+export function checkReceived(vector: ReceiveVector, keys: VectorKeys, known: KnownVectors): void {
   const { expect } = vector
-  const received = faultOrOpened(() => receive(vector, keys, related))
+  const received = faultOrOpened(() => receive(vector, keys, known))
   if (!expect.ok) {
     ok(typeof received === 'string', `expected ${String(expect.error)}, but it is accepted`)
     ok([expect.error].flat().includes(received), `expected ${String(expect.error)}, got ${received}`)
@@ -24,19 +26,30 @@ export function checkReceived(vector: ReceiveVector, keys: VectorKeys, related: 
   deepEqual(comparable(entityToJson(received.entity), unspecified), comparable(expect.entity, unspecified))
 }
 
-function receive(vector: ReceiveVector, keys: VectorKeys, related: readonly RelatedVector[]): OpenVector {
-  const { kind, input, recipient } = vector
-  const opened = recipient === undefined ? openVector(input, keys) : openPrivateVector(input, recipient, keys)
-  if (kind === 'parse_public') {
-    if (opened.signature === 'wrong') throw new ProtocolError('SignatureVerificationFailed', vector.name)
-    return opened
+function receive(vector: ReceiveVector, keys: VectorKeys, known: KnownVectors): OpenVector {
+  const { kind, input, recipient = '' } = vector
+  switch (kind) {
+    case 'parse_public': {
+      const opened = openVector(input, keys)
+      if (opened.signature === 'wrong') throw new ProtocolError('SignatureVerificationFailed', vector.name)
+      return opened
+    }
+    case 'receive_public':
+      return permitted(openVector(input, keys), undefined, known)
+    case 'receive_private':
+      return permitted(openPrivateVector(input, recipient, keys), recipient, known)
+    default:
+      throw new Error(`there is no kind ${String(kind)}`)
   }
-  const fault = faultOfArrival({ ...opened, recipient }, surroundings(opened.entity, related))
-  if (fault !== undefined) throw new ProtocolError(fault, vector.name)
+}
+
+function permitted(opened: OpenVector, recipient: string | undefined, known: KnownVectors): OpenVector {
+  const fault = faultOfArrival({ ...opened, recipient }, surroundings(opened.entity, known))
+  if (fault !== undefined) throw new ProtocolError(fault, opened.entity.type)
   return opened
 }
 
-function surroundings(entity: ReceivedEntity, related: readonly RelatedVector[]): Surroundings {
+function surroundings(entity: ReceivedEntity, { people, related }: KnownVectors): Surroundings {
   const find = (type: string, guid: string | undefined) =>
     related.find((thing) => thing.type === type && thing.guid === guid)
 
@@ -58,8 +71,8 @@ function surroundings(entity: ReceivedEntity, related: readonly RelatedVector[])
     }
     case 'message': {
       const conversation = find('Conversation', entity.conversation_guid)
-      // The file does not name who takes part in the conversations it knows: whoever the vectors let write in them.
-      const participants = ['alma@meadow.example', 'bruno@meadow.example', entity.author]
+      // The file does not name who takes part in the conversations it knows: whoever lives here and whoever writes.
+      const participants = [...people.filter(({ local }) => local).map(({ id }) => id), entity.author]
       return { conversation: conversation && { participants } }
     }
     default:

@@ -32,7 +32,7 @@ export function checksOf(vectors: Vectors): VectorCheck[] {
   ) => list.map((vector) => ({ name: `${section}: ${vector.name}`, run: () => run(vector) }))
 
   return [
-    ...named('receive', vectors.receive, (vector) => checkReceived(vector, keys, vectors.related)),
+    ...named('receive', vectors.receive, (vector) => checkReceived(vector, keys, vectors)),
     ...named('send', vectors.send, (vector) => checkSent(vector, keys)),
     ...named('relay', vectors.relay, (vector) => checkRelayed(vector, keys)),
     ...named('discovery', vectors.discovery, checkDiscovery),

@@ -66,6 +66,12 @@ describe('WebFinger', () => {
     expect(read(document)).toEqual({ hcardUrl: hcardLink.href, podUrl: 'https://other.example/' })
   })
 
+  it('may say more about the pod than where it is', () => {
+    const href = 'https://ann:secret@Pod.example:443/people?a=b#c'
+
+    expect(read({ subject: address, links: [hcardLink, { ...podLink, href }] }).podUrl).toBe('https://pod.example/')
+  })
+
   it('may name the pod by the link of its own host, which counts less than that of the network', () => {
     const own = { rel: 'http://pod.example:3000/seed_location', href: 'https://own.example/' }
 
@@ -87,6 +93,13 @@ describe('WebFinger', () => {
       { subject: address, links: [{ ...hcardLink, href: 'https://x.example' }, podLink] },
     ],
     ['with an hCard without a host', { subject: address, links: [{ ...hcardLink, href: '/hcard/1' }, podLink] }],
+    [
+      'with an hCard at no address of the web',
+      { subject: address, links: [{ ...hcardLink, href: 'file://x/y' }, podLink] },
+    ],
+    ['with an hCard of no scheme', { subject: address, links: [{ ...hcardLink, href: '//x.example/y' }, podLink] }],
+    ['with an hCard at no port', { subject: address, links: [{ ...hcardLink, href: 'https://x:99999/y' }, podLink] }],
+    ['with a pod that is a script', { subject: address, links: [hcardLink, { ...podLink, href: 'javascript://x/' }] }],
     ['with an hCard that is no text', { subject: address, links: [{ ...hcardLink, href: 1 }, podLink] }],
     ['with a pod without a host', { subject: address, links: [hcardLink, { ...podLink, href: '/' }] }],
     ['with a pod of no known place', { subject: address, links: [hcardLink, { ...podLink, href: 'https://:x/' }] }],
@@ -179,6 +192,10 @@ describe('an hCard', () => {
         '<b class="uid">x</b><b class="fn">y;</b><p class="entity_photo"><img class="photo" src=""></p></body>',
       ),
     ],
+    [
+      'with a key further inside of its pre',
+      changed('<pre class="key">', '<pre><b><i class="key">').replace('</pre>', '</i></b></pre>'),
+    ],
     ['without a nickname', changed('class="nickname"', '')],
     ['with blanks around its values', changed(alice.guid, `\n  ${alice.guid}\n`)],
     ['with relative images', changed('https://pod.example/s.jpg', '/s.jpg')],
@@ -206,6 +223,10 @@ describe('an hCard', () => {
     ['an image that is no photo', changed('class="photo avatar" width="50"', 'class="avatar"')],
     ['100 000 levels', changed('</body>', '<b>'.repeat(100_000))],
   ])('fails with %s', (_what, page) => expect(() => readHcard(page)).toThrow(failed))
+
+  it('holds no characters that can be neither stored nor sent on', () => {
+    expect(readHcard(changed('"fn">Alice', '"fn">A\0l&#1;i\ud800ce')).fullName).toBe('A\ufffdl\ufffdi\ufffdce')
+  })
 
   it('is searchable only where it says so in so many letters', () => {
     expect(readHcard(changed('>true<', '>TRUE<')).searchable).toBe(false)

@@ -2,7 +2,7 @@ import { createCipheriv, generateKeyPairSync, type KeyObject, randomBytes } from
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
-import { wrap } from '../../src/protocol/rsa.js'
+import { unwrap, wrap } from '../../src/protocol/rsa.js'
 import { readKeys } from './vector-keys.js'
 import { readVectors } from './vectors.js'
 
@@ -106,6 +106,17 @@ describe('a coat of other software', () => {
     ['text in Latin-1', coat({ encrypted: encrypt(Buffer.from(envelope, 'latin1')) })],
     ['text with a NUL', coat({ encrypted: encrypt(Buffer.from('<me:env>\0')) })],
   ])('is not readable with %s', (_what, text) => expect(open(text)).toBeUndefined())
+
+  it('is taken off with the decoy where it has no secret, so that nothing shows that there is none', () => {
+    const wrapped = wrap(Buffer.from('hello'), publicKey)
+    const decoy = unwrap(wrapped, privateKey)?.decoy ?? Buffer.alloc(0)
+    const aes = createCipheriv('aes-256-cbc', decoy.subarray(0, 32), decoy.subarray(32))
+    const encrypted = Buffer.concat([aes.update(envelope), aes.final()])
+
+    expect(open({ aes_key: wrapped.toString('base64'), encrypted_magic_envelope: encrypted.toString('base64') })).toBe(
+      envelope,
+    )
+  })
 
   it.each([0, 17, 255])('is not readable when its text ends with the padding %i', (last) => {
     const block = Buffer.from('0123456789abcdef')

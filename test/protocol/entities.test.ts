@@ -188,10 +188,13 @@ describe('what must fit together', () => {
     ['a location of 256 characters', payload('profile', { location: 'x'.repeat(256) })],
     ['a birthday without zeros', payload('profile', { birthday: '1988-7-15' })],
     ['a birthday that does not exist', payload('profile', { birthday: '2001-02-29' })],
+    ['endless tags', payload('profile', { tag_string: `#${'x'.repeat(65_535)}` })],
+    ['an endless image', payload('profile', { image_url: `/${'x'.repeat(65_535)}` })],
     ['six tags', payload('profile', { tag_string: '#a #b #c #d #e #f' })],
     ['sharing and blocking', payload('contact', { following: 'false', blocking: 'true' })],
     ['following and blocking', payload('contact', { sharing: 'false', blocking: 'true' })],
     ['a conversation with oneself', payload('conversation', { participants: `${alma};` })],
+    ['nobody among the participants', payload('conversation', { participants: `${alma};${carla};;` })],
     ['a participant that is no network ID', payload('conversation', { participants: `${alma};bob` })],
     ['blanks between participants', payload('conversation', { participants: `${alma}; ${carla}` })],
     ['257 participants', payload('conversation', { participants: Array(257).fill(alma).join(';') })],
@@ -278,6 +281,16 @@ describe('relayables', () => {
     expect(refusal(payload('comment', {}, foreign(1, 'é'.repeat(2_048))))).toBe('none')
     expect(refusal(payload('comment', {}, foreign(1, 'é'.repeat(2_049))))).toMatch(/^ValidationError/)
     expect(refusal(payload('comment', {}, `<${'x'.repeat(65)}/>`))).toMatch(/^ValidationError/)
+    expect(refusal(payload('comment', {}, `<toString>${'x'.repeat(4_097)}</toString>`))).toMatch(/^ValidationError/)
+  })
+
+  it('are refused with a time that is longer than what we would keep, whether it can be read or not', () => {
+    const created_at = (fraction: number) => `2020-01-02T03:04:05.${'1'.repeat(fraction)}Z`
+
+    expect(refusal(payload('comment', { created_at: created_at(4_075) }))).toBe('none')
+    expect(refusal(payload('comment', { created_at: created_at(4_076) }))).toMatch(/^ValidationError.*created_at/)
+    expect(refusal(payload('comment', { edited_at: 'x'.repeat(4_097) }))).toMatch(/^ValidationError.*edited_at/)
+    expect(refusal(payload('comment', { text: 'x'.repeat(4_097) }))).toBe('none')
   })
 
   it('are written as they were received: order, texts, unknown and empty elements, the signature last', () => {

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { entityFromJson, entityToJson } from '../../src/protocol/entities/entity-json.js'
 import { readEntity } from '../../src/protocol/entities/registry.js'
@@ -75,7 +76,32 @@ describe('the JSON form of a relayable', () => {
     expect(withOrder('text')).toBe('ValidationError')
     expect(withOrder([1], { 1: 'x' })).toBe('ValidationError')
   })
+
+  it('may name whatever an element of XML can be called, and nothing else', () => {
+    const places = fc.oneof(fc.nat(0xffff), fc.nat(0xeffff), fc.constantFrom(...Array.from('a-.:·_é٣ª×', codePointOf)))
+    const names = fc.array(places, { minLength: 1, maxLength: 3 }).map((points) => String.fromCodePoint(...points))
+    fc.assert(
+      fc.property(names, (name) => {
+        const json = { entity_type: 'comment', entity_data: { ...data, [name]: 'x' }, property_order: [name] }
+        expect(fault(json)).toBe(isElementName(name) ? 'none' : 'ValidationError')
+      }),
+      { numRuns: 2_000 },
+    )
+  })
 })
+
+function codePointOf(character: string): number {
+  return character.codePointAt(0) ?? 0
+}
+
+/** As the reader of XML sees it. */
+function isElementName(name: string): boolean {
+  try {
+    return readXml(`<${name}/>`, 'InvalidPayload').name === name
+  } catch {
+    return false
+  }
+}
 
 describe('an entity in JSON', () => {
   it('keeps to the rules of the wire, which are stricter than the schema', () => {
@@ -103,6 +129,12 @@ describe('an entity in JSON', () => {
     expect(entityFromJson(json, receivedAt)).toMatchObject({ text: 'a\ufffdb\ufffd' })
   })
 
+  it('has none of them in values that we do not know either', () => {
+    const json = { entity_type: 'comment', entity_data: { ...data, mood: 'a\u0000' }, property_order: ['mood'] }
+
+    expect(entityFromJson(json, receivedAt)).toMatchObject({ elements: [['mood', 'a\ufffd']] })
+  })
+
   it('has a type that is known', () => {
     for (const json of [null, [], 'x', {}, { entity_type: 'toString', entity_data: {} }, { entity_type: ['poll'] }]) {
       expect(['UnknownEntity', 'ValidationError']).toContain(fault(json))
@@ -111,6 +143,14 @@ describe('an entity in JSON', () => {
 })
 
 describe('the schema', () => {
+  it('takes a signature of at least 30 characters, or none', () => {
+    const signed = (author_signature: string) =>
+      isEntityJson({ entity_type: 'comment', entity_data: { ...data, author_signature }, property_order: [] })
+
+    expect([signed(''), signed('s'.repeat(30))]).toEqual([true, true])
+    expect([signed('s'), signed('s'.repeat(29))]).toEqual([false, false])
+  })
+
   const poll = { entity_type: 'poll', entity_data: { guid, question: '?', poll_answers: [] } }
 
   it('neither coerces nor drops what it is shown', () => {

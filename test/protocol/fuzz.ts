@@ -24,24 +24,29 @@ interface Progress {
   readonly failure?: string
 }
 
-const { values } = parseArgs({
-  options: {
+const usage = 'npm run fuzz -- [--runs 200000] [--seed S] [--only RUN], all of them whole numbers'
+const { seed, first, runs, isChild } = readWords()
+if (isChild) fuzz((progress) => process.send?.(progress))
+else watch()
+
+function readWords() {
+  const options = {
     runs: { type: 'string', default: '200000' },
     seed: { type: 'string', default: String(randomInt(2 ** 31)) },
     only: { type: 'string' },
     child: { type: 'boolean', default: false },
-  },
-})
-const seed = Number(values.seed)
-const first = values.only === undefined ? 0 : Number(values.only)
-const runs = values.only === undefined ? Number(values.runs) : 1
-if (![seed, first, runs].every(Number.isSafeInteger)) {
-  console.error('--runs, --seed and --only take whole numbers')
-  process.exit(2)
+  } as const
+  try {
+    const { runs, seed, only, child } = parseArgs({ options }).values
+    const numbers = [seed, only ?? '0', only === undefined ? runs : '1']
+    const [seedNumber = 0, first = 0, count = 0] = numbers.map(Number)
+    if (!numbers.every((text) => /^[0-9]{1,15}$/.test(text)) || count === 0) throw new Error('no such runs')
+    return { seed: seedNumber, first, runs: count, isChild: child }
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n${usage}`)
+    process.exit(2)
+  }
 }
-
-if (values.child) fuzz((progress) => process.send?.(progress))
-else watch()
 
 function fuzz(report: (progress: Progress) => void): void {
   const runOnce = openFuzzer(seed)

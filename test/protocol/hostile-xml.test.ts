@@ -24,6 +24,9 @@ it.each([
     () => `<a>${`<b ${attributes(20)}/>`.repeat(10_000)}</a>`,
     'too many attributes',
   ],
+  ['1 001 attributes', () => `<a ${attributes(500)}><b ${attributes(501)}/></a>`, 'too many attributes'],
+  ['20 001 elements', () => `<a>${'<b/>'.repeat(20_000)}</a>`, 'too many elements'],
+  ['4 MiB and one more', () => `<a>${'x'.repeat(4 * megabytes - 6)}</a>`, 'too long'],
   ['8 MiB of text', () => `<a>${'x'.repeat(8 * megabytes)}</a>`, 'too long'],
   ['8 MiB of bytes', () => Buffer.alloc(8 * megabytes, 'x'), 'too long'],
   ['3 MiB of blanks before the root', () => `${' '.repeat(3 * megabytes)}<a/>`, 'no element near its beginning'],
@@ -37,10 +40,14 @@ it.each([
 it('reads what is just within the bounds', () => {
   const deep = '<a>'.repeat(32) + '</a>'.repeat(32)
   const wide = `<a>${'<b>c</b>'.repeat(19_999)}</a>`
+  const decorated = `<a ${attributes(500)}><b ${attributes(500)}/></a>`
+  const full = `<a>${'x'.repeat(4 * megabytes - 7)}</a>`
   const long = `<a>${'&#x1F600;'.repeat(65_535)}</a>`
 
   expect(readXml(deep, 'InvalidPayload').children).toHaveLength(1)
   expect(readXml(wide, 'InvalidPayload').children).toHaveLength(19_999)
+  expect(readXml(decorated, 'InvalidPayload').attributes.size).toBe(500)
+  expect(readXml(full, 'InvalidPayload').text).toHaveLength(4 * megabytes - 7)
   expect(readXml(long, 'InvalidPayload').text).toBe('😀'.repeat(65_535))
 })
 

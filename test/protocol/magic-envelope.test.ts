@@ -194,9 +194,17 @@ describe('peeking', () => {
     expect(peekEnvelope(wild)).toEqual({ sender, author: sender })
   })
 
-  it.each(['', 'hello', '<me:sig key_id="?">', `<data type="x">${'A'.repeat(100_000)}<`, 'key_id='.repeat(100_000)])(
-    'finds nobody in rubbish: %.20s',
-    (text) => expect(peekEnvelope(text)).toEqual({ sender: undefined, author: undefined }),
+  it.each([
+    '',
+    'hello',
+    '<me:sig key_id="?">',
+    `<data type="x">${'A'.repeat(100_000)}<`,
+    'key_id='.repeat(100_000),
+    `<x:data ${':data '.repeat(200_000)}`,
+    // Only what a `<` begins is looked at, however much there is that looks like it.
+    `:data x>${encodeBase64url(Buffer.from(`<author>${sender}</author>`))}<`,
+  ])('finds nobody in rubbish: %.20s', (text) =>
+    expect(peekEnvelope(text)).toEqual({ sender: undefined, author: undefined }),
   )
 })
 

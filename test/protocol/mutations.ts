@@ -129,7 +129,12 @@ export function mutateElements(root: XmlElement, other: XmlElement, random: Chan
       [
         at,
         0,
-        [{ name: random.oneOf(['x', 'my_signature', '__proto__', 'toString', 'é']), content: random.oneOf(tokens) }],
+        [
+          {
+            name: random.oneOf(['x', 'my_signature', '__proto__', 'toString', 'é', 'e\u0301', 'a·']),
+            content: random.oneOf(tokens),
+          },
+        ],
       ],
     ])
     nodes.splice(place, deleted, ...inserted)

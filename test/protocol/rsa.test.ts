@@ -54,6 +54,7 @@ describe('a key of somebody', () => {
       publicPem(generateKeyPairSync('rsa', { modulusLength: 1024, publicExponent: 17 }).publicKey),
     ],
     ['an even modulus', publicPem(withModulus(Buffer.concat([oddNumber(2040), Buffer.from([0])])))],
+    ['a key among endless blanks', publicPem(publicKey) + '\n'.repeat(4_096)],
     ['a frame of megabytes', `-----BEGIN PUBLIC KEY-----\n${'A'.repeat(5_000_000)}\n-----END PUBLIC KEY-----`],
   ])('is never %s', (_what, text) => expect(readPublicKey(text)).toBeUndefined())
 

@@ -86,20 +86,30 @@ export interface DiscoveryVector {
   readonly expect: { readonly ok: boolean; readonly error?: string; readonly [member: string]: Json | undefined }
 }
 
+const nothing: Vectors = {
+  format: 1,
+  people: [],
+  related: [],
+  receive: [],
+  send: [],
+  relay: [],
+  discovery: [],
+  schema: [],
+  types: {},
+  links: [],
+}
+
 /** Reads a file of this format, which may leave out whole sections. */
 export function readVectors(file: string | URL): Vectors {
-  const vectors = JSON.parse(readFileSync(file, 'utf8')) as Partial<Vectors> // the file says that it has this format
-  if (vectors.format !== 1) throw new Error(`These vectors have format ${String(vectors.format)}, not 1.`)
-  const nothing = {
-    people: [],
-    related: [],
-    receive: [],
-    send: [],
-    relay: [],
-    discovery: [],
-    schema: [],
-    types: {},
-    links: [],
+  const vectors: unknown = JSON.parse(readFileSync(file, 'utf8'))
+  if (typeof vectors !== 'object' || vectors === null || !('format' in vectors) || vectors.format !== 1) {
+    throw new Error('it is not of format 1')
   }
-  return { ...nothing, ...vectors, format: 1 }
+  const given = new Map<string, unknown>(Object.entries(vectors))
+  for (const [section, none] of Object.entries(nothing)) {
+    if (given.has(section) && Array.isArray(given.get(section)) !== Array.isArray(none)) {
+      throw new Error(`the section ${section} is not what it should be`)
+    }
+  }
+  return { ...nothing, ...(vectors as Partial<Vectors>) } // the file says that it has this format
 }

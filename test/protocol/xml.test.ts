@@ -110,6 +110,10 @@ describe('refusing', () => {
   })
 })
 
+it('says what is wrong in words that can stand within a sentence', () => {
+  expect(() => read('<a/>x')).toThrow(/text data outside of root node$/)
+})
+
 describe('writing', () => {
   it('puts elements and texts on one line, in their order', () => {
     const node = {

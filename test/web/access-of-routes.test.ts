@@ -8,6 +8,9 @@ import { startTestPod } from '../support/test-pod.js'
 const PUBLIC = [
   '*',
   '/',
+  '/.well-known/host-meta',
+  '/.well-known/nodeinfo',
+  '/.well-known/webfinger',
   '/api/docs',
   '/api/docs/',
   '/api/docs/json',
@@ -15,9 +18,20 @@ const PUBLIC = [
   '/api/docs/static/index.html',
   '/api/docs/static/swagger-initializer.js',
   '/api/docs/yaml',
+  '/fetch/:type/:guid',
+  '/hcard/users/:guid',
   '/health/live',
   '/health/ready',
   '/images/user/default.png',
+  '/link',
+  '/nodeinfo/:version',
+  '/p/:guid',
+  '/people',
+  '/people/:guid',
+  '/people/:guid/stream',
+  '/posts/:guid',
+  '/u/:name',
+  '/uploads/images/:name',
 ]
 
 it('names scopes for every route that is not on the list of public ones', async () => {

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { pino } from 'pino'
@@ -186,6 +189,19 @@ describe('authentication', () => {
 
     expect(response.statusCode).toBe(400)
     expect(response.json()).toMatchObject({ code: 400, error: 'invalid_request' })
+  })
+
+  it('refuses a token in each of two headers, of which Node shows the first only', async () => {
+    await pod.app.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = pod.app.server.address() as AddressInfo // it listens on a port
+    const token = `Bearer ${await tokenOf('bob')}`
+    const headers = ['Host', 'pod.example', 'Authorization', token, 'authorization', `Bearer ${UNKNOWN}`]
+
+    const asked = get({ port, host: '127.0.0.1', path: '/api/v1/user', headers })
+    const [response] = (await once(asked, 'response')) as [IncomingMessage] // the one thing this event has
+    response.resume()
+
+    expect(response.statusCode).toBe(400)
   })
 
   it('refuses strangers before it reads what they send', async () => {

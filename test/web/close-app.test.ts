@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { HTTP_LIMITS } from '../../src/limits.js'
 import { closeApp } from '../../src/web/close-app.js'
+import { openHttpServer } from '../../src/web/http-server.js'
 
 /** Far more than a test may take: whoever waits for it does not end. */
 const FOR_EVER = 600_000
@@ -14,7 +16,7 @@ describe('closeApp', () => {
   let arrived: Promise<unknown>
   let answer: () => void
   beforeEach(async () => {
-    app = fastify()
+    app = fastify({ serverFactory: (serve) => openHttpServer(serve, HTTP_LIMITS) })
     agent = new Agent({ keepAlive: true })
     const held = new Promise<void>((resolve) => {
       answer = resolve
@@ -46,6 +48,17 @@ describe('closeApp', () => {
     response.resume()
     expect(response.statusCode).toBe(200)
     await closed
+  })
+
+  it('does not wait for a connection on which nothing was ever asked', async () => {
+    const { port } = app.server.address() as AddressInfo // it listens on a port
+    const accepted = once(app.server, 'connection')
+    const socket = connect(port, '127.0.0.1').resume()
+    const ended = once(socket, 'close')
+    await accepted
+
+    await closeApp(app, FOR_EVER)
+    await ended
   })
 
   it('cuts off a request that does not end', async () => {

@@ -31,6 +31,10 @@ const routes: FastifyPluginAsync = async (app) => {
   fail('/no-error', () => {
     throw SECRET
   })
+  app.get('/kept', { config: { public: true } }, async (_request, reply) => {
+    reply.header('cache-control', 'public, max-age=3600')
+    throw new QueueAway(SECRET)
+  })
   fail('/nul', () => Person.query(app.pod.db).findOne({ guid: 'a\0b' }))
   fail('/integer', () => app.pod.db.raw('select ?::int', ['99999999999']))
   fail('/slow', () => app.pod.db.raw(`set local statement_timeout = 1; select pg_sleep(10)`))
@@ -80,11 +84,19 @@ describe('errors', () => {
     expect(body).toEqual({ code: 422, message: expect.any(String) })
   })
 
+  it('lets nobody keep an error, whatever the route allowed before it failed', async () => {
+    const { response, status } = await ask('kept')
+
+    expect(status).toBe(503)
+    expect(response.headers['cache-control']).toBe('private, no-store')
+  })
+
   it('shows people a page where there is nothing', async () => {
     const response = await pod.inject('/no/such/page')
 
     expect(response.statusCode).toBe(404)
     expect(response.headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(response.headers['cache-control']).toBe('no-store')
     expect(response.body).toContain('There is nothing here.')
     expect(response.body).not.toContain('/no/such/page')
   })

@@ -71,6 +71,7 @@ describe('headers', () => {
     const answers = await Promise.all([alice.get('/api/v1/user'), pod.inject('/api/v1/user'), pod.inject('/api/v1/x')])
 
     expect(answers.map((answer) => answer.headers['cache-control'])).toEqual(Array(3).fill('private, no-store'))
+    expect((await alice.get('/%61pi/v1/user')).headers['cache-control']).toBe('private, no-store')
   })
 
   it('lets nobody guess types, frame pages or load anything into them', async () => {

@@ -9,8 +9,23 @@ import { apiRoutes } from '../../src/web/api.js'
 import { buildApp } from '../../src/web/app.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
+const arrivals: string[] = []
+const { promise: released, resolve: release } = deferred()
+
+function deferred() {
+  let resolve: () => void = () => undefined
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}
+
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   await apiRoutes(app, {})
+  app.get('/held', { config: { public: true } }, async (request) => {
+    arrivals.push(request.id)
+    await released
+  })
   app.post('/read', { schema: { body: Type.Object({}) }, config: { public: true } }, async () => ({}))
 }
 
@@ -97,6 +112,8 @@ describe('limits of a connection', () => {
     const answer = await untilClosed(socket)
 
     expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+    expect(answer).toContain('x-content-type-options: nosniff')
+    expect(answer).toContain('cache-control: no-store')
     expect(answer).toContain('{"code":400,')
   })
 
@@ -111,6 +128,34 @@ describe('limits of a connection', () => {
 
     expect(await ask()).toMatch(/connection: keep-alive/i)
     expect(await ask()).toMatch(/connection: close/i)
+  })
+
+  it('answers requests that a client sends together, in their order', async () => {
+    await listenWith({ requestsAhead: 2 })
+    const socket = await dial()
+    socket.write('GET /api/v1/user HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
+
+    expect(await untilClosed(socket)).toMatch(/^HTTP\/1\.1 401 [\s\S]*HTTP\/1\.1 200 /)
+  })
+
+  it('cuts off a client that sends on and on without waiting for an answer', async () => {
+    await listenWith({ requestsAhead: 3 })
+    const socket = await dial()
+    socket.write('GET /api/v1/held HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(500))
+
+    expect(await untilClosed(socket)).toBe('')
+    expect(arrivals.length).toBeLessThanOrEqual(3)
+    release()
+  })
+
+  it('counts only requests that wait for their answer', async () => {
+    await listenWith({ requestsAhead: 1 })
+    const socket = await dial()
+    for (let request = 0; request < 3; request += 1) {
+      socket.write('GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n')
+      const [answer] = await once(socket, 'data')
+      expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /)
+    }
   })
 
   it('takes no more connections than it can serve', async () => {

@@ -18,6 +18,17 @@ it('is what the pod serves', async () => {
   expect(response.json()).toEqual(await describeApi())
 })
 
+it('is shown on a page that has nothing above it, neither a logo nor a field to load other documents', async () => {
+  await using pod = await startTestPod()
+
+  const page = await pod.inject('/api/docs')
+  const script = await pod.inject('/api/docs/static/swagger-initializer.js')
+
+  expect(page.statusCode).toBe(200)
+  expect(page.headers['content-security-policy']).toContain("connect-src 'self'")
+  expect(script.body).toContain('"layout":"BaseLayout"')
+})
+
 it('is OpenAPI 3.1, and tells for each call what it does and which scopes it needs', async () => {
   const document = (await describeApi()) as Description // made of nothing but this
 

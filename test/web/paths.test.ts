@@ -22,6 +22,9 @@ describe('routedUrl', () => {
     ['/api/v1/posts/%zz', '/api/v1/posts/%25zz'],
     ['/api/v1/posts/%ff', '/api/v1/posts/%25ff'],
     ['/a?b=%zz', '/a?b=%zz'],
+    ['/%61pi/v1/us%65r%2ejson?a=%61', '/api/v1/user?a=%61'],
+    ['/api/openid_connect/%61uthorizations/new', '/api/openid_connect/authorizations/new'],
+    ['/api/v1/tags/%2561%2B%7e', '/api/v1/tags/%2561%2B~'],
   ])('turns %s into %s', (url, routed) => {
     expect(routedUrl(url)).toBe(routed)
   })

@@ -70,6 +70,9 @@ describe('paths', () => {
     ['a guid that no object can have', 'GET', '/api/v1/posts/short'],
     ['a parameter longer than any', 'GET', `/api/v1/tags/${'a'.repeat(301)}`],
     ['a path that cannot be decoded', 'GET', '/api/v1/posts/%zz%ff%'],
+    ['a method that must have a body and has none', 'QUERY', '/api/v1/user'],
+    ['a name that nothing can have', 'GET', '/api/v1/tags/a%00b'],
+    ['letters of the path that are encoded', 'GET', '/%61pi/v1/nonsense'],
   ])('answers 404 in JSON for %s', async (_name, method, url) => {
     const response = await pod.inject({ method: method as 'GET', url })
 
@@ -82,6 +85,7 @@ describe('paths', () => {
   it('does not read a body that nobody asked for', async () => {
     expect((await post('/api/v1/nonsense', '{broken')).statusCode).toBe(404)
     expect((await post('/nonsense', 'x'.repeat(2 ** 21))).statusCode).toBe(404)
+    expect((await post('/api/v1/nonsense', '{}', ';;;')).statusCode).toBe(404)
   })
 
   it('answers HEAD like GET, without the body', async () => {
@@ -152,6 +156,7 @@ describe('bodies', () => {
       '{"count":"3"}',
       '{"count":[3]}',
       '{"count":3.5}',
+      '{"count":1e400}',
       '{"text":3}',
       '{"tags":"a"}',
       '{"text":null}',
@@ -160,6 +165,27 @@ describe('bodies', () => {
       expect([payload, response.statusCode]).toEqual([payload, 422])
       expect(response.json()).toEqual({ code: 422, message: expect.any(String) })
     }
+  })
+
+  it.each(['\\u0000', '\\u0008', '\\u001b', '\\ud800', '\\udc00\\ud800', '\\ufffe', '\\uffff'])(
+    'answers 422 for a text with %s in it, which can be neither stored nor sent on',
+    async (code) => {
+      expect((await post('/api/v1/posts', `{"text":"a${code}b"}`)).statusCode).toBe(422)
+      expect((await post('/api/v1/posts', `{"tags":["a","b${code}"]}`)).statusCode).toBe(422)
+      expect((await post('/api/v1/strict', `{"text":"${code}"}`)).statusCode).toBe(400)
+    },
+  )
+
+  it('takes a text as it is, with line breaks and everything there is to write with', async () => {
+    const text = 'a\tb\r\nc\u007f\u0085é\u2028\ufffd🌻'
+
+    expect((await post('/api/v1/posts', JSON.stringify({ text }))).json().body).toEqual({ text })
+  })
+
+  it('takes a list that is as long as a body can be', async () => {
+    const response = await post('/api/v1/posts', `{"unknown":[${'1,'.repeat(500_000)}1]}`)
+
+    expect(response.statusCode).toBe(200)
   })
 
   it('passes over fields nobody knows, whatever they are called', async () => {
@@ -187,6 +213,13 @@ describe('bodies', () => {
     const response = await pod.inject({ method: 'POST', url: '/api/v1/posts', headers, payload: '{}' })
 
     expect(response.statusCode).toBe(415)
+  })
+
+  it('takes a body that is said not to be compressed, in any case', async () => {
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'Identity' }
+    const response = await pod.inject({ method: 'POST', url: '/api/v1/posts', headers, payload: '{"text":"a"}' })
+
+    expect(response.json()).toEqual({ body: { text: 'a' } })
   })
 
   it.each(['POST', 'DELETE'] as const)('does not care what a %s carries that needs nothing', async (method) => {
@@ -219,7 +252,7 @@ describe('queries', () => {
     expect((await pod.inject('/api/v1/list?page=2&unknown=1')).json().query.page).toBe(2)
   })
 
-  it.each(['page=two', 'page=2.5', 'page=1&page=2', 'page=', `text=${'a'.repeat(1_025)}`])(
+  it.each(['text=a%00b', 'unknown=%1b', 'page=two', 'page=2.5', 'page=1&page=2', 'page=', `text=${'a'.repeat(1_025)}`])(
     'answers 422 for ?%s',
     async (query) => {
       const response = await pod.inject(`/api/v1/list?${query}`)

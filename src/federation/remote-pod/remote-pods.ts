@@ -97,7 +97,7 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods & { close
     }
   }
 
-  async function follow(start: URL, get: GetOptions, deadline: Deadline): Promise<RemoteAnswer> {
+  async function follow(start: URL, get: GetOptions, deadline: Deadline, answered = () => {}): Promise<RemoteAnswer> {
     const most = get.redirects ?? 0
     const headers = { accept: get.accept ?? '*/*', 'accept-encoding': 'identity' }
     let url = start
@@ -105,6 +105,7 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods & { close
       const answer = await exchange(url, { purpose: 'fetch', method: 'GET', headers }, deadline, (response) =>
         readAnswer(url, response, { ...limits, maxBytes: get.maxBytes }),
       )
+      answered()
       if (!('location' in answer)) return answer
       url = nextHop(url, answer.location, get)
     }
@@ -130,10 +131,16 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods & { close
   ): Promise<RemoteAnswer> {
     const http = new URL(https)
     http.protocol = 'http:'
+    let wasAnswered = false
+    const answered = () => {
+      wasAnswered = true
+    }
     try {
-      return await follow(readTarget(http, allowPrivate), get, deadline)
+      return await follow(readTarget(http, allowPrivate), get, deadline, answered)
     } catch (error) {
-      throw error instanceof RemotePodError && error.fault === 'not_allowed' ? why : error
+      // Where plain http is not open, nobody wants to hear that; where it leads to is another matter.
+      const isClosed = !wasAnswered && error instanceof RemotePodError && error.fault === 'not_allowed'
+      throw isClosed ? why : error
     }
   }
 

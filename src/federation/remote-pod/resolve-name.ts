@@ -1,7 +1,7 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { REMOTE_LIMITS } from '../../limits.js'
 
-export interface ResolveOptions {
+interface ResolveOptions {
   /** Ask the system, which knows the hosts file and the names of a local network. */
   readonly bySystem: boolean
   readonly signal: AbortSignal

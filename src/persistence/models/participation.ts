@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
 import { Model } from 'objection'
 import { Person } from './person.js'
 
@@ -22,4 +24,16 @@ export class Participation extends Model {
       join: { from: 'participations.authorId', to: 'people.id' },
     },
   })
+
+  /** One more reason for each of these people to hear of the post. */
+  static async hold(transaction: Knex.Transaction, postId: number, personIds: readonly number[]): Promise<void> {
+    const ids = [...new Set(personIds)].sort((one, other) => one - other)
+    const guids = ids.map(() => randomBytes(16).toString('hex'))
+    await transaction.raw(holdParticipations, [postId, guids, ids])
+  }
 }
+
+const holdParticipations = `
+  insert into participations (post_id, guid, author_id)
+  select ?::bigint, guid, author_id from unnest(?::text[], ?::bigint[]) as held (guid, author_id)
+  on conflict (post_id, author_id) do update set count = participations.count + 1`

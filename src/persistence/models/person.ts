@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { Model, type QueryBuilder } from 'objection'
+import { named } from '../database.js'
 import { Pod } from './pod.js'
 
 /** Anyone on the network, here or elsewhere. */
@@ -43,6 +44,28 @@ export class Person extends Model {
     return this.query(db).whereRaw('people.address = any(?)', [[...addresses]])
   }
 
+  /** Undefined: nobody of this address lives here, or they have left. */
+  static async localByAddress(db: Knex, address: string): Promise<Pick<Person, 'guid' | 'address'> | undefined> {
+    const [person] = await named<Pick<Person, 'guid' | 'address'>>(db, 'local-person', localByAddress, [address])
+    return person
+  }
+
+  /** Undefined: nobody of this guid lives here, or they have left. */
+  static async localCard(db: Knex, guid: string): Promise<LocalCard | undefined> {
+    const [card] = await named<LocalCard>(db, 'local-card', localCard, [guid])
+    return card
+  }
+
+  /** With the pod, unless they live here. */
+  static byAddress(db: Knex, address: string): QueryBuilder<Person, Person | undefined> {
+    return this.query(db).findOne({ address }).withGraphFetched('pod')
+  }
+
+  /** Everybody of these who is known, with what decides whether their word counts. */
+  static async signers(db: Knex, addresses: readonly string[]): Promise<readonly SignerRow[]> {
+    return named<SignerRow>(db, 'signers', signers, [[...addresses]])
+  }
+
   /** A person never exists without a profile. */
   static async add(transaction: Knex.Transaction, person: NewPerson, profile: ProfileFields = {}): Promise<Person> {
     const added = await this.query(transaction)
@@ -53,11 +76,75 @@ export class Person extends Model {
       .returning('*')
     return added
   }
+
+  /** What another pod tells about its person, unless something newer than `since` has come from there. */
+  static async refresh(
+    transaction: Knex.Transaction,
+    personId: number,
+    profile: ProfileFields,
+    since: Date,
+  ): Promise<void> {
+    const [changed] = await Profile.query(transaction)
+      .patch({ ...profile, updatedAt: since })
+      .where({ personId })
+      .where((older) => older.whereNull('acceptedAt').orWhere('acceptedAt', '<', since))
+      .returning('*')
+    const shown = changed === undefined ? {} : shownOf(changed)
+    await this.query(transaction)
+      .findById(personId)
+      .patch({ ...shown, refreshedAt: since })
+  }
 }
 
-type NewPerson = Pick<Person, 'guid' | 'address' | 'publicKey'> & { readonly podId?: number }
+export interface SignerRow {
+  readonly address: string
+  readonly publicKey: string
+  readonly local: boolean
+  readonly closed: boolean
+  /** The operator blocks their pod. */
+  readonly blocked: boolean
+}
 
-type ProfileFields = Partial<Omit<Profile, keyof Model | 'personId'>>
+const signers = `
+  select
+    people.address,
+    people.public_key as "publicKey",
+    people.pod_id is null as local,
+    people.closed_at is not null as closed,
+    pods.blocked_at is not null as blocked
+  from people
+  left join pods on pods.id = people.pod_id
+  where people.address = any($1)`
+
+/** Who somebody is who lives here, for everybody who asks. */
+export type LocalCard = Pick<Person, 'guid' | 'address' | 'publicKey' | 'name'> &
+  Pick<Profile, 'firstName' | 'lastName' | 'searchable' | 'imageUrl' | 'imageUrlMedium' | 'imageUrlSmall'>
+
+const localByAddress = `
+  select guid, address from people where address = $1 and pod_id is null and closed_at is null`
+
+const localCard = `
+  select
+    people.guid,
+    people.address,
+    people.public_key as "publicKey",
+    people.name,
+    profiles.first_name as "firstName",
+    profiles.last_name as "lastName",
+    profiles.searchable,
+    profiles.image_url as "imageUrl",
+    profiles.image_url_medium as "imageUrlMedium",
+    profiles.image_url_small as "imageUrlSmall"
+  from people
+  join profiles on profiles.person_id = people.id
+  where people.guid = $1 and people.pod_id is null and people.closed_at is null`
+
+type NewPerson = Pick<Person, 'guid' | 'address' | 'publicKey'> & {
+  readonly podId?: number
+  readonly refreshedAt?: Date
+}
+
+export type ProfileFields = Partial<Omit<Profile, keyof Model | 'personId'>>
 
 /** What of a profile is copied to its person, so that a list of people reads one table. */
 function shownOf(profile: ProfileFields): Pick<Person, 'name' | 'avatarUrl'> {

@@ -1,4 +1,5 @@
-import { Model } from 'objection'
+import type { Knex } from 'knex'
+import { Model, raw } from 'objection'
 
 export type PodStatus =
   | 'unchecked'
@@ -22,6 +23,9 @@ export class Pod extends Model {
   declare ssl: boolean
   declare status: PodStatus
   declare lastError: string | null
+  /** What it says it runs, with the version; null: it has not said so. */
+  declare software: string | null
+  declare softwareVersion: string | null
   /** In a row. */
   declare failures: number
   /** Nothing is sent before; null: nothing stands in the way. */
@@ -35,4 +39,25 @@ export class Pod extends Model {
   /** What was not stored because the pod was asleep. */
   declare skippedDeliveries: number
   declare createdAt: Date
+
+  /** The pod at this place, remembered from now on if it is new. Https that was seen once counts for good. */
+  static async at(transaction: Knex.Transaction, place: PodPlace & { readonly ssl: boolean }): Promise<Pod> {
+    return this.query(transaction)
+      .insert({ host: place.host, port: place.port, ssl: place.ssl })
+      .onConflict(['host', 'port'])
+      .merge({ ssl: raw('pods.ssl or excluded.ssl') })
+      .returning('*')
+  }
+
+  /** The operator wants nothing to do with the pod at this place. */
+  static async isBlocked(db: Knex, { host, port }: PodPlace): Promise<boolean> {
+    const found = await this.query(db).findOne({ host, port }).whereNotNull('blockedAt').select('id')
+    return found !== undefined
+  }
+}
+
+/** What tells pods apart; 443 stands for both default ports. */
+export interface PodPlace {
+  readonly host: string
+  readonly port: number
 }

@@ -1,4 +1,5 @@
-import { Model } from 'objection'
+import type { Knex } from 'knex'
+import { Model, type QueryBuilder } from 'objection'
 import { Aspect } from './aspect.js'
 import { Comment } from './comment.js'
 import { Like } from './like.js'
@@ -124,7 +125,61 @@ export class Post extends Model {
       },
     },
   })
+
+  /** What the person may see: public, their own, or delivered to them. */
+  static readableBy(
+    db: Knex,
+    { userId, personId }: { readonly userId: number; readonly personId: number },
+    guid: string,
+  ): QueryBuilder<Post, Post | undefined> {
+    return this.query(db)
+      .findOne({ 'posts.guid': guid })
+      .where((seen) =>
+        seen
+          .where('posts.public', true)
+          .orWhere('posts.authorId', personId)
+          .orWhereRaw(`exists (select 1 from post_visibilities where post_id = posts.id and user_id = ?)`, [userId]),
+      )
+  }
+
+  /** The post that a reshare shows in the end; undefined: it is gone, or this is no reshare. */
+  static async rootOf(db: Knex, { id }: Pick<Post, 'id'>): Promise<Post | undefined> {
+    const { rows } = await db.raw(absoluteRoot, [id])
+    return rows.length === 0 ? undefined : this.query(db).findById(rows[0].id)
+  }
+
+  /** Gives a private post to the people in these aspects who live here, together with its photos. */
+  static async shareWith(transaction: Knex.Transaction, postId: number, aspectIds: readonly number[]): Promise<void> {
+    for (const statement of sharePost) await transaction.raw(statement, { postId, aspectIds: [...aspectIds] })
+  }
 }
+
+/** Reshares of reshares come from other pods; a chain of them ends somewhere. */
+const absoluteRoot = `
+  with recursive chain as (
+    select id, root_id, type, 0 as depth from posts where id = ?
+    union all
+    select posts.id, posts.root_id, posts.type, depth + 1 from posts join chain on posts.id = chain.root_id where depth < 20
+  )
+  select id from chain where type = 'StatusMessage' and depth > 0`
+
+const members = `
+  select distinct users.id from aspect_memberships
+  join contacts on contacts.id = aspect_memberships.contact_id
+  join users on users.person_id = contacts.person_id and users.closed_at is null
+  where aspect_memberships.aspect_id = any(:aspectIds)`
+
+// Written with cast(): the library would read `:name::type` as the name of a column.
+const sharePost = [
+  `insert into post_aspects (post_id, aspect_id) select cast(:postId as bigint), unnest(cast(:aspectIds as bigint[]))`,
+  `insert into photo_aspects (photo_id, aspect_id)
+   select photos.id, aspects.id from photos, unnest(cast(:aspectIds as bigint[])) as aspects (id)
+   where photos.post_id = :postId`,
+  `insert into post_visibilities (user_id, post_id)
+   select members.id, cast(:postId as bigint) from (${members}) as members`,
+  `insert into photo_visibilities (user_id, photo_id)
+   select members.id, photos.id from (${members}) as members, photos where photos.post_id = :postId`,
+]
 
 export class Location extends Model {
   static override tableName = 'locations'

@@ -68,4 +68,9 @@ export class UserSecrets extends Model {
   /** Null once the account is closed. */
   declare passwordHash: string | null
   declare sealedPrivateKey: Buffer
+
+  /** Undefined: the person does not live here. */
+  static ofPerson(db: Knex, personId: number): QueryBuilder<UserSecrets, UserSecrets | undefined> {
+    return this.query(db).findOne({ userId: User.query(db).select('id').where({ personId }) })
+  }
 }

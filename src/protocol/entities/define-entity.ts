@@ -55,6 +55,11 @@ export function defineEntity<Name extends string, P extends Properties>(
   return check ? { name, properties, check } : { name, properties }
 }
 
+/** The row of the table for a name that others have chosen: `toString` has none. */
+export function propertyOf(definition: EntityDefinition, name: string): Property<unknown> | undefined {
+  return Object.hasOwn(definition.properties, name) ? definition.properties[name] : undefined
+}
+
 /** Reads an entity by its table; throws `ValidationError` with the name of the property that is wrong. */
 export function readProperties<Definition extends EntityDefinition>(
   definition: Definition,

@@ -5,6 +5,7 @@ import {
   type Json,
   type JsonKind,
   jsonOf,
+  propertyOf,
   readProperties,
   type Source,
 } from './define-entity.js'
@@ -20,8 +21,12 @@ export interface EntityJson {
   readonly property_order?: readonly string[]
 }
 
-// The reader of XML lets only names through that can be written again; here we have to look.
-const elementName = /^[\p{L}_][\p{L}\p{N}_.-]*$/u
+// The reader of XML lets only names through that can be written again; here we have to look. NCName of XML 1.0, by its ranges.
+const nameStart = [
+  String.raw`A-Z_a-z\xC0-\xD6\xD8-\xF6\xF8-\u02FF\u0370-\u037D\u037F-\u1FFF\u200C\u200D\u2070-\u218F\u2C00-\u2FEF`,
+  String.raw`\u3001-\uD7FF\uF900-\uFDCF\uFDF0-\uFFFD\u{10000}-\u{EFFFF}`,
+].join('')
+const elementName = new RegExp(String.raw`^[${nameStart}][${nameStart}.0-9\xB7\u0300-\u036F\u203F\u2040-]*$`, 'u')
 
 const definitionByName = new Map<string, EntityDefinition>(Object.entries(definitions))
 
@@ -94,7 +99,7 @@ function readOrder(entity: Relayable, order: unknown, data: Readonly<Record<stri
 }
 
 function unknownValue(type: Entity['type'], name: string, text: string): Json {
-  return Object.hasOwn(definitions[type].properties, name) ? null : text
+  return propertyOf(definitions[type], name) === undefined ? text : null
 }
 
 function isScalar(value: unknown): value is string | number | boolean | null {

@@ -1,10 +1,24 @@
+import { fits } from '../values.js'
 import { defineEntity, type EntityOf, type Property } from './define-entity.js'
 import { assumed, lenient, optional, required, requiredNested } from './properties.js'
-import { address, birthday, flag, personName, text, textWhere, timestamp, urlWithPath } from './value-types.js'
+import {
+  address,
+  birthday,
+  flag,
+  longestText,
+  personName,
+  text,
+  textWhere,
+  timestamp,
+  urlWithPath,
+} from './value-types.js'
 
 const mostTags = 5
 
-const tags = textWhere((value) => value.split('#').length - 1 <= mostTags, `has more than ${mostTags} tags`)
+const tags = textWhere(
+  (value) => fits(value, longestText) && value.split('#').length - 1 <= mostTags,
+  `is longer than ${longestText} characters or has more than ${mostTags} tags`,
+)
 
 export const profile = defineEntity('profile', {
   author: required(address),

@@ -1,11 +1,11 @@
 import { ProtocolError } from '../errors.js'
 import { fits } from '../values.js'
 import { cleanText, type XmlElement, type XmlNode } from '../xml.js'
-import { type EntityDefinition, nodesOf } from './define-entity.js'
+import { type EntityDefinition, nodesOf, type Property, propertyOf } from './define-entity.js'
 import { type Elements, type Relayable, relayables } from './relayables.js'
 
-/** What others may add to a relayable we have to keep and send on; that has bounds. */
-const limits = { foreignElements: 32, nameLength: 64, foreignTextBytes: 4_096 }
+/** What others put into a relayable we have to keep and send on; where its table sets no bounds, these do. */
+const limits = { foreignElements: 32, nameLength: 64, textBytes: 4_096 }
 
 export function readElements(definition: EntityDefinition, payload: XmlElement): Elements {
   return signedElements(
@@ -20,18 +20,24 @@ export function signedElements(definition: EntityDefinition, all: Elements): Ele
   for (const [name, text] of all) {
     if (!name.includes('signature') && !texts.has(name)) texts.set(name, text)
   }
-  const foreign = [...texts].filter(([name]) => !Object.hasOwn(definition.properties, name))
+  const foreign = [...texts.keys()].filter((name) => propertyOf(definition, name) === undefined)
   if (foreign.length > limits.foreignElements) {
     throw new ProtocolError('ValidationError', `${definition.name}: has too many elements of unknown names`)
   }
-  for (const [name, text] of foreign) {
-    if (fits(name, limits.nameLength) && Buffer.byteLength(text) <= limits.foreignTextBytes) continue
+  for (const [name, text] of texts) {
+    if (isBounded(propertyOf(definition, name))) continue
+    if (fits(name, limits.nameLength) && Buffer.byteLength(text) <= limits.textBytes) continue
     throw new ProtocolError(
       'ValidationError',
       `${definition.name}: the element ${name.slice(0, limits.nameLength)} is too long`,
     )
   }
   return [...texts]
+}
+
+/** What has one form is kept in the form that came, which may be of any length and need not even be readable. */
+function isBounded(property: Property<unknown> | undefined): boolean {
+  return property !== undefined && property.canonical === undefined
 }
 
 /** What the author signs or has signed: the received elements, or those of our own table in its order. */

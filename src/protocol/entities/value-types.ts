@@ -26,7 +26,7 @@ export interface ValueType<Value> {
   readonly reformatted?: true
 }
 
-const longestText = 65_535
+export const longestText = 65_535
 
 /** Text without value is no text: '' is read as nothing. */
 export function text(longest = longestText): ValueType<string> {

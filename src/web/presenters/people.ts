@@ -27,13 +27,24 @@ export function presentOwnProfile(
   }
 }
 
-function presentName(person: Pick<Person, 'name' | 'address'>): string {
+export function presentName(person: Pick<Person, 'name' | 'address'>): string {
   return person.name.trim() === '' ? person.address : person.name
+}
+
+/** Somebody, wherever they are named. */
+export function presentPersonSummary(person: Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>, podUrl: string) {
+  return {
+    guid: person.guid,
+    network_id: person.address,
+    diaspora_id: person.address,
+    name: presentName(person),
+    avatar: absolute(person.avatarUrl, podUrl) ?? `${podUrl}${DEFAULT_AVATAR_PATH}`,
+  }
 }
 
 type Images = Pick<Profile, 'imageUrl' | 'imageUrlMedium' | 'imageUrlSmall'>
 
-function presentAvatar(images: Images, podUrl: string): Static<typeof OwnProfile>['avatar'] {
+export function presentAvatar(images: Images, podUrl: string): Static<typeof OwnProfile>['avatar'] {
   const large = absolute(images.imageUrl, podUrl) ?? `${podUrl}${DEFAULT_AVATAR_PATH}`
   return {
     large,

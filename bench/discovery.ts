@@ -1,0 +1,140 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type FastifyInstance, fastify } from 'fastify'
+import { pino } from 'pino'
+import { readConfig } from '../src/config.js'
+import { findViewer } from '../src/domain/access.js'
+import { createUser, mintToken } from '../src/domain/accounts.js'
+import { publishPost } from '../src/domain/posts.js'
+import { startEmbeddedPostgres } from '../src/embedded-postgres.js'
+import { migrateQueue } from '../src/jobs/queues.js'
+import { openPod } from '../src/open-pod.js'
+import { migrate, openDatabase, WORKER_LIMITS } from '../src/persistence/database.js'
+import { buildApp } from '../src/web/app.js'
+import { openCryptoPool } from '../workers/threads/crypto-pool.js'
+import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import type { Load, LoadResult } from './http-load.js'
+
+const CONNECTIONS = 32
+const MILLISECONDS = 1_000
+/** Half of what it was on two cores that did nothing else, a statement for each request included. */
+const FLOOR = 0.1
+
+/** What other pods ask for most, beside a bare Fastify route that gives an answer of the same size from memory. */
+export async function* benchDiscovery({ rounds }: BenchOptions): AsyncGenerator<Result> {
+  const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
+  const database = await startEmbeddedPostgres(folder, { fast: true })
+  const crypto = openCryptoPool(1)
+  const loader = fork(new URL(import.meta.url.endsWith('.ts') ? './http-load.ts' : './http-load.js', import.meta.url))
+  try {
+    await prepare(database.url)
+    const config = readConfig({
+      POD_URL: 'https://pod.example',
+      DATABASE_URL: database.url,
+      SECRET_KEY: 'a key that is only good for benches',
+    })
+    const pod = await openPod(config, 'web', { crypto, log: pino({ level: 'silent' }) })
+    const app = await buildApp(pod)
+    try {
+      const { guid } = await createUser(pod, { username: 'alice', password: 'the password of alice' })
+      const { accessToken } = await mintToken(pod, 'alice', { scopes: ['public:modify'], lifetime: 3_600 })
+      const viewer = await findViewer(pod, accessToken)
+      if (viewer === undefined) throw new Error('a token that was just made does not count')
+      const post = await publishPost(pod, viewer, { text: 'Good morning', public: true })
+      yield* measure(app, loader, rounds, [
+        ['webfinger', '/.well-known/webfinger?resource=acct:alice@pod.example'],
+        ['hcard', `/hcard/users/${guid}`],
+        ['fetch, signed before', `/fetch/post/${post.guid}`],
+      ])
+    } finally {
+      await app.close()
+      await pod.close()
+    }
+  } finally {
+    loader.kill()
+    await crypto.close()
+    await database.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function prepare(url: string): Promise<void> {
+  const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'bench' })
+  await migrate(db).finally(() => db.destroy())
+  await migrateQueue(url)
+}
+
+async function* measure(
+  app: FastifyInstance,
+  loader: ChildProcess,
+  rounds: number,
+  cases: readonly (readonly [name: string, path: string])[],
+): AsyncGenerator<Result> {
+  const port = await listen(app)
+  for (const [name, path] of cases) {
+    const bare = fastify()
+    const { body, headers } = await app.inject(path)
+    bare.get('/', async (_request, reply) => reply.type(String(headers['content-type'])).send(body))
+    try {
+      const barePort = await listen(bare)
+      const subjects: Measured[] = []
+      const limits: Measured[] = []
+      await load(loader, port, path) // the first requests of a process are its slowest
+      await load(loader, barePort, '/')
+      for (let round = 0; round < rounds; round += 1) {
+        subjects.push(await load(loader, port, path))
+        limits.push(await load(loader, barePort, '/'))
+      }
+      yield resultOf(name, subjects, limits)
+    } finally {
+      await bare.close()
+    }
+  }
+}
+
+async function listen(app: FastifyInstance): Promise<number> {
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  return (app.server.address() as AddressInfo).port // it listens on a port
+}
+
+interface Measured {
+  readonly perSecond: number
+  readonly cpuMicroseconds: number
+  readonly wrong: number
+}
+
+async function load(loader: ChildProcess, port: number, path: string): Promise<Measured> {
+  const before = process.cpuUsage()
+  const task: Load = { port, path, host: 'pod.example', connections: CONNECTIONS, milliseconds: MILLISECONDS }
+  loader.send(task)
+  const [result]: readonly LoadResult[] = await once(loader, 'message')
+  const { user, system } = process.cpuUsage(before)
+  const { requests = 0, seconds = 1, wrong = 1 } = result ?? {}
+  return { perSecond: requests / seconds, cpuMicroseconds: (user + system) / requests, wrong }
+}
+
+function resultOf(name: string, subjects: readonly Measured[], limits: readonly Measured[]): Result {
+  const rates = subjects.map(({ perSecond }) => perSecond)
+  const value = median(rates)
+  const limit = median(limits.map(({ perSecond }) => perSecond))
+  return {
+    bench: 'discovery',
+    case: name,
+    value,
+    unit: 'requests/s',
+    limit,
+    ratio: value / limit,
+    floor: FLOOR,
+    rounds: subjects.length,
+    spread: spreadOf(rates),
+    cpu_us: {
+      web: median(subjects.map(({ cpuMicroseconds }) => cpuMicroseconds)),
+      bare: median(limits.map(({ cpuMicroseconds }) => cpuMicroseconds)),
+    },
+    ok: [...subjects, ...limits].every(({ wrong }) => wrong === 0),
+  }
+}

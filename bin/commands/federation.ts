@@ -1,0 +1,151 @@
+import type { Command } from 'commander'
+import { type DiscoverOptions, discoverPerson } from '../../src/federation/discover-person.js'
+import { fetchEntity } from '../../src/federation/fetch-entity.js'
+import { podOrigin } from '../../src/federation/pod-origin.js'
+import type { WantedEntity } from '../../src/jobs/definitions.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { ProtocolError } from '../../src/protocol/errors.js'
+import { readPublicKey } from '../../src/protocol/rsa.js'
+import { CommandError } from '../command-error.js'
+import { type OutputOptions, print, printable, table } from '../output.js'
+import { examinePerson, examinePod } from '../probe/examine.js'
+import { type Named, type ProbeTarget, readFrom, readNamed, readProbeTarget } from '../read-named.js'
+import { withPod } from '../with-pod.js'
+
+interface FetchOptions extends OutputOptions {
+  readonly from?: string
+}
+
+/** Somebody waits in front of it and wants to know how it is now. */
+const NOW: DiscoverOptions = { again: true, refresh: true }
+
+export function federationCommands(program: Command): void {
+  program
+    .command('fetch')
+    .argument('<what>', 'an address, a link to a post, a diaspora:// link, or a guid with --from', readNamed)
+    .description('Gets a person or a public post from another pod, keeps it, and shows what was kept.')
+    .option(
+      '--from <pod>',
+      'the host of the pod to ask for a guid, or the address of somebody who lives there',
+      readFrom,
+    )
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nExample:\n  pod fetch alice@pod.example\n  pod fetch https://pod.example/posts/7dba7ca01d64013485eb3131731751e9',
+    )
+    .action(fetchNamed)
+
+  program
+    .command('probe')
+    .argument('<target>', 'an address, or the host or URL of a pod', readProbeTarget)
+    .description(
+      'Asks another pod for everything that pods ask each other for, and says what is right and what is wrong.',
+    )
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod probe alice@pod.example\n  pod probe pod.example')
+    .action(probe)
+}
+
+async function fetchNamed(named: Named, options: FetchOptions, command: Command): Promise<void> {
+  const { from } = options
+  if (named.kind === 'entity') return fetchPost(named.wanted, options)
+  if (named.kind === 'person' && from === undefined) return fetchPerson(named.address, options)
+  if (from === undefined) command.error('error: a guid needs --from, with the pod that has it.')
+  const guid = named.kind === 'person' ? named.text : named.guid
+  return fetchPost({ type: 'post', guid, from, depth: 0 }, options)
+}
+
+async function fetchPerson(address: string, options: OutputOptions): Promise<void> {
+  const person = await withPod((pod) => told(`${address} was not found`, () => discoverPerson(pod, address, NOW)))
+  const origin = person.pod ? podOrigin(person.pod) : undefined
+  const bits = readPublicKey(person.publicKey)?.asymmetricKeyDetails?.modulusLength ?? null
+  const { guid, name, avatarUrl, closedAt } = person
+  print(
+    options,
+    {
+      kind: 'person',
+      address,
+      guid,
+      name,
+      pod: origin ?? null,
+      avatar: avatarUrl,
+      key_bits: bits,
+      closed: closedAt !== null,
+    },
+    [
+      `${address} is known, with guid ${guid}.`,
+      ...table([
+        ['name', name || '(none)'],
+        ['pod', origin ?? 'this one'],
+        ['picture', avatarUrl ?? '(none)'],
+        ['key', `RSA, ${bits} bits`],
+        ...(closedAt === null ? [] : [['closed', closedAt.toISOString()]]),
+      ]),
+    ].map(printable),
+  )
+}
+
+async function fetchPost(wanted: WantedEntity, options: OutputOptions): Promise<void> {
+  const post = await withPod(async (pod) => {
+    const { id } = await told(`${wanted.guid} could not be fetched`, () => fetchEntity(pod, wanted, { again: true }))
+    return Post.query(pod.db)
+      .findById(id)
+      .withGraphFetched('[author, root.author, photos, poll, location, tags]')
+      .throwIfNotFound()
+  })
+  const { guid, type, text, createdAt, author, root, photos = [], poll, tags = [] } = post
+  const shown = {
+    kind: 'post',
+    guid,
+    type,
+    author: author?.address,
+    public: post.public,
+    created_at: createdAt.toISOString(),
+    text,
+    photos: photos.length,
+    poll: poll?.question ?? null,
+    tags: tags.map(({ name }) => name),
+    root: root ? { guid: root.guid, author: root.author?.address } : null,
+  }
+  const rows = [
+    ['author', author?.address ?? ''],
+    ['written', createdAt.toISOString()],
+    ...(root ? [['reshares', `${root.guid} by ${root.author?.address}`]] : []),
+    ...(photos.length > 0 ? [['photos', String(photos.length)]] : []),
+    ...(poll ? [['poll', poll.question]] : []),
+    ...(tags.length > 0 ? [['tags', shown.tags.join(', ')]] : []),
+  ]
+  print(
+    options,
+    shown,
+    [`${type} ${guid} is known.`, ...table(rows), ...(text === '' ? [] : ['', text])].map(printable),
+  )
+}
+
+async function probe(target: ProbeTarget, options: OutputOptions): Promise<void> {
+  const findings = await withPod((pod) =>
+    target.kind === 'person' ? examinePerson(pod, target.address) : examinePod(pod, target.origin),
+  )
+  const failed = findings.filter(({ state }) => state === 'fail').length
+  print(
+    options,
+    {
+      target: target.kind === 'person' ? target.address : new URL(target.origin).host,
+      healthy: failed === 0,
+      findings,
+    },
+    table(findings.map(({ state, check, message }) => [state, check, message])).map(printable),
+  )
+  if (failed > 0) throw new CommandError(failed === 1 ? 'One thing is wrong.' : `${failed} things are wrong.`)
+}
+
+/** What did not work on the way to another pod, as a sentence. */
+async function told<Result>(what: string, run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run()
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    throw new CommandError(`${what}: ${error.message.replace(/\.$/, '')}.`, { cause: error })
+  }
+}

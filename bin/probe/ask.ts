@@ -1,0 +1,23 @@
+import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
+import { REMOTE_LIMITS } from '../../src/limits.js'
+import type { Pod, RemoteAnswer } from '../../src/pod.js'
+
+export type Asking = Pick<Pod, 'remote'>
+
+/** What came, or in words why nothing did. */
+export type Asked = { readonly answer: RemoteAnswer } | { readonly trouble: string }
+
+/** Asks as other pods do, and takes every answer for one. */
+export async function ask({ remote }: Asking, url: string, accept = '*/*'): Promise<Asked> {
+  try {
+    const { redirects, discoveryBytes: maxBytes } = REMOTE_LIMITS
+    return { answer: await remote.get(url, { accept, maxBytes, redirects, orPlain: true }) }
+  } catch (error) {
+    if (error instanceof RemotePodError) return { trouble: error.message }
+    throw error
+  }
+}
+
+export function isGood({ status }: RemoteAnswer): boolean {
+  return status >= 200 && status < 300
+}

@@ -1,0 +1,44 @@
+import { noteCheck } from '../../src/federation/pod-info.js'
+import { placeOf } from '../../src/federation/pod-place.js'
+import { Person } from '../../src/persistence/models/person.js'
+import type { Pod } from '../../src/pod.js'
+import { readPublicKey } from '../../src/protocol/rsa.js'
+import { type Finding, fail, ok } from '../doctor/finding.js'
+import { probePerson } from './probe-person.js'
+import { probePod } from './probe-pod.js'
+
+/** Somebody and the pod they live on, beside what is known of them here. */
+export async function examinePerson(pod: Pod, address: string): Promise<readonly Finding[]> {
+  const { findings, podUrl, guid, publicKey } = await probePerson(pod, address)
+  const known = guid === undefined ? [] : await comparedWithKnown(pod, address, { guid, publicKey })
+  const ofPod = podUrl === undefined ? [] : await examinePod(pod, new URL(podUrl).origin)
+  return [...findings, ...known, ...ofPod]
+}
+
+/** Guid and key are kept as they were at first sight; what has changed since is refused. */
+async function comparedWithKnown(
+  { db }: Pod,
+  address: string,
+  now: { readonly guid: string; readonly publicKey: string | undefined },
+): Promise<readonly Finding[]> {
+  const known = await Person.byAddress(db, address)
+  if (known === undefined) return []
+  const key = readPublicKey(now.publicKey ?? '')?.export({ type: 'spki', format: 'pem' })
+  if (known.guid === now.guid && known.publicKey === key) return [ok('known', 'Guid and key are those we know.')]
+  const what = known.guid === now.guid ? 'the key' : 'the guid'
+  return [
+    fail(
+      'known',
+      `We know ${what} of ${address} as another one since ${known.createdAt.toISOString()}: nothing of theirs is taken in.`,
+    ),
+  ]
+}
+
+/** A pod; how it is found is kept if anybody of it is known here. */
+export async function examinePod(pod: Pod, origin: string): Promise<readonly Finding[]> {
+  const { check, findings } = await probePod(pod, origin)
+  const noted = await noteCheck(pod.db, placeOf(new URL(origin)), check, pod.now())
+  return noted === undefined
+    ? findings
+    : [...findings, ok('noted', `The pod is known here; it is listed as ${noted.status} from now on.`)]
+}

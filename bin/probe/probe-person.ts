@@ -1,0 +1,198 @@
+import { jrdTypes, webFingerUrl } from '../../src/federation/discover-person.js'
+import { homeOf } from '../../src/federation/pod-place.js'
+import { profileImage } from '../../src/federation/profile-image.js'
+import { splitAddress } from '../../src/protocol/address.js'
+import { readHcard, readHcardFields, readWebFinger } from '../../src/protocol/discovery-documents.js'
+import { readPublicKey } from '../../src/protocol/rsa.js'
+import { isGuid, isName, isUrlWithPath } from '../../src/protocol/values.js'
+import { type Finding, fail, ok, orFail, warn } from '../doctor/finding.js'
+import { type Asking, ask, isGood } from './ask.js'
+
+export interface ProbedPerson {
+  readonly findings: readonly Finding[]
+  /** As far as they could be found out. */
+  readonly podUrl?: string
+  readonly guid?: string
+  readonly publicKey?: string
+}
+
+const STRONG_BITS = 2_048
+const NETWORK_REL = 'http://joindiaspora.com/seed_location'
+
+/** Discovers somebody step by step, as every other pod does before it takes in anything of them. */
+export async function probePerson(pod: Asking, address: string): Promise<ProbedPerson> {
+  const home = homeOf(address)
+  if (home === undefined) return { findings: [fail('address', `${address} names no host of the web.`)] }
+  const asked = await ask(pod, webFingerUrl(home, address), jrdTypes)
+  if ('trouble' in asked) return { findings: [fail('webfinger', asked.trouble)] }
+  const { answer } = asked
+  if (!isGood(answer)) {
+    return { findings: [fail('webfinger', `${answer.url.href} was answered with status ${answer.status}, not 200.`)] }
+  }
+  const json = answer.body.toString()
+  const findings = [mediaType('webfinger', answer.contentType, 'application/jrd+json'), ...links(json, address)]
+  if (findings.some(({ state }) => state === 'fail')) return { findings }
+
+  const { hcardUrl, podUrl } = readWebFinger(json, address)
+  const card = await probeHcard(pod, hcardUrl, { address, podUrl })
+  return { ...card, podUrl, findings: [...findings, ...livesAt(podUrl, home), ...card.findings] }
+}
+
+function mediaType(check: string, type: string | undefined, expected: string): Finding {
+  if (type?.startsWith(expected)) return ok(check, `It answers, as ${type}.`)
+  return warn(
+    check,
+    `It answers as ${type ?? 'something without a media type'}; most readers do not mind, but it should be ${expected}.`,
+  )
+}
+
+function links(json: string, address: string): readonly Finding[] {
+  const document: unknown = parse(json)
+  if (typeof document !== 'object' || document === null) return [fail('webfinger', 'The answer is no JSON object.')]
+  const subject = memberOf(document, 'subject')
+  const isAbout = typeof subject === 'string' && subject.replace(/^acct:/i, '').toLowerCase() === address
+  return [
+    isAbout ? ok('subject', `It is about ${address}.`) : fail('subject', whoElse(subject, address)),
+    linksOf({ ...document, subject: address }, address),
+  ]
+}
+
+function linksOf(document: object, address: string): Finding {
+  try {
+    readWebFinger(JSON.stringify(document), address)
+  } catch (error) {
+    return fail('links', `${error instanceof Error ? error.message : error}.`)
+  }
+  const all = memberOf(document, 'links')
+  const rels: unknown[] = Array.isArray(all) ? all.map((link) => memberOf(link, 'rel')) : []
+  if (rels.includes(NETWORK_REL)) return ok('links', 'It names the hCard and the pod.')
+  return warn('links', `It names the pod by the host of the address only; diaspora* itself looks for ${NETWORK_REL}.`)
+}
+
+function whoElse(subject: unknown, address: string): string {
+  if (typeof subject !== 'string') return `It does not say whom it is about: subject should be acct:${address}.`
+  return `It is about ${JSON.stringify(subject.slice(0, 255))}, not about acct:${address}: other pods ignore it.`
+}
+
+function livesAt(podUrl: string, home: URL): readonly Finding[] {
+  const url = new URL(podUrl)
+  if (url.host === home.host) return [ok('pod', `They live at ${podUrl}`)]
+  return [warn('pod', `They live at ${podUrl}, another host than that of their address.`)]
+}
+
+async function probeHcard(
+  pod: Asking,
+  url: string,
+  person: { readonly address: string; readonly podUrl: string },
+): Promise<ProbedPerson> {
+  const asked = await ask(pod, url, 'text/html')
+  if ('trouble' in asked) return { findings: [fail('hcard', asked.trouble)] }
+  const { answer } = asked
+  if (!isGood(answer))
+    return { findings: [fail('hcard', `${url} was answered with status ${answer.status}, not 200.`)] }
+  const html = answer.body.toString()
+  const findings = await orFail('hcard', async () => {
+    const fields = readHcardFields(html)
+    const images = await imagesIn(pod, fields, person.podUrl)
+    return [...textsIn(fields, person.address), keyIn(fields.get('key') ?? ''), ...images, asAWhole(html)]
+  })
+  const healthy = findings.every(({ state }) => state !== 'fail')
+  const card = healthy ? readHcard(html) : undefined
+  return {
+    ...(card && { guid: card.guid, publicKey: card.publicKey }),
+    findings: [mediaType('hcard', answer.contentType, 'text/html'), ...findings],
+  }
+}
+
+type Fields = ReturnType<typeof readHcardFields>
+
+function textsIn(fields: Fields, address: string): readonly Finding[] {
+  const text = (field: Parameters<Fields['get']>[0]) => fields.get(field)?.trim()
+  const guid = text('uid') ?? ''
+  const nickname = text('nickname')
+  const searchable = text('searchable')
+  return [
+    isGuid(guid)
+      ? ok('uid', `The guid is ${guid}.`)
+      : fail('uid', `There is no element of class uid with a guid: ${shown(guid)}.`),
+    fields.has('fn')
+      ? name('fn', text('fn') ?? '', 70)
+      : fail('fn', 'There is no element of class fn; it must be there, if only empty.'),
+    name('given_name', text('given_name') ?? '', 32),
+    name('family_name', text('family_name') ?? '', 32),
+    nickname === splitAddress(address)?.name
+      ? ok('nickname', `It is ${nickname}.`)
+      : warn('nickname', `It is ${shown(nickname ?? '')}, and should be the name in the address.`),
+    searchable === 'true' || searchable === 'false'
+      ? ok('searchable', `It is ${searchable}.`)
+      : warn('searchable', `It is ${shown(searchable ?? '')}; everything but true counts as false.`),
+  ]
+}
+
+function name(check: string, text: string, longest: number): Finding {
+  if (isName(text, longest)) return ok(check, text === '' ? 'It is empty.' : `It is ${shown(text)}.`)
+  return fail(check, `${shown(text)} has a semicolon or more than ${longest} characters: other pods refuse the person.`)
+}
+
+function keyIn(pem: string): Finding {
+  const key = readPublicKey(pem.trim())
+  if (key === undefined) {
+    return fail('key', 'There is no pre element of class key with an RSA public key of 1024 to 8192 bits as PEM.')
+  }
+  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
+  if (bits >= STRONG_BITS) return ok('key', `It is an RSA key of ${bits} bits.`)
+  return warn('key', `It is an RSA key of ${bits} bits, which is too short to protect anybody.`)
+}
+
+const frames = ['entity_photo', 'entity_photo_medium', 'entity_photo_small'] as const
+
+async function imagesIn(pod: Asking, fields: Fields, podUrl: string): Promise<readonly Finding[]> {
+  return Promise.all(frames.map((frame) => imageIn(pod, frame, fields.get(frame) ?? '', podUrl)))
+}
+
+async function imageIn(pod: Asking, frame: string, text: string, podUrl: string): Promise<Finding> {
+  if (!isUrlWithPath(text)) {
+    return fail(frame, `There is no picture of class photo with a URL inside of it: other pods refuse the person.`)
+  }
+  if (/user\/default/.test(text)) return ok(frame, 'The person has no picture of their own.')
+  const url = profileImage(text, podUrl)
+  if (url === null) return warn(frame, `${shown(text)} is no address of the web, and counts as no picture.`)
+  const asked = await ask(pod, url, 'image/*')
+  if ('trouble' in asked) return warn(frame, `${url} cannot be shown: ${asked.trouble}`)
+  const { status, contentType } = asked.answer
+  if (isGood(asked.answer) && contentType?.startsWith('image/')) return ok(frame, `${url} is ${contentType}.`)
+  return warn(
+    frame,
+    `${url} was answered with status ${status} as ${contentType ?? 'nothing with a media type'}, which is no picture.`,
+  )
+}
+
+function asAWhole(html: string): Finding {
+  try {
+    readHcard(html)
+    return ok('discovery', 'Other pods can discover this person.')
+  } catch (error) {
+    return fail(
+      'discovery',
+      `Other pods cannot discover this person: ${error instanceof Error ? error.message : error}.`,
+    )
+  }
+}
+
+/** Whatever it is: it comes from a stranger and goes to a terminal. */
+function shown(text: string): string {
+  return text === '' ? 'empty' : JSON.stringify([...text].slice(0, 80).join(''))
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}
+
+function memberOf(value: unknown, member: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, member)) return undefined
+  return (value as Record<string, unknown>)[member] // an object that has this member
+}

@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto'
+import { checkPod, type PodCheck } from '../../src/federation/pod-info.js'
+import { type Finding, fail, ok, warn } from '../doctor/finding.js'
+import { type Asking, ask, isGood } from './ask.js'
+
+export interface ProbedPod {
+  readonly check: PodCheck
+  readonly findings: readonly Finding[]
+}
+
+/** What a pod shows of itself without anybody of it being known. */
+export async function probePod(pod: Asking, origin: string): Promise<ProbedPod> {
+  const check = await checkPod(pod, origin)
+  if (check.frontPage === undefined) {
+    return { check, findings: [fail('front page', `${check.error} Other pods stop sending to it (${check.status}).`)] }
+  }
+  const findings = [
+    ok('front page', `${check.frontPage.href} answers, as it must for a pod to be alive.`),
+    secure(check.frontPage),
+    nodeInfo(check),
+    await unknownEntity(pod, origin),
+    await unknownPerson(pod, origin),
+  ]
+  return { check, findings }
+}
+
+function secure({ protocol, host }: URL): Finding {
+  if (protocol === 'https:') return ok('TLS', `${host} has a certificate that we trust.`)
+  return warn(
+    'TLS',
+    `${host} speaks plain http, which only ALLOW_PRIVATE_ADDRESSES lets through: other pods need https.`,
+  )
+}
+
+function nodeInfo({ nodeInfo: info, error }: PodCheck): Finding {
+  if (info === undefined) {
+    return warn('nodeinfo', `It does not say what it runs: ${error}. Other pods list it as of unknown version.`)
+  }
+  const runs = `It runs ${info.software} ${info.version}`
+  if (info.protocols.includes('diaspora')) return ok('nodeinfo', `${runs}.`)
+  return warn('nodeinfo', `${runs}, and does not name diaspora among its protocols: ${info.protocols.join(', ')}.`)
+}
+
+async function unknownEntity(pod: Asking, origin: string): Promise<Finding> {
+  const asked = await ask(pod, `${origin}/fetch/post/${randomBytes(16).toString('hex')}`)
+  if ('trouble' in asked) return fail('fetch', asked.trouble)
+  const { status } = asked.answer
+  if (status === 404) return ok('fetch', 'A post that nobody has written is answered with 404.')
+  if (isGood(asked.answer)) return fail('fetch', `A post that nobody has written is answered with ${status}, not 404.`)
+  return warn('fetch', `A post that nobody has written is answered with ${status}; other pods expect 404.`)
+}
+
+async function unknownPerson(pod: Asking, origin: string): Promise<Finding> {
+  const address = `nobody-${randomBytes(6).toString('hex')}@${new URL(origin).host}`
+  const asked = await ask(pod, `${origin}/.well-known/webfinger?resource=acct:${address}`)
+  if ('trouble' in asked) return fail('webfinger', asked.trouble)
+  const { status } = asked.answer
+  if (status === 404) return ok('webfinger', 'Somebody who does not exist is answered with 404.')
+  if (isGood(asked.answer)) return fail('webfinger', `Somebody who does not exist is answered with ${status}, not 404.`)
+  return warn('webfinger', `Somebody who does not exist is answered with ${status}; other pods expect 404.`)
+}

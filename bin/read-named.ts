@@ -1,0 +1,62 @@
+import querystring from 'node:querystring'
+import { InvalidArgumentError } from 'commander'
+import { fetchableKind } from '../src/federation/serve-entity.js'
+import type { WantedEntity } from '../src/jobs/definitions.js'
+import { addressOf } from '../src/protocol/address.js'
+import { readLinks } from '../src/protocol/mentions.js'
+import { isGuid } from '../src/protocol/values.js'
+
+/** Something that another pod has, as people name it. */
+export type Named =
+  /** Some guids look like addresses, so what was typed is kept. */
+  | { readonly kind: 'person'; readonly address: string; readonly text: string }
+  | { readonly kind: 'entity'; readonly wanted: WantedEntity }
+  | { readonly kind: 'guid'; readonly guid: string }
+
+/** Whom or what to look at. */
+export type ProbeTarget =
+  | { readonly kind: 'person'; readonly address: string }
+  | { readonly kind: 'pod'; readonly origin: string }
+
+/** What somebody has typed or copied from a browser. */
+export function readNamed(text: string): Named {
+  const alone = /^(?:web\+)?diaspora:\/\/([^/]+)$/.exec(text)?.[1]
+  const address = addressOf(alone ?? text)
+  if (address !== undefined) return { kind: 'person', address, text }
+  const [link] = readLinks(text)
+  if (link !== undefined) {
+    const type = fetchableKind(link.type)
+    if (type === undefined || type === 'comment') throw new InvalidArgumentError(`A ${link.type} cannot be fetched.`)
+    return { kind: 'entity', wanted: { type, guid: link.guid, from: link.author, author: link.author, depth: 0 } }
+  }
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const [, guid] = /^\/(?:posts|p)\/([^/]+)\/?$/.exec(querystring.unescape(url?.pathname ?? '')) ?? []
+  if (url !== undefined && guid !== undefined && isGuid(guid)) {
+    return { kind: 'entity', wanted: { type: 'post', guid, from: url.host, depth: 0 } }
+  }
+  if (isGuid(text)) return { kind: 'guid', guid: text }
+  throw new InvalidArgumentError('It must be an address, a link to a post, a diaspora:// link, or a guid.')
+}
+
+/** A person stands for the pod they live on. */
+export function readFrom(text: string): string {
+  const from = addressOf(text) ?? hostOf(text)
+  if (from === undefined) throw new InvalidArgumentError('It must be the host of a pod, or the address of a person.')
+  return from
+}
+
+export function readProbeTarget(text: string): ProbeTarget {
+  const address = addressOf(text)
+  if (address !== undefined) return { kind: 'person', address }
+  const host = hostOf(text)
+  if (host !== undefined) return { kind: 'pod', origin: `https://${host}` }
+  throw new InvalidArgumentError('It must be an address, or the host or URL of a pod.')
+}
+
+/** Of `pod.example`, `pod.example:3000` or `https://pod.example/whatever`. */
+function hostOf(text: string): string | undefined {
+  const isUrl = /^https?:\/\//i.test(text)
+  const url = isUrl ? text : `https://${text}/`
+  const isHost = isUrl || /^[^/?#@\s]+$/.test(text)
+  return isHost && URL.canParse(url) ? new URL(url).host : undefined
+}

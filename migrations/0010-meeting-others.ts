@@ -1,0 +1,20 @@
+import type { Migration } from './migration.js'
+
+export const meetingOthers: Migration = {
+  async up(db) {
+    await db.raw(`
+      -- What a pod says it runs; null: not asked yet, or it does not say.
+      alter table pods add column software text, add column software_version text;
+
+      -- A key belongs to one person; a hash, because a key is longer than an entry of another index may be.
+      create index people_public_key on people using hash (public_key);
+    `)
+  },
+
+  async down(db) {
+    await db.raw(`
+      drop index people_public_key;
+      alter table pods drop column software, drop column software_version;
+    `)
+  },
+}

@@ -1,0 +1,16 @@
+import type { Photo } from '../persistence/models/photo.js'
+
+/** What is in front of the name of a picture; other pods and clients build the addresses of all sizes themselves. */
+export const PHOTO_SIZES = {
+  raw: '',
+  large: 'scaled_full_',
+  medium: 'thumb_medium_',
+  small: 'thumb_small_',
+} as const
+
+export const UPLOADS_PATH = '/uploads/images/'
+
+/** The address that becomes a picture with a prefix and its name; ends in a slash. */
+export function photoFolder({ remotePath }: Pick<Photo, 'remotePath'>, podUrl: string): string {
+  return remotePath ?? `${podUrl}${UPLOADS_PATH}`
+}

@@ -1,0 +1,198 @@
+import { randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
+import { inTransaction } from '../persistence/errors.js'
+import { Aspect } from '../persistence/models/aspect.js'
+import { Contact } from '../persistence/models/contact.js'
+import { Mention } from '../persistence/models/mention.js'
+import { Person } from '../persistence/models/person.js'
+import { Photo } from '../persistence/models/photo.js'
+import { Poll } from '../persistence/models/poll.js'
+import { Location, Post } from '../persistence/models/post.js'
+import { Tag } from '../persistence/models/tag.js'
+import type { Pod } from '../pod.js'
+import { findMentions, readMentions, readTags } from '../protocol/mentions.js'
+import type { Viewer } from './access.js'
+import { Refusal } from './refusals.js'
+import { faultOfText } from './texts.js'
+
+export interface NewPost {
+  readonly text: string
+  readonly public: boolean
+  /** Whom something private is for; of the viewer's own aspects, at least one. */
+  readonly aspectIds?: readonly number[]
+  /** Uploaded by the viewer, and not yet part of anything. */
+  readonly photoGuids?: readonly string[]
+  readonly poll?: { readonly question: string; readonly answers: readonly string[] }
+  readonly location?: { readonly address: string; readonly lat: string; readonly lng: string }
+}
+
+type PublishPostRefusal =
+  | 'scope_missing'
+  | 'text_missing'
+  | 'text_invalid'
+  | 'aspects_missing'
+  | 'photos_unknown'
+  | 'poll_invalid'
+  | 'location_invalid'
+
+const LONGEST_NAME = 255
+const MOST_ANSWERS = 100
+const MOST_PHOTOS = 100
+
+/** A status message of the viewer's own, with all that belongs to it, or nothing at all. */
+export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Promise<Post> {
+  checkPost(viewer, input)
+  const location = input.location?.address.trim() === '' ? undefined : input.location
+
+  return inTransaction(pod.db, async (transaction) => {
+    const aspectIds = input.public ? [] : await ownAspects(transaction, viewer, input.aspectIds ?? [])
+    const photos = await pendingPhotos(transaction, viewer, input.photoGuids ?? [])
+    const text = input.public ? input.text : await withoutOutsiders(pod, transaction, viewer, input.text, aspectIds)
+
+    const post = await Post.query(transaction)
+      .insert({
+        guid: newGuid(),
+        authorId: viewer.personId,
+        type: 'StatusMessage',
+        public: input.public,
+        text,
+        createdAt: pod.now(),
+        interactedAt: pod.now(),
+      })
+      .returning('*')
+    for (const [position, { id }] of photos.entries()) {
+      await Photo.query(transaction)
+        .findById(id)
+        .patch({ postId: post.id, position, pending: false, public: input.public })
+    }
+    if (location !== undefined) await Location.query(transaction).insert({ postId: post.id, ...location })
+    if (input.poll !== undefined) await addPoll(transaction, post, input.poll)
+    await Tag.attach(transaction, { postId: post.id, createdAt: post.createdAt }, readTags(text))
+    await Mention.attach(transaction, { postId: post.id }, mentionedIn(text))
+    if (!input.public) await Post.shareWith(transaction, post.id, aspectIds)
+    return post
+  })
+}
+
+function checkPost(viewer: Viewer, { text, poll, location, ...input }: NewPost): void {
+  if (!input.public && !viewer.scopes.has('private:modify')) {
+    throw refusal('scope_missing', 'The token may not publish anything private.')
+  }
+  const photos = input.photoGuids ?? []
+  if (photos.length > MOST_PHOTOS) throw refusal('photos_unknown', `A post has at most ${MOST_PHOTOS} photos.`)
+  if (text.trim() === '' && photos.length === 0) throw refusal('text_missing', 'A post needs some text or a photo.')
+  const fault = faultOfText(text)
+  if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
+
+  if (poll !== undefined) {
+    const { question, answers } = poll
+    const complete = answers.length >= 2 && answers.length <= MOST_ANSWERS
+    if (!complete || ![question, ...answers].every(isName)) {
+      throw refusal(
+        'poll_invalid',
+        `A poll needs a question and 2 to ${MOST_ANSWERS} answers, each of 1 to ${LONGEST_NAME} characters.`,
+      )
+    }
+  }
+  if (location !== undefined && location.address.trim() !== '') {
+    if (![location.address, location.lat, location.lng].every(isName)) {
+      throw refusal(
+        'location_invalid',
+        `A location needs an address, lat and lng, each up to ${LONGEST_NAME} characters.`,
+      )
+    }
+  }
+}
+
+function isName(text: string): boolean {
+  return text.trim() !== '' && faultOfText(text, LONGEST_NAME) === undefined
+}
+
+/** Those of somebody else are passed over. */
+async function ownAspects(transaction: Knex.Transaction, viewer: Viewer, ids: readonly number[]): Promise<number[]> {
+  const own = await Aspect.query(transaction)
+    .select('id')
+    .where({ userId: viewer.userId })
+    .whereIn('id', [...ids])
+  if (own.length === 0) throw refusal('aspects_missing', 'Something private needs at least one of your aspects.')
+  return own.map(({ id }) => id)
+}
+
+/** In the order in which they were named. */
+async function pendingPhotos(
+  transaction: Knex.Transaction,
+  viewer: Viewer,
+  guids: readonly string[],
+): Promise<readonly Photo[]> {
+  if (guids.length === 0) return []
+  const found = await Photo.query(transaction)
+    .where({ authorId: viewer.personId, pending: true })
+    .whereIn('guid', [...guids])
+    .orderBy('id')
+    .forUpdate()
+  const photos = guids.map((guid) => found.find((photo) => photo.guid === guid))
+  const all = photos.filter((photo) => photo !== undefined)
+  if (all.length < guids.length || new Set(all).size < all.length) {
+    throw refusal('photos_unknown', 'Each photo must be one of your own that is not part of a post yet.')
+  }
+  return all
+}
+
+/** Who cannot read a private post is not mentioned in it: such a mention becomes a link to their profile. */
+async function withoutOutsiders(
+  pod: Pod,
+  transaction: Knex.Transaction,
+  viewer: Viewer,
+  text: string,
+  aspectIds: readonly number[],
+): Promise<string> {
+  const mentions = findMentions(text)
+  if (mentions.length === 0) return text
+  const people = await Person.byAddresses(transaction, mentionedIn(text))
+  const members = await Contact.query(transaction)
+    .select('contacts.personId')
+    .joinRelated('aspects')
+    .whereIn('aspects.id', [...aspectIds])
+  const readers = new Set([viewer.personId, ...members.map(({ personId }) => personId)])
+
+  let result = ''
+  let copied = 0
+  for (const { address, name, start, end } of mentions) {
+    const person = people.find((candidate) => candidate.address === address)
+    if (person !== undefined && readers.has(person.id)) continue
+    const shown = (name ?? (person?.name || address)).replace(/[[\]]/g, '')
+    const link = person === undefined ? shown : `[${shown}](${pod.config.url}/people/${person.guid})`
+    result += text.slice(copied, start) + link
+    copied = end
+  }
+  result += text.slice(copied)
+  const fault = faultOfText(result)
+  if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
+  return result
+}
+
+async function addPoll(
+  transaction: Knex.Transaction,
+  post: Post,
+  { question, answers }: NonNullable<NewPost['poll']>,
+): Promise<void> {
+  await Poll.query(transaction).insertGraph({
+    guid: newGuid(),
+    postId: post.id,
+    question,
+    answers: answers.map((answer, position) => ({ guid: newGuid(), position, answer })),
+  })
+}
+
+export function newGuid(): string {
+  return randomBytes(16).toString('hex')
+}
+
+/** Each of them once. */
+export function mentionedIn(text: string): string[] {
+  return [...new Set(readMentions(text).map(({ address }) => address))]
+}
+
+function refusal(reason: PublishPostRefusal, message: string): Refusal<PublishPostRefusal> {
+  return new Refusal(reason, message)
+}

@@ -1,0 +1,59 @@
+import type { Knex } from 'knex'
+import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
+import { Participation } from '../persistence/models/participation.js'
+import { Person } from '../persistence/models/person.js'
+import { Post } from '../persistence/models/post.js'
+import type { Pod } from '../pod.js'
+import { findReadablePost, type Viewer } from './access.js'
+import { newGuid } from './posts.js'
+import { Refusal } from './refusals.js'
+
+type CreateReshareRefusal = 'post_missing' | 'root_missing' | 'not_public' | 'own_post' | 'reshared_already'
+
+/** Shows a public post of somebody else to the viewer's contacts. Of a reshare, it is the root that is shown. */
+export async function createReshare(pod: Pod, viewer: Viewer, postGuid: string): Promise<Post> {
+  const post = await findReadablePost(pod, viewer, postGuid)
+  if (!post) throw refusal('post_missing', 'There is no such post.')
+  const root = post.type === 'Reshare' ? await Post.rootOf(pod.db, post) : post
+  if (root === undefined) throw refusal('root_missing', 'What this post showed is gone.')
+  if (!root.public) throw refusal('not_public', 'Only public posts can be reshared.')
+  if (root.authorId === viewer.personId) throw refusal('own_post', 'This post is your own.')
+
+  try {
+    return await inTransaction(pod.db, (transaction) => addReshare(pod, transaction, viewer, root))
+  } catch (error) {
+    if (!isUniqueViolation(error, 'posts_reshare_once')) throw error
+    throw refusal('reshared_already', 'You have reshared this post already.')
+  }
+}
+
+async function addReshare(pod: Pod, transaction: Knex.Transaction, viewer: Viewer, root: Post): Promise<Post> {
+  const reshare = await Post.query(transaction)
+    .insert({
+      guid: newGuid(),
+      authorId: viewer.personId,
+      type: 'Reshare',
+      public: true,
+      rootId: root.id,
+      createdAt: pod.now(),
+      interactedAt: pod.now(),
+    })
+    .returning('*')
+  await Participation.hold(transaction, root.id, [viewer.personId])
+  await transaction('mutedPosts').where({ postId: root.id, userId: viewer.userId }).delete()
+  await subscribeRootAuthor(transaction, root, reshare)
+  await Post.query(transaction)
+    .findById(root.id)
+    .patch({ resharesCount: transaction.raw('reshares_count + 1') })
+  return reshare
+}
+
+/** Who wrote a post hears of what is said where it is reshared; on another pod, that pod sees to it. */
+async function subscribeRootAuthor(transaction: Knex.Transaction, root: Post, reshare: Post): Promise<void> {
+  const author = await Person.query(transaction).findById(root.authorId).whereNull('podId')
+  if (author !== undefined) await Participation.hold(transaction, reshare.id, [author.id])
+}
+
+function refusal(reason: CreateReshareRefusal, message: string): Refusal<CreateReshareRefusal> {
+  return new Refusal(reason, message)
+}

@@ -1,0 +1,100 @@
+import { photoFolder } from '../domain/photos.js'
+import { Comment } from '../persistence/models/comment.js'
+import type { Photo } from '../persistence/models/photo.js'
+import { Post } from '../persistence/models/post.js'
+import type { Pod } from '../pod.js'
+import type { EmbedEntity, PhotoEntity, ReshareEntity, StatusMessageEntity } from '../protocol/entities/posts.js'
+import type { CommentEntity } from '../protocol/entities/relayables.js'
+
+type Source = Pick<Pod, 'config' | 'db'>
+
+/** A post as it travels, with everything that is part of it; undefined: it is gone. */
+export async function postEntity(pod: Source, guid: string): Promise<StatusMessageEntity | ReshareEntity | undefined> {
+  const post = await Post.query(pod.db)
+    .findOne({ guid })
+    .withGraphFetched('[author, root.author, photos, location, poll.answers]')
+    .modifyGraph('photos', (photos) => photos.orderBy(['position', 'id']))
+    .modifyGraph('poll.answers', (answers) => answers.orderBy('position'))
+  if (post === undefined) return undefined
+  return post.type === 'Reshare' ? reshareEntity(post) : statusMessageEntity(pod, post)
+}
+
+function reshareEntity(post: Post): ReshareEntity {
+  const { root } = post
+  return {
+    type: 'reshare',
+    author: addressOf(post),
+    guid: post.guid,
+    created_at: post.createdAt,
+    ...(root && { root_author: addressOf(root), root_guid: root.guid }),
+  }
+}
+
+function statusMessageEntity(pod: Source, post: Post): StatusMessageEntity {
+  const { location, poll, embed, providerDisplayName } = post
+  const author = addressOf(post)
+  return {
+    type: 'status_message',
+    author,
+    guid: post.guid,
+    created_at: post.createdAt,
+    public: post.public,
+    ...(providerDisplayName !== null && { provider_display_name: providerDisplayName }),
+    text: post.text,
+    photos: (post.photos ?? []).map((photo) => photoEntity(pod, photo, { author, postGuid: post.guid })),
+    ...(location && {
+      location: { type: 'location', address: location.address, lat: location.lat, lng: location.lng },
+    }),
+    ...(poll && {
+      poll: {
+        type: 'poll',
+        guid: poll.guid,
+        question: poll.question,
+        poll_answers: (poll.answers ?? []).map(({ guid, answer }) => ({ type: 'poll_answer', guid, answer })),
+      },
+    }),
+    ...(embed && { embed: { ...embed, type: 'embed' } as EmbedEntity }), // it is stored as the entity has it
+  }
+}
+
+function photoEntity(
+  { config }: Source,
+  photo: Photo,
+  { author, postGuid }: { readonly author: string; readonly postGuid: string },
+): PhotoEntity {
+  return {
+    type: 'photo',
+    guid: photo.guid,
+    author,
+    public: photo.public,
+    created_at: photo.createdAt,
+    remote_photo_path: photoFolder(photo, config.url),
+    remote_photo_name: photo.name,
+    ...(photo.text !== null && { text: photo.text }),
+    status_message_guid: postGuid,
+    ...(photo.height !== null && { height: photo.height }),
+    ...(photo.width !== null && { width: photo.width }),
+  }
+}
+
+/** A comment that was signed travels with exactly the elements that were signed, whoever wrote it; undefined: it is gone. */
+export async function commentEntity(pod: Source, guid: string): Promise<CommentEntity | undefined> {
+  const comment = await Comment.query(pod.db).findOne({ guid }).withGraphFetched('[author, post]')
+  if (comment?.post === undefined) return undefined
+  const { authorSignature, signedElements } = comment
+  return {
+    type: 'comment',
+    author: addressOf(comment),
+    guid,
+    parent_guid: comment.post.guid,
+    text: comment.text,
+    created_at: comment.createdAt,
+    ...(authorSignature !== null && { author_signature: authorSignature }),
+    ...(signedElements !== null && { elements: signedElements }),
+  }
+}
+
+function addressOf({ author, guid }: Pick<Post | Comment, 'author' | 'guid'>): string {
+  if (author === undefined) throw new Error(`The author of ${guid} was not read with it.`)
+  return author.address
+}

@@ -1,0 +1,154 @@
+import type { WantedEntity } from '../jobs/definitions.js'
+import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../limits.js'
+import { Person } from '../persistence/models/person.js'
+import { Pod as OtherPod } from '../persistence/models/pod.js'
+import { Post } from '../persistence/models/post.js'
+import type { Pod, RemotePods } from '../pod.js'
+import { isAddress } from '../protocol/address.js'
+import { ProtocolError } from '../protocol/errors.js'
+import { peekEnvelope } from '../protocol/magic-envelope.js'
+import { isGuid } from '../protocol/values.js'
+import { discoverPerson } from './discover-person.js'
+import { type Flights, openFlights } from './flights.js'
+import { askedAt, isThisPod, placeOf } from './pod-place.js'
+import { type Message, receiveBatch, type Waiting } from './receive-batch.js'
+import { RemotePodError } from './remote-pod/remote-pod-error.js'
+
+export interface FetchOptions {
+  /** Asks although it failed a moment ago: for those who try again because it did. */
+  readonly again?: boolean
+  /** Milliseconds for all of it. */
+  readonly within?: number
+}
+
+/** How far a fetch has come. */
+interface Way {
+  /** The guids of what is being fetched, from the first to this one. */
+  readonly chain: readonly string[]
+  /** When the time for all of it is over, by `performance.now()`. */
+  readonly until: number
+}
+
+/**
+ * The post that is wanted, or that holds the wanted poll: here already, or fetched from the pod that has it and taken in like
+ * any message. Whatever goes wrong on the way ends as `NotFetchable` with the reason.
+ */
+export async function fetchEntity(pod: Pod, wanted: WantedEntity, options: FetchOptions = {}): Promise<Post> {
+  const until = performance.now() + (options.within ?? REMOTE_LIMITS.exchangeMs)
+  const here = await findHere(pod, wanted)
+  if (here !== undefined) return here
+  const name = `${wanted.type}:${wanted.guid}`
+  return flightsOf(pod).join(name, () => bring(pod, wanted, { chain: [], until }), { ...options, now: pod.now })
+}
+
+/** One for each process and pod; the way out tells them apart. */
+const flights = new WeakMap<RemotePods, Flights<Post>>()
+
+function flightsOf({ remote }: Pod): Flights<Post> {
+  const open = flights.get(remote) ?? openFlights<Post>()
+  flights.set(remote, open)
+  return open
+}
+
+async function findHere({ db }: Pod, { type, guid }: WantedEntity): Promise<Post | undefined> {
+  const found =
+    type === 'post'
+      ? Post.query(db).findOne({ guid })
+      : Post.query(db).findOne({ 'poll.guid': guid }).joinRelated('poll')
+  return found.withGraphFetched('author')
+}
+
+async function bring(pod: Pod, wanted: WantedEntity, { chain, until }: Way): Promise<Post> {
+  if (!isGuid(wanted.guid)) throw notFetchable('this is no guid')
+  if (chain.includes(wanted.guid)) throw notFetchable(`${wanted.guid} needs itself`)
+  if (wanted.depth > LOOKUP_LIMITS.chainDepth) throw notFetchable(`${wanted.guid} is too far down a chain`)
+  const way = { chain: [...chain, wanted.guid], until }
+
+  const origin = await originOf(pod, wanted.from, way)
+  const envelope = await ask(pod, `${origin}/fetch/${wanted.type}/${encodeURIComponent(wanted.guid)}`, until)
+  await takeIn(pod, { envelope, acceptedAt: pod.now(), wanted }, way)
+  const post = await findHere(pod, wanted)
+  if (post === undefined) throw notFetchable(`${wanted.guid} was fetched and is not here`)
+  return post
+}
+
+/** Where the pod is asked; never ours, and none that the operator has blocked. */
+async function originOf(pod: Pod, from: string, way: Way): Promise<string> {
+  if (isAddress(from)) {
+    const person = await personOf(pod, from, way)
+    if (!person.pod) throw notFetchable(`${from} lives here, and wrote nothing like this`)
+    const origin = askedAt(person.pod)
+    if (origin === undefined || person.pod.blockedAt !== null) throw notFetchable(`the pod of ${from} is not asked`)
+    return origin
+  }
+  const url = URL.canParse(`https://${from}/`) ? new URL(`https://${from}/`) : undefined
+  if (url === undefined || isThisPod(pod.config, placeOf(url)) || (await OtherPod.isBlocked(pod.db, placeOf(url)))) {
+    throw notFetchable(`${from} is not asked`)
+  }
+  return url.origin
+}
+
+async function personOf(pod: Pod, address: string, { until }: Way): Promise<Person> {
+  const known = await Person.byAddress(pod.db, address)
+  if (known !== undefined) return known
+  try {
+    return await discoverPerson(pod, address, { within: left(until) })
+  } catch (error) {
+    throw error instanceof ProtocolError ? notFetchable(error.message, error) : error
+  }
+}
+
+async function ask({ remote }: Pod, url: string, until: number): Promise<string> {
+  try {
+    const { status, body } = await remote.get(url, {
+      accept: 'application/magic-envelope+xml',
+      maxBytes: REMOTE_LIMITS.fetchBytes,
+      redirects: REMOTE_LIMITS.redirects,
+      orPlain: true,
+      deadline: left(until),
+    })
+    if (status < 200 || status > 299) throw notFetchable(`${url} was answered with status ${status}`)
+    return body.toString()
+  } catch (error) {
+    throw error instanceof RemotePodError ? notFetchable(error.message, error) : error
+  }
+}
+
+/** What is fetched goes the way of every message; what it needs is fetched first, each thing once. */
+async function takeIn(pod: Pod, message: Message, way: Way): Promise<void> {
+  const brought = new Set<string>()
+  for (;;) {
+    const { waiting, wrong, over } = await receiveBatch(pod, [message])
+    const [fault] = wrong
+    if (fault !== undefined) throw notFetchable(`${fault.fault}: ${fault.reason}`)
+    const [end] = over
+    if (end !== undefined) throw notFetchable(end.reason)
+    const [missing] = waiting
+    if (missing === undefined) return
+    if (brought.has(missing.waitsFor)) throw notFetchable(`${missing.waitsFor} was brought and is not here`)
+    brought.add(missing.waitsFor)
+    await bringMissing(pod, missing, way)
+  }
+}
+
+async function bringMissing(pod: Pod, { message, waitsFor, askAt }: Waiting, way: Way): Promise<void> {
+  if (waitsFor.startsWith('person:')) {
+    // An envelope that names two people cannot be accepted: nobody is asked about them for it.
+    const { sender, author } = peekEnvelope(message.envelope)
+    const isPlausible = sender === author && (message.wanted?.author ?? author) === author
+    if (!isPlausible) throw notFetchable(`${sender ?? 'nobody'} has signed what ${author ?? 'nobody'} wrote`)
+    await personOf(pod, askAt, way)
+    return
+  }
+  const guid = waitsFor.slice('post:'.length)
+  const depth = (message.wanted?.depth ?? 0) + 1
+  await bring(pod, { type: 'post', guid, from: askAt, author: askAt, depth }, way)
+}
+
+function left(until: number): number {
+  return Math.max(1, until - performance.now())
+}
+
+function notFetchable(reason: string, cause?: unknown): ProtocolError {
+  return new ProtocolError('NotFetchable', reason, { cause })
+}

@@ -1,0 +1,99 @@
+import type { KeyObject } from 'node:crypto'
+import type { Pod } from '../pod.js'
+import type { ReceivedEntity } from '../protocol/entities/registry.js'
+import { peekEnvelope } from '../protocol/magic-envelope.js'
+import type { Opened } from '../protocol/open-envelope.js'
+import type { Arrival, Message, Sorted, Waiting, Wrong } from './receive-batch.js'
+import { findSigners, type Signer } from './signers.js'
+import { isStorable, type StorableEntity } from './storable.js'
+
+/** Finds the keys of those who signed, opens all envelopes in a thread, and keeps what can be stored and was asked for. */
+export async function openBatch(pod: Pod, messages: readonly Message[]): Promise<Sorted<Arrival<StorableEntity>>> {
+  const { opened, signers } = await openAll(pod, messages)
+  const ready: Arrival<StorableEntity>[] = []
+  const waiting: Waiting[] = []
+  const wrong: Wrong[] = []
+  for (const message of messages) {
+    const result = opened.get(message)
+    switch (result?.state) {
+      case 'open': {
+        const { sender, entity, signature } = result
+        const signer = signers.get(sender.toLowerCase())
+        if (signer === undefined) throw new Error('An envelope was verified without a key.')
+        const arrival = { message, sender, signer, entity, signature }
+        if (!isStorable(entity)) {
+          wrong.push({ message, arrival, fault: 'UnknownEntity', reason: `nothing is done here with a ${entity.type}` })
+        } else if (!isWanted(message, entity)) {
+          wrong.push({
+            message,
+            arrival,
+            fault: 'NotFetchable',
+            reason: `a ${entity.type} came that was not asked for`,
+          })
+        } else {
+          ready.push({ ...arrival, entity })
+        }
+        break
+      }
+      case 'wrong':
+        wrong.push({ message, fault: result.fault, reason: result.reason })
+        break
+      case 'needs_key':
+        if (signers.has(result.of)) {
+          wrong.push({ message, fault: 'SenderKeyNotFound', reason: `the key of ${result.of} cannot be used` })
+        } else {
+          waiting.push({ message, waitsFor: `person:${result.of}`, askAt: result.of })
+        }
+        break
+      case undefined:
+        throw new Error('A message was not opened.')
+    }
+  }
+  return { ready, waiting, wrong, over: [] }
+}
+
+/** What looking from outside has overlooked is found out by opening: then there is a second round, or a third. */
+async function openAll(pod: Pod, messages: readonly Message[]) {
+  const opened = new Map<Message, Opened>()
+  const signers = new Map<string, Signer>()
+  const asked = new Set<string>()
+  let closed = messages
+  let addresses = new Set(messages.flatMap(({ envelope }) => claimedSigners(envelope)))
+  while (closed.length > 0) {
+    for (const signer of await findSigners(pod.db, [...addresses])) signers.set(signer.address, signer)
+    for (const address of addresses) asked.add(address)
+    const round = closed.map(({ envelope, acceptedAt }) => ({ envelope, receivedAt: acceptedAt }))
+    const results = await pod.crypto.openEnvelopes(round, keysOf(signers))
+    for (const [index, message] of closed.entries()) {
+      const result = results[index]
+      if (result !== undefined) opened.set(message, result)
+    }
+    const missing = closed.flatMap((message) => {
+      const result = opened.get(message)
+      return result?.state === 'needs_key' && !asked.has(result.of) ? [{ message, address: result.of }] : []
+    })
+    closed = missing.map(({ message }) => message)
+    addresses = new Set(missing.map(({ address }) => address))
+  }
+  return { opened, signers }
+}
+
+function claimedSigners(envelope: string): string[] {
+  const { sender, author } = peekEnvelope(envelope)
+  return [sender, author].filter((address) => address !== undefined)
+}
+
+function keysOf(signers: ReadonlyMap<string, Signer>): ReadonlyMap<string, KeyObject> {
+  const keys = new Map<string, KeyObject>()
+  for (const { address, key } of signers.values()) if (key !== undefined) keys.set(address, key)
+  return keys
+}
+
+/** An answer must be what was asked for: otherwise a pod could slip in what nobody here wanted. */
+function isWanted({ wanted }: Message, entity: ReceivedEntity): boolean {
+  if (wanted === undefined) return true
+  if (entity.type !== 'status_message' && entity.type !== 'reshare') return false
+  if (wanted.author !== undefined && wanted.author !== entity.author) return false
+  if (wanted.type === 'post') return entity.guid === wanted.guid
+  return entity.type === 'status_message' && entity.poll?.guid === wanted.guid
+}

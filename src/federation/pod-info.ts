@@ -1,0 +1,117 @@
+import type { Knex } from 'knex'
+import { raw } from 'objection'
+import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../limits.js'
+import { Pod as OtherPod, type PodPlace, type PodStatus } from '../persistence/models/pod.js'
+import type { Pod, RemoteAnswer } from '../pod.js'
+import { ProtocolError } from '../protocol/errors.js'
+import { type NodeInfo, readNodeInfo, readNodeInfoLink } from '../protocol/node-info.js'
+import { type RemoteFault, RemotePodError } from './remote-pod/remote-pod-error.js'
+
+/** How a pod is, as far as a look from outside tells. */
+export interface PodCheck {
+  readonly status: Exclude<PodStatus, 'unchecked'>
+  /** Null: all is well. */
+  readonly error: string | null
+  /** Where its front page answered, after redirects; undefined: it did not. */
+  readonly frontPage?: URL
+  readonly nodeInfo?: NodeInfo
+}
+
+type Asking = Pick<Pod, 'remote'>
+
+/** Looks at the front page, and at what the pod says it runs. Throws a RemotePodError only where it is we who are too busy. */
+export async function checkPod(pod: Asking, origin: string): Promise<PodCheck> {
+  let frontPage: URL
+  try {
+    frontPage = await askFrontPage(pod, origin)
+  } catch (error) {
+    return { status: statusOf(error), error: reasonOf(error) }
+  }
+  try {
+    return { status: 'no_errors', error: null, frontPage, nodeInfo: await askNodeInfo(pod, origin) }
+  } catch (error) {
+    if (isOurFault(error)) throw error
+    return { status: 'version_failed', error: reasonOf(error), frontPage }
+  }
+}
+
+/** Keeps the outcome in the row of the pod; undefined: nobody of it has been met yet. */
+export async function noteCheck(db: Knex, place: PodPlace, check: PodCheck, now: Date): Promise<OtherPod | undefined> {
+  const isOffline = check.status !== 'no_errors' && check.status !== 'version_failed'
+  const [noted] = await OtherPod.query(db)
+    .where({ host: place.host, port: place.port })
+    .patch({
+      status: check.status,
+      lastError: check.error,
+      checkedAt: now,
+      checkWanted: false,
+      offlineSince: isOffline ? raw('coalesce(offline_since, ?::timestamptz)', [now]) : null,
+      ...(!isOffline && { lastSuccessAt: now }),
+      ...(check.frontPage?.protocol === 'https:' && { ssl: true }),
+      ...(check.nodeInfo && { software: check.nodeInfo.software, softwareVersion: check.nodeInfo.version }),
+    })
+    .returning('*')
+  return noted
+}
+
+/** Where it answered, without leaving the host. */
+async function askFrontPage({ remote }: Asking, origin: string): Promise<URL> {
+  const answer = await remote.get(`${origin}/`, {
+    accept: 'text/html',
+    maxBytes: REMOTE_LIMITS.fetchBytes,
+    redirects: LOOKUP_LIMITS.frontPageRedirects,
+    sameHost: true,
+    orPlain: true,
+    deadline: LOOKUP_LIMITS.frontPageMs,
+  })
+  return good(answer).url
+}
+
+async function askNodeInfo({ remote }: Asking, origin: string): Promise<NodeInfo> {
+  const ask = async (url: string | URL) => {
+    const answer = await remote.get(url, {
+      accept: 'application/json',
+      maxBytes: REMOTE_LIMITS.discoveryBytes,
+      redirects: REMOTE_LIMITS.redirects,
+      orPlain: true,
+    })
+    return good(answer).body.toString()
+  }
+  const link = readNodeInfoLink(await ask(`${origin}/.well-known/nodeinfo`))
+  if (!URL.canParse(link, origin)) throw new ProtocolError('ValidationError', 'the link to the document is no address')
+  return readNodeInfo(await ask(new URL(link, origin)))
+}
+
+function good(answer: RemoteAnswer): RemoteAnswer {
+  if (answer.status >= 200 && answer.status < 300) return answer
+  throw new RemotePodError('refused', `${answer.url.href} was answered with status ${answer.status}.`)
+}
+
+const statuses: Readonly<Record<Exclude<RemoteFault, 'busy'>, PodCheck['status']>> = {
+  dns: 'dns_failed',
+  net: 'net_failed',
+  timeout: 'net_failed',
+  ssl: 'ssl_failed',
+  too_many_redirects: 'http_failed',
+  moved: 'http_failed',
+  gone: 'http_failed',
+  refused: 'http_failed',
+  overloaded: 'http_failed',
+  not_allowed: 'unknown_error',
+  bad_answer: 'unknown_error',
+  answer_too_large: 'unknown_error',
+}
+
+function statusOf(error: unknown): PodCheck['status'] {
+  if (!(error instanceof RemotePodError) || error.fault === 'busy') throw error
+  return statuses[error.fault]
+}
+
+function isOurFault(error: unknown): boolean {
+  if (error instanceof RemotePodError) return error.fault === 'busy'
+  return !(error instanceof ProtocolError)
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,36 @@
+import type { KeyObject } from 'node:crypto'
+import type { Knex } from 'knex'
+import { LOOKUP_LIMITS } from '../limits.js'
+import { Person } from '../persistence/models/person.js'
+import { readPublicKey } from '../protocol/rsa.js'
+
+/** Somebody who signed, or is said to have signed, and what decides whether their word counts. */
+export interface Signer {
+  readonly address: string
+  readonly local: boolean
+  readonly closed: boolean
+  /** The operator blocks their pod. */
+  readonly blocked: boolean
+  /** Undefined: what is stored cannot be used. */
+  readonly key: KeyObject | undefined
+}
+
+/** Everybody of these who is known, with one statement. */
+export async function findSigners(db: Knex, addresses: readonly string[]): Promise<readonly Signer[]> {
+  if (addresses.length === 0) return []
+  const rows = await Person.signers(db, addresses)
+  return rows.map(({ publicKey, ...signer }) => ({ ...signer, key: keyOf(publicKey) }))
+}
+
+/** Reading a key takes longer than verifying with it. By their texts, so that nobody gets the key of somebody else. */
+const parsed = new Map<string, KeyObject>()
+
+function keyOf(pem: string): KeyObject | undefined {
+  const key = parsed.get(pem) ?? readPublicKey(pem)
+  if (key === undefined) return undefined
+  parsed.delete(pem)
+  parsed.set(pem, key)
+  const [oldest] = parsed.keys()
+  if (parsed.size > LOOKUP_LIMITS.keysKept && oldest !== undefined) parsed.delete(oldest)
+  return key
+}

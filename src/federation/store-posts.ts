@@ -1,0 +1,150 @@
+import type { Knex } from 'knex'
+import { mentionedIn } from '../domain/posts.js'
+import { LOOKUP_LIMITS } from '../limits.js'
+import {
+  type ArrivedPhoto,
+  type ArrivedPost,
+  authorsOfPosts,
+  insertLocations,
+  insertNewPosts,
+  insertPolls,
+  putPhotosIntoPosts,
+} from '../persistence/arrived-posts.js'
+import { Mention } from '../persistence/models/mention.js'
+import { Tag } from '../persistence/models/tag.js'
+import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../protocol/entities/posts.js'
+import { readTags } from '../protocol/mentions.js'
+import { plausibleTime } from './plausible-time.js'
+import type { Arrival } from './receive-batch.js'
+import type { StorableEntity } from './storable.js'
+import type { Stored, StoredRecord } from './store-batch.js'
+
+/** Posts with all that is part of them. */
+export async function storeStatusMessages(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<StatusMessageEntity>[],
+  now: Date,
+): Promise<Stored<StatusMessageEntity>> {
+  const stored = await storePosts(transaction, arrivals, (arrival) => {
+    const { text, provider_display_name: provider, embed } = arrival.entity
+    return {
+      type: 'StatusMessage',
+      public: arrival.entity.public,
+      text,
+      providerDisplayName: provider === undefined ? undefined : [...provider].slice(0, longestProvider).join(''),
+      embed: embed === undefined ? undefined : { ...embed, type: undefined },
+      createdAt: timeOf(arrival, now),
+    }
+  })
+  await storeParts(transaction, stored.records, now)
+  return stored
+}
+
+/** Reshares of what is here; one for each person and root. */
+export async function storeReshares(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<ReshareEntity>[],
+  now: Date,
+): Promise<Stored<ReshareEntity>> {
+  return storePosts(transaction, arrivals, (arrival) => ({
+    type: 'Reshare',
+    public: true,
+    text: '',
+    rootGuid: arrival.entity.root_guid,
+    createdAt: timeOf(arrival, now),
+  }))
+}
+
+const longestProvider = 255
+
+/** The unique index decides who was first: what it does not take is a repeat, or has the guid of somebody else's post. */
+async function storePosts<Entity extends StorableEntity>(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<Entity>[],
+  columnsOf: (arrival: Arrival<Entity>) => Omit<ArrivedPost, 'guid' | 'author'>,
+): Promise<Stored<Entity>> {
+  const byGuid = new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival])) // the first of each counts
+  const rows = [...byGuid.values()].map((arrival) => {
+    return { guid: arrival.entity.guid, author: arrival.entity.author, ...columnsOf(arrival) }
+  })
+  const inserted = await insertNewPosts(transaction, rows)
+  const records = inserted.flatMap(({ id, guid }): StoredRecord<Entity>[] => {
+    const arrival = byGuid.get(guid)
+    return arrival === undefined ? [] : [{ record: 'post', id, arrival }]
+  })
+
+  const fresh = new Set(records.map(({ arrival }) => arrival))
+  const others = arrivals.filter((arrival) => !fresh.has(arrival))
+  const authors = await authorsOfPosts(
+    transaction,
+    others.map(({ entity }) => entity.guid),
+  )
+  const wrong = others
+    .filter(({ entity }) => authors.has(entity.guid) && authors.get(entity.guid) !== entity.author)
+    .map((arrival) => {
+      const reason = `its guid is that of a post by ${authors.get(arrival.entity.guid)}`
+      return { message: arrival.message, arrival, fault: 'InvalidAuthor' as const, reason }
+    })
+  return { records, wrong }
+}
+
+async function storeParts(
+  transaction: Knex.Transaction,
+  records: readonly StoredRecord<StatusMessageEntity>[],
+  now: Date,
+): Promise<void> {
+  const parts = records.map(({ id, arrival }) => ({ postId: id, arrival, entity: arrival.entity }))
+  const photos = parts.flatMap(({ postId, arrival, entity }) => photosOf(postId, arrival, entity.photos, now))
+  await putPhotosIntoPosts(transaction, [...new Map(photos.map((photo) => [photo.guid, photo])).values()])
+  await insertPolls(
+    transaction,
+    parts.flatMap(({ postId, entity: { poll } }) =>
+      poll === undefined ? [] : [{ guid: poll.guid, postId, question: poll.question, answers: poll.poll_answers }],
+    ),
+  )
+  await insertLocations(
+    transaction,
+    parts.flatMap(({ postId, entity: { location } }) => (location === undefined ? [] : [{ postId, ...location }])),
+  )
+  await Tag.attachToAll(
+    transaction,
+    parts.map(({ postId, arrival, entity }) => {
+      return {
+        postId,
+        createdAt: timeOf(arrival, now),
+        names: readTags(entity.text).slice(0, LOOKUP_LIMITS.tagsOfText),
+      }
+    }),
+  )
+  await Mention.attachToAll(
+    transaction,
+    parts.map(({ postId, entity }) => ({
+      postId,
+      addresses: mentionedIn(entity.text).slice(0, LOOKUP_LIMITS.mentionsOfText),
+    })),
+  )
+}
+
+function photosOf(postId: number, arrival: Arrival, photos: readonly PhotoEntity[], now: Date): ArrivedPhoto[] {
+  return photos.map((photo, position) => ({
+    guid: photo.guid,
+    postId,
+    position,
+    text: photo.text,
+    remotePath: photo.remote_photo_path,
+    name: photo.remote_photo_name,
+    height: pixels(photo.height),
+    width: pixels(photo.width),
+    createdAt: plausibleTime(photo.created_at, arrival.message.acceptedAt, now),
+  }))
+}
+
+function timeOf({ entity, message }: Arrival<StorableEntity>, now: Date): Date {
+  return plausibleTime(entity.created_at, message.acceptedAt, now)
+}
+
+function pixels(side: number | undefined): number | undefined {
+  return side !== undefined && side >= 1 && side <= largestSide ? side : undefined
+}
+
+const largestSide = 100_000

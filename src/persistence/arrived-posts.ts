@@ -1,0 +1,159 @@
+import type { Knex } from 'knex'
+
+/** A post as it comes off the wire: author and root by name. */
+export interface ArrivedPost {
+  readonly guid: string
+  readonly author: string
+  readonly type: 'StatusMessage' | 'Reshare'
+  readonly public: boolean
+  readonly text: string
+  readonly providerDisplayName?: string | undefined
+  readonly embed?: object | undefined
+  /** What is reshared; it has to be here. */
+  readonly rootGuid?: string | undefined
+  readonly createdAt: Date
+}
+
+export interface NewPostRow {
+  readonly id: number
+  readonly guid: string
+}
+
+export interface ArrivedPhoto {
+  readonly guid: string
+  readonly postId: number
+  readonly position: number
+  readonly text?: string | undefined
+  readonly remotePath: string
+  readonly name: string
+  readonly height?: number | undefined
+  readonly width?: number | undefined
+  readonly createdAt: Date
+}
+
+export interface ArrivedPoll {
+  readonly guid: string
+  readonly postId: number
+  readonly question: string
+  readonly answers: readonly { readonly guid: string; readonly answer: string }[]
+}
+
+export interface ArrivedLocation {
+  readonly postId: number
+  readonly address: string
+  readonly lat: string
+  readonly lng: string
+}
+
+/** Inserts any number with one statement, and counts reshares; returns those that are really new. */
+export async function insertNewPosts(
+  transaction: Knex.Transaction,
+  posts: readonly ArrivedPost[],
+): Promise<readonly NewPostRow[]> {
+  const { rows } = await transaction.raw(newPosts, [JSON.stringify(posts)])
+  return rows
+}
+
+/** Whose these posts are, of those that are here. */
+export async function authorsOfPosts(db: Knex, guids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await db.raw(postAuthors, [[...guids]])
+  return new Map(rows.map((row: { guid: string; address: string }) => [row.guid, row.address]))
+}
+
+/** A photo of the same author that came before its post becomes part of it; one of somebody else stays as it is. */
+export async function putPhotosIntoPosts(
+  transaction: Knex.Transaction,
+  photos: readonly ArrivedPhoto[],
+): Promise<void> {
+  if (photos.length > 0) await transaction.raw(photosOfPosts, [JSON.stringify(photos)])
+}
+
+/** With their answers, in order. */
+export async function insertPolls(transaction: Knex.Transaction, polls: readonly ArrivedPoll[]): Promise<void> {
+  if (polls.length > 0) await transaction.raw(newPolls, [JSON.stringify(polls)])
+}
+
+export async function insertLocations(
+  transaction: Knex.Transaction,
+  locations: readonly ArrivedLocation[],
+): Promise<void> {
+  if (locations.length > 0) await transaction.raw(newLocations, [JSON.stringify(locations)])
+}
+
+/** In guid order, counters in id order: two batches never wait for each other. */
+const newPosts = `
+  with arrived as (
+    select * from json_to_recordset(?::json) as row(
+      guid text, author text, type text, public boolean, text text, "providerDisplayName" text, embed jsonb,
+      "rootGuid" text, "createdAt" timestamptz
+    )
+  ), inserted as (
+    insert into posts (
+      guid, author_id, type, public, text, provider_display_name, embed, root_id, created_at, interacted_at
+    )
+    select
+      arrived.guid, people.id, arrived.type, arrived.public, arrived.text, arrived."providerDisplayName",
+      arrived.embed, roots.id, arrived."createdAt", arrived."createdAt"
+    from arrived
+    join people on people.address = arrived.author
+    left join posts as roots on roots.guid = arrived."rootGuid"
+    where arrived."rootGuid" is null or roots.id is not null
+    order by arrived.guid
+    on conflict do nothing
+    returning id, guid, root_id
+  ), locked as (
+    select id from posts where id in (select root_id from inserted) order by id for no key update
+  ), counted as (
+    update posts set reshares_count = reshares_count + fresh.count
+    from (
+      select root_id, count(*) from inserted join locked on locked.id = root_id group by root_id
+    ) as fresh
+    where posts.id = fresh.root_id
+  )
+  select id, guid from inserted`
+
+const postAuthors = `
+  select posts.guid, people.address from posts join people on people.id = posts.author_id where posts.guid = any(?)`
+
+const photosOfPosts = `
+  insert into photos (
+    guid, author_id, post_id, position, public, text, remote_path, name, height, width, created_at
+  )
+  select
+    arrived.guid, posts.author_id, posts.id, arrived.position, posts.public, arrived.text, arrived."remotePath",
+    arrived.name, arrived.height, arrived.width, arrived."createdAt"
+  from json_to_recordset(?::json) as arrived(
+    guid text, "postId" bigint, position smallint, text text, "remotePath" text, name text, height integer,
+    width integer, "createdAt" timestamptz
+  )
+  join posts on posts.id = arrived."postId"
+  order by arrived.guid
+  on conflict (guid) do update set
+    post_id = excluded.post_id, post_guid = null, position = excluded.position, public = excluded.public,
+    text = excluded.text, remote_path = excluded.remote_path, name = excluded.name, height = excluded.height,
+    width = excluded.width
+  where photos.author_id = excluded.author_id and photos.post_id is null`
+
+const newPolls = `
+  with arrived as (
+    select * from json_to_recordset(?::json) as row(guid text, "postId" bigint, question text, answers json)
+  ), inserted as (
+    insert into polls (guid, post_id, question)
+    select guid, "postId", question from arrived order by guid
+    on conflict do nothing
+    returning id, guid
+  )
+  insert into poll_answers (guid, poll_id, position, answer)
+  select answer.content ->> 'guid', inserted.id, answer.position - 1, answer.content ->> 'answer'
+  from inserted
+  join arrived on arrived.guid = inserted.guid
+  cross join json_array_elements(arrived.answers) with ordinality as answer(content, position)
+  order by 1
+  on conflict do nothing`
+
+const newLocations = `
+  insert into locations (post_id, address, lat, lng)
+  select "postId", address, lat, lng
+  from json_to_recordset(?::json) as row("postId" bigint, address text, lat text, lng text)
+  order by "postId"
+  on conflict do nothing`

@@ -1,0 +1,25 @@
+import type { Person } from '../../persistence/models/person.js'
+import { escapeHtml } from '../html.js'
+import { DEFAULT_AVATAR_PATH, presentName } from '../presenters/people.js'
+
+type Named = Pick<Person, 'guid' | 'address' | 'name' | 'podId' | 'avatarUrl'>
+
+/** Their picture if it lies here, else the letter of their name: nobody else's server learns who reads a page. */
+export function face(person: Named, podUrl: string, size: 'small' | 'large' = 'small'): string {
+  const css = size === 'large' ? 'face large' : 'face'
+  const path = ownPath(person.podId === null ? (person.avatarUrl ?? DEFAULT_AVATAR_PATH) : person.avatarUrl, podUrl)
+  if (path !== undefined) return `<img class="${css}" src="${escapeHtml(path)}" alt="">`
+  const [letter = ''] = presentName(person)
+  return `<span class="${css}" aria-hidden="true">${escapeHtml(letter)}</span>`
+}
+
+export function personLink(person: Named): string {
+  return `<b><a href="/people/${escapeHtml(person.guid)}"><bdi>${escapeHtml(presentName(person))}</bdi></a></b>`
+}
+
+/** The path of an address on this pod: a page may only load what comes from where it came from itself. */
+export function ownPath(url: string | null, podUrl: string): string | undefined {
+  if (url === null || !URL.canParse(url, podUrl)) return undefined
+  const { origin, pathname } = new URL(url, podUrl)
+  return origin === podUrl ? pathname : undefined
+}

@@ -1,0 +1,5 @@
+const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' })
+
+export function timeHtml(time: Date): string {
+  return `<time datetime="${time.toISOString()}">${format.format(time)} UTC</time>`
+}

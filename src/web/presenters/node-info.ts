@@ -1,0 +1,37 @@
+import type { Config } from '../../config.js'
+import type { Usage } from '../../persistence/usage.js'
+import type { Software } from '../software.js'
+
+/** Version 1.0 admits three products by name, and this is none of them. */
+export const NODE_INFO_VERSIONS = ['2.0', '2.1'] as const
+
+export type NodeInfoVersion = (typeof NODE_INFO_VERSIONS)[number]
+
+export function isNodeInfoVersion(text: string): text is NodeInfoVersion {
+  return (NODE_INFO_VERSIONS as readonly string[]).includes(text)
+}
+
+export function nodeInfoSchema(version: NodeInfoVersion): string {
+  return `http://nodeinfo.diaspora.software/ns/schema/${version}`
+}
+
+/** What this pod is. Readers allow no member beyond these; numbers only where the operator lets everybody know them. */
+export function presentNodeInfo(
+  version: NodeInfoVersion,
+  { config, software, usage }: { readonly config: Config; readonly software: Software; readonly usage?: Usage },
+): object {
+  const { name, version: release, ...places } = software
+  return {
+    version,
+    software: { name, version: release, ...(version === '2.1' && places) },
+    protocols: ['diaspora'],
+    services: { inbound: [], outbound: [] },
+    openRegistrations: config.registrations === 'open',
+    usage: usage ? presentUsage(usage) : { users: {} },
+    metadata: { nodeName: config.podName },
+  }
+}
+
+function presentUsage({ users, activeHalfyear, activeMonth, posts, comments }: Usage): object {
+  return { users: { total: users, activeHalfyear, activeMonth }, localPosts: posts, localComments: comments }
+}

@@ -1,0 +1,73 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { findAnybody, findLocalPerson } from '../../domain/people.js'
+import { publicPostsOf } from '../../domain/public-posts.js'
+import { lookUpPerson } from '../../federation/look-up.js'
+import { podOrigin } from '../../federation/pod-origin.js'
+import type { Person } from '../../persistence/models/person.js'
+import { addressOf } from '../../protocol/address.js'
+import { isGuid } from '../../protocol/values.js'
+import { RequestFault } from '../faults.js'
+import { namesIn } from '../pages/names.js'
+import { personPage } from '../pages/person-page.js'
+import { presentStreamItem } from '../presenters/posts.js'
+import { queryText } from '../query-text.js'
+
+interface ByGuid {
+  readonly Params: { readonly guid: string }
+}
+
+/** The people who live here, for everybody; others are shown where they live. */
+export const personPageRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const { url, host } = pod.config
+  const config = { public: true } as const
+  const schema = { hide: true }
+
+  async function findPerson(guid: string): Promise<Person> {
+    const person = isGuid(guid) ? await findAnybody(pod, { guid }) : undefined
+    if (person === undefined) throw nobody()
+    if (person.closedAt !== null) throw new RequestFault(410, 'This person has left the network.')
+    return person
+  }
+
+  app.get<ByGuid>('/people/:guid', { config, schema }, async (request, reply) => {
+    const person = await findPerson(request.params.guid)
+    if (person.podId !== null) {
+      const origin = person.pod && podOrigin(person.pod)
+      if (!origin) throw nobody()
+      return reply.redirect(`${origin}/people/${person.guid}`, 302)
+    }
+    const { profile } = person
+    if (profile === undefined) throw new Error(`Person ${person.guid} has no profile.`)
+    const posts = await publicPostsOf(pod, person.id)
+    const texts = [profile.bio, ...posts.map((shared) => (shared.root ?? shared).post.text)]
+    const html = personPage({ person, profile, posts, names: await namesIn(pod, texts) }, pod.config)
+    return reply.type('text/html; charset=utf-8').send(html)
+  })
+
+  // Read by pods that have just met the person.
+  app.get<ByGuid>('/people/:guid/stream', { config, schema }, async (request, reply) => {
+    const person = await findPerson(request.params.guid)
+    if (person.podId !== null) throw nobody()
+    const posts = await publicPostsOf(pod, person.id)
+    return reply.type('application/json; charset=utf-8').send(posts.map(presentStreamItem))
+  })
+
+  app.get<{ Params: { name: string } }>('/u/:name', { config, schema }, async (request, reply) => {
+    const address = addressOf(`${request.params.name}@${host}`)
+    const person = address === undefined ? undefined : await findLocalPerson(pod, address)
+    if (person === undefined) throw nobody()
+    return reply.redirect(`${url}/people/${person.guid}`, 302)
+  })
+
+  // Where other software sends somebody who wants to follow a person from here.
+  app.get('/people', { config, schema }, async (request, reply) => {
+    const person = await lookUpPerson(pod, queryText(request, 'q') ?? '')
+    if (person === undefined) throw nobody()
+    return reply.redirect(`${url}/people/${person.guid}`, 302)
+  })
+}
+
+function nobody(): RequestFault {
+  return new RequestFault(404, 'Nobody of this name is known here.')
+}

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { Refusal } from '../../src/domain/refusals.js'
+import { createReshare } from '../../src/domain/reshares.js'
+import { Participation } from '../../src/persistence/models/participation.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+describe('resharing', () => {
+  let pod: TestPod
+  let ann: Viewer
+  let ben: Viewer
+  let cem: Viewer
+  beforeAll(async () => {
+    pod = await startTestPod()
+    const people = await pod.people('ann', 'ben', 'cem')
+    ann = await viewerOf(pod.pod, people.ann)
+    ben = await viewerOf(pod.pod, people.ben)
+    cem = await viewerOf(pod.pod, people.cem)
+  })
+  afterAll(() => pod.close())
+
+  const publish = () => publishPost(pod.pod, ann, { text: 'Good morning', public: true })
+  const reshare = (viewer: Viewer, guid: string) => createReshare(pod.pod, viewer, guid)
+  const reasonOf = (resharing: Promise<unknown>) =>
+    resharing.then(
+      () => 'done',
+      (error: unknown) => (error instanceof Refusal ? error.reason : error),
+    )
+  const participationsOf = (post: Post) =>
+    Participation.query(pod.pod.db).where({ postId: post.id }).orderBy('authorId').select('authorId', 'count')
+
+  it('shows the root, counts there, and tells both sides of each other', async () => {
+    const root = await publish()
+
+    const shared = await reshare(ben, root.guid)
+
+    expect(shared).toMatchObject({ type: 'Reshare', public: true, rootId: root.id, text: '' })
+    expect(await Post.query(pod.pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
+    expect(await participationsOf(root)).toEqual([{ authorId: ben.personId, count: 1 }])
+    expect(await participationsOf(shared)).toEqual([{ authorId: ann.personId, count: 1 }])
+  })
+
+  it('subscribes nobody of another pod: that is for their pod to do', async () => {
+    const root = await addPost(pod.pod, await addStranger(pod.pod, 'quin@q.example'))
+
+    expect(await participationsOf(await reshare(ben, root.guid))).toEqual([])
+  })
+
+  it('of a reshare shows what that shows in the end', async () => {
+    const root = await publish()
+    const { id: strangerId } = await addStranger(pod.pod, 'remy@r.example')
+    const first = await addPost(pod.pod, { id: strangerId }, { type: 'Reshare', text: '', rootId: root.id })
+    const second = await addPost(pod.pod, await addStranger(pod.pod, 'sam@s.example'), {
+      type: 'Reshare',
+      text: '',
+      rootId: first.id,
+    })
+
+    expect(await reshare(cem, second.guid)).toMatchObject({ rootId: root.id })
+  })
+
+  it('happens once, however often it is asked for at the same time', async () => {
+    const root = await publish()
+
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => reasonOf(reshare(ben, root.guid))))
+
+    expect(outcomes.sort()).toEqual(['done', ...Array.from({ length: 4 }, () => 'reshared_already')])
+    expect(await Post.query(pod.pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
+    expect(await participationsOf(root)).toEqual([{ authorId: ben.personId, count: 1 }])
+  })
+
+  it('is refused for what is not there, not public, one’s own or gone', async () => {
+    const own = await publish()
+    const hidden = await addPost(pod.pod, { id: ann.personId }, { public: false })
+    await pod.pod.db('postVisibilities').insert({ userId: ben.userId, postId: hidden.id })
+    const empty = await addPost(pod.pod, { id: cem.personId }, { type: 'Reshare', text: '' })
+
+    expect(await reasonOf(reshare(ben, newGuid()))).toBe('post_missing')
+    expect(await reasonOf(reshare(ben, hidden.guid))).toBe('not_public')
+    expect(await reasonOf(reshare(ann, own.guid))).toBe('own_post')
+    expect(await reasonOf(reshare(ben, empty.guid))).toBe('root_missing')
+    const shared = await reshare(ben, own.guid)
+    expect(await reasonOf(reshare(ann, shared.guid))).toBe('own_post')
+  })
+})

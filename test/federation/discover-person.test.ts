@@ -1,0 +1,531 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createUser } from '../../src/domain/accounts.js'
+import { discoverPerson } from '../../src/federation/discover-person.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
+import { writeHcard } from '../../src/protocol/discovery-documents.js'
+import { readPublicKey } from '../../src/protocol/rsa.js'
+import { cardOf, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+
+const DiscoveryFailed = { fault: 'DiscoveryFailed' }
+
+let others: FakePods
+let pod: MeetingPod
+let hosts = 0
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+
+/** Nobody has been asked under this name yet. */
+function newHost(): string {
+  hosts += 1
+  return `q${hosts}.example`
+}
+
+function askedAt(host: string): readonly string[] {
+  return others.requests.filter((request) => request.startsWith(host)).map((request) => request.slice(host.length))
+}
+
+const WEBFINGER = '/.well-known/webfinger'
+
+describe('discoverPerson', () => {
+  it('asks WebFinger and then the hCard, once each, and remembers who it is', async () => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+
+    const found = await discoverPerson(pod, quin.address)
+
+    expect(askedAt(host)).toEqual([`${WEBFINGER}?resource=acct:quin@${host}`, `/hcard/users/${quin.guid}`])
+    expect(found).toMatchObject({
+      guid: quin.guid,
+      address: quin.address,
+      publicKey: quin.publicKey,
+      name: 'quin Tester',
+    })
+    expect(found.pod).toMatchObject({ host, port: 443, ssl: true, status: 'unchecked' })
+    const { profile } = await Person.query(pod.db).findById(found.id).withGraphFetched('profile').throwIfNotFound()
+    expect(profile).toMatchObject({
+      firstName: 'quin',
+      lastName: 'Tester',
+      imageUrl: `https://${host}/uploads/quin-large.png`,
+      imageUrlMedium: `https://${host}/uploads/quin-medium.png`,
+      imageUrlSmall: `https://${host}/uploads/quin-small.png`,
+      searchable: true,
+    })
+    expect(found.avatarUrl).toBe(`https://${host}/uploads/quin-medium.png`)
+  })
+
+  it.each([
+    ['with acct: and in capitals', (host: string) => ` acct:Quin@${host.toUpperCase()} `],
+    ['in capitals', (host: string) => `QUIN@${host}`],
+  ])('takes an address %s', async (_how, write) => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+
+    expect(await discoverPerson(pod, write(host))).toMatchObject({ address: quin.address })
+  })
+
+  it.each([
+    '',
+    'quin',
+    'quin@',
+    '@q.example',
+    'quin@q.example/x',
+    'quin@q.example:99999',
+    'quin@[::g]',
+    'a b@q.example',
+  ])('asks nobody about %j, which is no address', async (text) => {
+    const before = others.requests.length
+
+    await expect(discoverPerson(pod, text)).rejects.toMatchObject(DiscoveryFailed)
+
+    expect(others.requests.length).toBe(before)
+  })
+
+  it('knows pods by host and port', async () => {
+    const host = `${newHost()}:3000`
+    const quin = others.person(`quin@${host}`)
+
+    expect((await discoverPerson(pod, quin.address)).pod).toMatchObject({
+      host: host.split(':')[0],
+      port: 3000,
+      ssl: true,
+    })
+  })
+
+  it('sees https once and for all', async () => {
+    const host = newHost()
+    const [plain, secure, again] = ['plain', 'secure', 'again'].map((name) => others.person(`${name}@${host}`))
+    if (!plain || !secure || !again) throw new Error('There are three of them.')
+    for (const [person, scheme] of [
+      [plain, 'http'],
+      [secure, 'https'],
+      [again, 'http'],
+    ] as const) {
+      const document = others.webFinger(person)
+      const links = document.links.map((link) =>
+        link.rel.endsWith('/seed_location') ? { ...link, href: `${scheme}://${host}/` } : link,
+      )
+      others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
+      expect((await discoverPerson(pod, person.address)).pod).toMatchObject({ ssl: person !== plain })
+    }
+    expect(await OtherPod.query(pod.db).where({ host })).toHaveLength(1)
+  })
+
+  it.each(['application/json', 'text/plain', 'text/html', undefined])(
+    'reads documents of the media type %s (case 19)',
+    async (type) => {
+      const host = newHost()
+      const quin = others.person(`quin@${host}`)
+      for (const [path, text] of [
+        [WEBFINGER, JSON.stringify(others.webFinger(quin))],
+        [`/hcard/users/${quin.guid}`, others.hcard(quin)],
+      ]) {
+        others.script(`${host}${path}`, (_request, response) => {
+          if (type !== undefined) response.setHeader('content-type', type)
+          response.end(text)
+        })
+      }
+
+      expect(await discoverPerson(pod, quin.address)).toMatchObject({ guid: quin.guid })
+    },
+  )
+
+  it('takes an hCard from another host (case 18)', async () => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    const document = others.webFinger(quin)
+    const links = document.links.map((link) =>
+      link.rel.endsWith('/hcard') ? { ...link, href: 'https://cards.example/of/quin' } : link,
+    )
+    others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
+    others.script('cards.example/of/quin', (_request, response) => response.end(others.hcard(quin)))
+
+    expect(await discoverPerson(pod, quin.address)).toMatchObject({ guid: quin.guid, pod: { host } })
+  })
+
+  it('takes the pod from a seed_location that is named after its host (case 23)', async () => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    const document = others.webFinger(quin)
+    const links = document.links.filter(({ rel }) => rel !== 'http://joindiaspora.com/seed_location')
+    expect(links.map(({ rel }) => rel)).toContain(`http://${host}/seed_location`)
+    others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
+
+    expect(await discoverPerson(pod, quin.address)).toMatchObject({ pod: { host } })
+  })
+
+  it.each([
+    [4, 'works'],
+    [5, 'fails'],
+  ])('over %i redirects %s (case 17)', async (redirects, end) => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    others.script(`${host}${WEBFINGER}`, (_request, response, url) => {
+      const hop = Number(url.searchParams.get('hop') ?? 0)
+      if (hop === redirects) return response.end(JSON.stringify(others.webFinger(quin)))
+      const location = `${WEBFINGER}?resource=acct:${quin.address}&hop=${hop + 1}`
+      return response.writeHead([301, 302, 303, 307, 308][hop] ?? 302, { location }).end()
+    })
+
+    const discovery = discoverPerson(pod, quin.address)
+
+    if (end === 'works') expect(await discovery).toMatchObject({ guid: quin.guid })
+    else await expect(discovery).rejects.toMatchObject(DiscoveryFailed)
+    expect(askedAt(host).filter((path) => path.startsWith(WEBFINGER))).toHaveLength(5)
+  })
+
+  it('resolves pictures against the pod, and takes a default one for none', async () => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    const card = {
+      ...cardOf(quin),
+      imageUrl: '/assets/user/default.png',
+      imageUrlMedium: '/up/m.png',
+      imageUrlSmall: 'up/s.png',
+    }
+    others.script(`${host}/hcard/users/${quin.guid}`, (_request, response) => response.end(writeHcard(card)))
+
+    const { id } = await discoverPerson(pod, quin.address)
+
+    const { profile } = await Person.query(pod.db).findById(id).withGraphFetched('profile').throwIfNotFound()
+    expect(profile).toMatchObject({
+      imageUrl: null,
+      imageUrlMedium: `https://${host}/up/m.png`,
+      imageUrlSmall: `https://${host}/up/s.png`,
+    })
+  })
+
+  it.each([
+    ['a script', 'javascript:alert(1)//x'],
+    ['data', 'data:image/png;base64,xyz/'],
+    ['an address without end', `https://x.example/${'x'.repeat(2048)}`],
+  ])('takes a picture at %s for none', async (_what, imageUrl) => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    const card = { ...cardOf(quin), imageUrl, imageUrlMedium: imageUrl, imageUrlSmall: imageUrl }
+    others.script(`${host}/hcard/users/${quin.guid}`, (_request, response) => response.end(writeHcard(card)))
+
+    expect(await discoverPerson(pod, quin.address)).toMatchObject({ avatarUrl: null })
+  })
+
+  it('keeps the key in the one form in which keys are compared', async () => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    const pkcs1 = readPublicKey(quin.publicKey)?.export({ type: 'pkcs1', format: 'pem' }).toString() ?? ''
+    others.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
+      response.end(writeHcard({ ...cardOf(quin), publicKey: pkcs1 })),
+    )
+
+    expect(await discoverPerson(pod, quin.address)).toMatchObject({ publicKey: quin.publicKey })
+  })
+})
+
+describe('discoverPerson stores nothing', () => {
+  async function expectNothingStored(address: string, reason = ''): Promise<void> {
+    const before = await pod.rows('people', 'profiles', 'pods')
+    await expect(discoverPerson(pod, address)).rejects.toMatchObject({
+      ...DiscoveryFailed,
+      message: expect.stringContaining(reason),
+    })
+    expect(await pod.rows('people', 'profiles', 'pods')).toEqual(before)
+  }
+
+  it('when the subject is somebody else (case 14)', async () => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    others.script(`${host}${WEBFINGER}`, (_request, response) =>
+      response.end(JSON.stringify({ ...others.webFinger(quin), subject: `acct:remy@${host}` })),
+    )
+
+    await expectNothingStored(quin.address)
+    expect(askedAt(host)).toHaveLength(1)
+  })
+
+  it.each([404, 410, 500, 503, 401])('when the answer is %i (case 15)', async (status) => {
+    const host = newHost()
+    others.script(`${host}${WEBFINGER}`, (_request, response) => response.writeHead(status).end())
+
+    await expectNothingStored(`quin@${host}`, `status ${status}`)
+  })
+
+  it.each([
+    ['a key', { publicKey: '' }],
+    ['a usable key', { publicKey: 'a key' }],
+    ['a medium picture', { imageUrlMedium: '' }],
+    ['a large picture', { imageUrl: '' }],
+    ['a small picture', { imageUrlSmall: '' }],
+    ['a guid', { guid: '' }],
+    ['a guid that is one', { guid: '../../etc/passwd-----' }],
+    ['a name that fits', { firstName: 'x'.repeat(33) }],
+    ['a name without separators', { lastName: 'a;b' }],
+  ])('when the hCard lacks %s (case 16)', async (_what, change) => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    others.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
+      response.end(writeHcard({ ...cardOf(quin), ...change })),
+    )
+
+    await expectNothingStored(quin.address)
+  })
+
+  it('when the hCard has no element for the full name (case 16)', async () => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    others.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
+      response.end(others.hcard(quin).replace('class="fn"', '')),
+    )
+
+    await expectNothingStored(quin.address)
+  })
+
+  it('when the guid is that of another person (case 21)', async () => {
+    const first = others.person(`quin@${newHost()}`)
+    await discoverPerson(pod, first.address)
+    const host = newHost()
+    const thief = others.person(`thief@${host}`)
+    others.script(`${host}/hcard/users/${thief.guid}`, (_request, response) =>
+      response.end(writeHcard({ ...cardOf(thief), guid: first.guid })),
+    )
+
+    await expectNothingStored(thief.address)
+    expect(await discoverPerson(pod, first.address)).toMatchObject({ publicKey: first.publicKey })
+  })
+
+  it('when guid or key are those of somebody who lives here', async () => {
+    const account = await createUser(pod, { username: 'ann', password: 'a long enough password' })
+    const ann = await Person.query(pod.db).findOne({ guid: account.guid }).throwIfNotFound()
+    for (const stolen of [{ guid: ann.guid }, { publicKey: ann.publicKey }]) {
+      const host = newHost()
+      const thief = others.person(`thief@${host}`)
+      others.script(`${host}/hcard/users/${thief.guid}`, (_request, response) =>
+        response.end(writeHcard({ ...cardOf(thief), ...stolen })),
+      )
+
+      await expectNothingStored(thief.address)
+    }
+  })
+
+  it('when the key is that of another person, in whatever form', async () => {
+    const first = others.person(`quin@${newHost()}`)
+    await discoverPerson(pod, first.address)
+    const host = newHost()
+    const thief = others.person(`thief@${host}`)
+    const publicKey = readPublicKey(first.publicKey)?.export({ type: 'pkcs1', format: 'pem' }).toString() ?? ''
+    others.script(`${host}/hcard/users/${thief.guid}`, (_request, response) =>
+      response.end(writeHcard({ ...cardOf(thief), publicKey })),
+    )
+
+    await expectNothingStored(thief.address)
+  })
+
+  it.each([
+    'https://pod.example/',
+    'http://pod.example/',
+    'https://www.pod.example/',
+    'https://pod.example:80/',
+    'https://POD.example:443/x',
+  ])('when the seed_location is %s, which is this pod (case 24)', async (href) => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    const document = others.webFinger(quin)
+    const links = document.links.map((link) => (link.rel.endsWith('/seed_location') ? { ...link, href } : link))
+    others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
+
+    await expectNothingStored(quin.address)
+    expect(askedAt(host)).toHaveLength(1)
+  })
+
+  it.each(['ghost@pod.example', 'ghost@www.pod.example', 'ghost@pod.example:443', 'ghost@pod.example:80'])(
+    'and asks nobody about %s, who would have to live here (case 25)',
+    async (address) => {
+      const before = others.requests.length
+
+      await expectNothingStored(address)
+
+      expect(others.requests.length).toBe(before)
+    },
+  )
+
+  it('when the operator has blocked the pod', async () => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    const blocked = await OtherPod.query(pod.db).insert({ host, port: 443, blockedAt: new Date() }).returning('*')
+
+    await expectNothingStored(quin.address)
+    expect(askedAt(host)).toEqual([])
+
+    const elsewhere = others.person(`quin@${newHost()}`)
+    const document = others.webFinger(elsewhere)
+    const links = document.links.map((link) =>
+      link.rel.endsWith('/seed_location') ? { ...link, href: `https://${blocked.host}/` } : link,
+    )
+    others.script(`${elsewhere.address.split('@')[1]}${WEBFINGER}`, (_request, response) =>
+      response.end(JSON.stringify({ ...document, links })),
+    )
+    await expectNothingStored(elsewhere.address)
+  })
+})
+
+describe('somebody who lives here', () => {
+  it('is found without a request', async () => {
+    await createUser(pod, { username: 'ben', password: 'a long enough password' })
+    const before = others.requests.length
+
+    expect(await discoverPerson(pod, 'acct:Ben@pod.example')).toMatchObject({ address: 'ben@pod.example', podId: null })
+
+    expect(others.requests.length).toBe(before)
+  })
+})
+
+describe('somebody who is known', () => {
+  const tomorrow = () => new Date(Date.now() + 25 * 60 * 60 * 1_000)
+
+  async function known() {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    await discoverPerson(pod, quin.address)
+    const changed = { ...cardOf(quin), firstName: 'Quintus', fullName: 'Quintus Tester' }
+    const serve = (card: object) =>
+      others.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
+        response.end(writeHcard({ ...changed, ...card })),
+      )
+    return { host, quin, serve }
+  }
+
+  it('is asked for again after a day, and not before', async () => {
+    const { quin, host, serve } = await known()
+    serve({})
+    const before = askedAt(host).length
+
+    expect(await discoverPerson(pod, quin.address)).toMatchObject({ name: 'quin Tester' })
+    expect(askedAt(host).length).toBe(before)
+
+    expect(await discoverPerson(pod.at(tomorrow()), quin.address)).toMatchObject({ name: 'Quintus Tester' })
+    expect(askedAt(host).length).toBe(before + 2)
+    await discoverPerson(pod.at(tomorrow()), quin.address)
+    expect(askedAt(host).length).toBe(before + 2)
+  })
+
+  it('is asked for at once when somebody wants that', async () => {
+    const { quin, serve } = await known()
+    serve({})
+
+    expect(await discoverPerson(pod, quin.address, { refresh: true })).toMatchObject({ name: 'Quintus Tester' })
+  })
+
+  it('keeps key, guid and pod, whatever is told later (case 20)', async () => {
+    const { quin, serve, host } = await known()
+    const stranger = others.person(`stranger@${newHost()}`)
+    serve({ publicKey: stranger.publicKey, guid: newGuid() })
+    const document = others.webFinger(quin)
+    const links = document.links.map((link) =>
+      link.rel.endsWith('/seed_location') ? { ...link, href: 'https://elsewhere.example/' } : link,
+    )
+    others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
+
+    expect(await discoverPerson(pod, quin.address, { refresh: true })).toMatchObject({
+      name: 'Quintus Tester',
+      publicKey: quin.publicKey,
+      guid: quin.guid,
+      pod: { host },
+    })
+    expect(await OtherPod.query(pod.db).where({ host: 'elsewhere.example' })).toEqual([])
+  })
+
+  it('keeps a profile that came while the older one was asked for', async () => {
+    const { quin, serve } = await known()
+    serve({})
+    const person = await Person.byAddress(pod.db, quin.address).throwIfNotFound()
+    const later = new Date(Date.now() + 60_000)
+    await pod.db('profiles').where({ personId: person.id }).update({ firstName: 'Newer', acceptedAt: later })
+
+    await discoverPerson(pod, quin.address, { refresh: true })
+
+    expect(await pod.db('profiles').where({ personId: person.id }).first()).toMatchObject({ firstName: 'Newer' })
+  })
+
+  it('stays known when the pod is away, unless somebody wants to know now', async () => {
+    const { quin, host } = await known()
+    others.script(`${host}${WEBFINGER}`, (_request, response) => response.destroy())
+
+    expect(await discoverPerson(pod.at(tomorrow()), quin.address)).toMatchObject({ name: 'quin Tester' })
+    await expect(discoverPerson(pod, quin.address, { refresh: true, again: true })).rejects.toMatchObject(
+      DiscoveryFailed,
+    )
+  })
+
+  it('is not asked for any more when they have left', async () => {
+    const { quin, host } = await known()
+    await Person.query(pod.db).patch({ closedAt: new Date() }).where({ address: quin.address })
+    const before = askedAt(host).length
+
+    expect(await discoverPerson(pod.at(tomorrow()), quin.address, { refresh: true })).toMatchObject({ guid: quin.guid })
+
+    expect(askedAt(host).length).toBe(before)
+  })
+})
+
+describe('many who look for the same person', () => {
+  it('share one request (case 22)', async () => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+
+    const found = await Promise.all(Array.from({ length: 50 }, () => discoverPerson(pod, quin.address)))
+
+    expect(new Set(found.map(({ id }) => id)).size).toBe(1)
+    expect(askedAt(host)).toHaveLength(2)
+  })
+
+  it('share a failure for a minute, but for those who come again because of it', async () => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    others.script(`${host}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
+    const at = (seconds: number) => pod.at(new Date(Date.now() + seconds * 1_000))
+
+    await expect(discoverPerson(pod, quin.address)).rejects.toMatchObject(DiscoveryFailed)
+    await expect(discoverPerson(at(50), quin.address)).rejects.toMatchObject(DiscoveryFailed)
+    expect(askedAt(host)).toHaveLength(1)
+
+    await expect(discoverPerson(pod, quin.address, { again: true })).rejects.toMatchObject(DiscoveryFailed)
+    expect(askedAt(host)).toHaveLength(2)
+
+    others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify(others.webFinger(quin))))
+    expect(await discoverPerson(at(70), quin.address)).toMatchObject({ guid: quin.guid })
+  })
+
+  it('get the same person when two processes find them at once', async () => {
+    const host = newHost()
+    const quin = others.person(`quin@${host}`)
+    const anotherProcess = { ...pod, remote: others.remotePods() }
+
+    const found = await Promise.all([discoverPerson(pod, quin.address), discoverPerson(anotherProcess, quin.address)])
+
+    expect(found.map(({ guid }) => guid)).toEqual([quin.guid, quin.guid])
+    expect(await Person.query(pod.db).where({ address: quin.address })).toHaveLength(1)
+  })
+})
+
+describe('messages that wait for a person', () => {
+  it('are handed back to the queue with the discovery', async () => {
+    const quin = others.person(`quin@${newHost()}`)
+    await pod.db('waiting').insert({
+      waitsFor: `person:${quin.address}`,
+      name: 'receive-public',
+      payload: 'an envelope',
+      acceptedAt: new Date(),
+      digest: Buffer.alloc(32, 1),
+    })
+
+    await discoverPerson(pod, quin.address)
+
+    expect(await pod.db('waiting')).toEqual([])
+    expect(await pod.db('outbox')).toMatchObject([{ queue: 'inbound', name: 'receive-public', payload: 'an envelope' }])
+  })
+})

@@ -1,0 +1,610 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { discoverPerson } from '../../src/federation/discover-person.js'
+import { fetchEntity } from '../../src/federation/fetch-entity.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
+import { Post } from '../../src/persistence/models/post.js'
+import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
+import { writeEntity } from '../../src/protocol/entities/registry.js'
+import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
+import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+
+const NotFetchable = { fault: 'NotFetchable' }
+
+let others: FakePods
+let pod: MeetingPod
+let hosts = 0
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+
+function newPerson(name = 'quin'): FakePerson {
+  hosts += 1
+  return others.person(`${name}@f${hosts}.example`)
+}
+
+function hostOf({ address }: FakePerson): string {
+  return address.split('@')[1] ?? ''
+}
+
+function askedAt(person: FakePerson): readonly string[] {
+  const host = hostOf(person)
+  return others.requests
+    .filter((request) => request.startsWith(`${host}/`))
+    .map((request) => request.slice(host.length))
+}
+
+function postBy(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): StatusMessageEntity {
+  return {
+    type: 'status_message',
+    author: author.address,
+    guid: newGuid(),
+    created_at: new Date('2024-05-06T07:08:09Z'),
+    public: true,
+    text: 'Hello from elsewhere',
+    photos: [],
+    ...fields,
+  }
+}
+
+function reshareBy(author: FakePerson, root: { readonly author: string; readonly guid: string }): ReshareEntity {
+  return {
+    type: 'reshare',
+    author: author.address,
+    guid: newGuid(),
+    created_at: new Date('2024-05-07T07:08:09Z'),
+    root_author: root.author,
+    root_guid: root.guid,
+  }
+}
+
+function wanted(person: FakePerson, guid: string) {
+  return { type: 'post', guid, from: person.address, author: person.address, depth: 0 } as const
+}
+
+/** Answers what is asked for a guid at the pod of a person. */
+function answer(person: FakePerson, guid: string, envelope: string, type = 'post'): void {
+  others.script(`${hostOf(person)}/fetch/${type}/${guid}`, (_request, response) => response.end(envelope))
+}
+
+async function expectNothingFetched(fetching: () => Promise<unknown>): Promise<unknown> {
+  const tables = ['posts', 'photos', 'polls', 'outbox'] as const
+  const before = await pod.rows(...tables)
+  const reason = await fetching().then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  expect(reason).toMatchObject(NotFetchable)
+  expect(await pod.rows(...tables)).toEqual(before)
+  return reason
+}
+
+describe('fetchEntity', () => {
+  it('brings a post of somebody unknown, with its author (case 13)', async () => {
+    const quin = newPerson()
+    const entity = postBy(quin)
+    others.serve(quin, entity)
+
+    const post = await fetchEntity(pod, wanted(quin, entity.guid))
+
+    expect(post).toMatchObject({
+      guid: entity.guid,
+      text: entity.text,
+      public: true,
+      author: { address: quin.address },
+    })
+    expect(post.createdAt).toEqual(entity.created_at)
+    expect(post.interactedAt).toEqual(entity.created_at)
+    expect(askedAt(quin)).toEqual([
+      `/.well-known/webfinger?resource=acct:${quin.address}`,
+      `/hcard/users/${quin.guid}`,
+      `/fetch/post/${entity.guid}`,
+    ])
+  })
+
+  it('asks nobody for what is here', async () => {
+    const quin = newPerson()
+    const entity = postBy(quin)
+    others.serve(quin, entity)
+    const post = await fetchEntity(pod, wanted(quin, entity.guid))
+    const before = askedAt(quin).length
+
+    expect(await fetchEntity(pod, wanted(quin, entity.guid))).toMatchObject({ id: post.id })
+
+    expect(askedAt(quin).length).toBe(before)
+  })
+
+  it('stores everything that is part of a post', async () => {
+    const quin = newPerson()
+    const remy = newPerson('remy')
+    await discoverPerson(pod, remy.address)
+    const entity = postBy(quin, {
+      text: `Look, @{Remy; ${remy.address}}, what #I found for #you #you`,
+      provider_display_name: 'p'.repeat(300),
+      location: { type: 'location', address: 'Here', lat: '52.50', lng: '13.40' },
+      embed: { type: 'embed', url: 'https://video.example/1', title: 'A video' },
+      poll: {
+        type: 'poll',
+        guid: newGuid(),
+        question: 'Nice?',
+        poll_answers: ['Yes', 'No', 'Maybe'].map((text) => ({ type: 'poll_answer', guid: newGuid(), answer: text })),
+      },
+      photos: ['one', 'two'].map((name) => ({
+        type: 'photo',
+        guid: newGuid(),
+        author: quin.address,
+        public: false,
+        created_at: new Date('2024-05-06T07:00:00Z'),
+        remote_photo_path: 'https://pictures.example/up/',
+        remote_photo_name: `${name}.jpg`,
+        text: name,
+        height: 480,
+        width: name === 'one' ? 640 : 0,
+      })),
+    })
+    others.serve(quin, entity)
+
+    await fetchEntity(pod, wanted(quin, entity.guid))
+
+    const post = await Post.query(pod.db)
+      .findOne({ guid: entity.guid })
+      .withGraphFetched('[photos, location, poll.answers, tags, mentionedPeople]')
+      .modifyGraph('photos', (photos) => photos.orderBy('position'))
+      .modifyGraph('poll.answers', (answers) => answers.orderBy('position'))
+    expect(post).toMatchObject({
+      providerDisplayName: 'p'.repeat(255),
+      embed: { url: 'https://video.example/1', title: 'A video' },
+      location: { address: 'Here', lat: '52.50', lng: '13.40' },
+      poll: {
+        guid: entity.poll?.guid,
+        question: 'Nice?',
+        answers: [{ answer: 'Yes' }, { answer: 'No' }, { answer: 'Maybe' }],
+      },
+      photos: [
+        {
+          name: 'one.jpg',
+          remotePath: 'https://pictures.example/up/',
+          text: 'one',
+          public: true,
+          height: 480,
+          width: 640,
+        },
+        { name: 'two.jpg', height: 480, width: null },
+      ],
+      mentionedPeople: [{ address: remy.address }],
+    })
+    expect(post?.embed).not.toHaveProperty('type')
+    expect(post?.tags?.map(({ name }) => name).sort()).toEqual(['i', 'you'])
+  })
+
+  it('follows four redirects to the owner, and not five', async () => {
+    for (const redirects of [4, 5]) {
+      const quin = newPerson()
+      const owner = newPerson('owner')
+      const entity = postBy(owner)
+      for (let hop = 0; hop < redirects; hop += 1) {
+        const at = hop === 0 ? hostOf(quin) : `hop${hop}.example`
+        const to = hop === redirects - 1 ? hostOf(owner) : `hop${hop + 1}.example`
+        others.script(`${at}/fetch/post/${entity.guid}`, (_request, response) =>
+          response.writeHead(302, { location: `http://${to}/fetch/post/${entity.guid}` }).end(),
+        )
+      }
+      others.serve(owner, entity)
+
+      const fetching = fetchEntity(pod, { ...wanted(quin, entity.guid), author: undefined })
+
+      if (redirects === 4) expect(await fetching).toMatchObject({ author: { address: owner.address } })
+      else await expect(fetching).rejects.toMatchObject(NotFetchable)
+    }
+  })
+
+  it('may be told a pod instead of a person', async () => {
+    const quin = newPerson()
+    const entity = postBy(quin)
+    others.serve(quin, entity)
+
+    const post = await fetchEntity(pod, { type: 'post', guid: entity.guid, from: hostOf(quin), depth: 0 })
+
+    expect(post).toMatchObject({ author: { address: quin.address } })
+  })
+
+  it('brings a poll as the post that holds it', async () => {
+    const quin = newPerson()
+    const answers = ['Yes', 'No'].map((text) => ({ type: 'poll_answer' as const, guid: newGuid(), answer: text }))
+    const poll = { type: 'poll' as const, guid: newGuid(), question: 'Nice?', poll_answers: answers }
+    const entity = postBy(quin, { poll })
+    answer(quin, poll.guid, envelopeOf(quin, entity), 'poll')
+
+    const want = { ...wanted(quin, poll.guid), type: 'poll' as const }
+
+    expect(await fetchEntity(pod, want)).toMatchObject({ guid: entity.guid })
+    const before = askedAt(quin).length
+    expect(await fetchEntity(pod, want)).toMatchObject({ guid: entity.guid })
+    expect(askedAt(quin).length).toBe(before)
+  })
+
+  it('writes a guid with special characters into the path as it must be', async () => {
+    const quin = newPerson()
+    const entity = postBy(quin, { guid: `abcdef0123456789@${hostOf(quin)}` })
+    answer(quin, encodeURIComponent(entity.guid), envelopeOf(quin, entity))
+
+    expect(await fetchEntity(pod, wanted(quin, entity.guid))).toMatchObject({ guid: entity.guid })
+  })
+
+  it('is one request for all who want the same at once, and one failure for a minute', async () => {
+    const quin = newPerson()
+    const entity = postBy(quin)
+    others.serve(quin, entity)
+    const missing = newGuid()
+
+    await Promise.all(Array.from({ length: 20 }, () => fetchEntity(pod, wanted(quin, entity.guid))))
+    const failures = await Promise.allSettled(Array.from({ length: 20 }, () => fetchEntity(pod, wanted(quin, missing))))
+    await expect(fetchEntity(pod, wanted(quin, missing))).rejects.toMatchObject(NotFetchable)
+
+    expect(new Set(failures.map(({ status }) => status))).toEqual(new Set(['rejected']))
+    expect(askedAt(quin).filter((path) => path.startsWith('/fetch/'))).toEqual([
+      `/fetch/post/${entity.guid}`,
+      `/fetch/post/${missing}`,
+    ])
+    await expect(fetchEntity(pod, wanted(quin, missing), { again: true })).rejects.toMatchObject(NotFetchable)
+    expect(askedAt(quin).filter((path) => path.endsWith(missing))).toHaveLength(2)
+  })
+})
+
+describe('what is fetched ends as NotFetchable, with nothing stored,', () => {
+  it.each([404, 500, 403])('when the answer is %i', async (status) => {
+    const quin = newPerson()
+    await discoverPerson(pod, quin.address)
+    const guid = newGuid()
+    others.script(`${hostOf(quin)}/fetch/post/${guid}`, (_request, response) =>
+      response.writeHead(status).end('something'),
+    )
+
+    await expectNothingFetched(() => fetchEntity(pod, wanted(quin, guid)))
+  })
+
+  const wrongAnswers: readonly (readonly [string, string, (quin: FakePerson, guid: string) => string])[] = [
+    ['no envelope', 'InvalidEnvelope', () => '<html>no</html>'],
+    ['another guid', 'NotFetchable', (quin) => envelopeOf(quin, postBy(quin))],
+    [
+      'another type',
+      'UnknownEntity',
+      (quin, guid) =>
+        envelopeOf(quin, {
+          type: 'comment',
+          author: quin.address,
+          guid,
+          parent_guid: newGuid(),
+          text: 'x',
+          created_at: new Date(),
+        }),
+    ],
+    [
+      'a profile',
+      'UnknownEntity',
+      (quin) =>
+        envelopeOf(quin, { type: 'profile', author: quin.address, searchable: true, public: true, nsfw: false }),
+    ],
+    [
+      'an entity nobody knows',
+      'UnknownEntity',
+      (quin) => sealMagicEnvelope('<person><guid>x</guid></person>', quin.address, quin.privateKey),
+    ],
+    ['something private', 'NotPublic', (quin, guid) => envelopeOf(quin, postBy(quin, { guid, public: false }))],
+    ['something empty', 'ValidationError', (quin, guid) => envelopeOf(quin, postBy(quin, { guid, text: ' \n' }))],
+    [
+      'the signature of a stranger',
+      'InvalidSignature',
+      (quin, guid) => envelopeOf({ ...newPerson('stranger'), address: quin.address }, postBy(quin, { guid })),
+    ],
+    [
+      'a photo of somebody else',
+      'ValidationError',
+      (quin, guid) =>
+        sealMagicEnvelope(
+          writeEntity(postBy(quin, { guid, photos: [photoBy('remy@r.example')] })),
+          quin.address,
+          quin.privateKey,
+        ),
+    ],
+  ]
+
+  it.each(wrongAnswers)('when it is %s', async (_what, inner, write) => {
+    const quin = newPerson()
+    await discoverPerson(pod, quin.address)
+    const guid = newGuid()
+    answer(quin, guid, write(quin, guid))
+
+    const reason = await expectNothingFetched(() => fetchEntity(pod, wanted(quin, guid)))
+    expect(String(reason)).toContain(inner)
+  })
+
+  it('when somebody else has written it', async () => {
+    const quin = newPerson()
+    const remy = newPerson('remy')
+    for (const person of [quin, remy]) await discoverPerson(pod, person.address)
+    const entity = postBy(remy)
+    answer(quin, entity.guid, envelopeOf(remy, entity))
+
+    await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid)))
+  })
+
+  it('when somebody else has signed it, and nobody is asked about them', async () => {
+    const quin = newPerson()
+    const liar = newPerson('liar')
+    await discoverPerson(pod, quin.address)
+    const entity = postBy(quin)
+    answer(quin, entity.guid, envelopeOf(liar, entity))
+
+    await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid)))
+    expect(askedAt(liar)).toEqual([])
+
+    await discoverPerson(pod, liar.address)
+    await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid), { again: true }))
+  })
+
+  it('when the key has changed since the person is known (case 20)', async () => {
+    const quin = newPerson()
+    await discoverPerson(pod, quin.address)
+    const moved = others.person(quin.address, { guid: quin.guid })
+    const entity = postBy(moved)
+    others.serve(moved, entity)
+
+    const reason = await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid)))
+
+    expect(String(reason)).toContain('InvalidSignature')
+    expect(await Person.byAddress(pod.db, quin.address)).toMatchObject({ publicKey: quin.publicKey })
+  })
+
+  it('when its author cannot be found', async () => {
+    const quin = newPerson()
+    others.script(`${hostOf(quin)}/.well-known/webfinger`, (_request, response) => response.writeHead(404).end())
+
+    await expectNothingFetched(() => fetchEntity(pod, wanted(quin, newGuid())))
+    expect(askedAt(quin)).toHaveLength(1)
+  })
+
+  it('when the operator has blocked the pod, which is not asked', async () => {
+    const quin = newPerson()
+    const person = await discoverPerson(pod, quin.address)
+    await OtherPod.query(pod.db)
+      .findById(person.podId ?? 0)
+      .patch({ blockedAt: new Date() })
+    const entity = postBy(quin)
+    others.serve(quin, entity)
+
+    await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid)))
+    await expectNothingFetched(() =>
+      fetchEntity(pod, { type: 'post', guid: entity.guid, from: hostOf(quin), depth: 0 }, { again: true }),
+    )
+    expect(askedAt(quin).filter((path) => path.startsWith('/fetch/'))).toEqual([])
+  })
+
+  it.each(['ghost@pod.example', 'pod.example', 'www.pod.example', 'not a host', 'ghost@[::'])(
+    'when it is wanted from %s, and nobody is asked',
+    async (from) => {
+      const before = others.requests.length
+
+      await expectNothingFetched(() => fetchEntity(pod, { type: 'post', guid: newGuid(), from, depth: 0 }))
+
+      expect(others.requests.length).toBe(before)
+    },
+  )
+
+  it.each([
+    ['empty', ''],
+    ['short', 'short'],
+    ['a path', '../../../etc/passwd'],
+    ['long', 'x'.repeat(300)],
+    ['two words', 'with blank 0123456789'],
+  ])('when the guid is %s, and nobody is asked', async (_what, guid) => {
+    const quin = newPerson()
+
+    await expectNothingFetched(() => fetchEntity(pod, wanted(quin, guid)))
+
+    expect(askedAt(quin)).toEqual([])
+  })
+})
+
+describe('a reshare', () => {
+  it('brings its root first, from the pod of its author', async () => {
+    const quin = newPerson()
+    const remy = newPerson('remy')
+    const root = postBy(remy)
+    const entity = reshareBy(quin, root)
+    others.serve(remy, root)
+    others.serve(quin, entity)
+
+    const post = await fetchEntity(pod, wanted(quin, entity.guid))
+
+    const found = await Post.query(pod.db).findById(post.id).withGraphFetched('root.author').throwIfNotFound()
+    expect(found).toMatchObject({
+      type: 'Reshare',
+      text: '',
+      root: { guid: root.guid, resharesCount: 1, author: { address: remy.address } },
+    })
+  })
+
+  it('is not stored when its root cannot be had', async () => {
+    const quin = newPerson()
+    await discoverPerson(pod, quin.address)
+    const remy = newPerson('remy')
+    await discoverPerson(pod, remy.address)
+    const entity = reshareBy(quin, postBy(remy))
+    others.serve(quin, entity)
+
+    await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid)))
+  })
+
+  it('is not stored when it names the wrong author', async () => {
+    const quin = newPerson()
+    const remy = newPerson('remy')
+    const root = postBy(remy)
+    others.serve(remy, root)
+    await fetchEntity(pod, wanted(remy, root.guid))
+    const entity = reshareBy(quin, { author: quin.address, guid: root.guid })
+    others.serve(quin, entity)
+    await discoverPerson(pod, quin.address)
+
+    const reason = await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid)))
+    expect(String(reason)).toContain('ValidationError')
+  })
+
+  it('of something deleted is stored without a root', async () => {
+    const quin = newPerson()
+    const { root_author: _, root_guid: __, ...entity } = reshareBy(quin, postBy(quin))
+    others.serve(quin, entity)
+
+    expect(await fetchEntity(pod, wanted(quin, entity.guid))).toMatchObject({ type: 'Reshare', rootId: null })
+  })
+
+  it('of a reshare brings a chain of five, and not of six', async () => {
+    for (const length of [5, 6]) {
+      const people = Array.from({ length: length + 1 }, () => newPerson())
+      const [rootAuthor, ...resharers] = people
+      if (rootAuthor === undefined) throw new Error('There is somebody.')
+      let last: StatusMessageEntity | ReshareEntity = postBy(rootAuthor)
+      others.serve(rootAuthor, last)
+      for (const person of resharers) {
+        last = reshareBy(person, last)
+        others.serve(person, last)
+      }
+      const want = { type: 'post', guid: last.guid, from: last.author, depth: 0 } as const
+
+      if (length === 5) expect(await fetchEntity(pod, want)).toMatchObject({ guid: last.guid })
+      else await expectNothingFetched(() => fetchEntity(pod, want))
+    }
+  })
+
+  it('that leads back to itself ends', async () => {
+    const quin = newPerson()
+    await discoverPerson(pod, quin.address)
+    const one = reshareBy(quin, postBy(quin))
+    const two = reshareBy(quin, one)
+    const looping = { ...one, root_guid: two.guid }
+    others.serve(quin, looping)
+    others.serve(quin, two)
+    const before = askedAt(quin).length
+
+    await expectNothingFetched(() => fetchEntity(pod, wanted(quin, one.guid)))
+
+    expect(askedAt(quin).length).toBe(before + 2)
+  })
+
+  it('of the same root by the same person counts once', async () => {
+    const quin = newPerson()
+    const root = postBy(quin)
+    others.serve(quin, root)
+    const [one, two] = [reshareBy(quin, root), reshareBy(quin, root)]
+    others.serve(quin, one)
+    others.serve(quin, two)
+
+    await fetchEntity(pod, wanted(quin, one.guid))
+    await expectNothingFetched(() => fetchEntity(pod, wanted(quin, two.guid)))
+
+    expect(await Post.query(pod.db).findOne({ guid: root.guid })).toMatchObject({ resharesCount: 1 })
+  })
+})
+
+describe('a text', () => {
+  const jobs = (name: string) => pod.db('outbox').where({ name }).orderBy('id').pluck('data')
+
+  it('has those looked for whom it mentions and nobody knows, at most fifty', async () => {
+    await pod.db('outbox').delete()
+    const quin = newPerson()
+    const known = newPerson('known')
+    await discoverPerson(pod, known.address)
+    const strangers = Array.from({ length: 60 }, (_, index) => `s${index}@strangers.example`)
+    const text = [known.address, 'ghost@pod.example', ...strangers, ...strangers]
+      .map((address) => `@{${address}}`)
+      .join(' ')
+    const entity = postBy(quin, { text })
+    others.serve(quin, entity)
+
+    await fetchEntity(pod, wanted(quin, entity.guid))
+
+    expect(await jobs('discover-mentioned')).toEqual(strangers.slice(0, 50).map((address) => ({ address })))
+  })
+
+  it('has posts fetched that it links to, at most ten, one step further down', async () => {
+    await pod.db('outbox').delete()
+    const quin = newPerson()
+    const here = postBy(quin)
+    others.serve(quin, here)
+    await fetchEntity(pod, wanted(quin, here.guid))
+    const guids = Array.from({ length: 12 }, newGuid)
+    const link = (guid: string, type = 'post', author = 'remy@r.example') => `diaspora://${author}/${type}/${guid}`
+    const text = [
+      link(here.guid, 'post', quin.address),
+      link(newGuid(), 'profile'),
+      link(newGuid(), 'post', 'ann@pod.example'),
+      ...guids.map((guid) => link(guid)),
+      link(guids[0] ?? '', 'post'),
+    ].join(' ')
+    const entity = postBy(quin, { text })
+    others.serve(quin, entity)
+
+    await fetchEntity(pod, { ...wanted(quin, entity.guid), depth: 4 })
+
+    // Ten links of this text are looked at, and the first three lead nowhere.
+    expect(await jobs('fetch-linked')).toEqual(
+      guids
+        .slice(0, 7)
+        .map((guid) => ({ type: 'post', guid, from: 'remy@r.example', author: 'remy@r.example', depth: 5 })),
+    )
+  })
+
+  it('has nothing fetched at the end of a chain', async () => {
+    await pod.db('outbox').delete()
+    const quin = newPerson()
+    const entity = postBy(quin, { text: `diaspora://remy@r.example/post/${newGuid()}` })
+    others.serve(quin, entity)
+
+    await fetchEntity(pod, { ...wanted(quin, entity.guid), depth: 5 })
+
+    expect(await jobs('fetch-linked')).toEqual([])
+  })
+})
+
+describe('messages that wait for a post', () => {
+  it('are handed back to the queue with it, and those for its poll', async () => {
+    await pod.db('outbox').delete()
+    const quin = newPerson()
+    const answers = ['Yes', 'No'].map((text) => ({ type: 'poll_answer' as const, guid: newGuid(), answer: text }))
+    const poll = { type: 'poll' as const, guid: newGuid(), question: 'Nice?', poll_answers: answers }
+    const entity = postBy(quin, { poll })
+    others.serve(quin, entity)
+    for (const [index, waitsFor] of [`post:${entity.guid}`, `poll:${poll.guid}`].entries()) {
+      await pod.db('waiting').insert({
+        waitsFor,
+        name: 'receive-public',
+        payload: waitsFor,
+        acceptedAt: new Date(),
+        digest: Buffer.alloc(32, index),
+      })
+    }
+
+    await fetchEntity(pod, wanted(quin, entity.guid))
+
+    expect(await pod.db('waiting')).toEqual([])
+    expect(await pod.db('outbox').orderBy('id').pluck('payload')).toEqual([`post:${entity.guid}`, `poll:${poll.guid}`])
+  })
+})
+
+function photoBy(author: string) {
+  return {
+    type: 'photo' as const,
+    guid: newGuid(),
+    author,
+    public: true,
+    created_at: new Date(),
+    remote_photo_path: 'https://pictures.example/up/',
+    remote_photo_name: 'one.jpg',
+  }
+}

@@ -1,0 +1,366 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createUser } from '../../src/domain/accounts.js'
+import { privateKeyOf } from '../../src/domain/private-keys.js'
+import { type Message, receiveBatch } from '../../src/federation/receive-batch.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
+import { Post } from '../../src/persistence/models/post.js'
+import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
+import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+
+let others: FakePods
+let pod: MeetingPod
+let quin: FakePerson
+let remy: FakePerson
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(async () => {
+  await pod.db.raw('truncate people, pods, tags, outbox, waiting cascade')
+  quin = await known('quin@q.example')
+  remy = await known('remy@r.example')
+})
+
+async function known(address: string): Promise<FakePerson> {
+  const person = others.person(address)
+  await pod.db.transaction(async (transaction) => {
+    const { id } = await OtherPod.at(transaction, { host: address.split('@')[1] ?? '', port: 443, ssl: true })
+    await Person.add(transaction, { guid: person.guid, address, publicKey: person.publicKey, podId: id })
+  })
+  return person
+}
+
+const acceptedAt = new Date('2026-01-02T03:04:05Z')
+
+function message(envelope: string): Message {
+  return { envelope, acceptedAt }
+}
+
+function postBy(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): StatusMessageEntity {
+  const guid = newGuid()
+  return {
+    type: 'status_message',
+    author: author.address,
+    guid,
+    created_at: new Date('2024-05-06T07:08:09Z'),
+    public: true,
+    text: 'Hello',
+    photos: [],
+    ...fields,
+  }
+}
+
+function photoBy(author: FakePerson, fields: Partial<PhotoEntity> = {}): PhotoEntity {
+  const path = { remote_photo_path: 'https://pictures.example/up/', remote_photo_name: 'one.jpg' }
+  return {
+    type: 'photo',
+    guid: newGuid(),
+    author: author.address,
+    public: true,
+    created_at: new Date(),
+    ...path,
+    ...fields,
+  }
+}
+
+function pollWith(answers: readonly string[], guid = newGuid()) {
+  const pollAnswers = answers.map((text) => ({ type: 'poll_answer' as const, guid: newGuid(), answer: text }))
+  return { type: 'poll' as const, guid, question: 'Nice?', poll_answers: pollAnswers }
+}
+
+/** As each of them would send it. */
+function sent(...entities: readonly (StatusMessageEntity | ReshareEntity)[]): Message[] {
+  const people = new Map([quin, remy].map((person) => [person.address, person]))
+  return entities.map((entity) => {
+    const author = people.get(entity.author)
+    if (author === undefined) throw new Error('Nobody has these keys.')
+    return message(envelopeOf(author, entity))
+  })
+}
+
+async function receive(...messages: readonly Message[]) {
+  const { waiting, wrong, over } = await receiveBatch(pod, messages)
+  return { waiting: waiting.map(({ waitsFor }) => waitsFor), wrong: wrong.map(({ fault }) => fault), over: over.length }
+}
+
+const nothing = { waiting: [], wrong: [], over: 0 }
+const guids = () => pod.db('posts').orderBy('guid').pluck('guid')
+
+describe('a batch', () => {
+  it('has each of its messages reach its own end', async () => {
+    const entities = [postBy(quin), postBy(remy), postBy(quin)]
+    const stranger = others.person('stranger@s.example')
+    const messages = [
+      ...sent(...entities),
+      message(envelopeOf(stranger, postBy(stranger))),
+      message('no envelope'),
+      message(''),
+      message(envelopeOf({ ...remy, address: quin.address }, postBy(quin))),
+      message(envelopeOf(remy, postBy(quin))),
+      message(envelopeOf(quin, postBy(quin, { public: false }))),
+      message(envelopeOf(quin, { type: 'account_deletion', author: quin.address })),
+    ]
+
+    expect(await receive(...messages)).toEqual({
+      waiting: ['person:stranger@s.example'],
+      wrong: ['InvalidEnvelope', 'InvalidEnvelope', 'InvalidSignature', 'UnknownEntity', 'InvalidSender', 'NotPublic'],
+      over: 0,
+    })
+    expect(await guids()).toEqual(entities.map(({ guid }) => guid).sort())
+  })
+
+  it('of two hundred posts needs no more statements than one of two', async () => {
+    const entities = Array.from({ length: 200 }, (_, index) =>
+      postBy(index % 2 === 0 ? quin : remy, {
+        text: `#tag${index} and @{${remy.address}}`,
+        photos: [],
+        poll: pollWith(['Yes', 'No']),
+      }),
+    )
+    const statements = await countStatements(() => receive(...sent(...entities)))
+    const others = await countStatements(() =>
+      receive(...sent(postBy(quin, { text: `#one @{${remy.address}}`, poll: pollWith(['a', 'b']) }), postBy(remy))),
+    )
+
+    expect(await pod.rows('posts', 'polls', 'poll_answers', 'taggings', 'mentions')).toEqual([202, 201, 402, 201, 201])
+    expect(statements).toBe(others)
+  })
+
+  it('is stored once however often and however parallel it comes', async () => {
+    const root = postBy(quin, { text: '#again', poll: pollWith(['Yes', 'No']), photos: [photoBy(quin), photoBy(quin)] })
+    await receive(...sent(root))
+    const entities = [root, ...Array.from({ length: 10 }, () => postBy(remy)), reshareBy(remy, root)]
+    const mixed = (turn: number) => sent(...entities.slice(turn), ...entities.slice(0, turn))
+
+    const results = await Promise.all([0, 3, 7, 11].map((turn) => receive(...mixed(turn), ...mixed(turn))))
+
+    expect(results).toEqual([nothing, nothing, nothing, nothing])
+    expect(await pod.rows('posts', 'photos', 'polls', 'taggings')).toEqual([12, 2, 1, 1])
+    expect(await Post.query(pod.db).findOne({ guid: root.guid })).toMatchObject({ resharesCount: 1 })
+  })
+
+  async function countStatements(work: () => Promise<unknown>): Promise<number> {
+    let count = 0
+    const listen = () => {
+      count += 1
+    }
+    pod.db.on('query', listen)
+    await work()
+    pod.db.removeListener('query', listen)
+    return count
+  }
+})
+
+describe('a post', () => {
+  it('is not changed by a second one with its guid', async () => {
+    const entity = postBy(quin, { text: 'First' })
+    await receive(...sent(entity))
+
+    expect(await receive(...sent({ ...entity, text: 'Second #tag', photos: [photoBy(quin)] }))).toEqual(nothing)
+    expect(await receive(...sent({ ...entity, author: remy.address, text: 'Mine' }))).toEqual({
+      ...nothing,
+      wrong: ['InvalidAuthor'],
+    })
+
+    expect(await Post.query(pod.db)).toMatchObject([{ text: 'First' }])
+    expect(await pod.rows('photos', 'taggings')).toEqual([0, 0])
+  })
+
+  it('belongs to one of two who use its guid at the same time', async () => {
+    const entity = postBy(quin)
+
+    const { wrong } = await receive(...sent(entity, { ...entity, author: remy.address }))
+
+    expect(wrong).toEqual(['InvalidAuthor'])
+    expect(await pod.rows('posts')).toEqual([1])
+  })
+
+  it.each([
+    [
+      'of tomorrow is of now',
+      () => new Date(Date.now() + 86_400_000),
+      () => expect.toSatisfy((date: Date) => Math.abs(date.getTime() - Date.now()) < 60_000),
+    ],
+    ['of another century is of when it was accepted', () => new Date('1999-12-31T23:59:59Z'), () => acceptedAt],
+    [
+      'a little ahead of us is left as it is',
+      () => new Date(Math.floor(Date.now() / 1_000) * 1_000 + 120_000),
+      undefined,
+    ],
+  ])('%s', async (_what, write, read) => {
+    const created = write()
+    await receive(...sent(postBy(quin, { created_at: created })))
+
+    const [post] = await Post.query(pod.db)
+    expect(post?.createdAt).toEqual(read === undefined ? created : read())
+  })
+
+  it('of somebody who lives here is never taken in, whoever knows the envelope', async () => {
+    const account = await createUser(pod, { username: 'ann', password: 'a long enough password' })
+    const ann = await Person.query(pod.db).findOne({ guid: account.guid }).throwIfNotFound()
+    const key = await privateKeyOf(pod, ann.id)
+    const person = { address: ann.address, guid: ann.guid, publicKey: ann.publicKey, privateKey: key }
+
+    expect(await receive(message(envelopeOf(person, postBy(person))))).toEqual({ ...nothing, over: 1 })
+    expect(await pod.rows('posts')).toEqual([0])
+  })
+
+  it.each([
+    ['has left', () => Person.query(pod.db).patch({ closedAt: new Date() }).where({ address: quin.address })],
+    [
+      'lives on a blocked pod',
+      () => OtherPod.query(pod.db).patch({ blockedAt: new Date() }).where({ host: 'q.example' }),
+    ],
+  ])('of somebody who %s is passed over', async (_what, change) => {
+    await change()
+
+    expect(await receive(...sent(postBy(quin)))).toEqual({ ...nothing, over: 1 })
+    expect(await pod.rows('posts')).toEqual([0])
+  })
+
+  it.each(['Post', 'StatusMessage'])(
+    'that its author has taken back as a %s does not come any more',
+    async (targetType) => {
+      const [mine, other] = [postBy(quin), postBy(quin)]
+      const people = await Person.byAddresses(pod.db, [quin.address, remy.address])
+      const idOf = (person: FakePerson) => people.find(({ address }) => address === person.address)?.id
+      await pod.db('tombstones').insert([
+        { targetType, guid: mine.guid, deletedById: idOf(quin) },
+        // The word of a stranger, and the name of another thing, stand in nobody's way.
+        { targetType, guid: other.guid, deletedById: idOf(remy) },
+        { targetType: 'Comment', guid: other.guid, deletedById: idOf(quin) },
+      ])
+
+      expect(await receive(...sent(mine, other))).toEqual({ ...nothing, over: 1 })
+      expect(await guids()).toEqual([other.guid])
+    },
+  )
+})
+
+describe('a photo in a post', () => {
+  it('that came before its post becomes part of it', async () => {
+    const photo = photoBy(quin, { remote_photo_name: 'new.jpg' })
+    const { id: authorId } = await Person.byAddress(pod.db, quin.address).throwIfNotFound()
+    await pod
+      .db('photos')
+      .insert({ guid: photo.guid, authorId, postGuid: newGuid(), name: 'old.jpg', remotePath: 'https://old.example/' })
+    const entity = postBy(quin, { photos: [photo] })
+
+    expect(await receive(...sent(entity))).toEqual(nothing)
+
+    const post = await Post.query(pod.db).findOne({ guid: entity.guid }).throwIfNotFound()
+    expect(await pod.db('photos')).toMatchObject([{ postId: post.id, postGuid: null, name: 'new.jpg', public: true }])
+  })
+
+  it('stays with the post that it belongs to', async () => {
+    const photo = photoBy(quin)
+    const [one, two] = [postBy(quin, { photos: [photo] }), postBy(quin, { photos: [photo, photo] })]
+
+    await receive(...sent(one))
+    await receive(...sent(two))
+
+    const post = await Post.query(pod.db).findOne({ guid: one.guid }).throwIfNotFound()
+    expect(await pod.db('photos')).toMatchObject([{ guid: photo.guid, postId: post.id }])
+  })
+
+  it('that was taken back does not come with it', async () => {
+    const [gone, here] = [photoBy(quin), photoBy(quin)]
+    const { id: deletedById } = await Person.byAddress(pod.db, quin.address).throwIfNotFound()
+    await pod.db('tombstones').insert({ targetType: 'Photo', guid: gone.guid, deletedById })
+
+    await receive(...sent(postBy(quin, { photos: [gone, here] })))
+
+    expect(await pod.db('photos').pluck('guid')).toEqual([here.guid])
+  })
+
+  it.each([
+    ['a script', 'javascript:alert(1)/'],
+    ['data', 'data:image/png;base64,'],
+    ['a path', '/uploads/images/'],
+    ['a host without a scheme', '//x.example/'],
+    ['an address without end', `https://x.example/${'x'.repeat(2_048)}/`],
+  ])('at %s counts as none', async (_what, path) => {
+    const photos = [photoBy(quin, { remote_photo_path: path })]
+
+    expect(await receive(...sent(postBy(quin, { photos }), postBy(quin, { photos, text: '' })))).toEqual({
+      ...nothing,
+      wrong: ['ValidationError'],
+    })
+    expect(await pod.rows('posts', 'photos')).toEqual([1, 0])
+  })
+})
+
+describe('a post is refused as InvalidAuthor', () => {
+  it.each([
+    ['photo', (theirs: StatusMessageEntity) => ({ photos: [photoBy(remy, { guid: theirs.photos[0]?.guid ?? '' })] })],
+    ['poll', (theirs: StatusMessageEntity) => ({ poll: pollWith(['Yes', 'No'], theirs.poll?.guid) })],
+    [
+      'answer of a poll',
+      (theirs: StatusMessageEntity) => {
+        const poll = pollWith(['Yes', 'No'])
+        const guid = theirs.poll?.poll_answers[0]?.guid ?? ''
+        return {
+          poll: {
+            ...poll,
+            poll_answers: poll.poll_answers.map((one, index) => (index === 0 ? { ...one, guid } : one)),
+          },
+        }
+      },
+    ],
+  ])('when a %s in it has the guid of somebody else', async (_what, steal) => {
+    const theirs = postBy(quin, { photos: [photoBy(quin)], poll: pollWith(['Yes', 'No']) })
+    await receive(...sent(theirs))
+    const before = await pod.db('photos').first()
+
+    expect(await receive(...sent(postBy(remy, steal(theirs))))).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
+
+    expect(await pod.rows('posts', 'photos', 'polls', 'poll_answers')).toEqual([1, 1, 1, 2])
+    expect(await pod.db('photos').first()).toEqual(before)
+  })
+})
+
+describe('a reshare', () => {
+  it('waits for a root that is not here', async () => {
+    const root = postBy(quin)
+
+    expect(await receive(...sent(reshareBy(remy, root)))).toEqual({ ...nothing, waiting: [`post:${root.guid}`] })
+    expect(await pod.rows('posts')).toEqual([0])
+  })
+
+  it('of something private is refused', async () => {
+    const root = postBy(quin)
+    await receive(...sent(root))
+    await pod.db('posts').update({ public: false })
+
+    expect(await receive(...sent(reshareBy(remy, root)))).toEqual({ ...nothing, wrong: ['NotAllowed'] })
+  })
+
+  it('of a post of our own counts there', async () => {
+    const account = await createUser(pod, { username: 'ann', password: 'a long enough password' })
+    const ann = await Person.query(pod.db).findOne({ guid: account.guid }).throwIfNotFound()
+    const root = await Post.query(pod.db)
+      .insert({ guid: newGuid(), authorId: ann.id, type: 'StatusMessage', public: true, text: 'Ours' })
+      .returning('*')
+
+    expect(await receive(...sent(reshareBy(remy, { guid: root.guid, author: ann.address })))).toEqual(nothing)
+    expect(await Post.query(pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
+  })
+})
+
+function reshareBy(author: FakePerson, root: { readonly author: string; readonly guid: string }): ReshareEntity {
+  const guid = newGuid()
+  return {
+    type: 'reshare',
+    author: author.address,
+    guid,
+    created_at: new Date('2024-05-07T07:08:09Z'),
+    root_author: root.author,
+    root_guid: root.guid,
+  }
+}

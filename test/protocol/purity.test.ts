@@ -1,0 +1,17 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+
+const folder = fileURLToPath(new URL('../../src/protocol', import.meta.url))
+const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
+
+// What is there without an import; layers.test.ts looks at those.
+const surroundings =
+  /\b(?:process\.|console\.|fetch\(|Date\.now|new Date\(\)|performance\.|Math\.random|setTimeout|globalThis)/
+
+it('asks no clock, environment or network that is there without an import', () => {
+  expect(paths.length).toBeGreaterThan(20)
+  for (const path of paths)
+    expect([path, surroundings.exec(readFileSync(join(folder, path), 'utf8'))?.[0]]).toEqual([path, undefined])
+})

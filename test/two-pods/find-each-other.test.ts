@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { publishPost } from '../../src/domain/posts.js'
+import { createReshare } from '../../src/domain/reshares.js'
+import { askForEntity } from '../../src/jobs/ask-for.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { startWholePod, type WholePod } from '../support/two-pods.js'
+
+/** Two pods that know nothing of each other but an address; each test finds them as the one before has left them. */
+describe('two pods', { timeout: 60_000 }, () => {
+  let left: WholePod
+  let right: WholePod
+  let alice: Awaited<ReturnType<WholePod['person']>>
+  let bob: Awaited<ReturnType<WholePod['person']>>
+
+  beforeAll(async () => {
+    const started = await Promise.allSettled([startWholePod(), startWholePod()])
+    const [one, two] = started.map((pod) => (pod.status === 'fulfilled' ? pod.value : undefined))
+    if (one === undefined || two === undefined) {
+      await Promise.all([one?.stop(), two?.stop()])
+      throw new Error('The pods did not start.', { cause: started })
+    }
+    left = one
+    right = two
+    ;[alice, bob] = await Promise.all([left.person('alice'), right.person('bob')])
+  }, 120_000)
+  afterAll(async () => {
+    await Promise.all([left?.stop(), right?.stop()])
+  })
+
+  it('warn that they may be made to ask private addresses, on the screen and in each log', () => {
+    const warning = expect.stringMatching(
+      /^ALLOW_PRIVATE_ADDRESSES lets strangers make this pod ask every private address/,
+    )
+    const said = left.said()
+
+    expect(said.find(({ ready }) => ready === true)).toMatchObject({ warnings: [warning] })
+    for (const name of ['web', 'worker'])
+      expect(said).toContainEqual(expect.objectContaining({ name, level: 40, msg: warning }))
+  })
+
+  it('find each other’s people, with their real keys', async () => {
+    const found = await Promise.all([left.json('fetch', bob.address), right.json('fetch', alice.address)])
+
+    expect(found).toMatchObject([
+      {
+        kind: 'person',
+        address: bob.address,
+        guid: bob.guid,
+        pod: `http://${right.host}`,
+        key_bits: 4096,
+        avatar: null,
+      },
+      { kind: 'person', address: alice.address, guid: alice.guid, pod: `http://${left.host}`, key_bits: 4096 },
+    ])
+    const keys = await Promise.all(
+      [left, right].map(({ open }) => open.db('people').orderBy('address').pluck('public_key')),
+    )
+    expect(keys[0]).toEqual(keys[1])
+  })
+
+  it('fetch each other’s public posts, with all that is part of them', async () => {
+    const post = await publishPost(left.open, alice, {
+      text: `Hello @{Bob; ${bob.address}}, what do you think of #trees?`,
+      public: true,
+      poll: { question: 'Which one?', answers: ['Oak', 'Beech', 'Lime'] },
+      location: { address: 'A park', lat: '52.51', lng: '13.36' },
+    })
+
+    const shown = await right.json('fetch', `http://${left.host}/posts/${post.guid}`)
+
+    expect(shown).toMatchObject({
+      kind: 'post',
+      guid: post.guid,
+      author: alice.address,
+      text: post.text,
+      poll: 'Which one?',
+      tags: ['trees'],
+    })
+    const stored = await Post.query(right.open.db)
+      .findOne({ guid: post.guid })
+      .withGraphFetched('[poll.answers, location, mentionedPeople, author.pod]')
+      .modifyGraph('poll.answers', (answers) => answers.orderBy('position'))
+    expect(stored).toMatchObject({
+      public: true,
+      poll: { answers: [{ answer: 'Oak' }, { answer: 'Beech' }, { answer: 'Lime' }] },
+      location: { address: 'A park', lat: '52.51', lng: '13.36' },
+      mentionedPeople: [{ address: bob.address, podId: null }],
+      author: { pod: { host: 'localhost', port: Number(left.host.split(':')[1]) } },
+    })
+  })
+
+  it('fetch a reshare with its root, by a link', async () => {
+    const root = await Post.query(right.open.db).findOne({ type: 'StatusMessage' }).throwIfNotFound()
+    const reshare = await createReshare(right.open, bob, root.guid)
+
+    expect(await left.json('fetch', `diaspora://${bob.address}/reshare/${reshare.guid}`)).toMatchObject({
+      type: 'Reshare',
+      author: bob.address,
+      root: { guid: root.guid, author: alice.address },
+    })
+    expect(await Post.query(left.open.db).findOne({ guid: root.guid })).toMatchObject({ resharesCount: 1 })
+  })
+
+  it('have their workers fetch what a post links to', async () => {
+    const linked = await publishPost(right.open, bob, { text: 'I am linked', public: true })
+    const post = await publishPost(right.open, bob, {
+      text: `See diaspora://${bob.address}/post/${linked.guid}`,
+      public: true,
+    })
+
+    await askForEntity(left.open, { type: 'post', guid: post.guid, from: bob.address, depth: 0 })
+    await left.json('wait-idle', '--timeout', '30')
+
+    expect(await Post.query(left.open.db).whereIn('guid', [post.guid, linked.guid])).toHaveLength(2)
+    expect(await left.json('dead', 'list')).toEqual([])
+  })
+
+  it('do not give away what is private', async () => {
+    const [aspect] = await left.open.db('aspects').where({ userId: alice.userId })
+    const post = await publishPost(left.open, alice, {
+      text: 'Only for friends',
+      public: false,
+      aspectIds: [aspect.id],
+    })
+
+    const { code, stderr } = await right.command('fetch', post.guid, '--from', left.host)
+
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/was answered with status 404/)
+  })
+
+  it('find nothing wrong with each other', async () => {
+    const { findings, healthy } = (await right.json('probe', alice.address)) as Probed
+
+    expect(findings.filter(({ state }) => state !== 'ok').map(({ check }) => check)).toEqual(['TLS'])
+    expect(healthy).toBe(true)
+    expect(await right.open.db('pods').first()).toMatchObject({
+      status: 'no_errors',
+      software: expect.any(String),
+      softwareVersion: expect.any(String),
+    })
+  })
+})
+
+interface Probed {
+  readonly healthy: boolean
+  readonly findings: readonly { readonly check: string; readonly state: string }[]
+}

@@ -1,0 +1,188 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { plainText, shortened, titleOf } from '../../src/web/text/plain-text.js'
+import { type Names, writeHtml } from '../../src/web/text/write-html.js'
+
+const guid = '0123456789abcdef'
+
+const names: Names = {
+  personOf: ({ address, name }) =>
+    address === 'ann@p.example' ? { path: `/people/${guid}`, name: name ?? 'Ann <3' } : undefined,
+  entityOf: ({ author, guid }) => (author === 'ann@p.example' ? { path: `/posts/${guid}` } : undefined),
+}
+
+const html = (text: string) => writeHtml(text, names)
+
+describe('a text as HTML', () => {
+  it.each([
+    ['one\ntwo\n\nthree', '<p>one<br>\ntwo</p>\n<p>three</p>'],
+    ['one\r\ntwo', '<p>one<br>\ntwo</p>'],
+    ['**bold** and *slanted* and ~~gone~~', '<p><strong>bold</strong> and <em>slanted</em> and <s>gone</s></p>'],
+    ['**a *b* c**', '<p><strong>a <em>b</em> c</strong></p>'],
+    ['snake_case_name and 2*3*4', '<p>snake_case_name and 2<em>3</em>4</p>'],
+    ['* not * this', '<ul><li>not * this</li></ul>'],
+    ['a * b * c', '<p>a * b * c</p>'],
+    ['**open', '<p>**open</p>'],
+    ['\\*plain\\* \\<b>', '<p>*plain* &#60;b&#62;</p>'],
+    ['`a <b> *c*`', '<p><code>a &#60;b&#62; *c*</code></p>'],
+    ['```js\n<b>\n\n*x*\n```\nafter', '<pre><code>&#60;b&#62;\n\n*x*</code></pre>\n<p>after</p>'],
+    ['# Title #', '<h3>Title</h3>'],
+    ['Title\n===\ntext', '<h3>Title</h3>\n<p>text</p>'],
+    ['#notitle', '<p><span class="tag">#notitle</span></p>'],
+    ['> quoted\n> > twice', '<blockquote><p>quoted</p>\n<blockquote><p>twice</p></blockquote></blockquote>'],
+    ['- one\n- two', '<ul><li>one</li><li>two</li></ul>'],
+    ['1. one\n2. two', '<ol><li>one</li><li>two</li></ol>'],
+    ['a\n\n***\n\nb', '<p>a</p>\n<hr>\n<p>b</p>'],
+    ['#Tea <3 #<3', '<p><span class="tag">#Tea</span> &#60;3 <span class="tag">#&#60;3</span></p>'],
+  ])('has the usual forms: %j', (text, expected) => {
+    expect(html(text)).toBe(expected)
+  })
+
+  const rel = 'rel="nofollow ugc noopener"'
+
+  it.each([
+    [
+      'see https://a.example/b_c_(d).',
+      `<p>see <a href="https://a.example/b_c_(d)" ${rel}>https://a.example/b_c_(d)</a>.</p>`,
+    ],
+    ['(https://a.example)', `<p>(<a href="https://a.example" ${rel}>https://a.example</a>)</p>`],
+    [
+      '[**here**](https://a.example/?a=1&b=2)',
+      `<p><a href="https://a.example/?a=1&#38;b=2" ${rel}><strong>here</strong></a></p>`,
+    ],
+    [
+      '[a https://b.example c](https://a.example "title")',
+      `<p><a href="https://a.example" ${rel}>a https://b.example c</a></p>`,
+    ],
+    ['![a cat](https://a.example/cat.png)', `<p><a href="https://a.example/cat.png" ${rel}>🖼 a cat</a></p>`],
+    ['[x](javascript:alert(1))', '<p>[x](javascript:alert(1))</p>'],
+    ['[x](//a.example)', '<p>[x](//a.example)</p>'],
+    ['[x](data:text/html,y) javascript:z', '<p>[x](data:text/html,y) javascript:z</p>'],
+  ])('links to the web and to nothing else: %j', (text, expected) => {
+    expect(html(text)).toBe(expected)
+  })
+
+  it.each([
+    ['hi @{ann@p.example}!', `<p>hi <a href="/people/${guid}">@Ann &#60;3</a>!</p>`],
+    ['hi @{Annie; ann@p.example}', `<p>hi <a href="/people/${guid}">@Annie</a></p>`],
+    ['hi @{bob@q.example}', '<p>hi @bob@q.example</p>'],
+    ['**@{a_b; ann@p.example}**', `<p><strong><a href="/people/${guid}">@a_b</a></strong></p>`],
+    [
+      `see diaspora://ann@p.example/post/${guid}.`,
+      `<p>see <a href="/posts/${guid}">diaspora://ann@p.example/post/${guid}</a>.</p>`,
+    ],
+    [
+      `web+diaspora://ann@p.example/post/${guid}`,
+      `<p><a href="/posts/${guid}">web+diaspora://ann@p.example/post/${guid}</a></p>`,
+    ],
+    [`diaspora://eve@q.example/post/${guid}`, `<p>diaspora://eve@q.example/post/${guid}</p>`],
+  ])('knows people and posts by their names: %j', (text, expected) => {
+    expect(html(text)).toBe(expected)
+  })
+
+  it('never holds a tag or an attribute that was not made here, and closes what it opens', () => {
+    const piece = fc.constantFrom(
+      ...[
+        '<script>',
+        '</p>',
+        '"',
+        "'",
+        '&',
+        '[',
+        '](',
+        ')',
+        'https://a.example/"onload=x',
+        '**',
+        '*',
+        '_',
+        '~~',
+        '`',
+        '```\n',
+      ],
+      ...[
+        '> ',
+        '- ',
+        '1. ',
+        '# ',
+        '\n',
+        '\n\n',
+        '#tag',
+        '@{',
+        'ann@p.example',
+        '}',
+        '; ',
+        'diaspora://',
+        '\\',
+        '!',
+        'a b',
+        '---',
+      ],
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
+        const written = html(pieces.join(''))
+        const open: string[] = []
+        for (const [tag, slash, name = ''] of written.matchAll(/<(\/?)([a-z0-9]+)[^<>]*>/g)) {
+          expect(tag).toMatch(
+            /^<(\/?(p|h[3-6]|ul|ol|li|blockquote|pre|code|strong|em|s|a|span)|hr|br|span class="tag"|a href="(https?:\/\/[^"<>' ]+" rel="nofollow ugc noopener|\/people\/[0-9a-f]+|\/posts\/[0-9A-Za-z]+)")>$/,
+          )
+          if (slash === '/') expect(open.pop()).toBe(name)
+          else if (name !== 'hr' && name !== 'br') open.push(name)
+        }
+        expect(open).toEqual([])
+        expect(written.replace(/<[^<>]*>/g, '')).not.toMatch(/[<>"']/)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it.each([
+    '*',
+    '**a ',
+    '_a ',
+    '[',
+    '[a](',
+    '![',
+    '@{',
+    '`',
+    '> ',
+    '- ',
+    '#a',
+    '# # ',
+    'https://',
+    'diaspora://',
+    '\\',
+    '~~~\n',
+    '***',
+  ])('of the longest length made of %j is written in the time that a test has', (piece) => {
+    const text = piece.repeat(Math.ceil(65_535 / piece.length)).slice(0, 65_535)
+
+    expect(() => html(text)).not.toThrow()
+  })
+})
+
+describe('a text without its marks', () => {
+  it.each([
+    ['**A** [b](https://c.example)\n\n- d', 'A b d'],
+    ['@{Ann; ann@p.example} and @{bob@q.example}', 'Ann and bob@q.example'],
+    ['', ''],
+  ])('%j is %j', (text, expected) => {
+    expect(plainText(text)).toBe(expected)
+  })
+
+  it.each([
+    ['# The *title*\n\ntext', 'The title'],
+    ['The title\n-----\ntext', 'The title'],
+    [`# ${'x'.repeat(201)}\n\ntext`, `${'x'.repeat(67)}...`],
+    ['Just  a\ntext', 'Just a text'],
+    ['🍵'.repeat(71), `${'🍵'.repeat(67)}...`],
+    ['🍵'.repeat(70), '🍵'.repeat(70)],
+  ])('has a title: %j', (text, expected) => {
+    expect(titleOf(text)).toBe(expected)
+  })
+
+  it('has none where there is nothing to read', () => {
+    expect(titleOf(' \n')).toBeUndefined()
+    expect(shortened('abc', 3)).toBe('abc')
+  })
+})

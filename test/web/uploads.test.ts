@@ -1,0 +1,74 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+describe('GET /uploads/images/:name', () => {
+  let folder: string
+  let pod: TestPod
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'pod-uploads-'))
+    const images = join(folder, 'uploads/images')
+    await mkdir(join(images, 'folder.png'), { recursive: true })
+    await writeFile(join(folder, 'secret-key'), 'secret')
+    await writeFile(join(folder, 'uploads/other.png'), 'secret')
+    await writeFile(join(images, '.hidden.png'), 'secret')
+    await writeFile(join(images, 'page.html'), 'secret')
+    await writeFile(join(images, 'vector.svg'), 'secret')
+    await symlink(join(folder, 'secret-key'), join(images, 'link.png'))
+    for (const name of ['a1.png', 'thumb_small_a1.png', 'scaled_full_a1.jpeg'])
+      await writeFile(join(images, name), name)
+    pod = await startTestPod({ environment: { DATA_DIR: folder } })
+  })
+  afterAll(async () => {
+    await pod.close()
+    await rm(folder, { recursive: true })
+  })
+
+  const get = (path: string, headers = {}) => pod.inject({ url: `/uploads/images/${path}`, headers })
+
+  it.each([
+    ['a1.png', 'image/png'],
+    ['thumb_small_a1.png', 'image/png'],
+    ['scaled_full_a1.jpeg', 'image/jpeg'],
+  ])('gives %s to everybody, for a year, as what it is called and nothing else', async (name, type) => {
+    const { statusCode, headers, body } = await get(name)
+
+    expect([statusCode, body]).toEqual([200, name])
+    expect(headers).toMatchObject({
+      'content-type': type,
+      'content-length': String(name.length),
+      'cache-control': 'public, max-age=31536000, immutable',
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': 'cross-origin',
+    })
+    expect(headers['content-security-policy']).toBe("default-src 'none';sandbox")
+  })
+
+  it.each([
+    ['nothing', 'b2.png'],
+    ['a folder', 'folder.png'],
+    ['a link', 'link.png'],
+    ['a hidden file', '.hidden.png'],
+    ['a page', 'page.html'],
+    ['a drawing that may hold scripts', 'vector.svg'],
+    ['a file outside', '..%2fother.png'],
+    ['a file outside, written otherwise', '..%5cother.png'],
+    ['a key', '..%2f..%2fsecret-key'],
+    ['the folder itself', '%2e'],
+    ['a name with an end in it', 'a1.png%00.png'],
+    ['a name that is too long', `${'a'.repeat(300)}.png`],
+  ])('answers 404 for %s', async (_what, path) => {
+    const { statusCode, headers, body } = await get(path)
+
+    expect([statusCode, body.includes('secret')]).toEqual([404, false])
+    expect(headers['cache-control']).toBeUndefined()
+  })
+
+  it('is as good where there is no folder at all', async () => {
+    await using other = await startTestPod({ environment: { DATA_DIR: join(folder, 'nowhere') } })
+
+    expect((await other.inject('/uploads/images/a1.png')).statusCode).toBe(404)
+  })
+})

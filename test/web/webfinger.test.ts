@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { closeUser } from '../../src/domain/accounts.js'
+import { readWebFinger } from '../../src/protocol/discovery-documents.js'
+import { addStranger } from '../support/network.js'
+import type { TestPerson } from '../support/people.js'
+import { statementsDuring } from '../support/statements.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+describe('GET /.well-known/webfinger', () => {
+  let pod: TestPod
+  let ann: TestPerson
+  beforeAll(async () => {
+    pod = await startTestPod({ environment: { POD_URL: 'https://p.example' } })
+    ;({ ann } = await pod.people('ann'))
+  })
+  afterAll(() => pod.close())
+
+  const ask = (resource: string) => pod.inject(`/.well-known/webfinger?resource=${resource}`)
+
+  it('tells where somebody lives and where to read more (case 1)', async () => {
+    const { guid } = ann.account
+
+    const response = await ask('acct:ann@p.example')
+
+    expect(response.statusCode).toBe(200)
+    expect(response.headers['content-type']).toBe('application/jrd+json; charset=utf-8')
+    expect(response.headers['access-control-allow-origin']).toBe('*')
+    expect(response.json()).toMatchObject({
+      subject: 'acct:ann@p.example',
+      aliases: [`https://p.example/people/${guid}`],
+      links: expect.arrayContaining([
+        {
+          rel: 'http://microformats.org/profile/hcard',
+          type: 'text/html',
+          href: `https://p.example/hcard/users/${guid}`,
+        },
+        { rel: 'http://joindiaspora.com/seed_location', type: 'text/html', href: 'https://p.example/' },
+        { rel: 'http://p.example/seed_location', type: 'text/html', href: 'https://p.example/' },
+        { rel: 'salmon', href: `https://p.example/receive/users/${guid}` },
+        { rel: 'http://ostatus.org/schema/1.0/subscribe', template: 'https://p.example/people?q={uri}' },
+      ]),
+    })
+  })
+
+  it('is what other pods can read', async () => {
+    const { body } = await ask('acct:ann@p.example')
+
+    expect(readWebFinger(body, 'ann@p.example')).toEqual({
+      hcardUrl: `https://p.example/hcard/users/${ann.account.guid}`,
+      podUrl: 'https://p.example/',
+    })
+  })
+
+  it.each([
+    ['without acct: (case 2)', 'ann@p.example'],
+    ['percent-encoded and in capitals (case 3)', 'acct%3AANN%40P.example'],
+    ['with blanks around it', '%20acct:ann@p.example+'],
+  ])('is the same document %s', async (_how, resource) => {
+    const { body } = await ask('acct:ann@p.example')
+
+    const response = await ask(resource)
+
+    expect([response.statusCode, response.body]).toEqual([200, body])
+  })
+
+  it.each([
+    ['nobody here (case 4)', 'acct:nobody@p.example'],
+    ['somebody of another pod whom we know (case 5)', 'acct:quin@q.example'],
+    ['somebody who has left (case 6)', 'acct:gone@p.example'],
+    ['somebody of this name elsewhere', 'acct:ann@q.example'],
+    ['something that is no address', 'https://p.example/u/ann'],
+  ])('answers 404 for %s', async (_who, resource) => {
+    await Promise.all([addStrangerOnce(pod), pod.people('gone')])
+    await closeUser(pod.pod, 'gone').catch(() => {}) // the second time it is closed already
+
+    expect((await ask(resource)).statusCode).toBe(404)
+  })
+
+  it.each([
+    '/.well-known/webfinger',
+    '/.well-known/webfinger?resource=',
+    '/.well-known/webfinger?resource=a&resource=b',
+  ])('answers 400 where nobody is asked for, as in %s (case 7)', async (url) => {
+    expect((await pod.inject(url)).statusCode).toBe(400)
+  })
+
+  it('names this pod, whatever host was asked (case 12)', async () => {
+    const response = await pod.inject({
+      url: '/.well-known/webfinger?resource=acct:ann@p.example',
+      headers: { host: 'evil.example', 'x-forwarded-host': 'evil.example' },
+    })
+
+    expect(response.statusCode).toBe(200)
+    expect(response.body).not.toContain('evil.example')
+    expect(response.json().links).toContainEqual(expect.objectContaining({ href: 'https://p.example/' }))
+  })
+
+  it('asks the database once', async () => {
+    expect(await statementsDuring(() => ask('acct:ann@p.example'))).toBe(1)
+  })
+})
+
+let quin: Promise<unknown> | undefined
+function addStrangerOnce(pod: TestPod): Promise<unknown> {
+  quin ??= addStranger(pod.pod, 'quin@q.example')
+  return quin
+}

@@ -1,0 +1,198 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { askForEntity, askForPerson } from '../../src/jobs/ask-for.js'
+import { discoverMentionedJob, fetchLinkedJob, type WantedEntity } from '../../src/jobs/definitions.js'
+import { enqueueWith } from '../../src/jobs/outbox.js'
+import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
+import { fetchHandlers } from '../../workers/fetch.js'
+import type { RunningWorkers } from '../../workers/start-workers.js'
+import { cannedCrypto } from '../support/canned-crypto.js'
+import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
+
+const WEBFINGER = '/.well-known/webfinger'
+
+describe.each(queueBackends)('the fetch queue, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let others: FakePods
+  let pod: QueuePod
+  let workers: RunningWorkers[] = []
+  let hosts = 0
+
+  beforeAll(async () => {
+    others = await startFakePods()
+    stores = await openTestStores(backend)
+    pod = { ...(await stores.openPod()), remote: others.remotePods(), crypto: cannedCrypto() }
+  })
+  afterAll(async () => {
+    await stores.close()
+    await others.close()
+  })
+  beforeEach(async () => {
+    await stores.emptyQueue()
+    await pod.db.raw('truncate people, pods, outbox cascade')
+  })
+  afterEach(async () => {
+    await Promise.all(workers.map((worker) => worker.close()))
+    workers = []
+  })
+
+  /** Each of these stands for a process. */
+  function work(...pods: readonly QueuePod[]): void {
+    workers = pods.map((one) => startQuickWorkers(one, { queues: ['fetch'], handlers: { fetch: fetchHandlers } }))
+  }
+
+  function newPerson(): FakePerson {
+    hosts += 1
+    return others.person(`quin@w${hosts}.example`)
+  }
+
+  const hostOf = ({ address }: FakePerson) => address.split('@')[1] ?? ''
+  const askedAt = (person: FakePerson) =>
+    others.requests
+      .filter((request) => request.startsWith(`${hostOf(person)}/`))
+      .map((request) => request.slice(hostOf(person).length))
+  const known = () => pod.db('people').orderBy('address').pluck('address')
+  const failed = async () =>
+    (await pod.jobs.failed('fetch', 0, 10)).map(({ failedReason, attemptsMade }) => ({ failedReason, attemptsMade }))
+
+  function discover({ address }: FakePerson): Promise<void> {
+    return askForPerson(pod, address)
+  }
+
+  function servePost(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): WantedEntity {
+    const guid = newGuid()
+    others.serve(author, {
+      type: 'status_message',
+      author: author.address,
+      guid,
+      created_at: new Date(),
+      public: true,
+      text: 'Hello',
+      photos: [],
+      ...fields,
+    })
+    return { type: 'post', guid, from: author.address, depth: 0 }
+  }
+
+  it('asks once for one person, however many want them in however many processes (case 22)', async () => {
+    const quin = newPerson()
+    await Promise.all(Array.from({ length: 50 }, () => discover(quin)))
+    work(pod, { ...pod, remote: others.remotePods() })
+    await untilIdle(pod)
+
+    expect(await known()).toEqual([quin.address])
+    expect(askedAt(quin)).toHaveLength(2)
+  })
+
+  it.each([
+    [
+      'another subject (case 14)',
+      (quin: FakePerson) => JSON.stringify({ ...others.webFinger(quin), subject: 'acct:remy@r.example' }),
+    ],
+    ['no WebFinger (case 15)', () => undefined],
+  ])('tries ten times again when there is %s, and gives up with nothing stored', async (_what, write) => {
+    const quin = newPerson()
+    others.script(`${hostOf(quin)}${WEBFINGER}`, (_request, response) => {
+      const text = write(quin)
+      response.writeHead(text === undefined ? 404 : 200).end(text)
+    })
+    await discover(quin)
+    work(pod)
+    await untilIdle(pod)
+
+    expect(askedAt(quin)).toHaveLength(11)
+    expect(await failed()).toEqual([{ failedReason: 'DiscoveryFailed', attemptsMade: 11 }])
+    expect(await pod.db('people')).toEqual([])
+    expect(await pod.db('pods')).toEqual([])
+  })
+
+  it('goes on when a pod that was away is back', async () => {
+    const quin = newPerson()
+    others.script(`${hostOf(quin)}${WEBFINGER}`, (_request, response) => {
+      if (askedAt(quin).length < 3) return void response.destroy()
+      response.end(JSON.stringify(others.webFinger(quin)))
+    })
+    await discover(quin)
+    work(pod)
+    await untilIdle(pod)
+
+    expect(await known()).toEqual([quin.address])
+    expect(await failed()).toEqual([])
+  })
+
+  it('fetches a post, its author, whom it mentions and what it links to', async () => {
+    const [quin, remy, sam] = [newPerson(), newPerson(), newPerson()]
+    const linked = servePost(remy, { text: `And I link to diaspora://${quin.address}/post/${newGuid()}` })
+    const wanted = servePost(quin, {
+      text: `@{${sam.address}}, look at diaspora://${remy.address}/post/${linked.guid}`,
+    })
+    await askForEntity(pod, wanted)
+    work(pod)
+    await untilIdle(pod)
+
+    expect(await pod.db('posts').orderBy('id').pluck('guid')).toEqual([wanted.guid, linked.guid])
+    expect(await known()).toEqual([quin, remy, sam].map(({ address }) => address).sort())
+    expect(await pod.db('outbox')).toEqual([])
+    expect(await failed()).toEqual([])
+  })
+
+  it.each([
+    [
+      'somebody mentioned',
+      (transaction: Transaction) =>
+        enqueueWith(pod, transaction, discoverMentionedJob, { address: 'ghost@nowhere.example' }),
+    ],
+    [
+      'something linked',
+      (transaction: Transaction) =>
+        enqueueWith(pod, transaction, fetchLinkedJob, {
+          type: 'post',
+          guid: newGuid(),
+          from: 'ghost@nowhere.example',
+          depth: 1,
+        }),
+    ],
+  ])('lets %s be when it cannot be found', async (_what, enqueue) => {
+    const before = others.requests.length
+    await pod.db.transaction(enqueue)
+    work(pod)
+    await untilIdle(pod)
+
+    expect(await failed()).toEqual([])
+    expect(await pod.db('outbox')).toEqual([])
+    expect(others.requests.length).toBeLessThanOrEqual(before + 1)
+  })
+
+  it('gives up on a post that cannot be fetched, after ten more tries', async () => {
+    const quin = newPerson()
+    const wanted = { type: 'post', guid: newGuid(), from: quin.address, depth: 0 } as const
+    await askForEntity(pod, wanted)
+    work(pod)
+    await untilIdle(pod)
+
+    expect(askedAt(quin).filter((path) => path.startsWith('/fetch/'))).toHaveLength(11)
+    expect(await failed()).toEqual([{ failedReason: 'NotFetchable', attemptsMade: 11 }])
+  })
+
+  it('is not filled by a slow pod', async () => {
+    const slow = newPerson()
+    const quick = newPerson()
+    const held: (() => void)[] = []
+    others.script(`${hostOf(slow)}${WEBFINGER}`, (_request, response) => held.push(() => response.writeHead(404).end()))
+    const names = Array.from({ length: 40 }, (_, index) => `s${index}@${hostOf(slow)}`)
+    await Promise.all(names.map((address) => askForPerson(pod, address)))
+    work(pod)
+    await vi.waitFor(() => expect(held.length).toBeGreaterThan(0))
+
+    await discover(quick)
+    await vi.waitFor(async () => expect(await known()).toEqual([quick.address]), { timeout: 10_000 })
+
+    expect(held.length).toBeLessThanOrEqual(8)
+    others.script(`${hostOf(slow)}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
+    for (const answer of held) answer()
+  })
+})
+
+type Transaction = Parameters<typeof enqueueWith>[1]

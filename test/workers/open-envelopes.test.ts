@@ -1,0 +1,41 @@
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { afterAll, expect, it } from 'vitest'
+import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
+import { envelopeOf, newGuid } from '../support/fake-pod.js'
+
+const crypto = openCryptoPool(2)
+afterAll(() => crypto.close())
+
+it('opens any number of envelopes in threads, with one answer for each, in order', async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
+  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  const quin = { address: 'quin@q.example', guid: newGuid(), publicKey: pem, privateKey }
+  const receivedAt = new Date('2026-01-02T03:04:05Z')
+  const messages = Array.from({ length: 150 }, (_, index) => ({
+    receivedAt,
+    envelope:
+      index % 10 === 9
+        ? `broken ${index}`
+        : envelopeOf(quin, {
+            type: 'status_message',
+            author: quin.address,
+            guid: `0123456789abcdef-${index}`,
+            created_at: receivedAt,
+            public: true,
+            text: `Number ${index}`,
+            photos: [],
+          }),
+  }))
+
+  const opened = await crypto.openEnvelopes(messages, new Map([[quin.address, createPublicKey(pem)]]))
+
+  expect(opened).toHaveLength(150)
+  for (const [index, result] of opened.entries()) {
+    if (index % 10 === 9) expect(result).toMatchObject({ state: 'wrong', fault: 'InvalidEnvelope' })
+    else expect(result).toMatchObject({ state: 'open', sender: quin.address, entity: { text: `Number ${index}` } })
+  }
+  expect(await crypto.openEnvelopes(messages.slice(0, 1), new Map())).toEqual([
+    { state: 'needs_key', of: quin.address },
+  ])
+  expect(await crypto.openEnvelopes([], new Map())).toEqual([])
+})

@@ -1,0 +1,68 @@
+import { discoverPerson } from '../src/federation/discover-person.js'
+import { fetchEntity } from '../src/federation/fetch-entity.js'
+import type {
+  discoverMentionedJob,
+  discoverPersonJob,
+  fetchEntityJob,
+  fetchLinkedJob,
+  Handlers,
+} from '../src/jobs/definitions.js'
+import type { Work } from '../src/jobs/outbox.js'
+import { REMOTE_LIMITS } from '../src/limits.js'
+import type { Pod } from '../src/pod.js'
+import { splitAddress } from '../src/protocol/address.js'
+import { ProtocolError, type ProtocolFault } from '../src/protocol/errors.js'
+
+type FetchJob = typeof discoverPersonJob | typeof discoverMentionedJob | typeof fetchEntityJob | typeof fetchLinkedJob
+
+/** A job is tried again because it failed, so it does not ask whether it failed a moment ago. */
+const again = { again: true }
+
+export const fetchHandlers: Handlers<FetchJob, Pod, Work> = {
+  'discover-person': (pod, { data: { address } }) =>
+    withShareOf(pod, address, 'DiscoveryFailed', () => discoverPerson(pod, address, again)),
+
+  'fetch-entity': (pod, { data }) => withShareOf(pod, data.from, 'NotFetchable', () => fetchEntity(pod, data, again)),
+
+  'discover-mentioned': (pod, { data: { address } }) =>
+    withShareOf(pod, address, 'DiscoveryFailed', () => ifPossible(pod, () => discoverPerson(pod, address))),
+
+  'fetch-linked': (pod, { data }) =>
+    withShareOf(pod, data.from, 'NotFetchable', () => ifPossible(pod, () => fetchEntity(pod, data))),
+}
+
+/** Nothing waits for it: where it cannot be had, that is all there is to it. */
+async function ifPossible(pod: Pod, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    pod.log.info({ fault: error.fault, reason: error.message }, 'not found')
+  }
+}
+
+/** Jobs in hand, by the host that they ask first. */
+const inHand = new Map<string, number>()
+
+/**
+ * A slow pod gets as many slots as may ask it at the same time. More jobs for it would do nothing but wait, in slots that
+ * other pods need; they come back by their back-off.
+ */
+async function withShareOf(pod: Pod, from: string, fault: ProtocolFault, work: () => Promise<unknown>): Promise<void> {
+  const host = splitAddress(from)?.host ?? from
+  const count = inHand.get(host) ?? 0
+  if (count >= shareOf(pod)) throw new ProtocolError(fault, `enough is asked of ${host} for now`)
+  inHand.set(host, count + 1)
+  try {
+    await work()
+  } finally {
+    const left = (inHand.get(host) ?? 1) - 1
+    if (left > 0) inHand.set(host, left)
+    else inHand.delete(host)
+  }
+}
+
+function shareOf({ config }: Pod): number {
+  const slots = config.workerConcurrency.fetch ?? Number.POSITIVE_INFINITY
+  return Math.min(REMOTE_LIMITS.fetchesPerHost, Math.max(1, Math.floor(slots / 2)))
+}
