@@ -63,7 +63,7 @@ describe('GET /uploads/images/:name', () => {
     const { statusCode, headers, body } = await get(path)
 
     expect([statusCode, body.includes('secret')]).toEqual([404, false])
-    expect(headers['cache-control']).toBeUndefined()
+    expect(headers['cache-control']).toBe('no-store')
   })
 
   it('is as good where there is no folder at all', async () => {
