@@ -10,13 +10,22 @@ export function authoriseBatch(resolved: readonly Resolved[]): Sorted<Arrival<St
   const over: Over[] = []
   for (const arrival of resolved) {
     const { message } = arrival
-    const fault = faultOf(arrival)
-    const end = fault === undefined ? endOf(arrival) : undefined
-    if (fault !== undefined) wrong.push({ message, arrival, ...fault })
-    else if (end !== undefined) over.push({ message, arrival, reason: end })
+    const end = endOf(arrival)
+    const fault = end === undefined ? faultOf(arrival) : undefined
+    if (end !== undefined) over.push({ message, arrival, reason: end })
+    else if (fault !== undefined) wrong.push({ message, arrival, ...fault })
     else ready.push(arrival)
   }
   return { ready, wrong, over, waiting: [] }
+}
+
+/** Why nothing is done about it, whatever it is. */
+function endOf({ entity, signer, deleted }: Resolved): string | undefined {
+  if (signer.blocked) return `the pod of ${signer.address} is blocked`
+  if (signer.closed) return `${signer.address} has left`
+  // Known here it is a repeat, unknown here it was deleted: whoever has our answer of old could bring it back.
+  if (signer.local) return `${entity.author} lives here`
+  return deleted ? `${entity.guid} was taken back by its author` : undefined
 }
 
 function faultOf(arrival: Resolved): Pick<Wrong, 'fault' | 'reason'> | undefined {
@@ -27,15 +36,6 @@ function faultOf(arrival: Resolved): Pick<Wrong, 'fault' | 'reason'> | undefined
   if (taken) return { fault: 'InvalidAuthor', reason: `${name} holds something of somebody else` }
   if (isEmpty(entity)) return { fault: 'ValidationError', reason: `${name} is empty` }
   return undefined
-}
-
-/** Why something that is in order is left where it is. */
-function endOf({ entity, signer, deleted }: Resolved): string | undefined {
-  if (signer.blocked) return `the pod of ${signer.address} is blocked`
-  if (signer.closed) return `${signer.address} has left`
-  // Known here it is a repeat, unknown here it was deleted: whoever has our answer of old could bring it back.
-  if (signer.local) return `${entity.author} lives here`
-  return deleted ? `${entity.guid} was taken back by its author` : undefined
 }
 
 function isEmpty(entity: StorableEntity): boolean {

@@ -37,7 +37,8 @@ export async function fetchEntity(pod: Pod, wanted: WantedEntity, options: Fetch
   const until = performance.now() + (options.within ?? REMOTE_LIMITS.exchangeMs)
   const here = await findHere(pod, wanted)
   if (here !== undefined) return here
-  const name = `${wanted.type}:${wanted.guid}`
+  // Who is asked is part of it: a pod that does not have it says nothing about one that does.
+  const name = `${wanted.type}:${wanted.guid} ${wanted.from} ${wanted.author}`
   return flightsOf(pod).join(name, () => bring(pod, wanted, { chain: [], until }), { ...options, now: pod.now })
 }
 

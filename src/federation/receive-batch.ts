@@ -47,7 +47,7 @@ export interface Wrong {
   readonly arrival?: Arrival
 }
 
-/** It is in order, and nothing is to be done about it. */
+/** Nothing is to be done about it, and nobody is at fault. */
 export interface Over {
   readonly message: Message
   readonly reason: string

@@ -1,11 +1,5 @@
 import { LOOKUP_LIMITS } from '../limits.js'
-import {
-  type Deleted,
-  findDeleted,
-  findKnownParts,
-  findKnownPosts,
-  type KnownPart,
-} from '../persistence/post-surroundings.js'
+import { findDeleted, findKnownParts, findKnownPosts, type KnownPart } from '../persistence/post-surroundings.js'
 import type { Pod } from '../pod.js'
 import type { PhotoEntity } from '../protocol/entities/posts.js'
 import type { Surroundings } from '../protocol/sender-rules.js'
@@ -23,35 +17,61 @@ export interface Resolved extends Arrival<StorableEntity> {
 
 /** Finds what the entities refer to, with one statement for each kind of thing; who refers to something unknown has to wait. */
 export async function resolveBatch(
-  { db }: Pick<Pod, 'db'>,
+  pod: Pick<Pod, 'db'>,
   arrivals: readonly Arrival<StorableEntity>[],
 ): Promise<Sorted<Resolved>> {
-  const entities = arrivals.map(({ entity }) => entity)
-  const parts = entities.flatMap(partsOf)
-  const partGuids = parts.map(({ guid }) => guid)
-  const roots = await findKnownPosts(db, entities.flatMap(rootOf))
-  const deleted = await findDeleted(db, [...entities.map(({ guid }) => guid), ...partGuids])
-  const known = await findKnownParts(db, partGuids)
-
+  const found = await findAround(
+    pod,
+    arrivals.map(({ entity }) => entity),
+  )
   const ready: Resolved[] = []
   const waiting: Waiting[] = []
   for (const arrival of arrivals) {
     const { message, entity } = arrival
     const [rootGuid] = rootOf(entity)
-    const root = roots.find(({ guid }) => guid === rootGuid)
-    if (rootGuid !== undefined && root === undefined) {
-      waiting.push({ message, waitsFor: `post:${rootGuid}`, askAt: rootAuthorOf(entity) })
-      continue
-    }
-    ready.push({
+    const root = rootGuid === undefined ? undefined : found.roots.get(rootGuid)
+    const resolved = {
       ...arrival,
-      entity: withoutLostPhotos(entity, deleted),
+      entity: withoutLostPhotos(entity, found),
       surroundings: { root },
-      deleted: isDeleted('post', entity, deleted),
-      taken: partsOf(entity).some((part) => isOfSomebodyElse(part, entity.author, known)),
-    })
+      deleted: isDeleted('post', entity, found),
+      taken: partsOf(entity).some((part) => isOfSomebodyElse(part, entity.author, found)),
+    }
+    const lacksRoot = rootGuid !== undefined && root === undefined
+    if (lacksRoot && isWorthWaiting(resolved)) {
+      waiting.push({ message, waitsFor: `post:${rootGuid}`, askAt: rootAuthorOf(entity) })
+    } else {
+      ready.push(resolved)
+    }
   }
   return { ready, waiting, wrong: [], over: [] }
+}
+
+/** What will not be stored in any case is no reason to ask somebody for something. */
+function isWorthWaiting({ sender, signer, entity, deleted }: Resolved): boolean {
+  return sender === entity.author && !signer.local && !signer.closed && !signer.blocked && !deleted
+}
+
+type Part = Pick<KnownPart, 'type' | 'guid'>
+
+interface Found {
+  readonly roots: ReadonlyMap<string, NonNullable<Surroundings['root']>>
+  /** What was deleted, with the name of its kind and of who did it. */
+  readonly deleted: ReadonlySet<string>
+  /** Whose the parts are that are known here. */
+  readonly owners: ReadonlyMap<string, string>
+}
+
+async function findAround({ db }: Pick<Pod, 'db'>, entities: readonly StorableEntity[]): Promise<Found> {
+  const partGuids = entities.flatMap(partsOf).map(({ guid }) => guid)
+  const roots = await findKnownPosts(db, entities.flatMap(rootOf))
+  const deleted = await findDeleted(db, [...entities.map(({ guid }) => guid), ...partGuids])
+  const parts = await findKnownParts(db, partGuids)
+  return {
+    roots: new Map(roots.map((root) => [root.guid, root])),
+    deleted: new Set(deleted.map(({ type, guid, by }) => `${type} ${guid} ${by}`)),
+    owners: new Map(parts.map(({ type, guid, author }) => [`${type} ${guid}`, author])),
+  }
 }
 
 function rootOf(entity: StorableEntity): string[] {
@@ -62,8 +82,6 @@ function rootAuthorOf(entity: StorableEntity): string {
   return (entity.type === 'reshare' && entity.root_author) || entity.author
 }
 
-type Part = Pick<KnownPart, 'type' | 'guid'>
-
 /** Everything in a post that has a guid of its own. */
 function partsOf(entity: StorableEntity): readonly Part[] {
   if (entity.type === 'reshare') return []
@@ -71,8 +89,8 @@ function partsOf(entity: StorableEntity): readonly Part[] {
   return [...photos, ...(poll === undefined ? [] : [poll, ...poll.poll_answers])]
 }
 
-function isOfSomebodyElse(part: Part, author: string, known: readonly KnownPart[]): boolean {
-  return known.some(({ type, guid, ...one }) => type === part.type && guid === part.guid && one.author !== author)
+function isOfSomebodyElse({ type, guid }: Part, author: string, { owners }: Found): boolean {
+  return (owners.get(`${type} ${guid}`) ?? author) !== author
 }
 
 /** Names under which a retraction may have come. */
@@ -84,21 +102,16 @@ const retractedAs: Readonly<Record<'post' | 'photo', readonly string[]>> = {
 /** Only the word of the author counts: anybody could leave a tombstone for what somebody else is about to write. */
 function isDeleted(
   kind: keyof typeof retractedAs,
-  thing: { readonly guid: string; readonly author: string },
-  deleted: readonly Deleted[],
+  { guid, author }: { readonly guid: string; readonly author: string },
+  { deleted }: Found,
 ): boolean {
-  return deleted.some(
-    ({ type, guid, by }) => guid === thing.guid && by === thing.author && retractedAs[kind].includes(type),
-  )
+  return retractedAs[kind].some((type) => deleted.has(`${type} ${guid} ${author}`))
 }
 
 /** What nobody can be shown, or was taken back before it came. */
-function withoutLostPhotos(entity: StorableEntity, deleted: readonly Deleted[]): StorableEntity {
+function withoutLostPhotos(entity: StorableEntity, found: Found): StorableEntity {
   if (entity.type === 'reshare') return entity
-  return {
-    ...entity,
-    photos: entity.photos.filter((photo) => isShowable(photo) && !isDeleted('photo', photo, deleted)),
-  }
+  return { ...entity, photos: entity.photos.filter((photo) => isShowable(photo) && !isDeleted('photo', photo, found)) }
 }
 
 /** The path may be anything that looks like one, and stands in front of a name wherever the photo is shown. */

@@ -11,11 +11,11 @@ export async function askForPerson(pod: Pick<Pod, 'jobs'>, address: string, opti
   await pod.jobs.enqueue(discoverPersonJob, { address }, { ...options, unique: `person:${address}` })
 }
 
-/** Has a worker fetch this: one job for all who want it. */
+/** Has a worker fetch this: one job for all who want it from there. Whoever names the wrong pod delays nobody who names another. */
 export async function askForEntity(
   pod: Pick<Pod, 'jobs'>,
   wanted: WantedEntity,
   options: AskOptions = {},
 ): Promise<void> {
-  await pod.jobs.enqueue(fetchEntityJob, wanted, { ...options, unique: `${wanted.type}:${wanted.guid}` })
+  await pod.jobs.enqueue(fetchEntityJob, wanted, { ...options, unique: `${wanted.type}:${wanted.guid} ${wanted.from}` })
 }

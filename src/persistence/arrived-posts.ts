@@ -56,6 +56,7 @@ export async function insertNewPosts(
 
 /** Whose these posts are, of those that are here. */
 export async function authorsOfPosts(db: Knex, guids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  if (guids.length === 0) return new Map()
   const { rows } = await db.raw(postAuthors, [[...guids]])
   return new Map(rows.map((row: { guid: string; address: string }) => [row.guid, row.address]))
 }

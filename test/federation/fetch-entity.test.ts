@@ -237,6 +237,17 @@ describe('fetchEntity', () => {
     expect(await fetchEntity(pod, wanted(quin, entity.guid))).toMatchObject({ guid: entity.guid })
   })
 
+  it('is not kept from the right pod by a failure at the wrong one', async () => {
+    const quin = newPerson()
+    const liar = newPerson('liar')
+    const entity = postBy(quin)
+    others.serve(quin, entity)
+
+    await expect(fetchEntity(pod, wanted(liar, entity.guid))).rejects.toMatchObject(NotFetchable)
+
+    expect(await fetchEntity(pod, wanted(quin, entity.guid))).toMatchObject({ guid: entity.guid })
+  })
+
   it('is one request for all who want the same at once, and one failure for a minute', async () => {
     const quin = newPerson()
     const entity = postBy(quin)

@@ -128,6 +128,7 @@ describe('checkPod', () => {
     ],
     ['breaks off', 'net_failed', (host) => others.script(`${host}/`, (_request, response) => response.destroy())],
   ])('of a front page that %s is %s', async (_what, status, script) => {
+    others.script('elsewhere.example/', (_request, response) => response.end('all is well here'))
     const host = podWith()
     script(host)
 

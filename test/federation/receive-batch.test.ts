@@ -260,7 +260,7 @@ describe('a photo in a post', () => {
 
   it('stays with the post that it belongs to', async () => {
     const photo = photoBy(quin)
-    const [one, two] = [postBy(quin, { photos: [photo] }), postBy(quin, { photos: [photo, photo] })]
+    const [one, two] = [postBy(quin, { photos: [photo, photo] }), postBy(quin, { photos: [photo, photo] })]
 
     await receive(...sent(one))
     await receive(...sent(two))
@@ -331,6 +331,34 @@ describe('a reshare', () => {
 
     expect(await receive(...sent(reshareBy(remy, root)))).toEqual({ ...nothing, waiting: [`post:${root.guid}`] })
     expect(await pod.rows('posts')).toEqual([0])
+  })
+
+  it.each([
+    [
+      'is signed by somebody else',
+      async () => message(envelopeOf(quin, reshareBy(remy, postBy(quin)))),
+      { wrong: ['InvalidSender'] },
+    ],
+    [
+      'is by somebody who has left',
+      async () => {
+        await Person.query(pod.db).patch({ closedAt: new Date() }).where({ address: remy.address })
+        return message(envelopeOf(remy, reshareBy(remy, postBy(quin))))
+      },
+      { over: 1 },
+    ],
+    [
+      'was taken back',
+      async () => {
+        const reshare = reshareBy(remy, postBy(quin))
+        const { id: deletedById } = await Person.byAddress(pod.db, remy.address).throwIfNotFound()
+        await pod.db('tombstones').insert({ targetType: 'Reshare', guid: reshare.guid, deletedById })
+        return message(envelopeOf(remy, reshare))
+      },
+      { over: 1 },
+    ],
+  ])('that %s is no reason to ask for its root', async (_what, make, end) => {
+    expect(await receive(await make())).toEqual({ ...nothing, ...end })
   })
 
   it('of something private is refused', async () => {
