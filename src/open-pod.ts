@@ -9,8 +9,8 @@ import { openLog } from './log.js'
 import { databaseReachable, migrationStatus, openDatabase, WEB_LIMITS, WORKER_LIMITS } from './persistence/database.js'
 import type { Pod, PodCrypto } from './pod.js'
 import { openSecrets, readSecretKey } from './secrets.js'
+import { readSoftware } from './software.js'
 import { StartError } from './start-error.js'
-import { readSoftware } from './web/software.js'
 
 export interface OpenPod extends Pod {
   close(): Promise<void>

@@ -1,5 +1,5 @@
 import { faultOfArrival } from '../protocol/sender-rules.js'
-import type { Arrival, Over, Sorted, Wrong } from './receive-batch.js'
+import type { Arrival, Over, Sorted, Wrong } from './batch.js'
 import type { Resolved } from './resolve-batch.js'
 import type { StorableEntity } from './storable.js'
 

@@ -8,10 +8,11 @@ import { isAddress } from '../protocol/address.js'
 import { ProtocolError } from '../protocol/errors.js'
 import { peekEnvelope } from '../protocol/magic-envelope.js'
 import { isGuid } from '../protocol/values.js'
+import type { Message, Waiting } from './batch.js'
 import { discoverPerson } from './discover-person.js'
 import { type Flights, openFlights } from './flights.js'
 import { askedAt, isThisPod, placeOf } from './pod-place.js'
-import { type Message, receiveBatch, type Waiting } from './receive-batch.js'
+import { receiveBatch } from './receive-batch.js'
 import { RemotePodError } from './remote-pod/remote-pod-error.js'
 
 export interface FetchOptions {

@@ -7,9 +7,9 @@ import { Person } from '../persistence/models/person.js'
 import { findKnownParts, findKnownPosts } from '../persistence/post-surroundings.js'
 import type { Pod } from '../pod.js'
 import { readLinks } from '../protocol/mentions.js'
+import type { StoredRecord } from './batch.js'
 import { homeOf, isThisPod, placeOf } from './pod-place.js'
 import { fetchableKind } from './serve-entity.js'
-import type { StoredRecord } from './store-batch.js'
 
 /** What stored records cause elsewhere, written with them: whom they mention is looked for, and what they link to. */
 export async function followUp(

@@ -3,7 +3,7 @@ import type { Pod } from '../pod.js'
 import type { ReceivedEntity } from '../protocol/entities/registry.js'
 import { peekEnvelope } from '../protocol/magic-envelope.js'
 import type { Opened } from '../protocol/open-envelope.js'
-import type { Arrival, Message, Sorted, Waiting, Wrong } from './receive-batch.js'
+import type { Arrival, Message, Sorted, Waiting, Wrong } from './batch.js'
 import { findSigners, type Signer } from './signers.js'
 import { isStorable, type StorableEntity } from './storable.js'
 

@@ -3,7 +3,7 @@ import { findDeleted, findKnownParts, findKnownPosts, type KnownPart } from '../
 import type { Pod } from '../pod.js'
 import type { PhotoEntity } from '../protocol/entities/posts.js'
 import type { Surroundings } from '../protocol/sender-rules.js'
-import type { Arrival, Sorted, Waiting } from './receive-batch.js'
+import type { Arrival, Sorted, Waiting } from './batch.js'
 import type { StorableEntity } from './storable.js'
 
 /** An arrival together with everything that decides about it. */

@@ -2,22 +2,10 @@ import type { Knex } from 'knex'
 import { lockThings, type Thing, waitAndWake } from '../jobs/waiting.js'
 import { inTransaction } from '../persistence/errors.js'
 import type { Pod } from '../pod.js'
+import type { Arrival, Sorted, Stored } from './batch.js'
 import { followUp } from './follow-up.js'
-import type { Arrival, Sorted, Wrong } from './receive-batch.js'
 import type { StorableEntity } from './storable.js'
 import { storeReshares, storeStatusMessages } from './store-posts.js'
-
-/** What was really inserted; what was there already is not in it, so nothing follows from a repeat. */
-export interface StoredRecord<Entity extends StorableEntity = StorableEntity> {
-  readonly record: 'post'
-  readonly id: number
-  readonly arrival: Arrival<Entity>
-}
-
-export interface Stored<Entity extends StorableEntity = StorableEntity> {
-  readonly records: readonly StoredRecord<Entity>[]
-  readonly wrong: readonly Wrong[]
-}
 
 /** Stores any number of one kind; `now` bounds the times that other pods tell. */
 type Store<Entity extends StorableEntity> = (

@@ -14,10 +14,9 @@ import { Mention } from '../persistence/models/mention.js'
 import { Tag } from '../persistence/models/tag.js'
 import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../protocol/entities/posts.js'
 import { readTags } from '../protocol/mentions.js'
+import type { Arrival, Stored, StoredRecord } from './batch.js'
 import { plausibleTime } from './plausible-time.js'
-import type { Arrival } from './receive-batch.js'
 import type { StorableEntity } from './storable.js'
-import type { Stored, StoredRecord } from './store-batch.js'
 
 /** Posts with all that is part of them. */
 export async function storeStatusMessages(

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
+import { projectFolder } from '../software.js'
 
 export interface Asset {
   readonly bytes: Buffer
@@ -12,11 +12,4 @@ export interface Asset {
 export async function readAsset(name: string): Promise<Asset> {
   const bytes = await readFile(join(projectFolder(import.meta.dirname), 'src/web/assets', name))
   return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"` }
-}
-
-export function projectFolder(folder: string): string {
-  if (existsSync(join(folder, 'package.json'))) return folder
-  if (dirname(folder) === folder)
-    throw new Error('The files of the pod must stay below the folder of its package.json.')
-  return projectFolder(dirname(folder))
 }

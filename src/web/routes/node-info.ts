@@ -1,10 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { SERVE_LIMITS } from '../../limits.js'
 import { countUsage, type Usage } from '../../persistence/usage.js'
+import { readSoftware } from '../../software.js'
 import { RequestFault } from '../faults.js'
 import { isNodeInfoVersion, NODE_INFO_VERSIONS, nodeInfoSchema, presentNodeInfo } from '../presenters/node-info.js'
 import { keptAnswer } from '../shared-answer.js'
-import { readSoftware } from '../software.js'
 
 /** What this pod is, for clients, other pods and those who count them. */
 export const nodeInfoRoutes: FastifyPluginAsync = async (app) => {

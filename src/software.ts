@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { projectFolder } from './assets.js'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 
 /** What runs here, as its package says. */
 export interface Software {
@@ -21,4 +20,12 @@ export function readSoftware(): Software {
     ...(typeof url === 'string' && { repository: url }),
     ...(typeof homepage === 'string' && { homepage }),
   }
+}
+
+/** The folder of our package.json, seen from one of our files, compiled or not. */
+export function projectFolder(folder: string): string {
+  if (existsSync(join(folder, 'package.json'))) return folder
+  if (dirname(folder) === folder)
+    throw new Error('The files of the pod must stay below the folder of its package.json.')
+  return projectFolder(dirname(folder))
 }

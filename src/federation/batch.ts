@@ -1,0 +1,70 @@
+import type { WantedEntity } from '../jobs/definitions.js'
+import type { Thing } from '../jobs/waiting.js'
+import type { ReceivedEntity } from '../protocol/entities/registry.js'
+import type { ProtocolFault } from '../protocol/errors.js'
+import type { InnerSignature } from '../protocol/open-envelope.js'
+import type { Signer } from './signers.js'
+import type { StorableEntity } from './storable.js'
+
+/** A message on its way in. */
+export interface Message {
+  readonly envelope: string
+  readonly acceptedAt: Date
+  /** Set for one that we have asked for ourselves. */
+  readonly wanted?: WantedEntity
+}
+
+/** A message whose envelope is open and whose signature fits. */
+export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
+  readonly message: Message
+  /** Who signed the envelope, as it says; not always who wrote the entity. */
+  readonly sender: string
+  readonly signer: Signer
+  readonly entity: Entity
+  /** Of a relayable or a migration. */
+  readonly signature: InnerSignature
+}
+
+/** It needs something that is not here. */
+export interface Waiting {
+  readonly message: Message
+  readonly waitsFor: Thing
+  /** Somebody whose pod should have it. */
+  readonly askAt: string
+}
+
+/** It is wrong for good. */
+export interface Wrong {
+  readonly message: Message
+  readonly fault: ProtocolFault
+  readonly reason: string
+  /** Set once it was open. */
+  readonly arrival?: Arrival
+}
+
+/** Nothing is to be done about it, and nobody is at fault. */
+export interface Over {
+  readonly message: Message
+  readonly reason: string
+  readonly arrival: Arrival
+}
+
+/** Each step says which messages go on, and what becomes of the others. */
+export interface Sorted<Ready> {
+  readonly ready: readonly Ready[]
+  readonly waiting: readonly Waiting[]
+  readonly wrong: readonly Wrong[]
+  readonly over: readonly Over[]
+}
+
+/** What was really inserted; what was there already is not in it, so nothing follows from a repeat. */
+export interface StoredRecord<Entity extends StorableEntity = StorableEntity> {
+  readonly record: 'post'
+  readonly id: number
+  readonly arrival: Arrival<Entity>
+}
+
+export interface Stored<Entity extends StorableEntity = StorableEntity> {
+  readonly records: readonly StoredRecord<Entity>[]
+  readonly wrong: readonly Wrong[]
+}
