@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { Refusal } from '../src/domain/refusals.js'
 import { QueueAway } from '../src/jobs/queues.js'
+import { readSoftware } from '../src/software.js'
 import { StartError } from '../src/start-error.js'
 import { CommandError } from './command-error.js'
 import { clientCommands } from './commands/clients.js'
@@ -37,6 +38,7 @@ export async function runProgram(words: readonly string[]): Promise<number> {
 export function buildProgram(): Command {
   const program = new Command('pod')
     .description('Runs and tends a diaspora*-compatible pod.')
+    .version(readSoftware().version)
     .exitOverride()
     .enablePositionalOptions()
     .showHelpAfterError('Add --help to see how it is used.')

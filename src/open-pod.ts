@@ -7,7 +7,9 @@ import { openRemotePods } from './federation/remote-pod/remote-pods.js'
 import { openJobQueues } from './jobs/queues.js'
 import { openLog } from './log.js'
 import { databaseReachable, migrationStatus, openDatabase, WEB_LIMITS, WORKER_LIMITS } from './persistence/database.js'
-import type { Pod, PodCrypto } from './pod.js'
+import { refusesUs } from './persistence/errors.js'
+import { UserSecrets } from './persistence/models/user.js'
+import type { Pod, PodCrypto, Secrets } from './pod.js'
 import { openSecrets, readSecretKey } from './secrets.js'
 import { readSoftware } from './software.js'
 import { StartError } from './start-error.js'
@@ -36,8 +38,9 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
   const secrets = openSecrets(await readSecretKey(config))
   const db = openDatabase({ url: databaseUrl, applicationName: `pod ${kind}`, ...limitsOf(config, kind) })
   try {
-    await untilReachable(db, databaseUrl, PATIENCE[kind])
+    await untilReachable(db, databaseUrl, PATIENCE[kind], log)
     await checkMigrations(db)
+    await checkSecretKey(db, secrets, config)
     const jobs = await openJobQueues({ redisUrl: config.redisUrl, databaseUrl, log, prefix: queuePrefix(config) })
     const { name, version } = readSoftware()
     const remote = openRemotePods({ allowPrivate: config.allowPrivateAddresses, userAgent: `${name}/${version}`, log })
@@ -82,22 +85,31 @@ function limitsOf(config: Config, kind: ProcessKind) {
   return { ...limits, pool: kind === 'command' ? COMMAND_POOL : (config.databasePool ?? limits.pool) }
 }
 
-async function untilReachable(db: Knex, databaseUrl: string, patience: number): Promise<void> {
+/** Waits for a database that is away, but not for one that will not have us. */
+async function untilReachable(db: Knex, databaseUrl: string, patience: number, log: Logger): Promise<void> {
   const until = Date.now() + patience
+  let isTold = false
   while (!(await databaseReachable(db))) {
-    if (Date.now() > until) throw new StartError(await whyUnreachable(db, databaseUrl))
+    const trouble = await troubleWith(db)
+    const sentence = whyUnreachable(trouble, databaseUrl)
+    if (refusesUs(trouble) || Date.now() > until) throw new StartError(sentence)
+    if (!isTold) log.warn(`${sentence} Waiting for it ...`)
+    isTold = true
     await pause(250)
   }
 }
 
-/** With the reason of the database or of the network, and without the password. */
-async function whyUnreachable(db: Knex, databaseUrl: string): Promise<string> {
-  const { host, pathname, username } = new URL(databaseUrl)
-  const reason = await db.raw('select 1').then(
-    () => 'it answers too slowly',
-    (error: unknown) => sentenceOf(error),
+async function troubleWith(db: Knex): Promise<unknown> {
+  return db.raw('select 1').then(
+    () => new Error('it answers too slowly'),
+    (error: unknown) => error,
   )
-  return `The database ${pathname.slice(1)} at ${host} cannot be reached as ${username || 'nobody'}: ${reason}. Check DATABASE_URL, and that PostgreSQL runs there.`
+}
+
+/** With the reason of the database or of the network, and without the password. */
+function whyUnreachable(trouble: unknown, databaseUrl: string): string {
+  const { host, pathname, username } = new URL(databaseUrl)
+  return `The database ${pathname.slice(1)} at ${host} cannot be used as ${username || 'nobody'}: ${sentenceOf(trouble)}. Check DATABASE_URL, and that PostgreSQL runs there.`
 }
 
 /** A name with several addresses fails with all their errors at once, and says nothing itself. */
@@ -105,6 +117,21 @@ function sentenceOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return sentenceOf(error.errors[0])
   const message = error instanceof Error ? error.message : String(error)
   return message.split(' - ').at(-1) ?? message
+}
+
+/** With another key the accounts could neither read nor sign, and new ones would need a key of their own for ever. */
+async function checkSecretKey(db: Knex, secrets: Secrets, { secretKey, dataDir }: Config): Promise<void> {
+  const oldest = await UserSecrets.query(db).orderBy('userId').first()
+  if (oldest === undefined) return
+  try {
+    secrets.unseal(oldest.sealedPrivateKey)
+  } catch (cause) {
+    const place = secretKey === undefined ? `the file secret-key in ${dataDir}` : 'SECRET_KEY'
+    throw new StartError(
+      `The accounts of this pod were made with another secret key than the one in ${place}: bring the old one back.`,
+      { cause },
+    )
+  }
 }
 
 async function checkMigrations(db: Knex): Promise<void> {

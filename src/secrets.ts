@@ -1,13 +1,15 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { link, mkdir, readFile, unlink, writeFile } from 'node:fs/promises'
+import { link, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from './config.js'
+import { makeFolder } from './make-folder.js'
 import type { Secrets } from './pod.js'
 import { StartError } from './start-error.js'
 
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
+const SHORTEST_KEY = 32
 
 /** The key of everything sealed at rest: the setting, or one that is made once and kept in the data folder. */
 export async function readSecretKey(config: Pick<Config, 'secretKey' | 'dataDir'>): Promise<Buffer> {
@@ -36,27 +38,34 @@ async function keptKey(dataDir: string): Promise<string> {
   const path = join(dataDir, 'secret-key')
   const draft = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
   try {
-    return await readFile(path, 'utf8')
+    return await readKept(path)
   } catch (error) {
     if (!isMissing(error)) throw unusable(path, error)
   }
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    await makeFolder(dataDir, 0o700)
     await writeFile(draft, randomBytes(32).toString('hex'), { mode: 0o600, flag: 'wx' })
     await link(draft, path).catch((error: unknown) => {
       if (!hasCode(error, 'EEXIST')) throw error
     })
     await unlink(draft)
-    return await readFile(path, 'utf8')
+    return await readKept(path)
   } catch (error) {
     throw unusable(path, error)
   }
 }
 
+/** A file that was emptied or cut off would be a key like any other, and easy to guess. */
+async function readKept(path: string): Promise<string> {
+  const text = (await readFile(path, 'utf8')).trim()
+  if (text.length < SHORTEST_KEY) throw new Error('it holds no key; bring back the one from your backup')
+  return text
+}
+
 function unusable(path: string, cause: unknown): StartError {
   const reason = cause instanceof Error ? cause.message : String(cause)
   return new StartError(
-    `The secret key of this pod cannot be kept in ${path} (${reason}). Make the folder writable, or set SECRET_KEY or DATA_DIR.`,
+    `The secret key of this pod cannot be kept in ${path} (${reason}): make the folder writable, or set SECRET_KEY or DATA_DIR.`,
     { cause },
   )
 }

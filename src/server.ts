@@ -5,7 +5,7 @@ import { type Config, readConfig } from './config.js'
 import { HTTP_LIMITS } from './limits.js'
 import { openLog } from './log.js'
 import { openPod } from './open-pod.js'
-import { StartError } from './start-error.js'
+import { endUnstarted, StartError } from './start-error.js'
 import { buildApp } from './web/app.js'
 import { closeApp } from './web/close-app.js'
 import { listen, listenForOperator } from './web/listen.js'
@@ -30,8 +30,7 @@ try {
   close = await startWeb(readConfig(process.env))
 } catch (error) {
   if (!(error instanceof StartError)) fail(error)
-  console.error(error.message)
-  process.exit(1)
+  endUnstarted(error)
 }
 
 /** Opens everything in the order in which it is needed, and returns what closes it in the other. */

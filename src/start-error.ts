@@ -2,3 +2,13 @@
 export class StartError extends Error {
   override name = 'StartError'
 }
+
+/** Ends a process that could not start: whoever keeps it hears the sentence, or else the people in front of it. */
+export function endUnstarted({ message }: StartError): void {
+  if (process.send !== undefined) {
+    process.send({ refused: message }, () => process.exit(1))
+  } else {
+    console.error(message)
+    process.exit(1)
+  }
+}

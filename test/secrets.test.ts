@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openSecrets, readSecretKey } from '../src/secrets.js'
 import { StartError } from '../src/start-error.js'
@@ -13,7 +14,13 @@ afterEach(() => rm(dataDir, { recursive: true }))
 
 describe('the secret key', () => {
   it('is made once, by whoever comes first, and only its owner may read it', async () => {
-    const keys = await Promise.all(Array.from({ length: 8 }, () => readSecretKey({ secretKey: undefined, dataDir })))
+    // Each begins while those before it are at another step.
+    const keys = await Promise.all(
+      Array.from({ length: 40 }, async (_, turns) => {
+        for (let turn = 0; turn < turns; turn += 1) await nextTurn()
+        return readSecretKey({ secretKey: undefined, dataDir })
+      }),
+    )
 
     expect(new Set(keys.map((key) => key.toString('hex'))).size).toBe(1)
     expect(await readdir(dataDir)).toEqual(['secret-key'])
@@ -26,6 +33,13 @@ describe('the secret key', () => {
 
     expect(key).toHaveLength(32)
     expect(await readdir(dataDir)).toEqual([])
+  })
+
+  it('is not made anew, nor taken for empty, where its file was cut off', async () => {
+    await writeFile(join(dataDir, 'secret-key'), '\n')
+
+    await expect(readSecretKey({ secretKey: undefined, dataDir })).rejects.toThrow('it holds no key')
+    expect(await readFile(join(dataDir, 'secret-key'), 'utf8')).toBe('\n')
   })
 
   it('that cannot be kept ends in a sentence', async () => {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { type Config, readConfig } from '../src/config.js'
 import { openLog } from '../src/log.js'
 import { openPod } from '../src/open-pod.js'
-import { StartError } from '../src/start-error.js'
+import { endUnstarted, StartError } from '../src/start-error.js'
 import { closeApp } from '../src/web/close-app.js'
 import type { Readiness } from '../src/web/health.js'
 import { listenForOperator } from '../src/web/listen.js'
@@ -33,8 +33,7 @@ try {
   close = await startWorker(readConfig(process.env))
 } catch (error) {
   if (!(error instanceof StartError)) fail(error)
-  console.error(error.message)
-  process.exit(1)
+  endUnstarted(error)
 }
 
 /** Opens everything in the order in which it is needed, and returns what closes it in the other. */

@@ -30,7 +30,10 @@ export async function sweep(pod: Pod): Promise<void> {
     if (!(await isMyTurn(transaction, 'sweep'))) return
     await failUnknownQueues(transaction)
     await wakeOverdue(pod, transaction, ROWS_A_TURN)
-    const rows = await leftBehind(transaction, await queuesWithRoom(pod), ROWS_A_TURN)
+
+    // Mostly there is nothing, and then the queues need not be asked.
+    const isAnythingLeft = (await leftBehind(transaction, QUEUES, 1)).length > 0
+    const rows = isAnythingLeft ? await leftBehind(transaction, await queuesWithRoom(pod), ROWS_A_TURN) : []
     if (rows.length > 0) {
       await pod.jobs.handOver(rows, HAND_OVER_WITHIN)
       await sweptAgain(transaction, rows)

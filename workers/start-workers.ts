@@ -70,6 +70,7 @@ export interface RunningWorkers {
 /** Longer than the deadline: while every slot is busy with a slow job, nothing is asked of the queue. */
 const HEARD_WITHIN_MS = 60_000
 const SWEPT_WITHIN = 30
+const ASK_EVERY_MS = 250
 
 /** Lets this process work on the queues it serves. */
 export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers {
@@ -77,11 +78,21 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   const queues = options.queues ?? pod.config.workerQueues
   const stopping = new AbortController()
   const suspects = openSuspectLine()
+  let inHand = 0
+
+  async function countedWhile(running: Promise<void>): Promise<void> {
+    inHand += 1
+    try {
+      await running
+    } finally {
+      inHand -= 1
+    }
+  }
 
   const workers = queues.map((queue) => {
     const handlers: HandlerTable = { probe: async () => {}, ...options.handlers[queue] }
     const run = jobRunner(pod, { handlers, suspects, deadline: timing.deadline, stopping: stopping.signal })
-    return pod.jobs.serve(queue, run, {
+    return pod.jobs.serve(queue, (job) => countedWhile(run(job)), {
       ...timing,
       concurrency: pod.config.workerConcurrency[queue] ?? CONCURRENCY[queue],
     })
@@ -90,10 +101,20 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
 
   async function close(): Promise<void> {
     schedules?.stop()
-    const ended = Promise.all(workers.map((worker) => worker.close()))
+    const closed = Promise.all(workers.map((worker) => worker.close()))
+    const over = new AbortController()
+    const ended = Promise.race([closed, nobodyToWaitFor(over.signal)])
     await within(timing.grace, ended)
     stopping.abort()
     await within(timing.patience - timing.grace, ended)
+    over.abort()
+  }
+
+  /** While the queue is away its workers cannot close; nothing is in hand then that could still be handed back. */
+  async function nobodyToWaitFor(over: AbortSignal): Promise<void> {
+    while (!over.aborted && (inHand > 0 || (await queueReachable(pod)))) {
+      await pause(ASK_EVERY_MS, undefined, { signal: over }).catch(() => {})
+    }
   }
 
   async function health(): Promise<WorkersHealth> {

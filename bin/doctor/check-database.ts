@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Config } from '../../src/config.js'
+import { formerHost } from '../../src/domain/accounts.js'
 import { QUEUES } from '../../src/jobs/queue-names.js'
 import { migrationStatus, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
@@ -35,7 +36,7 @@ export async function checkDatabase(db: Knex, url: string, config: Config): Prom
     checkConnections(facts, config),
     ...checkDurability(facts),
     migrations,
-    ...(migrations.state === 'fail' ? [] : [await checkSealedKeys(db, config)]),
+    ...(migrations.state === 'fail' ? [] : [await checkSealedKeys(db, config), await checkHost(db, config)]),
   ]
 }
 
@@ -119,7 +120,16 @@ async function checkMigrations(db: Knex): Promise<Finding> {
   return ok('migrations', `All ${applied.length} have run.`)
 }
 
-/** A wrong key is noticed by nobody else until a person writes their first message. */
+async function checkHost(db: Knex, config: Config): Promise<Finding> {
+  const former = await formerHost({ db, config })
+  if (former === undefined) return ok('accounts', `They are at ${config.host}.`)
+  return fail(
+    'accounts',
+    `They are at ${former}, and by its settings this pod is ${config.host}: set POD_URL or PORT as they were.`,
+  )
+}
+
+/** A wrong key keeps the pod from starting; here it is found beside everything else. */
 async function checkSealedKeys(db: Knex, config: Config): Promise<Finding> {
   const found = await UserSecrets.query(db).orderBy('userId', 'desc').first()
   if (found === undefined) return ok('sealed keys', 'There are no accounts yet.')

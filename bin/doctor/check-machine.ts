@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, rm, statfs, writeFile } from 'node:fs/promises'
+import { rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../src/config.js'
+import { makeFolder } from '../../src/make-folder.js'
 import { readSecretKey } from '../../src/secrets.js'
 import { type Finding, fail, ok, orFail, warn } from './finding.js'
 
@@ -37,7 +38,7 @@ function checkAddress({ url }: Config): Finding {
 async function checkFolder(dataDir: string): Promise<Finding> {
   const probe = join(dataDir, `doctor-${randomBytes(4).toString('hex')}`)
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    await makeFolder(dataDir, 0o700)
     await writeFile(probe, 'writable')
     await rm(probe)
     return ok('data folder', `${dataDir} can be written.`)

@@ -10,6 +10,11 @@ interface Ready {
   readonly admin: string | null
 }
 
+/** … or why they cannot, in a sentence. */
+interface Refused {
+  readonly refused: string
+}
+
 export interface RunningProcess extends Ready {
   readonly pid: number
 }
@@ -39,6 +44,7 @@ export function keepRunning(plan: ProcessPlan, log: Logger): KeptProcess {
   let pause: NodeJS.Timeout | undefined
   let lastReady: RunningProcess | undefined
   let readyAt: number | undefined
+  let refusal: string | undefined
   let stopping = false
   let becomeReady: (running: RunningProcess) => void
   let giveUp: (error: CommandError) => void
@@ -55,6 +61,7 @@ export function keepRunning(plan: ProcessPlan, log: Logger): KeptProcess {
 
   function start(): void {
     readyAt = undefined
+    refusal = undefined
     const started = fork(plan.file, {
       env: plan.environment(lastReady),
       execArgv: [
@@ -69,6 +76,7 @@ export function keepRunning(plan: ProcessPlan, log: Logger): KeptProcess {
     child = started
     started.on('message', (message) => {
       const { pid } = started
+      if (isRefused(message)) refusal = message.refused
       if (!isReady(message) || pid === undefined) return
       if (lastReady !== undefined) log.info({ process: plan.name, pid }, `${plan.name} works again`)
       readyAt = performance.now()
@@ -85,12 +93,12 @@ export function keepRunning(plan: ProcessPlan, log: Logger): KeptProcess {
   function ended(code: number | null, signal: NodeJS.Signals | null): void {
     child = undefined
     if (stopping) return
-    const how = signal ?? (code === null ? 'no process could be made' : `exit code ${code}`)
+    const how = refusal ?? signal ?? (code === null ? 'no process could be made' : `exit code ${code}`)
     const ranFor = readyAt === undefined ? 0 : performance.now() - readyAt
     const wait = lastReady === undefined ? undefined : pauseAfter(ranFor)
     if (wait === undefined) {
       const what = lastReady === undefined ? 'could not start' : 'crashed again and again'
-      giveUp(new CommandError(`The pod stops: its ${plan.name} process ${what} (${how}).`))
+      giveUp(new CommandError(refusal ?? `The pod stops: its ${plan.name} process ${what} (${how}).`))
     } else {
       log.error({ process: plan.name, how }, `${plan.name} ended (${how}); it is started again in ${wait / 1_000} s`)
       pause = setTimeout(start, wait)
@@ -113,7 +121,8 @@ export function keepRunning(plan: ProcessPlan, log: Logger): KeptProcess {
         }, limit)
         running.once('exit', (code, signal) => {
           clearTimeout(deadline)
-          if (code !== 0) log.warn({ process: plan.name }, `${plan.name} did not end in order (${signal ?? code})`)
+          if (code !== 0 && readyAt !== undefined)
+            log.warn({ process: plan.name }, `${plan.name} did not end in order (${signal ?? code})`)
           resolve()
         })
         running.kill('SIGTERM')
@@ -128,6 +137,10 @@ export function keepRunning(plan: ProcessPlan, log: Logger): KeptProcess {
       child?.kill('SIGKILL')
     },
   }
+}
+
+function isRefused(message: unknown): message is Refused {
+  return typeof message === 'object' && message !== null && 'refused' in message && typeof message.refused === 'string'
 }
 
 function isReady(message: unknown): message is Ready {

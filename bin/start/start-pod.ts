@@ -10,6 +10,7 @@ import { readSecretKey } from '../../src/secrets.js'
 import { describeDatabaseTrouble } from '../database-trouble.js'
 import { processFile } from '../process-file.js'
 import { queueAnswers } from '../queue-answers.js'
+import { adminListenOfWorker } from './admin-listen.js'
 import { type KeptDatabase, keepDatabase } from './kept-database.js'
 import { type KeptProcess, keepRunning, type RunningProcess } from './kept-process.js'
 import type { RunningPod } from './screen.js'
@@ -42,7 +43,7 @@ export async function startPod(config: Config, stop: StopRequest, tell: (pod: Ru
       log,
     )
     const worker = keepRunning(
-      { name: 'worker', file: processFile('workers/main'), environment: () => environmentOf(database) },
+      { name: 'worker', file: processFile('workers/main'), environment: () => workerEnvironment(config, database) },
       log,
     )
     parts.push(web, worker)
@@ -120,6 +121,11 @@ function webEnvironment(
     const port = anyPort && last?.address ? new URL(last.address).port : undefined
     return { ...environmentOf(database), ...(port && { PORT: port }) }
   }
+}
+
+function workerEnvironment(config: Config, database: KeptDatabase): NodeJS.ProcessEnv {
+  const adminListen = adminListenOfWorker(config.adminListen)
+  return { ...environmentOf(database), ...(adminListen !== undefined && { ADMIN_LISTEN: adminListen }) }
 }
 
 async function endAtOnce(parts: readonly KeptProcess[], database: KeptDatabase): Promise<void> {

@@ -15,6 +15,7 @@ type AccountRefusal =
   | 'username_invalid'
   | 'username_reserved'
   | 'username_taken'
+  | 'host_changed'
   | 'password_invalid'
   | 'user_missing'
   | 'user_closed'
@@ -56,6 +57,7 @@ export async function createUser(
 ): Promise<Account> {
   checkUsername(pod, username)
   checkPassword(password)
+  await checkHost(pod)
   // Keys take seconds; whether the name is still free in the end is decided by its unique key.
   if (await User.byUsername(pod.db, username)) throw usernameTaken(username)
   const [keys, passwordHash] = await Promise.all([pod.crypto.generateKeyPair(), hash(password, ARGON2)])
@@ -79,6 +81,13 @@ export async function createUser(
     const taken = isUniqueViolation(error, 'users_username_key') || isUniqueViolation(error, 'people_address_key')
     throw taken ? usernameTaken(username) : error
   }
+}
+
+/** Where the accounts of this pod are, if that is not where its settings say. */
+export async function formerHost({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<string | undefined> {
+  const newest = await User.query(db).orderBy('id', 'desc').first().withGraphFetched('person')
+  const host = newest && personOf(newest).address.replace(/^[^@]*@/, '')
+  return host === config.host ? undefined : host
 }
 
 /** In the order of their names, open and closed ones. */
@@ -184,6 +193,16 @@ function checkUsername(pod: Pod, username: string): void {
   if (pod.config.usernameBlacklist.includes(username)) {
     throw refusal('username_reserved', `The username ${username} is reserved (USERNAME_BLACKLIST).`)
   }
+}
+
+/** Often a command in another terminal, without the settings of the pod that runs. */
+async function checkHost(pod: Pod): Promise<void> {
+  const former = await formerHost(pod)
+  if (former === undefined) return
+  throw refusal(
+    'host_changed',
+    `The accounts of this pod are at ${former}, and by its settings it is ${pod.config.host}: set POD_URL or PORT as they were.`,
+  )
 }
 
 function checkPassword(password: string): void {

@@ -76,11 +76,13 @@ export async function createCluster(
     await rename(passwordFile, join(folder, PASSWORD))
     await rename(folder, join(place.home, CLUSTER))
   } catch (error) {
+    await rm(draft, { recursive: true, force: true, maxRetries: 3 })
     // Another start may have been faster; its cluster is as good as ours.
     if (await isMissing(join(place.home, CLUSTER, 'PG_VERSION'))) {
-      throw new EmbeddedPostgresError(`The database cannot be created in ${place.home}: ${lastLine(error)}`, {
-        cause: error,
-      })
+      throw new EmbeddedPostgresError(
+        `The database cannot be created in ${place.home} (${complaintOf(error)}): set another DATA_DIR, or DATABASE_URL to a PostgreSQL server of your own.`,
+        { cause: error },
+      )
     }
   }
   await sweepDrafts(place.home)
@@ -141,8 +143,10 @@ async function isMissing(path: string): Promise<boolean> {
   )
 }
 
-function lastLine(error: unknown): string {
+/** What `initdb` says last, or our own trouble with running it. */
+function complaintOf(error: unknown): string {
   const output = error instanceof Error && 'stderr' in error ? String(error.stderr) : ''
-  const complaint = output.split('\n').findLast((line) => /error|fatal/i.test(line))
-  return (complaint ?? textOf(error).split('\n')[0] ?? '').trim()
+  const lines = output.split('\n').filter((line) => line.trim() !== '')
+  const complaint = lines.findLast((line) => /error|fatal/i.test(line)) ?? lines.at(-1) ?? textOf(error).split('\n')[0]
+  return (complaint ?? '').replace(/^initdb: (error: )?/, '').trim()
 }

@@ -1,4 +1,5 @@
-import { access, chmod, constants, mkdir, readdir, stat } from 'node:fs/promises'
+import { access, chmod, constants, readdir, stat } from 'node:fs/promises'
+import { makeFolder } from '../make-folder.js'
 import { EmbeddedPostgresError, textOf } from './errors.js'
 import { isRoot } from './run-as.js'
 
@@ -8,7 +9,7 @@ const KEPT_HERE = /^(postgres|secret-key|uploads)/
 /** Closed to everybody else; root, whose database runs as another user, lets that user walk through, but not look around. */
 export async function makeDataFolder(dataDir: string): Promise<void> {
   try {
-    await mkdir(dataDir, { recursive: true, mode: isRoot() ? 0o711 : 0o700 })
+    await makeFolder(dataDir, isRoot() ? 0o711 : 0o700)
     await access(dataDir, constants.W_OK | constants.X_OK)
     if (isRoot()) await letThrough(dataDir)
   } catch (cause) {

@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, type SpawnOptions, spawn } from 'node:child_process'
 import { readFile, stat } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Binaries, programOf } from './binaries.js'
@@ -9,11 +10,11 @@ interface User {
   readonly gid: number
 }
 
-/** PostgreSQL refuses to run as root, so root has to run it as somebody else. */
+/** PostgreSQL refuses to run as root, so root has to run it as somebody else; and it wants whoever makes its files to have a name. */
 export type RunAs =
   | { readonly kind: 'myself' }
   | (User & { readonly kind: 'user' })
-  /** In a user namespace root looks like somebody else, while on disk everything stays root's. */
+  /** In a user namespace we look like somebody else, while on disk everything stays ours. */
   | (User & { readonly kind: 'namespace' })
 
 /** Nothing of our own environment (secrets, `PG…` settings) reaches the server. */
@@ -27,7 +28,7 @@ export function isRoot(): boolean {
 /** The first way in which PostgreSQL runs and reaches its data in `home`; or why the last one did not. */
 export async function chooseRunAs(binaries: Binaries, home: string): Promise<RunAs | { readonly failure: unknown }> {
   let failure: unknown
-  for (const candidate of isRoot() ? await waysOfRoot(home) : [{ kind: 'myself' } as const]) {
+  for (const candidate of isRoot() ? await waysOfRoot(home) : await waysOfUser()) {
     try {
       await run(candidate, programOf(binaries, 'postgres'), ['--version'])
       if (candidate.kind !== 'myself') await run(candidate, 'test', ['-x', home])
@@ -42,7 +43,7 @@ export async function chooseRunAs(binaries: Binaries, home: string): Promise<Run
 /** Whom the files of the database have to belong to; undefined: whoever makes them. */
 export function ownerFor(runAs: RunAs): User | undefined {
   if (runAs.kind === 'myself') return undefined
-  return runAs.kind === 'user' ? runAs : { uid: 0, gid: 0 }
+  return runAs.kind === 'user' ? runAs : { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
 }
 
 export async function run(
@@ -76,6 +77,22 @@ async function waysOfRoot(home: string): Promise<readonly RunAs[]> {
     ...known.map((user) => ({ kind: 'user', ...user }) as const),
     ...inNamespace.map((user) => ({ kind: 'namespace', ...user }) as const),
   ]
+}
+
+/** Containers run programs as users that the system has never heard of. */
+async function waysOfUser(): Promise<readonly RunAs[]> {
+  const myself = { kind: 'myself' } as const
+  if (hasName()) return [myself]
+  const inNamespace = (await systemUsers('nobody')).map((user) => ({ kind: 'namespace', ...user }) as const)
+  return [...inNamespace, myself]
+}
+
+function hasName(): boolean {
+  try {
+    return userInfo().username !== ''
+  } catch {
+    return false
+  }
 }
 
 /** Who ran the database before keeps it, unless that was root in a namespace. */

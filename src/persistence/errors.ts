@@ -43,6 +43,11 @@ export function isOurs(error: unknown): boolean {
   )
 }
 
+/** Wrong password, no such user or database, no right: it is there and will not have us, today or tomorrow. */
+export function refusesUs(error: unknown): boolean {
+  return ['28P01', '28000', '3D000', '42501'].includes(factsOf(error).code)
+}
+
 /** Two transactions stood in each other's way, and this one was given up. */
 export function isDeadlock(error: unknown): boolean {
   return ['40P01', '40001'].includes(factsOf(error).code)

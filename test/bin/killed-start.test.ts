@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { databasePid, isAlive, makeFolder, start, startPod, statusOf, until } from './program.js'
 
@@ -52,6 +53,16 @@ describe('pod start, ended in other ways', { timeout: 60_000 }, () => {
 
     expect(await ended).toBe(0)
     expect(databasePid(folder.path)).toBeUndefined()
+  })
+
+  it('gives web and worker an admin address each, where one is set', async () => {
+    const ADMIN_LISTEN = join(folder.path, 'admin')
+    const { child, ended, admin } = await startPod({ DATA_DIR: folder.path, ADMIN_LISTEN })
+
+    expect(admin).toEqual({ web: `unix:${ADMIN_LISTEN}`, worker: `unix:${ADMIN_LISTEN}.worker` })
+
+    child.kill('SIGTERM')
+    expect(await ended).toBe(0)
   })
 
   it('runs beside another pod that has its own data folder', async () => {

@@ -66,7 +66,11 @@ describe('a pod with wrong settings', { timeout: 60_000 }, () => {
   it('says which port is taken', async () => {
     const outcome = await pod(['start'], { PORT: takenPort, DATA_DIR: folder.path, LOG_LEVEL: 'silent' })
 
-    expectSentence(outcome, new RegExp(`The pod cannot listen on port ${takenPort}.*Set PORT`))
+    expectSentence(outcome, new RegExp(`^The pod cannot listen on port ${takenPort}.*Set PORT.*\n$`))
+  })
+
+  it('says that nothing can be made where DATA_DIR points to', async () => {
+    expectSentence(await pod(['start'], { DATA_DIR: '/proc/pod' }), /\/proc\/pod.*DATA_DIR/)
   })
 
   it('says which folder cannot be written', async () => {

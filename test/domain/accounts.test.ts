@@ -54,6 +54,17 @@ async function rowsOf(username: string) {
   return { user, secrets, person, profile: person.profile }
 }
 
+it('no account is made where the others are not', async () => {
+  await make('first')
+  const config = { ...pod.config, host: 'localhost:3000' }
+
+  await expect(createUser({ ...pod, config }, { username: 'second', password: PASSWORD })).rejects.toMatchObject({
+    reason: 'host_changed',
+    message: expect.stringMatching(/ at pod\.example, .* localhost:3000: set POD_URL/),
+  })
+  expect(await findUser(pod, 'second')).toBeUndefined()
+})
+
 async function make(username: string) {
   return createUser(pod, { username, password: PASSWORD })
 }

@@ -7,6 +7,9 @@ import { afterAll, afterEach } from 'vitest'
 import { findPostmaster } from '../../src/embedded-postgres/postmaster.js'
 import { makeRunFolder } from '../support/run-folders.js'
 
+export const UNSHARE = 'unshare'
+export const NAMELESS = ['-U', '--map-user=54321', '--map-group=54321']
+
 const folders: string[] = []
 const processes: ChildProcess[] = []
 
@@ -53,8 +56,15 @@ export type Answer =
   | { readonly refusal: string }
 
 /** Another process that starts the server of this folder and stays. */
-export function startElsewhere(dataDir: string): { readonly process: ChildProcess; readonly answer: Promise<Answer> } {
-  const child = fork(new URL('hold-server.ts', import.meta.url), [dataDir], { execArgv: ['--import', 'tsx'] })
+export function startElsewhere(
+  dataDir: string,
+  { nameless = false } = {},
+): { readonly process: ChildProcess; readonly answer: Promise<Answer> } {
+  const child = fork(new URL('hold-server.ts', import.meta.url), [dataDir], {
+    execArgv: ['--import', 'tsx'],
+    // As in a container that runs its programs as a user of whom the system knows nothing but the number.
+    ...(nameless && { execPath: UNSHARE, execArgv: [...NAMELESS, process.execPath, '--import', 'tsx'] }),
+  })
   processes.push(child)
   return { process: child, answer: once(child, 'message').then(([answer]) => answer) }
 }

@@ -1,8 +1,9 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { findBinaries } from '../../src/embedded-postgres/binaries.js'
+import { createCluster } from '../../src/embedded-postgres/cluster.js'
 import {
   EmbeddedPostgresError,
   findRunningEmbeddedPostgres,
@@ -40,6 +41,23 @@ describe('the embedded PostgreSQL says in one sentence', () => {
     await writeFile(join(dataDir, 'postgres/PG_VERSION'), '17\n')
 
     expect(await refusalOf(startEmbeddedPostgres(dataDir))).toMatch(/ made by PostgreSQL 17, .* brings PostgreSQL 18: /)
+  })
+
+  it('why the database cannot be made, and leaves nothing behind', async () => {
+    const home = join(await makeFolder(), 'var')
+    const folder = join(await makeFolder(), 'native')
+    await mkdir(home)
+    await mkdir(join(folder, 'bin'), { recursive: true })
+    await writeFile(join(folder, 'bin/initdb'), '#!/bin/sh\necho "initdb: could not look up you" >&2; exit 1', {
+      mode: 0o755,
+    })
+
+    const made = createCluster({ dataDir: home, home }, { folder, version: '18.4' }, { kind: 'myself' }, { fast: true })
+
+    expect(await refusalOf(made)).toContain(
+      `cannot be created in ${home} (could not look up you): set another DATA_DIR`,
+    )
+    expect(await readdir(home)).toEqual([])
   })
 
   it('that what lies there is not a database', async () => {

@@ -1,10 +1,11 @@
+import { spawnSync } from 'node:child_process'
 import { chmod, mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { findBinaries } from '../../src/embedded-postgres/binaries.js'
 import { chooseRunAs, isRoot } from '../../src/embedded-postgres/run-as.js'
 import { startEmbeddedPostgres } from '../../src/embedded-postgres.js'
-import { makeFolder, query } from './data-dirs.js'
+import { makeFolder, NAMELESS, query, startElsewhere, UNSHARE } from './data-dirs.js'
 
 /** A home as root and careful people have it: closed to everybody else. */
 async function makeClosedHome(): Promise<string> {
@@ -30,6 +31,15 @@ it('serves from a closed home', async () => {
   // Nothing was opened to make it work.
   expect((await stat(join(home, '..'))).mode & 0o777).toBe(0o700)
   await server.stop()
+})
+
+it('serves a user that has no name, where there are user namespaces, and else says what is missing', async () => {
+  const { answer } = startElsewhere(join(await makeFolder(), 'var'), { nameless: true })
+
+  const inNamespace = spawnSync(UNSHARE, [...NAMELESS, UNSHARE, '-U', 'true']).status === 0
+  expect(await answer).toMatchObject(
+    inNamespace ? { startedHere: true } : { refusal: expect.stringContaining('user ID 54321') },
+  )
 })
 
 it('starts again after a closed home was opened', async () => {

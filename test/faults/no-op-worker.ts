@@ -27,7 +27,9 @@ const workers = startWorkers(pod, {
 process.send?.({ ready: true })
 
 process.once('SIGTERM', async () => {
-  await workers.close()
+  const closed = workers.close()
+  process.send?.({ stopping: true })
+  await closed
   await pod.close()
   process.disconnect?.()
 })

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import { enqueueWith } from '../../src/jobs/outbox.js'
 import { startProcess, type TestProcess } from '../support/child-process.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
+import { openTcpProxy } from '../support/tcp-proxy.js'
 import { startQuickWorkers } from '../support/test-workers.js'
 import { noOpJob } from './no-op.js'
 
@@ -30,12 +31,28 @@ describe.each(queueBackends)('a worker that is told to stop, with the queue in $
     await running.said('begun')
 
     running.signal('SIGTERM')
+    await running.said('stopping')
     await pod.db.transaction((transaction) => enqueueWith(pod, transaction, noOpJob, { key: 2 }))
 
     expect(await running.ended).toEqual({ code: 0, signal: null })
     expect(await pod.db('effects').pluck('key')).toEqual([1])
     expect(await pod.jobs.counts('notify')).toMatchObject({ active: 0, delayed: 0, failed: 0 })
     expect(await pod.db('outbox').select('data')).toEqual([{ data: { key: 2 } }])
+  })
+
+  it('waits for nothing when the queue is away and nothing is in hand', async () => {
+    const proxy = await openTcpProxy(Number(new URL(stores.redisUrl ?? stores.databaseUrl).port))
+    const there = await stores.openPod(stores.queueThrough(proxy))
+    const workers = startQuickWorkers(there, {
+      queues: ['fetch'],
+      handlers: {},
+      timing: { grace: 3_600_000, patience: 3_600_000 },
+    })
+    await vi.waitFor(async () => expect(await pod.jobs.workers('fetch')).toBe(1))
+
+    await proxy.close()
+
+    await workers.close()
   })
 
   it('gives back what does not finish in time, as one failed attempt', async () => {

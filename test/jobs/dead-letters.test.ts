@@ -101,6 +101,17 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     await vi.waitFor(async () => expect(await listDeadLetters(pod)).toHaveLength(2), { timeout: 10_000, interval: 20 })
   })
 
+  it('are left to the sweeper when the queue does not take them back', async () => {
+    await let2Die()
+    const handOver = () => Promise.reject(new Error('the queue is away'))
+
+    await replayDeadLetters({ ...pod, jobs: { ...pod.jobs, handOver } })
+
+    const due = pod.db('outbox').whereNull('failedAt').where('sweepAt', '<=', pod.db.fn.now())
+    expect(await due.select('data')).toEqual([{ data: { key: 'row' } }])
+    await pod.db('outbox').delete()
+  })
+
   it('are replayed one by one, and forgotten one by one', async () => {
     await let2Die()
     const letters = await listDeadLetters(pod)

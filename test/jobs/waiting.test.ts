@@ -1,7 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { listDeadLetters } from '../../src/jobs/dead-letters.js'
 import type { Work } from '../../src/jobs/outbox.js'
-import { lockThings, NotYet, type ParkedMessage, type Thing, waitAndWake, wakeOverdue } from '../../src/jobs/waiting.js'
+import {
+  lockThings,
+  NotYet,
+  type ParkedMessage,
+  type Thing,
+  waitAndWake,
+  waitFor,
+  wakeOverdue,
+} from '../../src/jobs/waiting.js'
 import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
@@ -124,6 +132,19 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     let parking: Promise<void> | undefined
     await storeBob(async () => {
       parking = park(message('one'))
+      await untilSomebodyWaitsForALock(pod)
+    })
+    await parking
+
+    expect(await woken()).toMatchObject([{ payload: 'one' }])
+    expect(await pod.db('waiting')).toEqual([])
+  })
+
+  it('do not miss it either when their own job parks them', async () => {
+    const work = { data: {}, payload: 'one', acceptedAt: undefined, finish: async () => {} }
+    let parking: Promise<void> | undefined
+    await storeBob(async () => {
+      parking = waitFor(pod, bob, 'receive-public', work)
       await untilSomebodyWaitsForALock(pod)
     })
     await parking

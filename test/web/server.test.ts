@@ -38,6 +38,7 @@ describe('the web process', () => {
     const env = {
       PATH: process.env['PATH'],
       DATABASE_URL: pod.pod.config.databaseUrl,
+      SECRET_KEY: pod.pod.config.secretKey,
       DATA_DIR: folder,
       PORT: '0',
       ADMIN_LISTEN: '127.0.0.1:0',
@@ -49,6 +50,10 @@ describe('the web process', () => {
     let errors = ''
     child.stderr?.on('data', (chunk) => {
       errors += chunk
+    })
+    // Whoever keeps the process hears the sentence, and nobody hears it twice.
+    child.on('message', ({ refused = '' }: { refused?: string }) => {
+      errors += refused
     })
     child.stdout?.resume()
     return {
@@ -146,7 +151,7 @@ describe('the web process', () => {
 
     expect(code).toBe(1)
     expect(errors).toBe(
-      `The pod cannot listen on port ${port} of 127.0.0.1: something else listens there already. Set PORT or HOST to another address, or stop what is there.\n`,
+      `The pod cannot listen on port ${port} of 127.0.0.1: something else listens there already. Set PORT or HOST to another address, or stop what is there.`,
     )
   })
 

@@ -3,7 +3,7 @@ import { defineJob, patient, sweepJob } from '../../src/jobs/definitions.js'
 import { findDeafQueues } from '../../src/jobs/probe.js'
 import { isIdle, queueFacts } from '../../src/jobs/queue-facts.js'
 import { QUEUES } from '../../src/jobs/queue-names.js'
-import { maintenanceHandlers, prune } from '../../workers/maintenance.js'
+import { maintenanceHandlers, prune, sweep } from '../../workers/maintenance.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
@@ -38,6 +38,35 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     await vi.waitFor(async () => expect(await pod.db('outbox')).toEqual([]), { timeout: 10_000, interval: 20 })
     await untilIdle(pod)
     expect(await queueFacts(pod)).toMatchObject({ lastSweep: expect.any(Number) })
+  })
+
+  it('sweeps nothing while somebody else does', async () => {
+    await pod.db('outbox').insert({ queue: 'notify', name: 'greet', sweepAt: new Date(0) })
+
+    await pod.db.transaction(async (other) => {
+      await other.raw(`select pg_advisory_xact_lock(hashtextextended('sweep', 0))`)
+      await sweep(pod)
+    })
+
+    expect(await pod.db('outbox').select('sweepAt')).toEqual([{ sweepAt: new Date(0) }])
+    expect(await pod.db('periodic')).toEqual([])
+  })
+
+  it('sweeps messages whose time to wait is over', async () => {
+    await pod.db('waiting').insert({
+      waitsFor: 'post:0000000000000001',
+      name: 'receive-public',
+      payload: 'one',
+      acceptedAt: new Date(0),
+      digest: Buffer.alloc(32),
+      times: 1,
+      dueAt: new Date(0),
+    })
+
+    await sweep(pod)
+
+    expect(await pod.db('outbox').select('queue', 'payload')).toEqual([{ queue: 'inbound', payload: 'one' }])
+    expect(await pod.db('waiting')).toEqual([])
   })
 
   it('makes its schedule once, and again when it was lost', async () => {

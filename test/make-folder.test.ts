@@ -1,0 +1,32 @@
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { makeFolder } from '../src/make-folder.js'
+
+async function makePlace(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'pod-folders-'))
+  onTestFinished(() => rm(path, { recursive: true }))
+  return path
+}
+
+it('makes a folder with all that are missing above it, and leaves one that is there as it is', async () => {
+  const path = join(await makePlace(), 'a', 'b')
+
+  await makeFolder(path, 0o700)
+  await makeFolder(path, 0o711)
+
+  expect((await stat(path)).mode & 0o777).toBe(0o700)
+})
+
+it('gives up where a file stands in the way', async () => {
+  const file = join(await makePlace(), 'file')
+  await writeFile(file, '')
+
+  await expect(makeFolder(file, 0o700)).rejects.toThrow('EEXIST')
+  await expect(makeFolder(join(file, 'var'), 0o700)).rejects.toThrow('ENOTDIR')
+})
+
+it('gives up where nothing can be made', async () => {
+  await expect(makeFolder('/proc/pod/var', 0o700)).rejects.toThrow(/^E[A-Z]+: /)
+})

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readConfig } from '../src/config.js'
+import { createUser } from '../src/domain/accounts.js'
+import { openPod } from '../src/open-pod.js'
+import { StartError } from '../src/start-error.js'
+import { cannedCrypto } from './support/canned-crypto.js'
+import { createTestDatabase, databaseAt, type TestDatabase } from './support/database.js'
+
+const SECRET_KEY = 'the key that belongs to the accounts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+
+const open = (settings: NodeJS.ProcessEnv) => {
+  const config = readConfig({ DATABASE_URL: database.url, SECRET_KEY, LOG_LEVEL: 'silent', ...settings })
+  return openPod(config, 'web', { crypto: cannedCrypto() })
+}
+
+async function sentenceOf(work: Promise<unknown>): Promise<string> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof StartError)) throw new Error(`not refused, or not in a sentence: ${error}`)
+  return error.message
+}
+
+it('waits for a database that is away, but not for one that will not have us', async () => {
+  const stranger = new URL(database.url)
+  stranger.password = 'wrong-password'
+
+  expect(await sentenceOf(open({ DATABASE_URL: stranger.href }))).toMatch(
+    /password authentication failed.*DATABASE_URL/,
+  )
+  expect(await sentenceOf(open({ DATABASE_URL: databaseAt(database.url, 'missing') }))).toMatch(
+    /database "missing" does not exist.*DATABASE_URL/,
+  )
+})
+
+it('does not open accounts that were made with another secret key', async () => {
+  const pod = await open({})
+  await createUser(pod, { username: 'alice', password: 'correct horse' })
+  await pod.close()
+
+  expect(await sentenceOf(open({ SECRET_KEY: SECRET_KEY.toUpperCase() }))).toMatch(/another secret key .* SECRET_KEY/)
+  await (await open({})).close()
+})
