@@ -29,16 +29,26 @@ export interface PodCrypto {
   generateKeyPair(): Promise<KeyPair>
   /** Reads each envelope, verifies it and what is signed inside. One answer for each, in order. */
   openEnvelopes(messages: readonly SealedMessage[], keys: KnownKeys): Promise<readonly Opened[]>
+  /** Takes the coats of private envelopes off; what is inside is not verified yet. `undefined`: not readable, for whatever reason. */
+  openEncryptedEnvelopes(messages: readonly EncryptedMessage[]): Promise<readonly (string | undefined)[]>
   /** The mark of its author that a relayable carries wherever it goes. */
   signRelayable(relayable: Relayable, key: KeyObject): Promise<string>
   /** A payload in an envelope with the signature of its sender. */
   sealEnvelope(payload: string, sender: string, key: KeyObject): Promise<string>
+  /** The same envelope for each recipient, with a coat of their own. */
+  encryptEnvelope(envelope: string, recipientKeys: readonly KeyObject[]): Promise<readonly string[]>
 }
 
 export interface SealedMessage {
   readonly envelope: string
   /** Stands in for the times that an entity does not tell. */
   readonly receivedAt: Date
+}
+
+export interface EncryptedMessage {
+  /** The body as it came. */
+  readonly encrypted: string
+  readonly recipientKey: KeyObject
 }
 
 /** The only way out to other pods. What has a status is an answer; everything else is a RemotePodError. */

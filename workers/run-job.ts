@@ -98,7 +98,9 @@ async function failed(
   const fault = 'fault' in outcome ? outcome.fault : 'internal'
   const error = 'error' in outcome ? outcome.error : undefined
   const isDead = outcome.kind === 'dead' || job.attemptsMade + 1 >= (job.opts.attempts ?? 1)
-  log[fault === 'stopped' || outcome.kind === 'wait' ? 'info' : 'error']({ err: error, fault, dead: isDead }, 'failed')
+  if (isDead || fault === 'internal') log.error({ err: error, fault, dead: isDead }, 'failed')
+  else
+    log.info({ fault, reason: error instanceof Error ? error.message : undefined }, 'failed, and will be tried again')
 
   const outboxId = outboxIdOf(job.data)
   if (isDead && outboxId !== undefined) {

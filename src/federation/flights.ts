@@ -1,5 +1,6 @@
 import { LOOKUP_LIMITS } from '../limits.js'
 import { ProtocolError } from '../protocol/errors.js'
+import { isOurTrouble } from './remote-pod/remote-pod-error.js'
 
 export interface Flights<Result> {
   /**
@@ -25,7 +26,7 @@ export function openFlights<Result>(): Flights<Result> {
   const failures = new Map<string, Failure>()
 
   function remember(name: string, error: unknown, now: Date): void {
-    if (!(error instanceof ProtocolError)) return // our own trouble says nothing about the name
+    if (!(error instanceof ProtocolError) || isOurTrouble(error)) return // which says nothing about the name
     failures.delete(name)
     failures.set(name, { error, until: now.getTime() + LOOKUP_LIMITS.failureRememberedMs })
     const [oldest] = failures.keys()

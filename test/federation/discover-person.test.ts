@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts.js'
 import { discoverPerson } from '../../src/federation/discover-person.js'
+import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { writeHcard } from '../../src/protocol/discovery-documents.js'
@@ -498,6 +499,17 @@ describe('many who look for the same person', () => {
 
     others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify(others.webFinger(quin))))
     expect(await discoverPerson(at(70), quin.address)).toMatchObject({ guid: quin.guid })
+  })
+
+  it('share no failure that came of our having too much to do', async () => {
+    const quin = others.person(`quin@${newHost()}`)
+    const ways = others.remotePods()
+    const remote = { ...ways, get: () => Promise.reject(new RemotePodError('busy', 'Too much was under way.')) }
+    await expect(discoverPerson({ ...pod, remote }, quin.address)).rejects.toMatchObject(DiscoveryFailed)
+
+    expect(await discoverPerson({ ...pod, remote: Object.assign(remote, ways) }, quin.address)).toMatchObject({
+      guid: quin.guid,
+    })
   })
 
   it('get the same person when two processes find them at once', async () => {

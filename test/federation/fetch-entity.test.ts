@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { discoverPerson } from '../../src/federation/discover-person.js'
 import { fetchEntity } from '../../src/federation/fetch-entity.js'
+import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { Post } from '../../src/persistence/models/post.js'
@@ -265,6 +266,22 @@ describe('fetchEntity', () => {
     ])
     await expect(fetchEntity(pod, wanted(quin, missing), { again: true })).rejects.toMatchObject(NotFetchable)
     expect(askedAt(quin).filter((path) => path.endsWith(missing))).toHaveLength(2)
+  })
+
+  it('is no failure for anybody else when we had too much to do, with the author as with the post', async () => {
+    const quin = newPerson()
+    const entity = postBy(quin)
+    others.serve(quin, entity)
+    const ways = others.remotePods()
+    const remote = { ...ways, get: () => Promise.reject(new RemotePodError('busy', 'Too much was under way.')) }
+    const fetching = () => fetchEntity({ ...pod, remote }, wanted(quin, entity.guid))
+
+    await expect(fetching()).rejects.toMatchObject(NotFetchable)
+    await discoverPerson(pod, quin.address)
+    await expect(fetching()).rejects.toMatchObject(NotFetchable)
+    Object.assign(remote, ways)
+
+    expect(await fetching()).toMatchObject({ guid: entity.guid })
   })
 })
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { KeyPair, PodCrypto } from '../../src/pod.js'
+import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
 import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
 import { openEnvelope } from '../../src/protocol/open-envelope.js'
 import { signRelayable } from '../../src/protocol/relayable-signature.js'
@@ -19,8 +20,12 @@ export function cannedCrypto(): PodCrypto {
     },
     openEnvelopes: async (messages, keys) =>
       messages.map(({ envelope, receivedAt }) => openEnvelope(envelope, keys, receivedAt)),
+    openEncryptedEnvelopes: async (messages) =>
+      messages.map(({ encrypted, recipientKey }) => openEncryptedEnvelope(encrypted, recipientKey)),
     signRelayable: async (relayable, key) => signRelayable(relayable, key),
     sealEnvelope: async (payload, sender, key) => sealMagicEnvelope(payload, sender, key),
+    encryptEnvelope: async (envelope, recipientKeys) =>
+      recipientKeys.map((key) => writeEncryptedEnvelope(envelope, key)),
   }
 }
 

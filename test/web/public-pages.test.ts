@@ -350,6 +350,8 @@ describe('GET /link', () => {
     expect(await link(`diaspora://ben@p.example/comment/${comment.guid}`)).toEqual([302, `${page}#${comment.guid}`])
     expect(await link('diaspora://quin@q.example')).toEqual([302, `https://p.example/people/${quin.guid}`])
     expect(await link('web+diaspora://ann@p.example/')).toEqual([302, `https://p.example/people/${ann.account.guid}`])
+    // Written by hand, without escaping anything.
+    expect(await where(`/link?q=web+diaspora://ann@p.example/post/${post.guid}`)).toEqual([302, page])
   })
 
   it('leads nowhere for what is private, somebody else’s, or no such link', async () => {

@@ -39,3 +39,23 @@ it('opens any number of envelopes in threads, with one answer for each, in order
   ])
   expect(await crypto.openEnvelopes([], new Map())).toEqual([])
 })
+
+it('puts coats on for any number of recipients and takes them off again, each with the key of its own', async () => {
+  const recipients = Array.from({ length: 9 }, () => generateKeyPairSync('rsa', { modulusLength: 1024 }))
+
+  const coats = await crypto.encryptEnvelope(
+    '<an-envelope/>',
+    recipients.map(({ publicKey }) => publicKey),
+  )
+  const rightKeys = recipients.map(({ privateKey }, index) => ({
+    encrypted: coats[index] ?? '',
+    recipientKey: privateKey,
+  }))
+  const wrongKeys = recipients.map(({ privateKey }, index) => ({
+    encrypted: coats[(index + 1) % coats.length] ?? '',
+    recipientKey: privateKey,
+  }))
+
+  expect(await crypto.openEncryptedEnvelopes(rightKeys)).toEqual(recipients.map(() => '<an-envelope/>'))
+  expect(await crypto.openEncryptedEnvelopes(wrongKeys)).toEqual(recipients.map(() => undefined))
+})

@@ -15,6 +15,8 @@ const SIGNING_WITHIN = 10_000
 const OPENING_WITHIN = 30_000
 /** A trip to a thread costs as much as a signature, and a task that is longer keeps others waiting. */
 const ENVELOPES_A_TASK = 64
+/** A private-key operation of 4096 bits takes as long as sixty verifications. */
+const PRIVATE_KEYS_A_TASK = 4
 
 type Tasks = typeof tasks
 
@@ -51,8 +53,20 @@ export function openCryptoPool(
       )
       return (await Promise.all(tasks)).flat()
     },
+    async openEncryptedEnvelopes(messages) {
+      const tasks = inParts(messages, PRIVATE_KEYS_A_TASK).map((part) =>
+        run('openEncryptedEnvelopes', { messages: part }, OPENING_WITHIN),
+      )
+      return (await Promise.all(tasks)).flat()
+    },
     signRelayable: (relayable, key) => run('signRelayable', { relayable, key }, SIGNING_WITHIN),
     sealEnvelope: (payload, sender, key) => run('sealEnvelope', { payload, sender, key }, SIGNING_WITHIN),
+    async encryptEnvelope(envelope, recipientKeys) {
+      const tasks = inParts(recipientKeys, ENVELOPES_A_TASK).map((part) =>
+        run('encryptEnvelope', { envelope, recipientKeys: part }, OPENING_WITHIN),
+      )
+      return (await Promise.all(tasks)).flat()
+    },
     async close() {
       closed = true
       await pool.destroy()

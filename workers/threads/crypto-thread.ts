@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import type { KeyPair, SealedMessage } from '../../src/pod.js'
+import type { EncryptedMessage, KeyPair, SealedMessage } from '../../src/pod.js'
 import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
@@ -25,7 +25,7 @@ export function openEnvelopes(task: {
 
 /** The envelopes inside are not verified yet. `undefined`: not readable, for whatever reason. */
 export function openEncryptedEnvelopes(task: {
-  readonly messages: readonly { readonly encrypted: string; readonly recipientKey: KeyObject }[]
+  readonly messages: readonly EncryptedMessage[]
 }): (string | undefined)[] {
   return task.messages.map(({ encrypted, recipientKey }) => openEncryptedEnvelope(encrypted, recipientKey))
 }

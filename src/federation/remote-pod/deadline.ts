@@ -30,7 +30,7 @@ export async function withDeadline<Value>(
 
 /** A pod that got less than half of the time because we waited for ourselves is not called slow. */
 function tooLate(milliseconds: number, waited: number): RemotePodError {
-  const seconds = milliseconds / 1000
+  const seconds = Number((milliseconds / 1000).toPrecision(3))
   return waited > milliseconds / 2
     ? new RemotePodError('busy', `Too much was under way to end this within ${seconds} s.`)
     : new RemotePodError('timeout', `There was no complete answer within ${seconds} s.`)

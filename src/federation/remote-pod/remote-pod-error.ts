@@ -39,6 +39,12 @@ export class RemotePodError extends Error {
   }
 }
 
+/** Something failed, whatever it is called by now, because too much was under way here. */
+export function isOurTrouble(error: unknown): boolean {
+  if (error instanceof RemotePodError) return error.fault === 'busy'
+  return error instanceof Error && isOurTrouble(error.cause)
+}
+
 /** What the status of an answer means, for a delivery as for a fetch; a good one means nothing. */
 export function faultOf(status: number): RemoteFault | undefined {
   if (status >= 200 && status < 300) return undefined

@@ -12,7 +12,8 @@ export const linkRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
 
   app.get('/link', { config: { public: true }, schema: { hide: true } }, async (request, reply) => {
-    const text = queryText(request, 'q')?.trim() ?? ''
+    // A plus sign that stands in a query as it is reads as a space.
+    const text = (queryText(request, 'q') ?? '').trim().replace(/^web diaspora:/, 'web+diaspora:')
     const path = (await entityPath(pod, text)) ?? (await personPath(pod, text))
     if (path === undefined) throw new RequestFault(404, 'What this link leads to is not known here.')
     return reply.redirect(`${pod.config.url}${path}`, 302)

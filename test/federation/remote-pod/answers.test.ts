@@ -289,6 +289,12 @@ describe('an exchange', () => {
     expect(hops).toBeGreaterThan(1)
   })
 
+  it('says how long it was in round figures, whatever was left of the time', async () => {
+    const server = await http(() => {})
+    const exchange = opened().get(server.url, { ...small, deadline: 99.999931117 })
+    await expect(exchange).rejects.toThrow('There was no complete answer within 0.1 s.')
+  })
+
   it('ends with the reason of the caller when the caller has enough', async () => {
     const reason = new Error('enough')
     const controller = new AbortController()
