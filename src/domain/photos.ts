@@ -10,6 +10,11 @@ export const PHOTO_SIZES = {
 
 export const UPLOADS_PATH = '/uploads/images/'
 
+/** Other pods may name anything as the place of a picture; what is not on the web is none. */
+export function isPicture({ remotePath }: Pick<Photo, 'remotePath'>): boolean {
+  return remotePath === null || /^https?:\/\//i.test(remotePath)
+}
+
 /** The address that becomes a picture with a prefix and its name; ends in a slash. */
 export function photoFolder({ remotePath }: Pick<Photo, 'remotePath'>, podUrl: string): string {
   return remotePath ?? `${podUrl}${UPLOADS_PATH}`

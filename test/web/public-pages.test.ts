@@ -80,6 +80,27 @@ describe('GET /posts/:guid', () => {
     expect(body).toContain(`href="https://cdn.example/${encodeURIComponent(remote.name)}"`)
   })
 
+  it.each(['javascript:alert(1)//', 'data:text/html,', '//cdn.example/', '/elsewhere/'])(
+    'shows no picture that lies at %s, neither as a page nor as JSON',
+    async (remotePath) => {
+      const post = await publish()
+      await Photo.query(pod.pod.db).insert({
+        guid: newGuid(),
+        authorId: post.authorId,
+        postId: post.id,
+        public: true,
+        remotePath,
+        name: 'hidden.png',
+      })
+
+      const page = await get(`/posts/${post.guid}`)
+      const json = await get(`/posts/${post.guid}`, { accept: 'application/json' })
+
+      expect(page.body).not.toContain('hidden.png')
+      expect(json.json().photos).toEqual([])
+    },
+  )
+
   it('shows pictures that lie here, with their description', async () => {
     const { id: authorId } = await personOf(ann)
     const photo = await Photo.query(pod.pod.db)

@@ -1,4 +1,4 @@
-import { PHOTO_SIZES, photoFolder } from '../../domain/photos.js'
+import { isPicture, PHOTO_SIZES, photoFolder } from '../../domain/photos.js'
 import type { PublicPost } from '../../domain/public-posts.js'
 import type { Photo } from '../../persistence/models/photo.js'
 import type { Poll } from '../../persistence/models/poll.js'
@@ -65,8 +65,9 @@ function textHtml({ guid, text }: Post, { names, excerpt = false }: CardContext)
 }
 
 function photosHtml(all: readonly Photo[], podUrl: string): string {
-  if (all.length === 0) return ''
-  return `<div class="photos">${all.map((photo) => photoHtml(photo, podUrl)).join('')}</div>`
+  const pictures = all.filter(isPicture)
+  if (pictures.length === 0) return ''
+  return `<div class="photos">${pictures.map((photo) => photoHtml(photo, podUrl)).join('')}</div>`
 }
 
 /** One that lies elsewhere is linked: loading it would tell that server who reads this page. */
@@ -77,9 +78,7 @@ function photoHtml(photo: Photo, podUrl: string): string {
   const description = photo.text ?? ''
   if (path === undefined) {
     const label = description === '' ? 'Picture' : description
-    return /^https?:/i.test(folder)
-      ? `<a href="${escapeHtml(folder + name)}" rel="nofollow ugc noopener">🖼 ${escapeHtml(label)}</a>`
-      : ''
+    return `<a href="${escapeHtml(folder + name)}" rel="nofollow ugc noopener">🖼 ${escapeHtml(label)}</a>`
   }
   const size = photo.width && photo.height ? ` width="${photo.width}" height="${photo.height}"` : ''
   return `<a href="${escapeHtml(ownPath(folder + name, podUrl) ?? path)}"><img src="${escapeHtml(path)}" alt="${escapeHtml(description)}"${size} loading="lazy"></a>`

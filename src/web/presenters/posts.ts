@@ -1,4 +1,4 @@
-import { PHOTO_SIZES, photoFolder } from '../../domain/photos.js'
+import { isPicture, PHOTO_SIZES, photoFolder } from '../../domain/photos.js'
 import type { PublicPost } from '../../domain/public-posts.js'
 import type { Photo } from '../../persistence/models/photo.js'
 import type { Poll } from '../../persistence/models/poll.js'
@@ -35,7 +35,7 @@ export function presentPublicPost(shared: PublicPost, podUrl: string): object {
       reshares: post.resharesCount,
     },
     mentioned_people: mentionedPeople.map((person) => presentPersonSummary(person, podUrl)),
-    photos: photos.map((photo) => presentPhoto(photo, podUrl)),
+    photos: photos.filter(isPicture).map((photo) => presentPhoto(photo, podUrl)),
     ...(location && {
       location: { address: location.address, lat: Number(location.lat), lng: Number(location.lng) },
     }),
