@@ -11,9 +11,14 @@ export interface Viewer {
   readonly scopes: ReadonlySet<Scope>
 }
 
+/** What is stored of a token: whoever reads the database cannot use it. */
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
 /** Undefined: the token is unknown, expired or revoked, or its account is closed or locked. */
 export async function findViewer(pod: Pick<Pod, 'db'>, token: string): Promise<Viewer | undefined> {
-  const holder = await AccessToken.viewerOf(pod.db, createHash('sha256').update(token).digest())
+  const holder = await AccessToken.viewerOf(pod.db, hashToken(token))
   if (!holder || holder.expired || holder.locked || holder.closed) return undefined
   return {
     userId: holder.userId,

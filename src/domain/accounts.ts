@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { hash } from '@node-rs/argon2'
 import type { Knex } from 'knex'
 import { raw } from 'objection'
@@ -8,6 +8,7 @@ import { Aspect } from '../persistence/models/aspect.js'
 import { Person } from '../persistence/models/person.js'
 import { User, UserSecrets } from '../persistence/models/user.js'
 import type { Pod } from '../pod.js'
+import { hashToken } from './access.js'
 import { Refusal } from './refusals.js'
 import type { Scope } from './scopes.js'
 
@@ -220,10 +221,6 @@ function usernameTaken(username: string): Refusal {
 
 function refusal(reason: AccountRefusal, message: string): Refusal<AccountRefusal> {
   return new Refusal(reason, message)
-}
-
-function hashToken(accessToken: string): Buffer {
-  return createHash('sha256').update(accessToken).digest()
 }
 
 function personOf(user: User): Person {
