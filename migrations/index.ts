@@ -8,6 +8,11 @@ import { notifications } from './0007-notifications.js'
 import { clients } from './0008-clients.js'
 import { work } from './0009-work.js'
 import { meetingOthers } from './0010-meeting-others.js'
+import { asking } from './0011-asking.js'
+import { deliveries } from './0012-deliveries.js'
+import { conversationStrangers } from './0013-conversation-strangers.js'
+import { figures } from './0014-figures.js'
+import { signingIn } from './0020-signing-in.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -22,4 +27,9 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0008-clients', clients],
   ['0009-work', work],
   ['0010-meeting-others', meetingOthers],
+  ['0011-asking', asking],
+  ['0012-deliveries', deliveries],
+  ['0013-conversation-strangers', conversationStrangers],
+  ['0014-figures', figures],
+  ['0020-signing-in', signingIn],
 ])
