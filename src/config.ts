@@ -8,6 +8,8 @@ import { StartError } from './start-error.js'
 /** Where a server listens: an address and a port, or a socket path. */
 export type Listen = { readonly host: string; readonly port: number } | { readonly path: string }
 
+export type ClientApiDialect = 'standard' | 'diaspora'
+
 /** Everything the pod can be told from outside. Nothing else reads `process.env`. */
 export interface Config {
   /** The address others use; part of every identity, so it cannot change later. Never ends in a slash. */
@@ -26,6 +28,8 @@ export interface Config {
   /** Jobs in hand at a time, by queue; what is not named here keeps its default. */
   readonly workerConcurrency: Readonly<Partial<Record<QueueName, number>>>
   readonly cryptoThreads: number
+  /** Messages of other pods that are accepted and not taken in yet; above it they are asked to come later. */
+  readonly inboundBytes: number
   readonly dataDir: string
   /** Not set: made once, kept in the data folder. */
   readonly secretKey: string | undefined
@@ -35,10 +39,14 @@ export interface Config {
   /** Metrics and health. `default`: the usual ports, or the next free ones; `off`: not at all. */
   readonly adminListen: Listen | 'default' | 'off'
   readonly podName: string
+  /** The account that speaks for the pod; not set: the first administrator, else the first account. */
+  readonly podminAccount: string | undefined
   /** Who may sign up; told to everybody who asks what this pod is. */
   readonly registrations: 'open' | 'invite' | 'closed'
   /** Whether everybody may know how many people, posts and comments there are. */
   readonly statistics: boolean
+  /** How clients are answered in the few places where what is documented and what diaspora* does exclude each other. */
+  readonly clientApiDialect: ClientApiDialect
   readonly usernameBlacklist: readonly string[]
   /** Private addresses that this pod may ask all the same, for tests and playgrounds. */
   readonly allowPrivateAddresses: AllowPrivate
@@ -65,6 +73,7 @@ interface Environment {
   readonly WORKER_QUEUES: string
   readonly WORKER_CONCURRENCY: string
   readonly CRYPTO_THREADS?: number
+  readonly INBOUND_BYTES: number
   readonly DATA_DIR: string
   readonly SECRET_KEY?: string
   readonly TRUST_PROXY: string
@@ -72,8 +81,10 @@ interface Environment {
   readonly LOG_FORMAT: 'json' | 'pretty' | 'auto'
   readonly ADMIN_LISTEN?: string
   readonly POD_NAME: string
+  readonly PODMIN_ACCOUNT?: string
   readonly REGISTRATIONS?: 'open' | 'invite' | 'closed'
   readonly STATISTICS: 'on' | 'off'
+  readonly CLIENT_API_DIALECT: ClientApiDialect
   readonly USERNAME_BLACKLIST: string
 }
 
@@ -88,6 +99,13 @@ const settings = {
   WORKER_QUEUES: { type: 'string', default: '' },
   WORKER_CONCURRENCY: { type: 'string', default: '' },
   CRYPTO_THREADS: { type: 'integer', minimum: 1, maximum: 256, description: 'a number of threads from 1 to 256' },
+  INBOUND_BYTES: {
+    type: 'integer',
+    minimum: 16 * 2 ** 20,
+    maximum: 2 ** 40,
+    default: 256 * 2 ** 20,
+    description: 'a number of bytes from 16777216, two of the largest messages, to 1099511627776',
+  },
   DATA_DIR: { type: 'string', minLength: 1, default: 'var', description: 'the path of a folder' },
   SECRET_KEY: { type: 'string', minLength: 32, maxLength: 1024, description: 'a text of at least 32 characters' },
   TRUST_PROXY: { type: 'string', default: 'loopback' },
@@ -105,8 +123,15 @@ const settings = {
   },
   ADMIN_LISTEN: { type: 'string' },
   POD_NAME: { type: 'string', maxLength: 255, default: '', description: 'a text of at most 255 characters' },
+  PODMIN_ACCOUNT: { type: 'string', maxLength: 255, description: 'a name of at most 255 characters' },
   REGISTRATIONS: { type: 'string', enum: ['open', 'invite', 'closed'], description: 'open, invite or closed' },
   STATISTICS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
+  CLIENT_API_DIALECT: {
+    type: 'string',
+    enum: ['standard', 'diaspora'],
+    default: 'standard',
+    description: 'standard or diaspora',
+  },
   USERNAME_BLACKLIST: {
     type: 'string',
     default:
@@ -148,6 +173,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     workerQueues,
     workerConcurrency,
     cryptoThreads: given.CRYPTO_THREADS ?? availableParallelism(),
+    inboundBytes: given.INBOUND_BYTES,
     dataDir: resolve(given.DATA_DIR),
     secretKey: given.SECRET_KEY,
     trustProxy: readTrustProxy(given.TRUST_PROXY),
@@ -155,8 +181,10 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     logFormat: given.LOG_FORMAT,
     adminListen,
     podName: given.POD_NAME || url.host,
+    podminAccount: given.PODMIN_ACCOUNT?.toLowerCase(),
     registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
     statistics: given.STATISTICS === 'on',
+    clientApiDialect: given.CLIENT_API_DIALECT,
     allowPrivateAddresses,
     usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
   }

@@ -120,6 +120,8 @@ export const LOOKUP_LIMITS = {
   personFreshMs: 24 * 60 * 60 * 1_000,
   /** Parsed keys, each of a few kilobytes. */
   keysKept: 10_000,
+  /** Of people who live here and get private messages. */
+  privateKeysKept: 1_000,
   /** The front page of a pod, with whatever it does to be shown. */
   frontPageMs: 12_000,
   frontPageRedirects: 3,
@@ -129,4 +131,95 @@ export const LOOKUP_LIMITS = {
   clockSkewMs: 5 * 60_000,
   /** The network is younger than this. */
   oldestPost: new Date('2000-01-01T00:00:00Z'),
+} as const
+
+/** What may come in from other pods, and how much of it may be here before it is taken in. */
+export const RECEIVE_LIMITS = {
+  /** The worst legal message is a text of 65 535 references to characters, in an envelope, in a coat: a megabyte. */
+  bodyBytes: 8 * 1024 * 1024,
+  /** A job that stalls or fails never holds many; a larger message goes alone. */
+  messagesPerJob: 128,
+  bytesPerJob: 256 * 1024,
+  /** While two jobs are on their way to the queue, the next one grows. */
+  jobsUnderWay: 2,
+  /** From the last byte of a message to its answer; then it is 503, and the other pod tries again. */
+  acknowledgedMs: 1_000,
+  /** Messages that wait in the queue, whoever has sent them. */
+  queuedMessages: 500_000,
+  /** A longer queue is looked at by who has filled it. */
+  fairFromMessages: 1_000,
+  /** Of one source while the queue is that long; what comes then lets everybody else pass … */
+  messagesApart: 1_000,
+  /** … and beyond this it has to come later. */
+  messagesOfSource: 100_000,
+  /** Sources that are counted at a time. */
+  sources: 100_000,
+  lookEveryMs: 1_000,
+  /** What a pod is asked to wait when it has sent too much, or everybody has. */
+  retryAfterSeconds: 120,
+  /** People of this pod whose guid is remembered, so that a private message asks no database; they do not move away. */
+  recipients: 10_000,
+  recipientAgeMs: 10 * 60_000,
+  /** Guids that the database is asked for in one question. */
+  recipientsPerQuestion: 128,
+  /** A longer private body is not looked into before it is queued: eight megabytes of brackets would take a second. */
+  examinedCharacters: 64 * 1024,
+} as const
+
+/** What goes out to other pods, and how long one of them may keep us. Numbers that other pods see are those of the federation. */
+export const DELIVERY_LIMITS = {
+  /** Tries of one delivery: about seventeen hours. */
+  tries: 10,
+  /** Whether somebody shares matters for longer than what they wrote: about thirteen days. */
+  triesOfContact: 20,
+  /** The longest wait of a pod grows no more after so many failures in a row: about six hours. */
+  podFailures: 9,
+  /** After so long offline a pod gets nothing new. */
+  asleepAfterDays: 14,
+  /** Rows of one pod that are read at a time; an envelope may have megabytes. */
+  rowsAtOnce: 20,
+  /** Deliveries to one pod under way, once a first one has gone well; the way out has the same limit. */
+  atOnce: 4,
+  /** After this a pod gives its slot back and comes again; a last exchange still ends within the deadline of the job. */
+  drainMs: 12_000,
+  /** From the first byte to the status. */
+  exchangeMs: 30_000,
+  /** How long a pod is left alone whose worker is not heard of any more: longer than a drain with its last exchange. */
+  leaseMs: 60_000,
+  /** Deliveries in a row that end in a redirect, until we look where the pod has gone. */
+  redirects: 3,
+  /** Pods to look at in one turn, and how long after the last look; every turn is a minute. */
+  checksAtOnce: 60,
+  checkEveryHours: 24,
+  /** For a pod that was heard of while it was offline. */
+  recheckMinutes: 30,
+} as const
+
+export type DeliveryLimits = { readonly [Name in keyof typeof DELIVERY_LIMITS]: number }
+
+/** Signing in, by people and by their clients. */
+export const OIDC_LIMITS = {
+  /** A form of a client or of a person is a few hundred bytes; a long list of redirect addresses fits. */
+  bodyBytes: 16 * 1024,
+  accessTokenSeconds: 86_400,
+  codeSeconds: 600,
+  idTokenSeconds: 1_800,
+  /** Until it is revoked; it has to be a number somewhere. */
+  refreshTokenSeconds: 100 * 365 * 86_400,
+  /** To find the password, or to make an account first. */
+  interactionSeconds: 3_600,
+  sessionSeconds: 14 * 86_400,
+  /** Tries to sign in or to sign up, right or wrong, of one network address. */
+  signIns: 20,
+  signInsPerSeconds: 300,
+  registrations: 20,
+  registrationsPerSeconds: 3_600,
+  tokenRequests: 120,
+  tokenRequestsPerSeconds: 60,
+  /** Wrong passwords of one network address for one account; from then on each costs a wait that doubles. */
+  wrongPasswords: 5,
+  firstWaitSeconds: 5,
+  longestWaitSeconds: 900,
+  /** Network addresses that are counted at a time, for each of these. */
+  sources: 20_000,
 } as const

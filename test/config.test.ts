@@ -68,11 +68,13 @@ describe('what is wrong', () => {
       SECRET_KEY: 'short',
       LOG_LEVEL: 'loud',
       LOG_FORMAT: 'xml',
+      CLIENT_API_DIALECT: 'Diaspora',
       ADMIN_LISTEN: 'localhost:99999',
     })
 
     expect(faults.map((fault) => fault.split(' ')[0]).sort()).toEqual([
       'ADMIN_LISTEN',
+      'CLIENT_API_DIALECT',
       'CRYPTO_THREADS',
       'DATABASE_POOL',
       'DATABASE_URL',

@@ -1,11 +1,13 @@
 import type { Job } from 'bullmq'
+import { type DeadDelivery, deadDeliveries, dropDeliveries, reviveDeliveries } from '../persistence/dead-deliveries.js'
 import type { Pod } from '../pod.js'
+import { knock } from './knock.js'
 import { outboxIdOf, unmarkFailed } from './outbox.js'
 import { QUEUES, type QueueName } from './queue-names.js'
 
-/** Work that was given up: a failed job of the queue, or an outbox row whose job failed. */
+/** Work that was given up: a failed job of the queue, an outbox row whose job failed, or a delivery to another pod. */
 export interface DeadLetter {
-  /** `outbox-17`, or queue and job as in `inbound-private/42`. */
+  /** `outbox-17`, `delivery-17`, or queue and job as in `inbound-private/42`. */
   readonly id: string
   readonly queue: string
   readonly name: string
@@ -34,6 +36,7 @@ type Pieces = Pick<Pod, 'db' | 'jobs'>
 
 interface FoundLetter extends DeadLetterDetails {
   readonly outboxId: number | undefined
+  readonly deliveryId?: number
   readonly job: Job | undefined
 }
 
@@ -50,25 +53,39 @@ export async function listDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}
 export async function showDeadLetter(pod: Pieces, id: string): Promise<DeadLetterDetails | undefined> {
   const [letter] = await find(pod, { id })
   if (letter === undefined) return undefined
-  const { outboxId: _, job: __, ...details } = letter
+  const { outboxId: _, job: __, deliveryId: ___, ...details } = letter
   return details
 }
 
 /** Lets them run once more, with all their attempts; returns how many. Whatever happens then has the effect of one run. */
 export async function replayDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
   const letters = await find(pod, filter)
-  for (const letter of letters) await replay(pod, letter)
+  const deliveries = deliveriesAmong(letters)
+  if (deliveries.length > 0) await replayDeliveries(pod, deliveries)
+  for (const letter of letters) if (letter.deliveryId === undefined) await replay(pod, letter)
   return letters.length
 }
 
 /** Forgets them for good; returns how many. */
 export async function dropDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
   const letters = await find(pod, filter)
+  const deliveries = deliveriesAmong(letters)
+  if (deliveries.length > 0) await dropDeliveries(pod.db, deliveries)
   for (const { outboxId, job } of letters) {
     if (outboxId !== undefined) await pod.db('outbox').where({ id: outboxId }).delete()
     await job?.remove()
   }
   return letters.length
+}
+
+function deliveriesAmong(letters: readonly FoundLetter[]): readonly number[] {
+  return letters.flatMap(({ deliveryId }) => deliveryId ?? [])
+}
+
+async function replayDeliveries(pod: Pieces, ids: readonly number[]): Promise<void> {
+  const pods = await reviveDeliveries(pod.db, ids)
+  const knocks = pods.map((podId) => ({ podId, proven: false }))
+  await knock(pod, knocks).catch(() => {}) // the sweeper finds them too
 }
 
 async function replay(pod: Pieces, { outboxId, job, queue, name }: FoundLetter): Promise<void> {
@@ -92,18 +109,17 @@ function withoutNotes(data: unknown): unknown {
   return rest
 }
 
-async function find(
-  pod: Pieces,
-  { id, queue, fault }: DeadLetterFilter,
-  limit = Number.POSITIVE_INFINITY,
-): Promise<FoundLetter[]> {
+async function find(pod: Pieces, filter: DeadLetterFilter, limit = Number.POSITIVE_INFINITY): Promise<FoundLetter[]> {
+  const { id, queue, fault } = filter
   const jobs = await failedJobs(pod, queue, limit)
   const rows = await failedRows(pod, queue)
+  const deliveries = await foundDeliveries(pod, filter, limit)
   const byRow = new Map(jobs.map((job) => [outboxIdOf(job.data), job]))
   const letters = [
     ...rows.map((row) => letterOfRow(row, byRow.get(row.id))),
     // The job of a row that is gone has nothing left to do.
     ...jobs.filter((job) => outboxIdOf(job.data) === undefined).map(letterOfJob),
+    ...deliveries.map(letterOfDelivery),
   ]
   return letters
     .filter((letter) => (id === undefined || letter.id === id) && (fault === undefined || letter.fault === fault))
@@ -157,6 +173,36 @@ function letterOfJob(job: Job): FoundLetter {
     ...fateOf(job),
     outboxId: undefined,
     job,
+  }
+}
+
+/** They belong to the queue whose jobs would deliver them. */
+async function foundDeliveries(
+  { db }: Pieces,
+  { id, queue, fault }: DeadLetterFilter,
+  limit: number,
+): Promise<readonly DeadDelivery[]> {
+  const [, digits] = /^delivery-([0-9]{1,15})$/.exec(id ?? '') ?? []
+  const isMeant = (queue === undefined || queue === 'outbound') && (id === undefined || digits !== undefined)
+  return isMeant ? deadDeliveries(db, { id: digits === undefined ? undefined : Number(digits), fault, limit }) : []
+}
+
+function letterOfDelivery(delivery: DeadDelivery): FoundLetter {
+  const { id, fault, attempts, createdAt, diedAt, host, port, person, record, guid, verb, status } = delivery
+  return {
+    id: `delivery-${id}`,
+    queue: 'outbound',
+    name: 'deliver',
+    fault,
+    attempts,
+    createdAt,
+    failedAt: diedAt,
+    data: { pod: port === 443 ? host : `${host}:${port}`, person, record, guid, verb, status },
+    payload: null,
+    trace: null,
+    deliveryId: id,
+    outboxId: undefined,
+    job: undefined,
   }
 }
 

@@ -43,21 +43,91 @@ export const patient = {
 /** Its schedule brings it back, so a failure is nothing to keep. */
 const periodic = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
 
-/** Find out who has an address, and remember it. */
-export const discoverPersonJob = defineJob<{ readonly address: string }>()('fetch', 'discover-person', patient)
+/** Public messages that came together: envelopes as they were posted. */
+export const receivePublicJob = defineJob<{
+  readonly acceptedAt: string
+  readonly messages: readonly string[]
+  /** It has failed among others, and runs without them from now on. */
+  readonly alone?: boolean
+}>()('inbound', 'receive-public', patient)
 
-/** The same for somebody who is only mentioned: those who matter go first, and a failure is the end of it. */
-export const discoverMentionedJob = defineJob<{ readonly address: string }>()('fetch', 'discover-mentioned', {
+/** The same for messages that were encrypted for people of this pod; private keys must not delay public traffic. */
+export const receivePrivateJob = defineJob<{
+  readonly acceptedAt: string
+  readonly messages: readonly { readonly recipientGuid: string; readonly envelope: string }[]
+  readonly alone?: boolean
+}>()('inbound-private', 'receive-private', patient)
+
+/** A record whose coming has to be told to other pods. */
+export type OutgoingRecord =
+  | {
+      readonly record:
+        | 'post'
+        | 'photo'
+        | 'comment'
+        | 'like'
+        | 'poll_participation'
+        | 'participation'
+        | 'conversation'
+        | 'message'
+      readonly guid: string
+    }
+  /** Of one of our people; to all contacts, or to one person. */
+  | { readonly record: 'profile'; readonly personId: number; readonly to?: number }
+  /** What is between a user and a person, as it was when this was written. */
+  | {
+      readonly record: 'contact'
+      readonly userId: number
+      readonly personId: number
+      readonly sharing: boolean
+      readonly blocking: boolean
+    }
+
+/** Finds out who should hear of a record, and writes a delivery for each. */
+export const dispatchJob = defineJob<OutgoingRecord>()('outbound', 'dispatch', patient)
+
+/** Asks the author of a public post for what will be said under it. */
+export const participateJob = defineJob<{ readonly postGuid: string }>()('outbound-slow', 'participate', {
   ...patient,
   priority: 10,
 })
 
+/** What is due is in the rows; the job is only a knock, so a failure is nothing to keep. */
+const knock = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
+
+/** Sends one pod what is due: pods that have proven to answer have a lane of their own. */
+export const deliverJob = defineJob<{ readonly podId: number }>()('outbound', 'deliver', knock)
+export const deliverSlowlyJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'deliver', knock)
+
+/** Looks how another pod is. */
+export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'check-pod', {
+  ...knock,
+  priority: 10,
+})
+
+/** Find out who has an address, and remember it. */
+export const discoverPersonJob = defineJob<{ readonly address: string }>()('fetch', 'discover-person', patient)
+
+/** The same for somebody who is only mentioned: those who matter go first, and a failure is the end of it. */
+export const discoverMentionedJob = defineJob<{
+  readonly address: string
+  /** A public text of our own people, which goes to whoever it names. */
+  readonly namedIn?: NamingText
+}>()('fetch', 'discover-mentioned', { ...patient, priority: 10 })
+
+export interface NamingText {
+  readonly record: 'post' | 'comment'
+  readonly guid: string
+}
+
 /** Something public that another pod has. */
 export interface WantedEntity {
-  readonly type: 'post' | 'poll'
+  readonly type: 'post' | 'poll' | 'comment'
   readonly guid: string
   /** Who is asked: the pod of the person with this address, or the pod at this host. */
   readonly from: string
+  /** Who is asked when that one does not have it. */
+  readonly orFrom?: string | undefined
   /** Only something of this author will do. */
   readonly author?: string | undefined
   /** How many things have led to this one. */
@@ -71,6 +141,12 @@ export const fetchLinkedJob = defineJob<WantedEntity>()('fetch', 'fetch-linked',
 
 /** Add again what a crash or an emptied store left behind. */
 export const sweepJob = defineJob<object>()('maintenance', 'sweep', periodic)
+
+/** Find the pods that somebody should look at again. */
+export const checkPodsJob = defineJob<object>()('maintenance', 'check-pods', periodic)
+
+/** Tell of the birthdays of the day. */
+export const birthdaysJob = defineJob<object>()('maintenance', 'birthdays', periodic)
 
 /** Delete what was kept long enough. */
 export const pruneJob = defineJob<object>()('maintenance', 'prune', periodic)

@@ -43,22 +43,30 @@ export async function enqueueWith<Definition extends AnyJob>(
   await enqueueAllWith(pod, transaction, job, [data])
 }
 
-/** The same for any number of jobs of one kind. */
+interface HandOverOptions {
+  /** Milliseconds until the jobs may begin. */
+  readonly delay?: number
+}
+
+/** The same for any number of jobs of one kind; returns the ids of their rows, in order. */
 export async function enqueueAllWith<Definition extends AnyJob>(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   job: Definition,
   all: readonly DataOf<Definition>[],
-): Promise<void> {
-  if (all.length === 0) return
+  handOver: HandOverOptions = {},
+): Promise<readonly number[]> {
+  if (all.length === 0) return []
   const rows: { readonly id: number }[] = await transaction('outbox')
     .insert(all.map((data) => ({ queue: job.queue, name: job.name, data: JSON.stringify(data) })))
     .returning('id')
+  const options = { ...job.options, ...handOver }
   handOverAfter(
     pod,
     transaction,
-    rows.map(({ id }) => ({ id, queue: job.queue, name: job.name, options: job.options })),
+    rows.map(({ id }) => ({ id, queue: job.queue, name: job.name, options })),
   )
+  return rows.map(({ id }) => id)
 }
 
 /** What the transactions under way will hand over once they have committed. */
@@ -80,7 +88,8 @@ export function handOverAfter(pod: Pick<Pod, 'jobs'>, inner: Knex.Transaction, r
   )
 }
 
-function outermost(transaction: Knex.Transaction): Knex.Transaction {
+/** What runs inside another transaction commits with that. */
+export function outermost(transaction: Knex.Transaction): Knex.Transaction {
   return transaction.parentTransaction ? outermost(transaction.parentTransaction) : transaction
 }
 
@@ -111,6 +120,27 @@ export async function takeWork(db: Knex, data: unknown): Promise<TakenWork | und
 }
 
 async function nothing(): Promise<void> {}
+
+/** Rows of messages that have waited. */
+export interface MessageRow {
+  readonly id: number
+  readonly data: unknown
+  readonly payload: string
+  readonly acceptedAt: Date
+}
+
+/** Those of these rows that are still there. */
+export async function findMessageRows(db: Knex, ids: readonly number[]): Promise<readonly MessageRow[]> {
+  if (ids.length === 0) return []
+  return db('outbox').whereIn('id', ids).whereNotNull('payload').select('id', 'data', 'payload', 'acceptedAt')
+}
+
+/** Deletes rows in the transaction of what they are about; returns those that were there, for whose work nobody has done yet. */
+export async function takeRows(transaction: Knex.Transaction, ids: readonly number[]): Promise<ReadonlySet<number>> {
+  if (ids.length === 0) return new Set()
+  const { rows } = await transaction.raw('delete from outbox where id = any(?) returning id', [[...ids]])
+  return new Set(rows.map(({ id }: { id: number }) => id))
+}
 
 export function outboxIdOf(data: unknown): number | undefined {
   const isRowsJob = typeof data === 'object' && data !== null && 'outboxId' in data

@@ -75,26 +75,29 @@ async function factsOfRows({ db }: Pick<Pod, 'db'>): Promise<Omit<QueueFacts, 'q
   }
 }
 
-const isDue = `state = 'waiting' and due_at <= now() and (next_try_at is null or next_try_at <= now()) and blocked_at is null`
+const isDue = `state = 'waiting' and due_at <= now() and (next_try_at is null or next_try_at <= now()) and blocked_at is null
+  and coalesce(offline_since > now() - interval '${ASLEEP_AFTER}', true)`
 
 /**
  * Whether nothing is left to do: no job but the scheduled ones, no outbox row but those of dead letters, no due delivery.
  * Rows are looked at on both sides of the queue: work moves from one to the other.
  */
-export async function isIdle(pod: Pick<Pod, 'db' | 'jobs'>): Promise<boolean> {
-  return (await rowsAreIdle(pod)) && (await queuesAreIdle(pod)) && (await rowsAreIdle(pod))
+export async function isIdle(pod: Pick<Pod, 'db' | 'jobs'>, queues: readonly QueueName[] = QUEUES): Promise<boolean> {
+  return (await rowsAreIdle(pod, queues)) && (await queuesAreIdle(pod, queues)) && (await rowsAreIdle(pod, queues))
 }
 
-async function rowsAreIdle({ db }: Pick<Pod, 'db'>): Promise<boolean> {
-  const { rows } = await db.raw(`
-    select exists (select from outbox where failed_at is null)
-      or exists (select from deliveries join pods on pods.id = deliveries.pod_id where ${isDue}) as busy`)
+async function rowsAreIdle({ db }: Pick<Pod, 'db'>, queues: readonly QueueName[]): Promise<boolean> {
+  const { rows } = await db.raw(
+    `select exists (select from outbox where failed_at is null and queue = any(?))
+      or (? and exists (select from deliveries join pods on pods.id = deliveries.pod_id where ${isDue})) as busy`,
+    [[...queues], queues.includes('outbound')],
+  )
   return !rows[0].busy
 }
 
-async function queuesAreIdle({ jobs }: Pick<Pod, 'jobs'>): Promise<boolean> {
+async function queuesAreIdle({ jobs }: Pick<Pod, 'jobs'>, queues: readonly QueueName[]): Promise<boolean> {
   const busy = await Promise.all(
-    QUEUES.map(async (queue) => {
+    queues.map(async (queue) => {
       const { waiting, active, delayed } = await jobs.counts(queue)
       return waiting + active + delayed > (queue === 'maintenance' ? await jobs.scheduled(queue) : 0)
     }),

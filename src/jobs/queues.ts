@@ -55,6 +55,16 @@ export interface JobQueues {
   readonly store: 'redis' | 'postgresql'
   /** Resolves once the queue has acknowledged the job; rejects with QueueAway after a second without. */
   enqueue<Definition extends AnyJob>(job: Definition, data: DataOf<Definition>, options?: EnqueueOptions): Promise<void>
+  /**
+   * Adds one job of this kind for each name, unless one waits. While one of the name is running, just one more follows it.
+   */
+  enqueueEach<Definition extends AnyJob>(
+    job: Definition,
+    each: readonly { readonly unique: string; readonly data: DataOf<Definition> }[],
+    within?: number,
+  ): Promise<void>
+  /** Adds as many jobs of this kind as there is data. */
+  enqueueAll<Definition extends AnyJob>(job: Definition, all: readonly DataOf<Definition>[]): Promise<void>
   /** Adds one job per outbox row, unless there is one. */
   handOver(rows: readonly OutboxJob[], within?: number): Promise<void>
   counts(queue: QueueName): Promise<QueueCounts>
@@ -150,6 +160,20 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
         ...(delay !== undefined && { delay }),
       }
       await ask(job.queue, (queue) => queue.add(job.name, data, options), ACKNOWLEDGED_WITHIN)
+    },
+
+    async enqueueEach(job, each, within = ACKNOWLEDGED_WITHIN) {
+      if (each.length === 0) return
+      const jobs = each.map(({ unique, data }) => {
+        const opts = { ...job.options, deduplication: { id: unique, keepLastIfActive: true } }
+        return { name: job.name, data, opts }
+      })
+      await ask(job.queue, (queue) => queue.addBulk(jobs), within)
+    },
+
+    async enqueueAll(job, all) {
+      const jobs = all.map((data) => ({ name: job.name, data, opts: job.options }))
+      await ask(job.queue, (queue) => queue.addBulk(jobs))
     },
 
     async handOver(rows, within = ACKNOWLEDGED_WITHIN) {

@@ -1,48 +1,55 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import type { Pod } from '../pod.js'
-import type { ProtocolFault } from '../protocol/errors.js'
-import { handOverAfter, type Work } from './outbox.js'
+import { splitAddress } from '../protocol/address.js'
+import {
+  type DataOf,
+  discoverPersonJob,
+  fetchEntityJob,
+  receivePrivateJob,
+  receivePublicJob,
+  type WantedEntity,
+} from './definitions.js'
+import { enqueueAllWith, handOverAfter, markFailed } from './outbox.js'
 import type { OutboxJob } from './queues.js'
 
 /** How often one message may wait: a like for its comment, that for its post, that for its author. */
 const TIMES = 3
+const PATIENCE = 6 * 3_600
+/** Under load a parent is often in a batch that has not committed yet. */
+const GRACE = 1_000
 
 /** What something waits for, as the rows say it: `post:<guid>`, `comment:<guid>`, `person:<address>` … */
 export type Thing = `${keyof typeof tables}:${string}`
 
-/** Understood, but something it refers to is not here. */
-export class NotYet extends Error {
-  override name = 'NotYet'
-  readonly waitsFor: Thing
-  /** What it dies of when the time is over. */
-  readonly fault: ProtocolFault
-
-  constructor(waitsFor: Thing, fault: ProtocolFault = 'TargetNotFound') {
-    super(`${waitsFor} is not here yet`)
-    this.waitsFor = waitsFor
-    this.fault = fault
-  }
-}
-
 /** A message with what it waits for; its body as its job carried it. */
 export interface ParkedMessage {
   readonly waitsFor: Thing
-  readonly name: string
   /** Set for a private one. */
-  readonly recipientGuid: string | undefined
+  readonly recipientGuid?: string | undefined
   readonly payload: string
   readonly acceptedAt: Date
   /** How often it has waited before. */
   readonly times: number
+  /** Somebody whose pod should have the thing, and somebody else; undefined: it can only come by itself. */
+  readonly askAt?: string | undefined
+  readonly orAskAt?: string | undefined
+  /** Only something of this author will do. */
+  readonly author?: string | undefined
+  /** Seconds it waits at most. */
+  readonly patience?: number | undefined
 }
 
 /** What the outbox row of a woken message carries beside its body. */
-interface WokenMessage {
+export interface WokenMessage {
   readonly recipientGuid: string | null
   readonly times: number
   /** Its time is over: if the thing is still unknown now, it ends as a dead letter. */
   readonly last: boolean
+}
+
+export function mayWaitAgain({ times, last }: Pick<WokenMessage, 'times' | 'last'>): boolean {
+  return !last && times < TIMES
 }
 
 /**
@@ -60,8 +67,8 @@ export async function lockThings(transaction: Knex.Transaction, things: readonly
 }
 
 /**
- * Stores messages that wait, and turns those that waited for what is here by now into outbox rows. The locks of all these
- * things must be held.
+ * Stores messages that wait, has somebody asked for what they wait for, and turns those that waited for what is here by now
+ * into outbox rows. The locks of all these things must be held.
  */
 export async function waitAndWake(
   pod: Pick<Pod, 'jobs'>,
@@ -69,45 +76,24 @@ export async function waitAndWake(
   waiting: readonly ParkedMessage[],
   stored: readonly Thing[],
 ): Promise<void> {
-  await insertWaiting(transaction, waiting)
   const meanwhile = await thingsHere(transaction, [...new Set(waiting.map(({ waitsFor }) => waitsFor))])
   const here = [...new Set([...stored, ...meanwhile])]
+  const asked = await askOnce(
+    pod,
+    transaction,
+    waiting.filter(({ waitsFor }) => !here.includes(waitsFor)),
+  )
+  await insertWaiting(transaction, waiting, asked)
   if (here.length === 0) return
   handOverAfter(pod, transaction, await wake(transaction, 'waits_for = any(?)', [here], false))
 }
 
-/** Parks the message of a running job, and ends that job's outbox row with it. */
-export async function waitFor(
-  pod: Pick<Pod, 'jobs' | 'db'>,
-  waitsFor: Thing,
-  name: string,
-  work: Work & { readonly payload: string },
-): Promise<void> {
-  const { recipientGuid, times } = wokenFrom(work.data)
-  const acceptedAt = work.acceptedAt ?? new Date()
+/** No further try can help this outbox row: its job is a dead letter, and who waited for its effect is woken for the last time. */
+export async function giveUp(pod: Pick<Pod, 'jobs' | 'db'>, outboxId: number): Promise<void> {
   await pod.db.transaction(async (transaction) => {
-    await work.finish(transaction)
-    await lockThings(transaction, [waitsFor])
-    const message = {
-      waitsFor,
-      name,
-      recipientGuid: recipientGuid ?? undefined,
-      payload: work.payload,
-      acceptedAt,
-      times,
-    }
-    await waitAndWake(pod, transaction, [message], [])
+    await markFailed(transaction, outboxId)
+    handOverAfter(pod, transaction, await wake(transaction, 'asked_by = ?', [outboxId], true))
   })
-}
-
-export function mayWaitAgain(data: unknown): boolean {
-  const { times, last } = wokenFrom(data)
-  return !last && times < TIMES
-}
-
-function wokenFrom(data: unknown): WokenMessage {
-  const known: Partial<WokenMessage> = typeof data === 'object' && data !== null ? data : {}
-  return { recipientGuid: known.recipientGuid ?? null, times: known.times ?? 0, last: known.last ?? false }
 }
 
 /** The backstop: messages whose time is over become jobs once more. Returns how many. */
@@ -122,23 +108,105 @@ export async function wakeOverdue(
   return rows.length
 }
 
+/** A thing and the host that is asked for it. */
+type Ask = `${Thing} ${string}`
+
+/**
+ * Has each thing asked for once, however many wait for it; returns the outbox rows of these jobs. Whose message names a pod
+ * that does not have it delays nobody who names another.
+ */
+async function askOnce(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  waiting: readonly ParkedMessage[],
+): Promise<ReadonlyMap<Ask, number>> {
+  const wanted = new Map<Ask, ParkedMessage>()
+  for (const message of waiting.toReversed()) {
+    const name = askOf(message)
+    if (name !== undefined) wanted.set(name, message)
+  }
+  if (wanted.size === 0) return new Map()
+  const asked = await alreadyAsked(transaction, [...wanted.values()])
+  const people = new Map<Ask, DataOf<typeof discoverPersonJob>>()
+  const entities = new Map<Ask, WantedEntity>()
+  for (const [name, { waitsFor, askAt = '', orAskAt, author }] of wanted) {
+    if (asked.has(name)) continue
+    const [kind, key] = partsOf(waitsFor)
+    if (kind === 'person') people.set(name, { address: key })
+    else if (isFetchable(kind))
+      entities.set(name, { type: kind, guid: key, from: askAt, orFrom: orAskAt, author, depth: 0 })
+  }
+  const finders = await enqueueAllWith(pod, transaction, discoverPersonJob, [...people.values()])
+  const fetchers = await enqueueAllWith(pod, transaction, fetchEntityJob, [...entities.values()], { delay: GRACE })
+  return new Map([...asked, ...pairsOf([...people.keys(), ...entities.keys()], [...finders, ...fetchers])])
+}
+
+function pairsOf(asks: readonly Ask[], rows: readonly number[]): (readonly [Ask, number])[] {
+  return asks.flatMap((ask, index) => {
+    const row = rows[index]
+    return row === undefined ? [] : [[ask, row] as const]
+  })
+}
+
+/** By the host of who is asked last: the sender, who has signed, and not somebody whom they only name. */
+function askOf({ waitsFor, askAt, orAskAt }: ParkedMessage): Ask | undefined {
+  const at = orAskAt ?? askAt
+  const [kind] = partsOf(waitsFor)
+  if (at === undefined || (kind !== 'person' && !isFetchable(kind))) return undefined
+  return `${waitsFor} ${splitAddress(at)?.host ?? at}`
+}
+
+async function alreadyAsked(
+  transaction: Knex.Transaction,
+  waiting: readonly ParkedMessage[],
+): Promise<ReadonlyMap<Ask, number>> {
+  const { rows } = await transaction.raw(
+    `select waits_for || ' ' || asked_at as ask, max(asked_by) as id from waiting
+     where waits_for = any(?) and asked_by is not null
+     group by waits_for, asked_at`,
+    [[...new Set(waiting.map(({ waitsFor }) => waitsFor))]],
+  )
+  return new Map(rows.map(({ ask, id }: { ask: Ask; id: number }) => [ask, id]))
+}
+
+export function partsOf(thing: Thing): readonly [kind: keyof typeof tables, key: string] {
+  const colon = thing.indexOf(':')
+  return [thing.slice(0, colon) as keyof typeof tables, thing.slice(colon + 1)] // as the type of a thing says
+}
+
+export function isFetchable(kind: string): kind is WantedEntity['type'] {
+  return kind === 'post' || kind === 'poll' || kind === 'comment'
+}
+
 /** Sorted, and the same message only once: two batches never wait for each other, and a repeat waits with the first. */
-async function insertWaiting(transaction: Knex.Transaction, messages: readonly ParkedMessage[]): Promise<void> {
+async function insertWaiting(
+  transaction: Knex.Transaction,
+  messages: readonly ParkedMessage[],
+  asked: ReadonlyMap<Ask, number>,
+): Promise<void> {
   if (messages.length === 0) return
-  const rows = messages.map((message) => ({
-    waits_for: message.waitsFor,
-    name: message.name,
-    recipient_guid: message.recipientGuid ?? null,
-    payload: message.payload,
-    accepted_at: message.acceptedAt.toISOString(),
-    digest: digestOf(message),
-    times: message.times + 1,
-  }))
+  const rows = messages.map((message) => {
+    const ask = askOf(message)
+    return {
+      waits_for: message.waitsFor,
+      name: message.recipientGuid === undefined ? receivePublicJob.name : receivePrivateJob.name,
+      recipient_guid: message.recipientGuid ?? null,
+      payload: message.payload,
+      accepted_at: message.acceptedAt.toISOString(),
+      digest: digestOf(message),
+      times: message.times + 1,
+      patience: message.patience ?? PATIENCE,
+      asked_at: ask?.slice(message.waitsFor.length + 1) ?? null,
+      asked_by: (ask && asked.get(ask)) ?? null,
+    }
+  })
   await transaction.raw(
-    `insert into waiting (waits_for, name, recipient_guid, payload, accepted_at, digest, times)
-     select waits_for, name, recipient_guid, payload, accepted_at, decode(digest, 'hex'), times
+    `insert into waiting (waits_for, name, recipient_guid, payload, accepted_at, digest, times, due_at, asked_at, asked_by)
+     select waits_for, name, recipient_guid, payload, accepted_at, decode(digest, 'hex'), times,
+       date_trunc('milliseconds', now()) + make_interval(secs => patience), asked_at, asked_by
      from json_to_recordset(?::json) as row(
-       waits_for text, name text, recipient_guid text, payload text, accepted_at timestamptz, digest text, times smallint
+       waits_for text, name text, recipient_guid text, payload text, accepted_at timestamptz, digest text, times smallint,
+       patience float, asked_at text, asked_by bigint
      )
      order by digest
      on conflict (digest) do nothing`,
@@ -146,9 +214,9 @@ async function insertWaiting(transaction: Knex.Transaction, messages: readonly P
   )
 }
 
-function digestOf({ name, recipientGuid, payload }: ParkedMessage): string {
+function digestOf({ recipientGuid, payload }: ParkedMessage): string {
   return createHash('sha256')
-    .update(JSON.stringify([name, recipientGuid, payload]))
+    .update(JSON.stringify([recipientGuid, payload]))
     .digest('hex')
 }
 
@@ -185,6 +253,7 @@ const tables = {
   like: ['likes', 'guid'],
   poll: ['polls', 'guid'],
   poll_participation: ['poll_participations', 'guid'],
+  participation: ['participations', 'guid'],
   conversation: ['conversations', 'guid'],
   message: ['messages', 'guid'],
   person: ['people', 'address'],

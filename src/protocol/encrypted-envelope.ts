@@ -39,6 +39,17 @@ export function openEncryptedEnvelope(coat: string, recipientKey: KeyObject): st
   return decrypt(encryptedBytes, secret)
 }
 
+/** Whether a body could be a coat at all: two texts in an object, one as long as a wrapped key. Says nothing about what is in it. */
+export function hasShapeOfCoat(body: string): boolean {
+  const { aes_key: wrapped, encrypted_magic_envelope: encrypted } = readJsonObject(body) ?? {}
+  if (typeof wrapped !== 'string' || typeof encrypted !== 'string') return false
+  return wrapped.length >= SHORTEST_KEY && wrapped.length <= LONGEST_KEY && encrypted !== ''
+}
+
+/** In base64: RSA of 1024 bits without its padding, and of 8192 bits with a line break after every few characters. */
+const SHORTEST_KEY = 171
+const LONGEST_KEY = 2_048
+
 function readSecret(message: Buffer): Secret | undefined {
   const members = readJsonObject(message.toString())
   const key = readMember(members?.['key'])

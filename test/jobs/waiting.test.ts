@@ -1,20 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { listDeadLetters } from '../../src/jobs/dead-letters.js'
-import type { Work } from '../../src/jobs/outbox.js'
-import {
-  lockThings,
-  NotYet,
-  type ParkedMessage,
-  type Thing,
-  waitAndWake,
-  waitFor,
-  wakeOverdue,
-} from '../../src/jobs/waiting.js'
-import type { Handler } from '../../workers/run-job.js'
-import type { RunningWorkers } from '../../workers/start-workers.js'
+import { giveUp, lockThings, type ParkedMessage, type Thing, waitAndWake, wakeOverdue } from '../../src/jobs/waiting.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
-import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
 
 const bob = 'person:bob@far.example'
 
@@ -22,8 +9,6 @@ function message(payload: string, difference: Partial<ParkedMessage> = {}): Park
   const acceptedAt = new Date('2026-01-02T03:04:05.678Z')
   return {
     waitsFor: bob,
-    name: 'receive-public',
-    recipientGuid: undefined,
     payload,
     acceptedAt,
     times: 0,
@@ -34,7 +19,6 @@ function message(payload: string, difference: Partial<ParkedMessage> = {}): Park
 describe.each(queueBackends)('messages that wait, with the queue in $store', (backend) => {
   let stores: TestStores
   let pod: QueuePod
-  let workers: RunningWorkers | undefined
 
   beforeAll(async () => {
     stores = await openTestStores(backend)
@@ -44,7 +28,6 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
   beforeEach(async () => {
     await stores.emptyQueue()
     for (const table of ['outbox', 'waiting', 'posts', 'people']) await pod.db(table).delete()
-    return () => workers?.close()
   })
 
   /** What a batch does with messages that it cannot take in yet. */
@@ -71,7 +54,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
   const woken = () => pod.db('outbox').orderBy('id').select('queue', 'name', 'data', 'payload', 'acceptedAt')
 
   it('become outbox rows when what they wait for is stored, and are handed over', async () => {
-    await park(message('one'), message('two', { recipientGuid: 'fedcba9876543210', name: 'receive-private' }))
+    await park(message('one'), message('two', { recipientGuid: 'fedcba9876543210' }))
     await park(message('other', { waitsFor: 'post:0000000000000001' }))
 
     await storeBob()
@@ -140,19 +123,6 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     expect(await pod.db('waiting')).toEqual([])
   })
 
-  it('do not miss it either when their own job parks them', async () => {
-    const work = { data: {}, payload: 'one', acceptedAt: undefined, finish: async () => {} }
-    let parking: Promise<void> | undefined
-    await storeBob(async () => {
-      parking = waitFor(pod, bob, 'receive-public', work)
-      await untilSomebodyWaitsForALock(pod)
-    })
-    await parking
-
-    expect(await woken()).toMatchObject([{ payload: 'one' }])
-    expect(await pod.db('waiting')).toEqual([])
-  })
-
   it('are not missed by what is stored while they are being parked', async () => {
     let storing: Promise<void> | undefined
     await pod.db.transaction(async (transaction) => {
@@ -191,72 +161,101 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     expect(await pod.db('waiting').pluck('payload')).toEqual(['early'])
   })
 
-  describe('as jobs of their own', () => {
-    const tries: string[] = []
-    const seenBy =
-      (ending: () => Promise<void>): Handler =>
-      async (_, { payload }: Work<object>) => {
-        tries.push(payload ?? 'no message')
-        await ending()
-      }
+  it('wait for as long as they say', async () => {
+    await park(message('usual'), message('short', { patience: 3_600 }))
 
-    function serve(handler: Handler): void {
-      tries.length = 0
-      workers = startQuickWorkers(pod, { queues: ['inbound'], handlers: { inbound: { 'receive-public': handler } } })
-    }
+    const { rows } = await pod.db.raw(`select payload, extract(epoch from due_at - created_at) as wait from waiting`)
+    const waits = new Map<string, number>(rows.map(({ payload, wait }: Row) => [payload, Number(wait)]))
+    expect(waits.get('short')).toBeCloseTo(3_600, 0)
+    expect(waits.get('usual')).toBeCloseTo(6 * 3_600, 0)
+  })
 
-    async function arrive(payload: string | null, data: object = {}): Promise<void> {
-      const row = { queue: 'inbound', name: 'receive-public', data: JSON.stringify(data), payload }
-      const [{ id }] = await pod
-        .db('outbox')
-        .insert({ ...row, acceptedAt: pod.db.fn.now() })
-        .returning('id')
-      await pod.jobs.handOver([{ id, queue: 'inbound', name: 'receive-public', options: { attempts: 2 } }])
-    }
+  describe('for what somebody can be asked for', () => {
+    const thing = 'post:0000000000000001'
+    const asks = () => pod.db('outbox').whereNull('payload').orderBy('id').select('queue', 'name', 'data')
+    const ask = (from: string, orFrom?: string) => ({
+      queue: 'fetch',
+      name: 'fetch-entity',
+      data: { type: 'post', guid: '0000000000000001', from, depth: 0, ...(orFrom !== undefined && { orFrom }) },
+    })
 
-    it('are parked when their handler asks for it, and run again when they are woken', async () => {
-      let here = false
-      serve(seenBy(() => (here ? Promise.resolve() : Promise.reject(new NotYet(bob)))))
-      await arrive('one')
-      await untilIdle(pod)
-      expect(await pod.db('waiting').select('payload', 'waitsFor', 'times')).toEqual([
-        { payload: 'one', waitsFor: bob, times: 1 },
-      ])
+    it('have it asked for once, however many they are and whenever they come', async () => {
+      const askAt = 'quin@q.example'
+      const messages = Array.from({ length: 50 }, (_, index) => message(`${index}`, { waitsFor: thing, askAt }))
+      await park(...messages.slice(0, 20))
+      await Promise.all([park(...messages.slice(20, 40)), park(...messages.slice(40))])
 
-      here = true
+      expect(await asks()).toEqual([ask(askAt)])
+      expect(await pod.db('waiting').distinct('askedAt')).toEqual([{ askedAt: 'q.example' }])
+      expect(await pod.db('waiting').distinct('askedBy')).toHaveLength(1)
+    })
+
+    it('have a person looked for', async () => {
+      await park(message('one', { askAt: 'bob@far.example' }))
+
+      expect(await asks()).toEqual([{ queue: 'fetch', name: 'discover-person', data: { address: 'bob@far.example' } }])
+    })
+
+    it('ask each sender once, whoever they say has it', async () => {
+      const orAskAt = 'root@r.example'
+      await park(message('one', { waitsFor: thing, askAt: 'quin@q.example', orAskAt }))
+      await park(message('two', { waitsFor: thing, askAt: 'sam@s.example', orAskAt }))
+      await park(message('three', { waitsFor: thing, askAt: 'liar@l.example' }))
+
+      expect(await asks()).toEqual([ask('quin@q.example', orAskAt), ask('liar@l.example')])
+    })
+
+    it('give it a moment to come by itself, but do not make a person wait', async () => {
+      await park(message('one', { waitsFor: thing, askAt: 'quin@q.example' }))
+      await vi.waitFor(async () => expect(await pod.jobs.counts('fetch')).toMatchObject({ delayed: 1, waiting: 0 }))
+
+      await park(message('two', { askAt: 'bob@far.example' }))
+      await vi.waitFor(async () => expect(await pod.jobs.counts('fetch')).toMatchObject({ delayed: 1, waiting: 1 }))
+    })
+
+    it('ask nobody for what is here by now', async () => {
       await storeBob()
-      await untilIdle(pod)
 
-      expect(tries).toEqual(['one', 'one'])
-      expect(await pod.db('waiting')).toEqual([])
-      expect(await pod.db('outbox')).toEqual([])
+      await park(message('one', { askAt: 'bob@far.example' }))
+
+      expect(await asks()).toEqual([])
+      expect(await woken()).toMatchObject([{ payload: 'one' }])
     })
 
-    it.each([
-      ['waited three times', { times: 3 }],
-      ['run for the last time', { times: 1, last: true }],
-    ])('die of their fault when they have %s', async (_, data) => {
-      serve(seenBy(() => Promise.reject(new NotYet(bob, 'NotFetchable'))))
-      await arrive('one', data)
+    it('run for the last time when whom they asked has been given up, and those who asked others do not', async () => {
+      await park(message('one', { waitsFor: thing, askAt: 'quin@q.example' }))
+      await park(message('two', { waitsFor: thing, askAt: 'quin@q.example' }))
+      await park(message('other', { waitsFor: thing, askAt: 'sam@s.example' }))
+      await park(message('nobody', { waitsFor: thing }))
+      const { id } = await pod.db('outbox').whereJsonPath('data', '$.from', '=', 'quin@q.example').first('id')
 
-      await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'NotFetchable' }]), {
-        timeout: 10_000,
-      })
-      expect(tries).toEqual(['one'])
-      expect(await pod.db('waiting')).toEqual([])
+      await giveUp(pod, id)
+
+      const messages = pod.db('outbox').whereNotNull('payload').orderBy('id')
+      expect(await messages.select('payload', 'data')).toEqual([
+        { payload: 'one', data: { recipientGuid: null, times: 1, last: true } },
+        { payload: 'two', data: { recipientGuid: null, times: 1, last: true } },
+      ])
+      expect(await pod.db('waiting').orderBy('id').pluck('payload')).toEqual(['other', 'nobody'])
+      expect(await pod.db('outbox').whereNotNull('failedAt').pluck('id')).toEqual([id])
     })
 
-    it('are tried again like any job when there is no message to park', async () => {
-      serve(seenBy(() => Promise.reject(new NotYet(bob))))
-      await arrive(null)
+    it('ask again once the first to ask has been given up', async () => {
+      await park(message('one', { waitsFor: thing, askAt: 'quin@q.example' }))
+      const { id } = await pod.db('outbox').first('id')
+      await giveUp(pod, id)
 
-      await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'TargetNotFound' }]), {
-        timeout: 10_000,
-      })
-      expect(tries).toHaveLength(2)
+      await park(message('two', { waitsFor: thing, askAt: 'quin@q.example' }))
+
+      expect(await asks()).toHaveLength(2)
     })
   })
 })
+
+interface Row {
+  readonly payload: string
+  readonly wait: string
+}
 
 async function untilSomebodyWaitsForALock({ db }: QueuePod): Promise<void> {
   await vi.waitFor(async () => {

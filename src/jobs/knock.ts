@@ -1,0 +1,47 @@
+import type { Knex } from 'knex'
+import type { Pod } from '../pod.js'
+import { deliverJob, deliverSlowlyJob } from './definitions.js'
+import { outermost } from './outbox.js'
+
+/** A pod with something due. Those that have proven to answer do not wait behind those that have not. */
+export interface Knock {
+  readonly podId: number
+  readonly proven: boolean
+}
+
+const KNOCK_WITHIN = 500
+
+/** What the transactions under way will knock at once they have committed. */
+const pending = new WeakMap<Knex.Transaction, Knock[]>()
+
+/** Has a worker deliver what this transaction has written, after its commit; what gets lost there, the sweeper adds. */
+export function knockAfter(pod: Pick<Pod, 'jobs'>, inner: Knex.Transaction, knocks: readonly Knock[]): void {
+  if (knocks.length === 0) return
+  const transaction = outermost(inner)
+  const known = pending.get(transaction)
+  if (known) {
+    known.push(...knocks)
+    return
+  }
+  const mine = [...knocks]
+  pending.set(transaction, mine)
+  transaction.executionPromise.then(
+    () => knock(pod, mine, KNOCK_WITHIN).catch(() => {}),
+    () => {}, // rolled back: there is nothing to deliver
+  )
+}
+
+/** One job for each pod, and one more for a pod that is being delivered to: it may have looked already. */
+export async function knock({ jobs }: Pick<Pod, 'jobs'>, knocks: readonly Knock[], within?: number): Promise<void> {
+  const lanes = [
+    [deliverJob, knocks.filter(({ proven }) => proven)],
+    [deliverSlowlyJob, knocks.filter(({ proven }) => !proven)],
+  ] as const
+  await Promise.all(
+    lanes.map(([job, pods]) => {
+      const ids = [...new Set(pods.map(({ podId }) => podId))]
+      const each = ids.map((podId) => ({ data: { podId }, unique: `pod-${podId}` }))
+      return jobs.enqueueEach(job, each, within)
+    }),
+  )
+}

@@ -1,0 +1,78 @@
+import { RECEIVE_LIMITS } from '../limits.js'
+import type { Pod } from '../pod.js'
+import { type Backlog, type BacklogLimits, openBacklog, type Source } from './backlog.js'
+import { type DataOf, receivePrivateJob, receivePublicJob } from './definitions.js'
+import { gather } from './gather.js'
+import { QueueAway } from './queues.js'
+
+type PublicMessage = DataOf<typeof receivePublicJob>['messages'][number]
+type PrivateMessage = DataOf<typeof receivePrivateJob>['messages'][number]
+
+/** The way from the door to the queue. Both promises resolve once the queue has acknowledged the job with the message in it. */
+export interface Packing extends Pick<Backlog, 'refusalOf' | 'hold' | 'facts' | 'close'> {
+  acceptPublic(envelope: PublicMessage, source: Source): Promise<void>
+  acceptPrivate(message: PrivateMessage, source: Source): Promise<void>
+}
+
+export interface PackingLimits extends BacklogLimits {
+  readonly acknowledgedMs: number
+}
+
+/** The first that are behind all others when the queue hands out work; messages that nobody keeps waiting have no priority. */
+const APART = 10
+
+/** Messages that come together share a job; whoever fills the queue is packed apart, in jobs that let the others pass. */
+export function openPacking(
+  pod: Pick<Pod, 'jobs' | 'config' | 'now'>,
+  limits: PackingLimits = { ...RECEIVE_LIMITS, bytes: pod.config.inboundBytes },
+): Packing {
+  const backlog = openBacklog(pod.jobs, limits)
+  const packPublic = (priority?: number) =>
+    gather(groups(limits, lengthOfPublic), (messages: readonly PublicMessage[]) =>
+      backlog.add('inbound', { messages: messages.length, bytes: sum(messages.map(lengthOfPublic)) }, () =>
+        pod.jobs.enqueue(behind(receivePublicJob, priority), { acceptedAt: pod.now().toISOString(), messages }),
+      ),
+    )
+  const packPrivate = (priority?: number) =>
+    gather(groups(limits, lengthOfPrivate), (messages: readonly PrivateMessage[]) =>
+      backlog.add('inbound-private', { messages: messages.length, bytes: sum(messages.map(lengthOfPrivate)) }, () =>
+        pod.jobs.enqueue(behind(receivePrivateJob, priority), { acceptedAt: pod.now().toISOString(), messages }),
+      ),
+    )
+  const publicly = { together: packPublic(), apart: packPublic(APART) }
+  const privately = { together: packPrivate(), apart: packPrivate(APART) }
+
+  return {
+    ...backlog,
+    acceptPublic: (envelope, source) => publicly[backlog.isApart(source) ? 'apart' : 'together']([envelope]),
+    acceptPrivate: (message, source) => privately[backlog.isApart(source) ? 'apart' : 'together']([message]),
+  }
+}
+
+function groups<Message>({ acknowledgedMs }: PackingLimits, sizeOf: (message: Message) => number) {
+  return {
+    atOnce: RECEIVE_LIMITS.jobsUnderWay,
+    items: RECEIVE_LIMITS.messagesPerJob,
+    bytes: RECEIVE_LIMITS.bytesPerJob,
+    sizeOf,
+    // The queue has a time limit of its own, but a message may have waited for its group before.
+    patience: { ms: acknowledgedMs, error: () => new QueueAway('The queue did not take the message in time.') },
+  }
+}
+
+function behind<Job extends typeof receivePublicJob | typeof receivePrivateJob>(job: Job, priority?: number): Job {
+  return priority === undefined ? job : { ...job, options: { ...job.options, priority } }
+}
+
+/** Envelopes and coats are base64: a character is a byte. */
+function lengthOfPublic(envelope: PublicMessage): number {
+  return envelope.length
+}
+
+function lengthOfPrivate({ envelope }: PrivateMessage): number {
+  return envelope.length
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
