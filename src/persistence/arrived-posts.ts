@@ -45,12 +45,25 @@ export interface ArrivedLocation {
   readonly lng: string
 }
 
-/** Inserts any number with one statement, and counts reshares; returns those that are really new. */
+/**
+ * Inserts any number with one statement and counts reshares, of which the author of the root will hear if they live here;
+ * returns those that are really new.
+ */
 export async function insertNewPosts(
   transaction: Knex.Transaction,
   posts: readonly ArrivedPost[],
 ): Promise<readonly NewPostRow[]> {
   const { rows } = await transaction.raw(newPosts, [JSON.stringify(posts)])
+  return rows
+}
+
+/** Shows private posts of these authors with their photos to people who live here; returns what is really new. */
+export async function showPosts(
+  transaction: Knex.Transaction,
+  posts: readonly { readonly guid: string; readonly author: string; readonly userId: number }[],
+): Promise<readonly { readonly userId: number; readonly postId: number }[]> {
+  if (posts.length === 0) return []
+  const { rows } = await transaction.raw(newVisibilities, [JSON.stringify(posts)])
   return rows
 }
 
@@ -110,8 +123,33 @@ const newPosts = `
       select root_id, count(*) from inserted join locked on locked.id = root_id group by root_id
     ) as fresh
     where posts.id = fresh.root_id
+  ), subscribed as (
+    insert into participations (guid, post_id, author_id)
+    select replace(gen_random_uuid()::text, '-', ''), inserted.id, people.id
+    from inserted
+    join posts as roots on roots.id = inserted.root_id
+    join people on people.id = roots.author_id and people.pod_id is null and people.closed_at is null
+    order by inserted.id
   )
   select id, guid from inserted`
+
+const newVisibilities = `
+  with wanted as (
+    select distinct arrived."userId" as user_id, posts.id as post_id
+    from json_to_recordset(?::json) as arrived(guid text, author text, "userId" bigint)
+    join posts on posts.guid = arrived.guid and not posts.public
+    join people on people.id = posts.author_id and people.address = arrived.author
+  ), photos_shown as (
+    insert into photo_visibilities (user_id, photo_id)
+    select wanted.user_id, photos.id from wanted join photos using (post_id) order by 1, 2
+    on conflict do nothing
+  ), shown as (
+    insert into post_visibilities (user_id, post_id)
+    select user_id, post_id from wanted order by 1, 2
+    on conflict do nothing
+    returning user_id, post_id
+  )
+  select user_id as "userId", post_id as "postId" from shown`
 
 const postAuthors = `
   select posts.guid, people.address from posts join people on people.id = posts.author_id where posts.guid = any(?)`

@@ -53,6 +53,11 @@ export function isDeadlock(error: unknown): boolean {
   return ['40P01', '40001'].includes(factsOf(error).code)
 }
 
+/** What a new row refers to was there when it was looked for, and is not any more. */
+function isParentGone(error: unknown): boolean {
+  return factsOf(error).code === '23503'
+}
+
 /** The row was there already; with a key, only if that is the one that said so. */
 export function isUniqueViolation(error: unknown, key?: string): boolean {
   const { code, constraint } = factsOf(error)
@@ -61,7 +66,7 @@ export function isUniqueViolation(error: unknown, key?: string): boolean {
 
 const ATTEMPTS = 4
 
-/** A transaction that is run again at once, up to three times, when another one stood in its way. */
+/** A transaction that is run again at once, up to three times, when another one stood in its way or took something from under it. */
 export async function inTransaction<Result>(
   db: Knex,
   work: (transaction: Knex.Transaction) => Promise<Result>,
@@ -70,7 +75,7 @@ export async function inTransaction<Result>(
     try {
       return await db.transaction(work)
     } catch (error) {
-      if (attempt === ATTEMPTS || !isDeadlock(error)) throw error
+      if (attempt === ATTEMPTS || !(isDeadlock(error) || isParentGone(error))) throw error
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { Model, type QueryBuilder } from 'objection'
 import { Person } from './person.js'
 import { Post } from './post.js'
@@ -52,10 +53,22 @@ export class Notification extends Model {
       join: { from: 'notifications.postId', to: 'posts.id' },
     },
   })
+
+  static async markUnread(db: Knex, userId: number, guid: string): Promise<void> {
+    await db.raw(markOneUnread, [userId, guid])
+  }
 }
 
+const markOneUnread = `
+  update notifications as marked set read = false, superseded = exists (
+    select from notifications as other
+    where other.user_id = marked.user_id and other.type = marked.type and other.target_id = marked.target_id
+      and other.id <> marked.id and not other.read and not other.superseded
+  )
+  where marked.user_id = ? and marked.guid = ? and marked.read`
+
 function inOrderOfArrival(query: QueryBuilder<NotificationActor>): void {
-  query.orderBy('notification_actors.id')
+  query.orderBy('id')
 }
 
 export class NotificationActor extends Model {

@@ -19,6 +19,10 @@ export class OutboundMessage extends Model {
   declare entity: string
   /** Null until a first delivery needs it. */
   declare envelope: string | null
+  /** The guid of what it refers to. */
+  declare about: string | null
+  /** How many deliveries it has ever had; those that have arrived are gone. */
+  declare sentTo: number
   declare createdAt: Date
 
   declare sender?: Person

@@ -25,15 +25,21 @@ export class Participation extends Model {
     },
   })
 
-  /** One more reason for each of these people to hear of the post. */
-  static async hold(transaction: Knex.Transaction, postId: number, personIds: readonly number[]): Promise<void> {
+  /** One more reason for each of these people to hear of the post; a count of one says that it is the first. */
+  static async hold(
+    transaction: Knex.Transaction,
+    postId: number,
+    personIds: readonly number[],
+  ): Promise<readonly Pick<Participation, 'guid' | 'authorId' | 'count'>[]> {
     const ids = [...new Set(personIds)].sort((one, other) => one - other)
     const guids = ids.map(() => randomBytes(16).toString('hex'))
-    await transaction.raw(holdParticipations, [postId, guids, ids])
+    const { rows } = await transaction.raw(holdParticipations, [postId, guids, ids])
+    return rows
   }
 }
 
 const holdParticipations = `
   insert into participations (post_id, guid, author_id)
   select ?::bigint, guid, author_id from unnest(?::text[], ?::bigint[]) as held (guid, author_id)
-  on conflict (post_id, author_id) do update set count = participations.count + 1`
+  on conflict (post_id, author_id) do update set count = participations.count + 1
+  returning guid, author_id as "authorId", count`

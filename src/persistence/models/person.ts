@@ -77,6 +77,17 @@ export class Person extends Model {
     return added
   }
 
+  /** Whoever changes a person or their profile holds the person first, so that two of them never wait for each other. */
+  static async hold(transaction: Knex.Transaction, personId: number): Promise<void> {
+    await this.query(transaction).findById(personId).select('id').forNoKeyUpdate()
+  }
+
+  /** What somebody who lives here shows of themselves from now on; they must be held. */
+  static async edit(transaction: Knex.Transaction, personId: number, profile: ProfileFields): Promise<void> {
+    const changed = await Profile.query(transaction).patchAndFetchById(personId, profile)
+    await this.query(transaction).findById(personId).patch(shownOf(changed))
+  }
+
   /** What another pod tells about its person, unless something newer than `since` has come from there. */
   static async refresh(
     transaction: Knex.Transaction,
@@ -84,6 +95,7 @@ export class Person extends Model {
     profile: ProfileFields,
     since: Date,
   ): Promise<void> {
+    await this.hold(transaction, personId)
     const [changed] = await Profile.query(transaction)
       .patch({ ...profile, updatedAt: since })
       .where({ personId })
@@ -103,6 +115,8 @@ export interface SignerRow {
   readonly closed: boolean
   /** The operator blocks their pod. */
   readonly blocked: boolean
+  /** Their pod does not answer. */
+  readonly offline: boolean
 }
 
 const signers = `
@@ -111,7 +125,8 @@ const signers = `
     people.public_key as "publicKey",
     people.pod_id is null as local,
     people.closed_at is not null as closed,
-    pods.blocked_at is not null as blocked
+    pods.blocked_at is not null as blocked,
+    pods.offline_since is not null as offline
   from people
   left join pods on pods.id = people.pod_id
   where people.address = any($1)`

@@ -36,6 +36,11 @@ export class Pod extends Model {
   /** It was heard of while it was offline. */
   declare checkWanted: boolean
   declare blockedAt: Date | null
+  /** Deliveries in a row that were answered with a redirect. */
+  declare redirects: number
+  /** The process that delivers to it, and until when all others leave it alone. */
+  declare drainedBy: string | null
+  declare drainedUntil: Date | null
   /** What was not stored because the pod was asleep. */
   declare skippedDeliveries: number
   declare createdAt: Date
@@ -47,6 +52,19 @@ export class Pod extends Model {
       .onConflict(['host', 'port'])
       .merge({ ssl: raw('pods.ssl or excluded.ssl') })
       .returning('*')
+  }
+
+  /** A message has come from these people: those of their pods that are offline are worth a look, and their next try is due. */
+  static async wasHeardOf(transaction: Knex.Transaction, addresses: readonly string[]): Promise<void> {
+    await transaction.raw(
+      `update pods set check_wanted = true, next_try_at = date_trunc('milliseconds', now())
+       where id in (
+         select pods.id from pods join people on people.pod_id = pods.id
+         where people.address = any(?) and pods.offline_since is not null and not pods.check_wanted
+         order by pods.id
+       )`,
+      [[...addresses]],
+    )
   }
 
   /** The operator wants nothing to do with the pod at this place. */

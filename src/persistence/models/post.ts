@@ -14,6 +14,8 @@ export type PostType = 'StatusMessage' | 'Reshare'
 
 export class Post extends Model {
   static override tableName = 'posts'
+  /** What belongs to it is also read in transactions, whose one connection takes one statement at a time. */
+  static concurrency = 1
   static override jsonAttributes = ['embed']
 
   declare id: number

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { Model } from 'objection'
 import { Person } from './person.js'
 
@@ -20,4 +21,20 @@ export class Tombstone extends Model {
       join: { from: 'tombstones.deletedById', to: 'people.id' },
     },
   })
+
+  /** By address of whoever takes it back; the type as retractions name it. */
+  static async leave(
+    transaction: Knex.Transaction,
+    tombstones: readonly { readonly type: string; readonly guid: string; readonly by: string }[],
+  ): Promise<void> {
+    if (tombstones.length > 0) await transaction.raw(newTombstones, [JSON.stringify(tombstones)])
+  }
 }
+
+const newTombstones = `
+  insert into tombstones (target_type, guid, deleted_by_id)
+  select left_behind.type, left_behind.guid, people.id
+  from json_to_recordset(?::json) as left_behind(type text, guid text, "by" text)
+  join people on people.address = left_behind."by"
+  order by 1, 2, 3
+  on conflict do nothing`

@@ -1,0 +1,178 @@
+import type { Knex } from 'knex'
+
+/** A conversation with everybody in it by name. */
+export interface ArrivedConversation {
+  readonly guid: string
+  readonly author: string
+  readonly subject: string
+  readonly participants: readonly string[]
+  /** Those of them who are not known here, and live elsewhere. */
+  readonly strangers: readonly string[]
+  readonly createdAt: Date
+}
+
+export interface ArrivedMessage {
+  readonly guid: string
+  readonly conversationGuid: string
+  readonly author: string
+  readonly text: string
+  readonly createdAt: Date
+}
+
+export interface NewRow {
+  readonly id: number
+  readonly guid: string
+}
+
+/**
+ * Inserts any number with one statement; returns those that are really new. Who takes part and is known sees it from now on,
+ * the others as soon as they are known.
+ */
+export async function insertNewConversations(
+  transaction: Knex.Transaction,
+  conversations: readonly ArrivedConversation[],
+): Promise<readonly NewRow[]> {
+  if (conversations.length === 0) return []
+  const { rows } = await transaction.raw(newConversations, [JSON.stringify(conversations)])
+  return rows
+}
+
+/**
+ * Inserts any number into conversations that are here; returns those that are really new. Everybody of this pod who takes part
+ * and did not write them has so many more unread.
+ */
+export async function insertNewMessages(
+  transaction: Knex.Transaction,
+  messages: readonly ArrivedMessage[],
+): Promise<readonly NewRow[]> {
+  if (messages.length === 0) return []
+  const { rows } = await transaction.raw(newMessages, [JSON.stringify(messages)])
+  return rows
+}
+
+/** Those whose author has nothing to do with somebody of this pod who would take part. */
+export async function findUnwelcome(
+  transaction: Knex.Transaction,
+  conversations: readonly Pick<ArrivedConversation, 'guid' | 'author' | 'participants'>[],
+): Promise<ReadonlySet<string>> {
+  if (conversations.length === 0) return new Set()
+  const { rows } = await transaction.raw(unwelcome, [JSON.stringify(conversations)])
+  return new Set(rows.map(({ guid }: { guid: string }) => guid))
+}
+
+/** Whose these are, of those that are here. */
+export async function authorsOf(
+  transaction: Knex.Transaction,
+  table: 'conversations' | 'messages',
+  guids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (guids.length === 0) return new Map()
+  const { rows } = await transaction.raw(authors[table], [[...guids]])
+  return new Map(rows.map((row: { guid: string; address: string }) => [row.guid, row.address]))
+}
+
+/** Somebody is known from now on and sees the conversations that named them before. */
+export async function admitToConversations(
+  transaction: Knex.Transaction,
+  person: { readonly id: number; readonly address: string },
+): Promise<void> {
+  await transaction.raw(admitted, [person.address, person.id])
+}
+
+const conversationRows = `
+  select * from json_to_recordset(?::json) as row(
+    guid text, author text, subject text, participants json, strangers json, "createdAt" timestamptz
+  )`
+
+const newConversations = `
+  with arrived as (
+    ${conversationRows}
+  ), inserted as (
+    insert into conversations (guid, author_id, subject, created_at, updated_at)
+    select arrived.guid, people.id, arrived.subject, arrived."createdAt", arrived."createdAt"
+    from arrived join people on people.address = arrived.author
+    order by arrived.guid
+    on conflict do nothing
+    returning id, guid, created_at
+  ), visible as (
+    insert into conversation_visibilities (conversation_id, person_id, created_at, updated_at)
+    select inserted.id, people.id, inserted.created_at, inserted.created_at
+    from inserted
+    join arrived using (guid)
+    cross join json_array_elements_text(arrived.participants) as participant(address)
+    join people on people.address = participant.address and people.closed_at is null
+    order by 1, 2
+  ), named as (
+    insert into conversation_strangers (conversation_id, address)
+    select inserted.id, stranger.address
+    from inserted
+    join arrived using (guid)
+    cross join json_array_elements_text(arrived.strangers) as stranger(address)
+    order by 1, 2
+  )
+  select id, guid from inserted`
+
+/** Counters in id order: two batches never wait for each other. */
+const newMessages = `
+  with arrived as (
+    select * from json_to_recordset(?::json) as row(
+      guid text, "conversationGuid" text, author text, text text, "createdAt" timestamptz
+    )
+  ), inserted as (
+    insert into messages (guid, conversation_id, author_id, text, created_at)
+    select arrived.guid, conversations.id, people.id, arrived.text, arrived."createdAt"
+    from arrived
+    join conversations on conversations.guid = arrived."conversationGuid"
+    join people on people.address = arrived.author
+    order by arrived.guid
+    on conflict do nothing
+    returning id, guid, conversation_id, author_id, created_at
+  ), locked as (
+    select id from conversations where id in (select conversation_id from inserted) order by id for no key update
+  ), latest as (
+    select conversation_id, max(created_at) as at
+    from inserted join locked on locked.id = conversation_id
+    group by conversation_id
+  ), touched as (
+    update conversations set updated_at = greatest(updated_at, latest.at)
+    from latest where conversations.id = latest.conversation_id
+  ), unread as (
+    update conversation_visibilities as visible set
+      updated_at = greatest(visible.updated_at, latest.at),
+      unread = visible.unread + case when people.pod_id is null then (
+        select count(*) from inserted
+        where inserted.conversation_id = visible.conversation_id and inserted.author_id <> visible.person_id
+      ) else 0 end
+    from latest, people
+    where visible.conversation_id = latest.conversation_id and people.id = visible.person_id
+  )
+  select id, guid from inserted`
+
+const unwelcome = `
+  with arrived as (
+    ${conversationRows}
+  )
+  select distinct arrived.guid
+  from arrived
+  join people as authors on authors.address = arrived.author
+  cross join json_array_elements_text(arrived.participants) as participant(address)
+  join people on people.address = participant.address and people.id <> authors.id and people.closed_at is null
+  join users on users.person_id = people.id
+  where not exists (select from contacts where contacts.user_id = users.id and contacts.person_id = authors.id)`
+
+const authors = {
+  conversations: `
+    select conversations.guid, address from conversations join people on people.id = author_id where conversations.guid = any(?)`,
+  messages: `
+    select messages.guid, address from messages join people on people.id = author_id where messages.guid = any(?)`,
+} as const
+
+const admitted = `
+  with named as (
+    delete from conversation_strangers where address = ? returning conversation_id
+  )
+  insert into conversation_visibilities (conversation_id, person_id, created_at, updated_at)
+  select conversations.id, ?, conversations.created_at, conversations.updated_at
+  from named join conversations on conversations.id = named.conversation_id
+  order by conversations.id
+  on conflict do nothing`

@@ -1,0 +1,88 @@
+import type { Knex } from 'knex'
+
+/** Somebody of another pod whose profile has come, with the place of that pod. */
+export interface ProfileOwner {
+  readonly id: number
+  readonly address: string
+  readonly host: string
+  readonly port: number
+  readonly ssl: boolean
+}
+
+/** All that a profile says; what it does not say is null or empty. */
+export interface ArrivedProfile {
+  readonly personId: number
+  readonly firstName: string | null
+  readonly lastName: string | null
+  readonly imageUrl: string | null
+  readonly imageUrlMedium: string | null
+  readonly imageUrlSmall: string | null
+  readonly bio: string
+  readonly location: string
+  readonly gender: string | null
+  readonly birthday: string | null
+  readonly searchable: boolean
+  readonly publicDetails: boolean
+  readonly nsfw: boolean
+  readonly tags: readonly string[]
+  readonly editedAt: Date | undefined
+  readonly acceptedAt: Date
+}
+
+/** Holds the rows of these people in one order; those who live here are left out. */
+export async function lockProfileOwners(
+  transaction: Knex.Transaction,
+  addresses: readonly string[],
+): Promise<readonly ProfileOwner[]> {
+  const { rows } = await transaction.raw(owners, [[...addresses]])
+  return rows
+}
+
+/**
+ * Replaces whole profiles, one for each person, unless what is here is newer. Returns the people whose profile has changed;
+ * their rows must be held.
+ */
+export async function replaceProfiles(
+  transaction: Knex.Transaction,
+  profiles: readonly ArrivedProfile[],
+): Promise<readonly number[]> {
+  if (profiles.length === 0) return []
+  const { rows } = await transaction.raw(replaced, [JSON.stringify(profiles)])
+  return rows.map(({ id }: { id: number }) => id)
+}
+
+const owners = `
+  select people.id, people.address, pods.host, pods.port, pods.ssl
+  from people join pods on pods.id = people.pod_id
+  where people.address = any(?)
+  order by people.id
+  for no key update of people`
+
+/** Of two that were edited in the same second, the one that came later counts. */
+const replaced = `
+  with changed as (
+    update profiles set
+      first_name = arrived."firstName", last_name = arrived."lastName", image_url = arrived."imageUrl",
+      image_url_medium = arrived."imageUrlMedium", image_url_small = arrived."imageUrlSmall", bio = arrived.bio,
+      location = arrived.location, gender = arrived.gender, birthday = arrived.birthday,
+      searchable = arrived.searchable, public_details = arrived."publicDetails", nsfw = arrived.nsfw,
+      tags = arrived.tags, edited_at = arrived."editedAt", accepted_at = arrived."acceptedAt",
+      updated_at = arrived."acceptedAt"
+    from json_to_recordset(?::json) as arrived(
+      "personId" bigint, "firstName" text, "lastName" text, "imageUrl" text, "imageUrlMedium" text, "imageUrlSmall" text,
+      bio text, location text, gender text, birthday text, searchable boolean, "publicDetails" boolean, nsfw boolean,
+      tags text[], "editedAt" timestamptz, "acceptedAt" timestamptz
+    )
+    where profiles.person_id = arrived."personId" and (
+      profiles.accepted_at is null
+      or (coalesce(profiles.edited_at, profiles.accepted_at), profiles.accepted_at)
+        < (coalesce(arrived."editedAt", arrived."acceptedAt"), arrived."acceptedAt")
+    )
+    returning profiles.*
+  )
+  update people set
+    name = trim(concat_ws(' ', changed.first_name, changed.last_name)),
+    avatar_url = coalesce(changed.image_url_medium, changed.image_url)
+  from changed
+  where people.id = changed.person_id
+  returning people.id`

@@ -1,0 +1,210 @@
+import type { Knex } from 'knex'
+import type { SignedElements } from './models/comment.js'
+
+/** A relayable as it comes off the wire: author and parent by name. */
+interface ArrivedRelayable {
+  readonly guid: string
+  readonly author: string
+  readonly parent: string
+  readonly signature?: string | undefined
+  readonly elements: SignedElements
+  readonly createdAt: Date
+}
+
+export interface ArrivedComment extends ArrivedRelayable {
+  readonly text: string
+}
+
+export interface ArrivedLike extends ArrivedRelayable {
+  readonly parentType: 'Post' | 'Comment'
+  readonly positive: boolean
+}
+
+export interface ArrivedVote extends ArrivedRelayable {
+  readonly answer: string
+}
+
+/** What became of one of them. */
+export interface RelayableOutcome {
+  readonly guid: string
+  /** Null: it was not inserted. */
+  readonly id: number | null
+  /** Who wrote what was here before under this guid; null: nothing was. */
+  readonly writtenBy: string | null
+  /** The post that it leads to; null: what it belongs to is not here. */
+  readonly root: {
+    readonly local: boolean
+    readonly createdAt: string
+    /** Its author blocks the author of the relayable: then that is not inserted. */
+    readonly ignores: boolean
+    /** What the relayable names of it is no part of it: then that is not inserted either. */
+    readonly misses: boolean
+  } | null
+}
+
+/** Inserts any number with one statement, counts them, and tells of each what became of it. */
+export async function insertComments(transaction: Knex.Transaction, comments: readonly ArrivedComment[]) {
+  return outcomes(transaction, newComments, comments)
+}
+
+/** The same for likes; those that are not positive count nowhere. */
+export async function insertLikes(transaction: Knex.Transaction, likes: readonly ArrivedLike[]) {
+  return outcomes(transaction, newLikes, likes)
+}
+
+/** The same for votes. */
+export async function insertVotes(transaction: Knex.Transaction, votes: readonly ArrivedVote[]) {
+  return outcomes(transaction, newVotes, votes)
+}
+
+async function outcomes(
+  transaction: Knex.Transaction,
+  statement: string,
+  relayables: readonly ArrivedRelayable[],
+): Promise<readonly RelayableOutcome[]> {
+  const { rows } = await transaction.raw(statement, [JSON.stringify(relayables)])
+  return rows
+}
+
+interface Placement {
+  /** The columns of what is particular to the kind, as they come. */
+  readonly arrived: string
+  /** What is found for them: the target as columns, and the joins that lead from it to `roots`. */
+  readonly columns: string
+  readonly joins: string
+}
+
+/** Who wrote each of them, and what it is about. A signature is kept where it is needed again: to pass it on. */
+function placed({ arrived, columns, joins }: Placement): string {
+  return `
+  with arrived as (
+    select * from json_to_recordset(?::json) as row(
+      guid text, author text, parent text, signature text, elements jsonb, "createdAt" timestamptz, ${arrived}
+    )
+  ), placed as (
+    select
+      arrived.*,
+      people.id as author_id,
+      ${columns},
+      roots.created_at as root_created_at,
+      owners.pod_id is null as local,
+      exists (
+        select from blocks join users on users.id = blocks.user_id
+        where users.person_id = roots.author_id and blocks.person_id = people.id
+      ) as ignored
+    from arrived
+    join people on people.address = arrived.author
+    ${joins}
+    join people as owners on owners.id = roots.author_id
+  )`
+}
+
+function told(table: 'comments' | 'likes' | 'poll_participations'): string {
+  return `
+  select
+    arrived.guid,
+    inserted.id,
+    writers.address as "writtenBy",
+    case when placed.guid is not null then json_build_object(
+      'local', placed.local, 'createdAt', placed.root_created_at, 'ignores', placed.ignored, 'misses', placed.misses
+    ) end as root
+  from arrived
+  left join placed on placed.guid = arrived.guid
+  left join inserted on inserted.guid = arrived.guid
+  left join ${table} as former on former.guid = arrived.guid
+  left join people as writers on writers.id = former.author_id`
+}
+
+const signatureIfLocal = `case when local then signature end, case when local then elements end`
+
+/** In guid order, counters in id order: two batches never wait for each other. */
+const newComments = `
+  ${placed({
+    arrived: 'text text',
+    columns: 'roots.id as post_id, false as misses',
+    joins: 'join posts as roots on roots.guid = arrived.parent',
+  })}, inserted as (
+    insert into comments (guid, post_id, author_id, text, author_signature, signed_elements, created_at)
+    select guid, post_id, author_id, text, ${signatureIfLocal}, "createdAt" from placed where not ignored and not misses order by guid
+    on conflict do nothing
+    returning id, guid, post_id, created_at
+  ), locked as (
+    select id from posts where id in (select post_id from inserted) order by id for no key update
+  ), counted as (
+    update posts
+    set comments_count = comments_count + fresh.count, interacted_at = greatest(interacted_at, fresh.latest)
+    from (
+      select post_id, count(*), max(created_at) as latest
+      from inserted join locked on locked.id = post_id group by post_id
+    ) as fresh
+    where posts.id = fresh.post_id
+  )
+  ${told('comments')}`
+
+const newLikes = `
+  ${placed({
+    arrived: '"parentType" text, positive boolean',
+    columns: `case when "parentType" = 'Post' then roots.id end as post_id, target.comment_id, false as misses`,
+    joins: `
+    cross join lateral (
+      select id as post_id, null::bigint as comment_id from posts
+      where arrived."parentType" = 'Post' and guid = arrived.parent
+      union all
+      select post_id, id from comments where arrived."parentType" = 'Comment' and guid = arrived.parent
+    ) as target
+    join posts as roots on roots.id = target.post_id`,
+  })}, inserted as (
+    insert into likes (
+      guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at
+    )
+    select guid, author_id, post_id, comment_id, positive, ${signatureIfLocal}, "createdAt"
+    from placed where not ignored and not misses order by guid
+    on conflict do nothing
+    returning id, guid, post_id, comment_id, positive
+  ), locked_posts as (
+    select id from posts where id in (select post_id from inserted where positive) order by id for no key update
+  ), locked_comments as (
+    select id from comments where id in (select comment_id from inserted where positive) order by id for no key update
+  ), counted_on_posts as (
+    update posts set likes_count = likes_count + fresh.count
+    from (
+      select post_id, count(*) from inserted join locked_posts on locked_posts.id = post_id
+      where positive group by post_id
+    ) as fresh
+    where posts.id = fresh.post_id
+  ), counted_on_comments as (
+    update comments set likes_count = likes_count + fresh.count
+    from (
+      select comment_id, count(*) from inserted join locked_comments on locked_comments.id = comment_id
+      where positive group by comment_id
+    ) as fresh
+    where comments.id = fresh.comment_id
+  )
+  ${told('likes')}`
+
+const newVotes = `
+  ${placed({
+    arrived: 'answer text',
+    columns: 'polls.id as poll_id, poll_answers.id as poll_answer_id, poll_answers.id is null as misses',
+    joins: `
+    join polls on polls.guid = arrived.parent
+    left join poll_answers on poll_answers.poll_id = polls.id and poll_answers.guid = arrived.answer
+    join posts as roots on roots.id = polls.post_id`,
+  })}, inserted as (
+    insert into poll_participations (
+      guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, created_at
+    )
+    select guid, poll_id, poll_answer_id, author_id, ${signatureIfLocal}, "createdAt"
+    from placed where not ignored and not misses order by guid
+    on conflict do nothing
+    returning id, guid, poll_answer_id
+  ), locked as (
+    select id from poll_answers where id in (select poll_answer_id from inserted) order by id for no key update
+  ), counted as (
+    update poll_answers set vote_count = vote_count + fresh.count
+    from (
+      select poll_answer_id, count(*) from inserted join locked on locked.id = poll_answer_id group by poll_answer_id
+    ) as fresh
+    where poll_answers.id = fresh.poll_answer_id
+  )
+  ${told('poll_participations')}`

@@ -1,0 +1,146 @@
+import type { Knex } from 'knex'
+
+/** Somebody, and the user of this pod they begin or cease to share with. */
+export interface Sharing {
+  readonly userId: number
+  readonly personId: number
+}
+
+export interface FollowedBack extends Sharing {
+  /** The person that the user is. */
+  readonly ownPersonId: number
+  /** The user that the person is; null: they live elsewhere. */
+  readonly theirUserId: number | null
+}
+
+/** Any number with one statement; returns those for whom it is new. */
+export async function startSharing(
+  transaction: Knex.Transaction,
+  pairs: readonly Sharing[],
+): Promise<readonly Sharing[]> {
+  if (pairs.length === 0) return []
+  const { rows } = await transaction.raw(started, [JSON.stringify(pairs)])
+  return rows
+}
+
+/** The users of these who want it share with these people from now on, unless they do already or block them. */
+export async function followBack(
+  transaction: Knex.Transaction,
+  pairs: readonly Sharing[],
+): Promise<readonly FollowedBack[]> {
+  if (pairs.length === 0) return []
+  const { rows } = await transaction.raw(followedBack, [JSON.stringify(pairs)])
+  return rows
+}
+
+/** The user shares with the person from now on; `begun` if that is new. Their row is held. */
+export async function startReceiving(
+  transaction: Knex.Transaction,
+  { userId, personId }: Sharing,
+): Promise<{ readonly id: number; readonly begun: boolean }> {
+  const { rows } = await transaction.raw(receivingStarted, [userId, personId])
+  if (rows.length > 0) return { id: rows[0].id, begun: true }
+  const contact = await transaction('contacts').where({ userId, personId }).forUpdate().first('id')
+  if (contact === undefined) return startReceiving(transaction, { userId, personId }) // it went between the two
+  return { id: contact.id, begun: false }
+}
+
+/** What the users were told about it goes as well. Returns those of whom it was true until now. */
+export async function stopSharing(
+  transaction: Knex.Transaction,
+  pairs: readonly Sharing[],
+): Promise<readonly Sharing[]> {
+  return stop(transaction, pairs, sharingStopped)
+}
+
+/** The users of these share no longer with these people. Returns those of whom it was true until now. */
+export async function stopReceiving(
+  transaction: Knex.Transaction,
+  pairs: readonly Sharing[],
+): Promise<readonly Sharing[]> {
+  return stop(transaction, pairs, receivingStopped)
+}
+
+/** Whether a row goes or stays depends on its other half: nobody may change that in between. */
+async function stop(
+  transaction: Knex.Transaction,
+  pairs: readonly Sharing[],
+  statement: string,
+): Promise<readonly Sharing[]> {
+  if (pairs.length === 0) return []
+  const json = JSON.stringify(pairs)
+  await transaction.raw(locked, [json])
+  const { rows } = await transaction.raw(statement, [json])
+  return rows
+}
+
+const pairsAsRows = `(
+    select distinct "userId", "personId" from json_to_recordset(?::json) as pair("userId" bigint, "personId" bigint)
+  )`
+
+const locked = `
+  select from contacts join ${pairsAsRows} as pair on user_id = "userId" and person_id = "personId"
+  order by user_id, person_id
+  for update of contacts`
+
+const started = `
+  insert into contacts (user_id, person_id, sharing)
+  select "userId", "personId", true from ${pairsAsRows} as pair
+  order by "userId", "personId"
+  on conflict (user_id, person_id) do update set sharing = true where not contacts.sharing
+  returning user_id as "userId", person_id as "personId"`
+
+const receivingStarted = `
+  insert into contacts (user_id, person_id, receiving) values (?, ?, true)
+  on conflict (user_id, person_id) do update set receiving = true where not contacts.receiving
+  returning id`
+
+const followedBack = `
+  with followed as (
+    update contacts set receiving = true
+    from ${pairsAsRows} as pair
+    join users on users.id = pair."userId"
+    join people on people.id = pair."personId"
+    left join users as theirs on theirs.person_id = people.id
+    where contacts.user_id = users.id and contacts.person_id = people.id and not contacts.receiving
+      and users.follow_back_aspect_id is not null and users.closed_at is null and people.closed_at is null
+      and not exists (select from blocks where blocks.user_id = users.id and blocks.person_id = people.id)
+    returning contacts.id, users.id as "userId", people.id as "personId", users.person_id as "ownPersonId",
+      users.follow_back_aspect_id as aspect_id, theirs.id as "theirUserId"
+  ), filed as (
+    insert into aspect_memberships (aspect_id, contact_id) select aspect_id, id from followed on conflict do nothing
+  )
+  select "userId", "personId", "ownPersonId", "theirUserId" from followed order by 1, 2`
+
+const sharingStopped = `
+  with pair as ${pairsAsRows}, ended as (
+    delete from contacts using pair
+    where user_id = "userId" and person_id = "personId" and sharing and not receiving
+    returning user_id as "userId", person_id as "personId"
+  ), halved as (
+    update contacts set sharing = false from pair
+    where user_id = "userId" and person_id = "personId" and sharing and receiving
+    returning user_id as "userId", person_id as "personId"
+  ), stopped as (
+    select * from ended union all select * from halved
+  ), forgotten as (
+    delete from notifications using stopped
+    where notifications.type = 'started_sharing' and notifications.user_id = stopped."userId"
+      and notifications.person_id = stopped."personId"
+  )
+  select * from stopped`
+
+/** A contact whose row goes takes along what the user was told about it. */
+const receivingStopped = `
+  with pair as ${pairsAsRows}, ended as (
+    delete from contacts using pair
+    where user_id = "userId" and person_id = "personId" and receiving and not sharing
+    returning user_id as "userId", person_id as "personId"
+  ), halved as (
+    update contacts set receiving = false from pair
+    where user_id = "userId" and person_id = "personId" and receiving and sharing
+    returning id, user_id as "userId", person_id as "personId"
+  ), unfiled as (
+    delete from aspect_memberships using halved where aspect_memberships.contact_id = halved.id
+  )
+  select * from ended union all select "userId", "personId" from halved`

@@ -1,0 +1,72 @@
+import type { Knex } from 'knex'
+
+/** A delivery that was given up, with what it was about. */
+export interface DeadDelivery {
+  readonly id: number
+  readonly fault: string
+  readonly status: number | null
+  readonly attempts: number
+  readonly createdAt: Date
+  readonly diedAt: Date
+  readonly host: string
+  readonly port: number
+  /** Null: it was for everybody on the pod. */
+  readonly person: string | null
+  readonly record: string
+  readonly guid: string
+  readonly verb: string
+}
+
+/** The latest first. */
+export async function deadDeliveries(
+  db: Knex,
+  {
+    id,
+    fault,
+    limit,
+  }: { readonly id?: number | undefined; readonly fault?: string | undefined; readonly limit: number },
+): Promise<readonly DeadDelivery[]> {
+  const { rows } = await db.raw(
+    `select deliveries.id, deliveries.last_fault as fault, deliveries.last_status as status, deliveries.attempts,
+       deliveries.created_at as "createdAt", deliveries.died_at as "diedAt", pods.host, pods.port,
+       people.address as person, messages.record, messages.guid, messages.verb
+     from deliveries
+     join pods on pods.id = deliveries.pod_id
+     join outbound_messages as messages on messages.id = deliveries.message_id
+     left join people on people.id = deliveries.person_id
+     where deliveries.state = 'dead'
+       and (cast(:id as bigint) is null or deliveries.id = :id)
+       and (cast(:fault as text) is null or deliveries.last_fault = :fault)
+     order by deliveries.died_at desc, deliveries.id desc
+     limit cast(:limit as bigint)`,
+    { id: id ?? null, fault: fault ?? null, limit: Number.isFinite(limit) ? limit : null },
+  )
+  return rows
+}
+
+/** Makes them due, with all their tries; returns the pods they go to. */
+export async function reviveDeliveries(db: Knex, ids: readonly number[]): Promise<readonly number[]> {
+  const { rows } = await db.raw(
+    `with revived as (
+       update deliveries set state = 'waiting', died_at = null, attempts = 0, due_at = now()
+       where id = any(?) and state = 'dead'
+       returning pod_id
+     )
+     select distinct pod_id as id from revived`,
+    [[...ids]],
+  )
+  return rows.map((row: { id: number }) => row.id)
+}
+
+/** Forgets them, also in the count of those that were to arrive. */
+export async function dropDeliveries(db: Knex, ids: readonly number[]): Promise<void> {
+  await db.raw(
+    `with dropped as (
+       delete from deliveries where id = any(?) and state = 'dead' returning message_id
+     )
+     update outbound_messages set sent_to = sent_to - dropped.count
+     from (select message_id, count(*) from dropped group by message_id) as dropped
+     where outbound_messages.id = dropped.message_id`,
+    [[...ids]],
+  )
+}

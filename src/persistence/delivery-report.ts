@@ -1,0 +1,54 @@
+import type { Knex } from 'knex'
+
+/** How far a message about a record has come. */
+export interface DeliveryReport {
+  readonly verb: string
+  readonly writtenAt: Date
+  readonly sentTo: number
+  readonly arrived: number
+  readonly missing: readonly MissingDelivery[]
+}
+
+export interface MissingDelivery {
+  readonly state: 'waiting' | 'dead'
+  readonly host: string
+  readonly port: number
+  readonly person: string | null
+  readonly attempts: number
+  /** When it may be tried at the earliest; null: never again. */
+  readonly nextTryAt: string | null
+  readonly fault: string | null
+  readonly status: number | null
+}
+
+/** The messages about a record that are still known, in the order in which they were written. */
+export async function deliveryReport(db: Knex, record: string, guid: string): Promise<readonly DeliveryReport[]> {
+  const { rows } = await db.raw(
+    `select messages.verb, messages.created_at as "writtenAt", messages.sent_to as "sentTo",
+       greatest(messages.sent_to - count(deliveries.id), 0) as arrived,
+       coalesce(
+         json_agg(
+           json_build_object(
+             'state', deliveries.state,
+             'host', pods.host,
+             'port', pods.port,
+             'person', people.address,
+             'attempts', deliveries.attempts,
+             'nextTryAt', case when deliveries.state = 'waiting' then greatest(deliveries.due_at, pods.next_try_at) end,
+             'fault', coalesce(deliveries.last_fault, case when pods.failures > 0 then pods.status end),
+             'status', deliveries.last_status
+           ) order by deliveries.state, pods.host, pods.port, people.address
+         ) filter (where deliveries.id is not null),
+         '[]'
+       ) as missing
+     from outbound_messages as messages
+     left join deliveries on deliveries.message_id = messages.id
+     left join pods on pods.id = deliveries.pod_id
+     left join people on people.id = deliveries.person_id
+     where messages.record = ? and messages.guid = ?
+     group by messages.id
+     order by messages.id`,
+    [record, guid],
+  )
+  return rows
+}

@@ -1,0 +1,139 @@
+import type { Knex } from 'knex'
+
+/** Something of our own people that is to be told, held until the transaction ends: it is not deleted meanwhile. */
+export interface DispatchedPost {
+  readonly id: number
+  readonly authorId: number
+  readonly public: boolean
+  readonly text: string
+}
+
+export interface DispatchedPhoto {
+  readonly id: number
+  readonly authorId: number
+  readonly public: boolean
+  readonly postId: number | null
+}
+
+/** What is said about a post, with what decides who passes it on. */
+export interface DispatchedRelayable {
+  readonly id: number
+  readonly author: Party
+  /** Of a comment; else empty. */
+  readonly text: string
+  readonly root: { readonly id: number; readonly public: boolean; readonly author: Party }
+}
+
+interface Party {
+  readonly id: number
+  /** Lives here, and has not left. */
+  readonly ours: boolean
+}
+
+export interface DispatchedLetter {
+  readonly authorId: number
+  readonly participants: readonly number[]
+}
+
+export type RelayableKind = 'comment' | 'like' | 'poll_participation'
+
+/** Undefined, here and below: it is gone, or its author is. */
+export async function holdPost(transaction: Knex.Transaction, guid: string): Promise<DispatchedPost | undefined> {
+  return first(transaction, post, guid)
+}
+
+export async function holdPhoto(transaction: Knex.Transaction, guid: string): Promise<DispatchedPhoto | undefined> {
+  return first(transaction, photo, guid)
+}
+
+export async function holdRelayable(
+  transaction: Knex.Transaction,
+  kind: RelayableKind | 'participation',
+  guid: string,
+): Promise<DispatchedRelayable | undefined> {
+  return first(transaction, relayables[kind], guid)
+}
+
+export async function holdConversation(
+  transaction: Knex.Transaction,
+  guid: string,
+): Promise<DispatchedLetter | undefined> {
+  return first(transaction, conversation, guid)
+}
+
+export async function holdMessage(transaction: Knex.Transaction, guid: string): Promise<DispatchedLetter | undefined> {
+  return first(transaction, message, guid)
+}
+
+async function first<Row>(transaction: Knex.Transaction, statement: string, guid: string): Promise<Row | undefined> {
+  const { rows } = await transaction.raw(statement, [guid])
+  return rows[0]
+}
+
+const post = `
+  select posts.id, posts.author_id as "authorId", posts.public, posts.text
+  from posts
+  join people on people.id = posts.author_id and ${isOurs('people')}
+  where posts.guid = ?
+  for key share of posts`
+
+const photo = `
+  select photos.id, photos.author_id as "authorId", photos.public, photos.post_id as "postId"
+  from photos
+  join people on people.id = photos.author_id and ${isOurs('people')}
+  where photos.guid = ? and not photos.pending
+  for key share of photos`
+
+const relayables: Readonly<Record<RelayableKind | 'participation', string>> = {
+  comment: relayable('comments', { root: 'record.post_id', text: 'record.text' }),
+  like: relayable('likes', {
+    root: 'coalesce(record.post_id, (select comments.post_id from comments where comments.id = record.comment_id))',
+  }),
+  poll_participation: relayable('poll_participations', {
+    root: '(select polls.post_id from polls where polls.id = record.poll_id)',
+  }),
+  participation: relayable('participations', { root: 'record.post_id' }),
+}
+
+function relayable(table: string, { root, text = `''` }: { readonly root: string; readonly text?: string }): string {
+  return `
+  select
+    record.id,
+    json_build_object('id', author.id, 'ours', ${isOurs('author')}) as author,
+    ${text} as text,
+    json_build_object(
+      'id', posts.id,
+      'public', posts.public,
+      'author', json_build_object('id', root_author.id, 'ours', ${isOurs('root_author')})
+    ) as root
+  from ${table} as record
+  join posts on posts.id = ${root}
+  join people as author on author.id = record.author_id
+  join people as root_author on root_author.id = posts.author_id
+  where record.guid = ?
+  for key share of record`
+}
+
+const conversation = `
+  select conversations.author_id as "authorId", ${participantsOf('conversations.id')} as participants
+  from conversations
+  join people on people.id = conversations.author_id and ${isOurs('people')}
+  where conversations.guid = ?
+  for key share of conversations`
+
+const message = `
+  select messages.author_id as "authorId", ${participantsOf('messages.conversation_id')} as participants
+  from messages
+  join people on people.id = messages.author_id and ${isOurs('people')}
+  where messages.guid = ?
+  for key share of messages`
+
+function participantsOf(conversationId: string): string {
+  return `to_json(array(
+    select person_id from conversation_visibilities where conversation_id = ${conversationId}
+  ))`
+}
+
+function isOurs(person: string): string {
+  return `(${person}.pod_id is null and ${person}.closed_at is null)`
+}

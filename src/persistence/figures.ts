@@ -1,0 +1,38 @@
+import type { Knex } from 'knex'
+
+/** So many more of something. */
+export interface Figure {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly count: number
+}
+
+/** Any number with one statement, all to this minute. */
+export async function addFigures(db: Knex, figures: readonly Figure[]): Promise<void> {
+  if (figures.length > 0) await db.raw(newFigures, [JSON.stringify(figures)])
+}
+
+/** The sums over the last full minutes, or over those and what there is of this one. */
+export async function sumFigures(
+  db: Knex,
+  { minutes, full }: { readonly minutes: number; readonly full: boolean },
+): Promise<readonly Figure[]> {
+  const { rows } = await db.raw(summed, [minutes, full])
+  return rows
+}
+
+const newFigures = `
+  insert into figures (minute, name, labels, count)
+  select date_trunc('minute', now()), name, labels, sum(count)
+  from json_to_recordset(?::json) as added(name text, labels jsonb, count bigint)
+  group by name, labels
+  order by name, labels
+  on conflict (minute, name, labels) do update set count = figures.count + excluded.count`
+
+const summed = `
+  select name, labels, sum(count)::float as count
+  from figures
+  where minute >= date_trunc('minute', now()) - make_interval(mins => ?::integer)
+    and (minute < date_trunc('minute', now()) or not ?::boolean)
+  group by name, labels
+  order by name, labels`

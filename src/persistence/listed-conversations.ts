@@ -1,0 +1,116 @@
+import type { Knex } from 'knex'
+import { named } from './database.js'
+import type { Person } from './models/person.js'
+import { type IndexPage, orderOf, type Page, pageOf, seek, type TimePage } from './paged.js'
+
+export interface ConversationFilter extends TimePage {
+  readonly onlyUnread?: boolean
+  /** With a message later than this. */
+  readonly onlyAfter?: Date
+}
+
+export interface MessageFilter extends IndexPage {
+  /** Written later than this. */
+  readonly onlyAfter?: Date
+}
+
+type PersonSummary = Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>
+
+/** What a client is shown of a conversation. */
+export interface ListedConversation {
+  readonly id: number
+  readonly guid: string
+  readonly subject: string
+  readonly createdAt: Date
+  readonly read: boolean
+  /** Everybody who has it, the viewer included, in the order in which they became known here. */
+  readonly participants: readonly PersonSummary[]
+}
+
+export interface ListedMessage {
+  readonly guid: string
+  readonly text: string
+  readonly createdAt: Date
+  readonly author: PersonSummary
+}
+
+/** The newest first, if the page names no place. */
+export async function listedConversations(
+  db: Knex,
+  personId: number,
+  filter: ConversationFilter,
+): Promise<Page<ListedConversation>> {
+  const { onlyUnread = false, onlyAfter } = filter
+  const values: unknown[] = [personId]
+  const conditions: string[] = []
+  const names: string[] = []
+
+  /** Each set of conditions is a statement of its own, so that each is planned for the index it needs. */
+  function narrow(name: string, condition: (...places: string[]) => string, ...more: readonly unknown[]): void {
+    const places = more.map((value) => `$${values.push(value)}`)
+    conditions.push(`and ${condition(...places)}`)
+    names.push(name)
+  }
+
+  if (onlyUnread) narrow('unread', () => 'unread > 0')
+  if (onlyAfter !== undefined) narrow('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
+  const part = seek(filter, values, { time: 'created_at', id: 'conversation_id' })
+  const page = `
+    select * from conversation_visibilities where person_id = $1 ${conditions.join(' ')} ${part.condition} ${part.order}`
+
+  const name = ['conversations', ...names, part.name].join(' ')
+  const text = shown(page, orderOf(filter) === 'newest first' ? 'desc' : 'asc')
+  return pageOf(await named<ListedConversation>(db, name, text, values), filter)
+}
+
+/** Undefined: there is none that this person still has. */
+export async function listedConversation(
+  db: Knex,
+  personId: number,
+  guid: string,
+): Promise<ListedConversation | undefined> {
+  const one = `
+    select conversation_visibilities.*
+    from conversation_visibilities join conversations on conversations.id = conversation_id
+    where person_id = $1 and conversations.guid = $2`
+  const [conversation] = await named<ListedConversation>(db, 'conversation', shown(one, 'desc'), [personId, guid])
+  return conversation
+}
+
+/** The oldest first. */
+export async function listedMessages(
+  db: Knex,
+  conversationId: number,
+  filter: MessageFilter,
+): Promise<Page<ListedMessage>> {
+  const { onlyAfter, offset, limit } = filter
+  const later = onlyAfter === undefined ? '' : 'and messages.created_at > $4'
+  const found = await named<ListedMessage>(
+    db,
+    onlyAfter === undefined ? 'messages' : 'messages changed-after',
+    `select messages.guid, messages.text, messages.created_at as "createdAt", ${summary} as author
+     from messages join people on people.id = messages.author_id
+     where conversation_id = $1 ${later}
+     order by messages.created_at, messages.id offset $2 limit $3`,
+    [conversationId, offset, limit + 1, ...(onlyAfter === undefined ? [] : [onlyAfter])],
+  )
+  return pageOf(found, filter)
+}
+
+const summary = `
+  json_build_object('guid', people.guid, 'address', people.address, 'name', people.name, 'avatarUrl', people.avatar_url)`
+
+function shown(page: string, order: 'asc' | 'desc'): string {
+  return `
+    select
+      conversations.id, conversations.guid, conversations.subject, conversations.created_at as "createdAt",
+      page.unread = 0 as read,
+      (
+        select json_agg(${summary} order by people.id)
+        from conversation_visibilities as visible join people on people.id = visible.person_id
+        where visible.conversation_id = page.conversation_id
+      ) as participants
+    from (${page}) as page
+    join conversations on conversations.id = page.conversation_id
+    order by page.created_at ${order}, page.conversation_id ${order}`
+}
