@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { AccessToken } from '../persistence/models/access-token.js'
+import { Block } from '../persistence/models/contact.js'
 import { Post } from '../persistence/models/post.js'
+import { User } from '../persistence/models/user.js'
 import type { Pod } from '../pod.js'
 import { ALWAYS_GRANTED, isScope, type Scope } from './scopes.js'
 
@@ -8,6 +10,8 @@ import { ALWAYS_GRANTED, isScope, type Scope } from './scopes.js'
 export interface Viewer {
   readonly userId: number
   readonly personId: number
+  /** Who came with a token has one. */
+  readonly authorizationId?: number
   readonly scopes: ReadonlySet<Scope>
 }
 
@@ -23,6 +27,7 @@ export async function findViewer(pod: Pick<Pod, 'db'>, token: string): Promise<V
   return {
     userId: holder.userId,
     personId: holder.personId,
+    authorizationId: holder.authorizationId,
     scopes: new Set([...holder.scopes.filter(isScope), ALWAYS_GRANTED]),
   }
 }
@@ -31,4 +36,13 @@ export async function findViewer(pod: Pick<Pod, 'db'>, token: string): Promise<V
 export async function findReadablePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<Post | undefined> {
   const post = await Post.readableBy(pod.db, viewer, guid).withGraphFetched('author')
   return post?.public || viewer.scopes.has('private:read') ? post : undefined
+}
+
+/** Only people of this pod are asked: another pod answers for its own. */
+export async function isBlockedBy(pod: Pick<Pod, 'db'>, personId: number, viewer: Viewer): Promise<boolean> {
+  const block = await Block.query(pod.db)
+    .where({ personId: viewer.personId })
+    .whereIn('userId', User.query(pod.db).select('id').where({ personId }))
+    .first()
+  return block !== undefined
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { hash } from '@node-rs/argon2'
 import type { Knex } from 'knex'
 import { raw } from 'objection'
+import { emptyPeople } from '../persistence/closed-people.js'
 import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
 import { AccessToken, Authorization } from '../persistence/models/access-token.js'
 import { Aspect } from '../persistence/models/aspect.js'
@@ -9,6 +10,7 @@ import { Person } from '../persistence/models/person.js'
 import { User, UserSecrets } from '../persistence/models/user.js'
 import type { Pod } from '../pod.js'
 import { hashToken } from './access.js'
+import { sendOut } from './outgoing.js'
 import { Refusal } from './refusals.js'
 import type { Scope } from './scopes.js'
 
@@ -49,7 +51,7 @@ const SHORTEST_PASSWORD_CHARACTERS = 10
 /** Bounds the work of hashing, whoever sends the password. */
 const LONGEST_PASSWORD_BYTES = 128
 /** 19 MiB and two passes, some 16 ms; argon2id is what the library takes when nothing else is said. */
-const ARGON2 = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+export const ARGON2 = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /** Makes a person who lives here, with keys, an empty profile and the aspects everybody begins with. */
 export async function createUser(
@@ -123,15 +125,42 @@ export async function setRole(pod: Pod, username: string, role: Role): Promise<v
   })
 }
 
-/** Ends the account at once: nobody can sign in with it, and no token of it counts any more. Its name stays taken. */
+/**
+ * Ends the account at once: nobody can sign in with it, no token of it counts any more, and what was theirs is gone, here and on
+ * every pod that has heard of it. Its name stays taken.
+ */
 export async function closeUser(pod: Pod, username: string): Promise<void> {
   await changeOpenUser(pod, username, async (transaction, user) => {
     const closedAt = pod.now()
+    await tellOfClosing(pod, transaction, user)
     await user.$query(transaction).patch({ closedAt, role: null })
-    await Person.query(transaction).findById(user.personId).patch({ closedAt })
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash: null })
     await Authorization.query(transaction).delete().where({ userId: user.id }) // and with them codes and tokens
+    await emptyPeople(transaction, [user.personId], closedAt)
   })
+}
+
+/** To contacts and to those who have reshared something: afterwards nobody knows any more who they were. */
+async function tellOfClosing(pod: Pod, transaction: Knex.Transaction, user: User): Promise<void> {
+  const { address, guid } = personOf(user)
+  const resharers: readonly { readonly authorId: number }[] = await transaction('posts as reshares')
+    .join('posts as roots', 'roots.id', 'reshares.rootId')
+    .where({ 'roots.authorId': user.personId })
+    .distinct('reshares.authorId')
+    .orderBy('reshares.authorId')
+  await sendOut(
+    pod,
+    transaction,
+    {
+      record: 'account_deletion',
+      guid,
+      verb: 'create',
+      senderId: user.personId,
+      public: true,
+      entity: { type: 'account_deletion', author: address },
+    },
+    { of: 'contacts', userId: user.id, and: resharers.map(({ authorId }) => authorId) },
+  )
 }
 
 /** Makes a token without a browser, with an authorization of its own: several with different scopes exist side by side. */

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
+import { dispatchJob } from '../jobs/definitions.js'
+import { enqueueWith } from '../jobs/outbox.js'
 import { inTransaction } from '../persistence/errors.js'
 import { Aspect } from '../persistence/models/aspect.js'
 import { Contact } from '../persistence/models/contact.js'
@@ -12,6 +14,7 @@ import { Tag } from '../persistence/models/tag.js'
 import type { Pod } from '../pod.js'
 import { findMentions, readMentions, readTags } from '../protocol/mentions.js'
 import type { Viewer } from './access.js'
+import { notifyAbout } from './notifications.js'
 import { Refusal } from './refusals.js'
 import { faultOfText } from './texts.js'
 
@@ -70,6 +73,8 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
     await Tag.attach(transaction, { postId: post.id, createdAt: post.createdAt }, readTags(text))
     await Mention.attach(transaction, { postId: post.id }, mentionedIn(text))
     if (!input.public) await Post.shareWith(transaction, post.id, aspectIds)
+    await notifyAbout(transaction, { posts: [post.id] }, post.createdAt)
+    await enqueueWith(pod, transaction, dispatchJob, { record: 'post', guid: post.guid })
     return post
   })
 }

@@ -1,10 +1,14 @@
 import type { Knex } from 'knex'
+import { dispatchJob } from '../jobs/definitions.js'
+import { enqueueWith } from '../jobs/outbox.js'
 import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
 import { Participation } from '../persistence/models/participation.js'
 import { Person } from '../persistence/models/person.js'
 import { Post } from '../persistence/models/post.js'
 import type { Pod } from '../pod.js'
 import { findReadablePost, type Viewer } from './access.js'
+import { notifyAbout } from './notifications.js'
+import { joinIn } from './participations.js'
 import { newGuid } from './posts.js'
 import { Refusal } from './refusals.js'
 
@@ -39,12 +43,13 @@ async function addReshare(pod: Pod, transaction: Knex.Transaction, viewer: Viewe
       interactedAt: pod.now(),
     })
     .returning('*')
-  await Participation.hold(transaction, root.id, [viewer.personId])
-  await transaction('mutedPosts').where({ postId: root.id, userId: viewer.userId }).delete()
+  await joinIn(pod, transaction, viewer, root)
   await subscribeRootAuthor(transaction, root, reshare)
   await Post.query(transaction)
     .findById(root.id)
     .patch({ resharesCount: transaction.raw('reshares_count + 1') })
+  await notifyAbout(transaction, { reshares: [reshare.id] }, reshare.createdAt)
+  await enqueueWith(pod, transaction, dispatchJob, { record: 'post', guid: reshare.guid })
   return reshare
 }
 

@@ -1,0 +1,27 @@
+import { insertBirthdayNotifications } from '../persistence/caused-notifications.js'
+import { inTransaction } from '../persistence/errors.js'
+import type { Pod } from '../pod.js'
+
+/** Tells everybody of the mutual contacts whose birthday it is that day, each once; returns how many are told now. */
+export async function tellOfBirthdays(pod: Pick<Pod, 'db' | 'now'>, day = today(pod)): Promise<number> {
+  return inTransaction(pod.db, (transaction) => insertBirthdayNotifications(transaction, day, pod.now()))
+}
+
+/** The same for today, unless it has been done since midnight: whoever becomes a contact in the afternoon is not told. */
+export async function tellOfTodaysBirthdays(pod: Pick<Pod, 'db' | 'now'>): Promise<number> {
+  const day = today(pod)
+  return inTransaction(pod.db, async (transaction) => {
+    const { rows } = await transaction.raw(firstRunOfDay, { now: pod.now(), midnight: `${day}T00:00:00Z` })
+    return rows.length === 0 ? 0 : insertBirthdayNotifications(transaction, day, pod.now())
+  })
+}
+
+/** In UTC, as YYYY-MM-DD. */
+function today(pod: Pick<Pod, 'now'>): string {
+  return pod.now().toISOString().slice(0, 10)
+}
+
+const firstRunOfDay = `
+  insert into periodic (name, last_run_at) values ('birthdays', :now)
+  on conflict (name) do update set last_run_at = excluded.last_run_at where periodic.last_run_at < :midnight
+  returning name`

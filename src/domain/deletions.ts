@@ -1,0 +1,144 @@
+import type { Knex } from 'knex'
+import { dispatchJob } from '../jobs/definitions.js'
+import { enqueueWith } from '../jobs/outbox.js'
+import { emptyWithoutPhotos } from '../persistence/destroy.js'
+import { inTransaction } from '../persistence/errors.js'
+import { Comment } from '../persistence/models/comment.js'
+import { Like } from '../persistence/models/like.js'
+import { Mention } from '../persistence/models/mention.js'
+import { Person, Profile } from '../persistence/models/person.js'
+import { Photo } from '../persistence/models/photo.js'
+import type { Post } from '../persistence/models/post.js'
+import type { Pod } from '../pod.js'
+import { findReadablePost, type Viewer } from './access.js'
+import type { Audience } from './outgoing.js'
+import { Refusal } from './refusals.js'
+import { type TakenBack, takeBack } from './take-back.js'
+
+type DeletePostRefusal = 'post_missing' | 'not_allowed' | 'scope_missing'
+type DeleteCommentRefusal = 'post_missing' | 'comment_missing' | 'not_allowed'
+type DeleteLikeRefusal = 'post_missing' | 'comment_missing' | 'like_missing'
+type DeletePhotoRefusal = 'photo_missing'
+type DeletionRefusal = DeletePostRefusal | DeleteCommentRefusal | DeleteLikeRefusal | DeletePhotoRefusal
+
+/** A post of the viewer's own, with all that is under it; reshares of it stay, with nothing to show. */
+export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promise<void> {
+  const post = await findReadablePost(pod, viewer, guid)
+  if (!post) throw refusal('post_missing', 'There is no such post.')
+  if (post.authorId !== viewer.personId) throw refusal('not_allowed', 'This post is somebody else’s.')
+  if (!post.public && !viewer.scopes.has('private:modify')) {
+    throw refusal('scope_missing', 'The token may not delete anything private.')
+  }
+  await inTransaction(pod.db, (transaction) => takeBack(pod, transaction, postToTakeBack(viewer, post)))
+}
+
+/** The author of a comment may delete it, and so may the author of the post it stands under. */
+export async function deleteComment(
+  pod: Pod,
+  viewer: Viewer,
+  target: { readonly postGuid: string; readonly commentGuid: string },
+): Promise<void> {
+  const post = await findReadablePost(pod, viewer, target.postGuid)
+  if (!post) throw refusal('post_missing', 'There is no such post.')
+  const comment = await Comment.query(pod.db).findOne({ guid: target.commentGuid, postId: post.id })
+  if (!comment) throw refusal('comment_missing', 'There is no such comment under this post.')
+  if (![comment.authorId, post.authorId].includes(viewer.personId)) {
+    throw refusal('not_allowed', 'Neither the comment nor the post is yours.')
+  }
+
+  await inTransaction(pod.db, async (transaction) => {
+    const { id, guid, authorId } = comment
+    const mentioned = post.public ? await Mention.query(transaction).select('personId').where({ commentId: id }) : []
+    const others = [authorId, ...mentioned.map(({ personId }) => personId)].filter((other) => other !== viewer.personId)
+    await takeBack(pod, transaction, {
+      ...{ kind: 'comment', type: 'Comment', id, guid, authorId, public: post.public, byId: viewer.personId },
+      audience: audienceUnder(post, others),
+    })
+  })
+}
+
+/** The viewer's own like of a post, or of a comment under it. */
+export async function deleteLike(
+  pod: Pod,
+  viewer: Viewer,
+  target: { readonly postGuid: string; readonly commentGuid?: string | undefined },
+): Promise<void> {
+  const post = await findReadablePost(pod, viewer, target.postGuid)
+  if (!post) throw refusal('post_missing', 'There is no such post.')
+  const like = await findLike(pod, viewer, post, target.commentGuid)
+  if (!like) throw refusal('like_missing', 'You do not like this.')
+
+  await inTransaction(pod.db, async (transaction) => {
+    const { id, guid, authorId } = like
+    await takeBack(pod, transaction, {
+      ...{ kind: 'like', type: 'Like', id, guid, authorId, public: post.public, byId: authorId },
+      audience: audienceUnder(post, []),
+    })
+  })
+}
+
+/** A photo of the viewer's own; a post that has nothing to show without it goes too. */
+export async function deletePhoto(pod: Pod, viewer: Viewer, guid: string): Promise<void> {
+  const photo = await Photo.query(pod.db).findOne({ guid, authorId: viewer.personId })
+  if (!photo || !(photo.public || viewer.scopes.has('private:modify'))) {
+    throw refusal('photo_missing', 'There is no such photo of yours.')
+  }
+  await inTransaction(pod.db, async (transaction) => {
+    const emptied = await emptyWithoutPhotos(transaction, [photo.id])
+    const { id, authorId, postId } = photo
+    await takeBack(pod, transaction, {
+      ...{ kind: 'photo', type: 'Photo', id, guid, authorId, public: photo.public, byId: authorId },
+      audience: postId === null ? { of: 'photo', photoId: id } : { of: 'post', postId },
+    })
+    for (const post of emptied) await takeBack(pod, transaction, postToTakeBack(viewer, post))
+    await removeFromProfile(pod, transaction, photo)
+  })
+}
+
+async function findLike(
+  pod: Pod,
+  viewer: Viewer,
+  post: Post,
+  commentGuid: string | undefined,
+): Promise<Like | undefined> {
+  if (commentGuid === undefined) return Like.query(pod.db).findOne({ authorId: viewer.personId, postId: post.id })
+  const comment = await Comment.query(pod.db).findOne({ guid: commentGuid, postId: post.id })
+  if (!comment) throw refusal('comment_missing', 'There is no such comment under this post.')
+  return Like.query(pod.db).findOne({ authorId: viewer.personId, commentId: comment.id })
+}
+
+function postToTakeBack(viewer: Viewer, post: Pick<Post, 'id' | 'guid' | 'public'>): TakenBack {
+  const audience = { of: 'post', postId: post.id } as const
+  const { personId } = viewer
+  return {
+    kind: 'post',
+    type: 'Post',
+    id: post.id,
+    guid: post.guid,
+    authorId: personId,
+    byId: personId,
+    public: post.public,
+    audience,
+  }
+}
+
+/** Everybody who has the post, and these; under the post of another pod it is for that pod to tell them. */
+function audienceUnder({ id, author, authorId }: Post, others: readonly number[]): Audience {
+  if (author === undefined) throw new Error(`The author of post ${id} was not read with it.`)
+  return author.podId === null ? { of: 'post', postId: id, and: others } : { of: 'people', personIds: [authorId] }
+}
+
+/** Whoever has a photo as their picture has none without it, and everybody is told. */
+async function removeFromProfile(pod: Pod, transaction: Knex.Transaction, { authorId, name }: Photo): Promise<void> {
+  const profile = await Profile.query(transaction).findById(authorId).throwIfNotFound()
+  const { imageUrl, imageUrlMedium, imageUrlSmall } = profile
+  if (![imageUrl, imageUrlMedium, imageUrlSmall].some((url) => url?.endsWith(name))) return
+  const none = { imageUrl: null, imageUrlMedium: null, imageUrlSmall: null }
+  await profile.$query(transaction).patch({ ...none, updatedAt: pod.now() })
+  await Person.query(transaction).findById(authorId).patch({ avatarUrl: null })
+  await enqueueWith(pod, transaction, dispatchJob, { record: 'profile', personId: authorId })
+}
+
+function refusal(reason: DeletionRefusal, message: string): Refusal<DeletionRefusal> {
+  return new Refusal(reason, message)
+}

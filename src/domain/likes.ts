@@ -1,0 +1,71 @@
+import { dispatchJob } from '../jobs/definitions.js'
+import { enqueueWith } from '../jobs/outbox.js'
+import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
+import { Comment } from '../persistence/models/comment.js'
+import { Like } from '../persistence/models/like.js'
+import { Post } from '../persistence/models/post.js'
+import type { Pod } from '../pod.js'
+import { findReadablePost, isBlockedBy, type Viewer } from './access.js'
+import { notifyAbout } from './notifications.js'
+import { joinIn } from './participations.js'
+import { newGuid } from './posts.js'
+import { Refusal } from './refusals.js'
+import { signatureUnder } from './signatures.js'
+
+type CreateLikeRefusal = 'post_missing' | 'comment_missing' | 'liked_already' | 'blocked'
+
+/** Likes a post, or a comment under it; one's own too. */
+export async function createLike(
+  pod: Pod,
+  viewer: Viewer,
+  target: { readonly postGuid: string; readonly commentGuid?: string | undefined },
+): Promise<Like> {
+  const post = await findReadablePost(pod, viewer, target.postGuid)
+  if (!post) throw refusal('post_missing', 'There is no such post.')
+  const { commentGuid } = target
+  const comment =
+    commentGuid === undefined ? undefined : await Comment.query(pod.db).findOne({ guid: commentGuid, postId: post.id })
+  if (commentGuid !== undefined && !comment)
+    throw refusal('comment_missing', 'There is no such comment under this post.')
+  if (await isBlockedBy(pod, post.authorId, viewer)) {
+    throw refusal('blocked', 'The author of this post does not want your likes.')
+  }
+
+  const guid = newGuid()
+  const signature = await signatureUnder(pod, viewer, post, (author) => ({
+    type: 'like',
+    author,
+    guid,
+    parent_guid: (comment ?? post).guid,
+    parent_type: comment ? 'Comment' : 'Post',
+    positive: true,
+  }))
+  try {
+    return await inTransaction(pod.db, async (transaction) => {
+      const like = await Like.query(transaction)
+        .insert({
+          guid,
+          authorId: viewer.personId,
+          ...(comment ? { commentId: comment.id } : { postId: post.id }),
+          createdAt: pod.now(),
+          ...signature,
+        })
+        .returning('*')
+      await joinIn(pod, transaction, viewer, post)
+      const counted = comment
+        ? Comment.query(transaction).findById(comment.id)
+        : Post.query(transaction).findById(post.id)
+      await counted.patch({ likesCount: transaction.raw('likes_count + 1') })
+      await notifyAbout(transaction, { likes: [like.id] }, pod.now())
+      await enqueueWith(pod, transaction, dispatchJob, { record: 'like', guid })
+      return like
+    })
+  } catch (error) {
+    if (!isUniqueViolation(error, comment ? 'likes_comment_once' : 'likes_post_once')) throw error
+    throw refusal('liked_already', 'You like this already.')
+  }
+}
+
+function refusal(reason: CreateLikeRefusal, message: string): Refusal<CreateLikeRefusal> {
+  return new Refusal(reason, message)
+}

@@ -1,0 +1,87 @@
+import type { Knex } from 'knex'
+import { insertCausedNotifications } from '../persistence/caused-notifications.js'
+import { isUniqueViolation } from '../persistence/errors.js'
+import {
+  type ListedNotification,
+  listedNotification,
+  listedNotifications,
+  type NotificationFilter,
+} from '../persistence/listed-notifications.js'
+import { Notification } from '../persistence/models/notification.js'
+import type { Page } from '../persistence/paged.js'
+import type { Pod } from '../pod.js'
+import type { Viewer } from './access.js'
+
+/** Something that happened and that somebody may want to know. Ids of rows that are really new. */
+export interface Causes {
+  /** Mentions in posts: ids of status messages. */
+  readonly posts?: readonly number[]
+  readonly comments?: readonly number[]
+  readonly likes?: readonly number[]
+  /** Ids of the reshares themselves. */
+  readonly reshares?: readonly number[]
+  readonly sharing?: readonly { readonly userId: number; readonly personId: number }[]
+  /** Posts that were delivered to a person just now, not new themselves: a private post for the second reader. */
+  readonly delivered?: readonly { readonly userId: number; readonly postId: number }[]
+}
+
+/**
+ * Tells everybody here who is concerned, in the transaction of the causes, whoever they came from. Mentions, participations
+ * and share visibilities of these rows have to be written by then.
+ */
+export async function notifyAbout(transaction: Knex.Transaction, causes: Causes, now: Date): Promise<void> {
+  const { posts = [], comments = [], likes = [], reshares = [], sharing = [], delivered = [] } = causes
+  const all = { posts, comments, likes, reshares, sharing, delivered }
+  if (Object.values(all).every((rows) => rows.length === 0)) return
+  await insertCausedNotifications(transaction, all, now)
+}
+
+/** The viewer's own, the newest first, or the oldest first of those after a place. */
+export function findNotifications(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  filter: NotificationFilter,
+): Promise<Page<ListedNotification>> {
+  return listedNotifications(pod.db, viewer.userId, filter)
+}
+
+/** Whoever opens one has read it. Undefined: it is not there, or somebody else's. */
+export function openNotification(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  guid: string,
+): Promise<ListedNotification | undefined> {
+  return markNotification(pod, viewer, guid, { read: true })
+}
+
+/** Neither makes it any newer. Undefined: it is not there, or somebody else's. */
+export async function markNotification(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  guid: string,
+  { read }: { readonly read: boolean },
+): Promise<ListedNotification | undefined> {
+  if (read) {
+    await Notification.query(pod.db).where({ guid, userId: viewer.userId, read: false }).patch({ read })
+  } else {
+    await markUnread(pod, viewer, guid)
+  }
+  return listedNotification(pod.db, viewer.userId, guid)
+}
+
+/** Where a later one about the same thing is unread, that one goes on collecting. */
+async function markUnread(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<void> {
+  const mark = () => Notification.markUnread(pod.db, viewer.userId, guid)
+  try {
+    await mark()
+  } catch (error) {
+    // The later one came in that very moment; now it is there to be seen.
+    if (!isUniqueViolation(error, 'notifications_merging')) throw error
+    await mark()
+  }
+}
+
+/** All that the viewer has not read yet; returns how many. */
+export async function markAllNotificationsRead(pod: Pick<Pod, 'db'>, viewer: Viewer): Promise<number> {
+  return Notification.query(pod.db).where({ userId: viewer.userId, read: false }).patch({ read: true })
+}

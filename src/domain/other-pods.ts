@@ -1,0 +1,38 @@
+import type { Knex } from 'knex'
+import { raw } from 'objection'
+import { knock } from '../jobs/knock.js'
+import { giveUpDeliveries } from '../persistence/due-deliveries.js'
+import { Pod as OtherPod } from '../persistence/models/pod.js'
+import type { Pod } from '../pod.js'
+
+const ROWS_AT_ONCE = 1_000
+
+/** Nothing is sent there, nothing fetched from there, and whatever its people say is dropped; what waits for it is given up. */
+export async function blockPod({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
+  await OtherPod.query(db)
+    .findById(podId)
+    .patch({ blockedAt: raw('coalesce(blocked_at, now())') })
+  await giveUpAll(db)
+}
+
+/** What was given up meanwhile stays so until somebody replays it. */
+export async function unblockPod({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
+  await OtherPod.query(db).findById(podId).patch({ blockedAt: null })
+}
+
+/** As if it had not answered for two weeks: nothing more is stored for it, until a look at it goes well or it writes itself. */
+export async function putPodToSleep({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
+  const longAgo = raw(`least(offline_since, now() - interval '14 days')`)
+  await OtherPod.query(db).findById(podId).patch({ offlineSince: longAgo, checkWanted: false })
+  await giveUpAll(db)
+}
+
+/** As if nothing had ever gone wrong: what is due goes out now. */
+export async function wakePod(pod: Pick<Pod, 'db' | 'jobs'>, podId: number): Promise<void> {
+  await OtherPod.query(pod.db).findById(podId).patch({ offlineSince: null, failures: 0, nextTryAt: null })
+  await knock(pod, [{ podId, proven: false }])
+}
+
+async function giveUpAll(db: Knex): Promise<void> {
+  for (let given = ROWS_AT_ONCE; given === ROWS_AT_ONCE; ) given = await giveUpDeliveries(db, ROWS_AT_ONCE)
+}

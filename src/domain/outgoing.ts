@@ -1,0 +1,46 @@
+import type { Knex } from 'knex'
+import { knockAfter } from '../jobs/knock.js'
+import { type Audience, deleteCreations, insertDeliveries } from '../persistence/audiences.js'
+import type { Pod } from '../pod.js'
+import { type Entity, writeEntity } from '../protocol/entities/registry.js'
+
+export type { Audience }
+
+/** One envelope that leaves this pod. */
+export interface OutgoingMessage {
+  /** The kind of record it is about: 'post', 'comment' … */
+  readonly record: string
+  readonly guid: string
+  readonly verb: 'create' | 'retract'
+  /** Whose key signs the envelope; lives here. */
+  readonly senderId: number
+  readonly public: boolean
+  readonly entity: Entity
+}
+
+/**
+ * Writes an envelope and its deliveries in the caller's transaction, and knocks at the pods after the commit: public, one for
+ * each pod of the audience; private, one for each person. A repeat makes no second envelope, except of a profile or a contact.
+ */
+export async function sendOut(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  message: OutgoingMessage,
+  audience: Audience,
+): Promise<void> {
+  const row = { ...message, entity: writeEntity(message.entity) }
+  const reached = await insertDeliveries(transaction, row, audience)
+  knockAfter(pod, transaction, reached)
+}
+
+/**
+ * What is deleted need not be told any more to those who have not heard of it. Called after the deletion in its transaction,
+ * so that a dispatch that holds the record has come to its end.
+ */
+export async function cancelOutgoing(
+  transaction: Knex.Transaction,
+  record: string,
+  guids: readonly string[],
+): Promise<void> {
+  if (guids.length > 0) await deleteCreations(transaction, record, guids)
+}

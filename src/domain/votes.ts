@@ -1,0 +1,60 @@
+import { dispatchJob } from '../jobs/definitions.js'
+import { enqueueWith } from '../jobs/outbox.js'
+import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
+import { Poll, PollAnswer, PollParticipation } from '../persistence/models/poll.js'
+import { Post } from '../persistence/models/post.js'
+import type { Pod } from '../pod.js'
+import { findReadablePost, isBlockedBy, type Viewer } from './access.js'
+import { joinIn } from './participations.js'
+import { newGuid } from './posts.js'
+import { Refusal } from './refusals.js'
+import { signatureUnder } from './signatures.js'
+
+type VoteRefusal = 'post_missing' | 'answer_missing' | 'blocked' | 'voted_already'
+
+/** One answer, once. Whoever votes under a reshare votes in the poll it shows, and hears of the reshare. */
+export async function vote(
+  pod: Pod,
+  viewer: Viewer,
+  input: { readonly postGuid: string; readonly answerId: number },
+): Promise<PollParticipation> {
+  const post = await findReadablePost(pod, viewer, input.postGuid)
+  if (!post) throw refusal('post_missing', 'There is no such post.')
+  const root = post.type === 'Reshare' ? await Post.rootOf(pod.db, post) : post
+  const poll = root && (await Poll.query(pod.db).findOne({ postId: root.id }))
+  const answer = poll && (await PollAnswer.query(pod.db).findOne({ id: input.answerId, pollId: poll.id }))
+  if (!root || !poll || !answer) throw refusal('answer_missing', 'There is no such answer to choose.')
+  if (await isBlockedBy(pod, root.authorId, viewer)) {
+    throw refusal('blocked', 'The author of this poll does not want your vote.')
+  }
+
+  const guid = newGuid()
+  const signature = await signatureUnder(pod, viewer, root, (author) => ({
+    type: 'poll_participation',
+    author,
+    guid,
+    parent_guid: poll.guid,
+    poll_answer_guid: answer.guid,
+  }))
+  try {
+    return await inTransaction(pod.db, async (transaction) => {
+      const row = { guid, pollId: poll.id, pollAnswerId: answer.id, authorId: viewer.personId, createdAt: pod.now() }
+      const participation = await PollParticipation.query(transaction)
+        .insert({ ...row, ...signature })
+        .returning('*')
+      await joinIn(pod, transaction, viewer, post)
+      await PollAnswer.query(transaction)
+        .findById(answer.id)
+        .patch({ voteCount: transaction.raw('vote_count + 1') })
+      await enqueueWith(pod, transaction, dispatchJob, { record: 'poll_participation', guid })
+      return participation
+    })
+  } catch (error) {
+    if (!isUniqueViolation(error, 'poll_participations_poll_id_author_id_key')) throw error
+    throw refusal('voted_already', 'You have voted already.')
+  }
+}
+
+function refusal(reason: VoteRefusal, message: string): Refusal<VoteRefusal> {
+  return new Refusal(reason, message)
+}

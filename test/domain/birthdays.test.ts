@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { tellOfBirthdays, tellOfTodaysBirthdays } from '../../src/domain/birthdays.js'
+import { findNotifications } from '../../src/domain/notifications.js'
+import { Contact } from '../../src/persistence/models/contact.js'
+import { Profile } from '../../src/persistence/models/person.js'
+import { User } from '../../src/persistence/models/user.js'
+import { openVillage, type Village } from '../support/village.js'
+
+describe('birthdays', () => {
+  let village: Village
+  let ann: Viewer
+  let ben: Viewer
+  let cem: Viewer
+  beforeAll(async () => {
+    village = await openVillage()
+    ann = village.ann
+    ben = village.ben
+    cem = village.cem
+    await befriend(ann, ben.personId)
+    await befriend(ann, cem.personId, { sharing: true, receiving: false })
+    await befriend(ben, cem.personId, { sharing: false, receiving: true })
+    await befriend(cem, village.quin.id)
+  })
+  afterAll(() => village.close())
+  beforeEach(async () => {
+    await village.pod.db('notifications').delete()
+    await village.pod.db('periodic').delete()
+  })
+
+  const befriend = ({ userId }: Viewer, personId: number, flags = { sharing: true, receiving: true }) =>
+    Contact.query(village.pod.db).insert({ userId, personId, ...flags })
+  const bornOn = (personId: number, birthday: string | null) =>
+    Profile.query(village.pod.db).patchAndFetchById(personId, { birthday })
+  const on = (time: string) => ({ ...village.pod, now: () => new Date(time) })
+
+  it('are told of to mutual contacts, once a day', async () => {
+    for (const { personId } of [ben, cem]) await bornOn(personId, '1990-03-01')
+
+    expect([
+      await tellOfBirthdays(village.pod, '2026-03-01'),
+      await tellOfBirthdays(village.pod, '2026-03-01'),
+    ]).toEqual([1, 0])
+
+    const { items: notifications } = await findNotifications(village.pod, ann, { limit: 5 })
+    expect(notifications).toMatchObject([
+      { type: 'contacts_birthday', read: false, target: undefined, actors: [{ address: 'ben@pod.example' }] },
+    ])
+    expect(await village.told(ben)).toEqual([])
+  })
+
+  it('are told of again the next year, and on no other day', async () => {
+    await bornOn(ben.personId, '1990-03-01')
+
+    const told = []
+    for (const day of ['2026-02-28', '2026-03-01', '2026-03-02', '2027-03-01']) {
+      told.push(await tellOfBirthdays(village.pod, day))
+    }
+
+    expect(told).toEqual([0, 1, 0, 1])
+    expect(await village.told(ann)).toHaveLength(2)
+  })
+
+  it.each(['1004-02-29', '2000-02-29', '0000-02-29'])('on the 29th of February come in leap years: %s', async (day) => {
+    await bornOn(ben.personId, day)
+
+    expect(await tellOfBirthdays(village.pod, '2027-02-28')).toBe(0)
+    expect(await tellOfBirthdays(village.pod, '2027-03-01')).toBe(0)
+    expect(await tellOfBirthdays(village.pod, '2028-02-29')).toBe(1)
+  })
+
+  it('of people elsewhere are told of too', async () => {
+    await bornOn(village.quin.id, '1004-05-05')
+
+    await tellOfBirthdays(village.pod, '2026-05-05')
+
+    expect(await village.told(cem)).toEqual([['contacts_birthday', 'quin@q.example']])
+  })
+
+  it('are told of by the first run after midnight UTC, and by that alone', async () => {
+    await bornOn(ben.personId, '1990-03-02')
+
+    expect(await tellOfTodaysBirthdays(on('2026-03-01T23:59:59.999Z'))).toBe(0)
+    const runs = await Promise.all([1, 2, 3].map((ms) => tellOfTodaysBirthdays(on(`2026-03-02T00:00:00.00${ms}Z`))))
+    expect(runs.toSorted()).toEqual([0, 0, 1])
+
+    await bornOn(cem.personId, '1990-03-02')
+    await Contact.query(village.pod.db).where({ userId: ann.userId, personId: cem.personId }).patch({ receiving: true })
+    expect(await tellOfTodaysBirthdays(on('2026-03-02T15:00:00Z'))).toBe(0)
+    expect(await tellOfBirthdays(on('2026-03-02T15:00:00Z'))).toBe(1)
+  })
+
+  it('are not told of to accounts that are closed', async () => {
+    await bornOn(ben.personId, '1990-06-01')
+    await User.query(village.pod.db).findById(ann.userId).patch({ closedAt: new Date() })
+
+    expect(await tellOfBirthdays(village.pod, '2026-06-01')).toBe(0)
+    await User.query(village.pod.db).findById(ann.userId).patch({ closedAt: null })
+  })
+})

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { blockPerson, unblockPerson } from '../../src/domain/blocks.js'
+import { addToAspect } from '../../src/domain/contacts.js'
+import { Aspect } from '../../src/persistence/models/aspect.js'
+import { Person } from '../../src/persistence/models/person.js'
+import type { Pod } from '../../src/pod.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
+import { endsOf, reasonOf } from '../support/refusals.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+let testPod: TestPod
+let pod: Pod
+let ann: Viewer
+let ben: Viewer
+let benGuid: string
+let quin: Person
+beforeAll(async () => {
+  testPod = await startTestPod()
+  pod = testPod.pod
+  const people = { ...(await testPod.people('ann')), ...(await testPod.people('ben')) } // in the order of their ids
+  ann = await viewerOf(pod, people.ann)
+  ben = await viewerOf(pod, people.ben)
+  benGuid = people.ben.account.guid
+  quin = await addStranger(pod, 'quin@q.example')
+})
+afterAll(() => testPod.close())
+beforeEach(() => pod.db.raw('truncate contacts, blocks, notifications, posts, outbox cascade'))
+
+const block = (guid: string) => blockPerson(pod, ann, guid)
+const unblock = (guid: string) => unblockPerson(pod, ann, guid)
+const contacts = () => pod.db('contacts').select('userId', 'personId', 'sharing', 'receiving')
+const sent = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+async function share(viewer: Viewer, personGuid: string): Promise<void> {
+  const aspect = await Aspect.query(pod.db).findOne({ userId: viewer.userId, position: 1 }).throwIfNotFound()
+  await addToAspect(pod, viewer, { aspectId: aspect.id, personGuid })
+}
+
+describe('blocking somebody', () => {
+  it('ends what the viewer shares with a person of this pod, and not what that one shares', async () => {
+    const { guid } = await Person.query(pod.db).findById(ann.personId).throwIfNotFound()
+    await share(ann, benGuid)
+    await share(ben, guid)
+
+    await block(benGuid)
+
+    expect(await contacts().orderBy('userId')).toEqual([
+      { userId: ann.userId, personId: ben.personId, sharing: true, receiving: false },
+      { userId: ben.userId, personId: ann.personId, sharing: false, receiving: true },
+    ])
+    expect(await pod.db('aspectMemberships')).toHaveLength(1)
+    expect(await sent()).toEqual([])
+  })
+
+  it('is told to a person elsewhere, contact or not', async () => {
+    const remy = await addStranger(pod, 'remy@r.example')
+    await share(ann, quin.guid)
+    await pod.db('outbox').delete()
+
+    await block(quin.guid)
+    await block(remy.guid)
+
+    const told = { record: 'contact', userId: ann.userId, sharing: false, blocking: true }
+    expect(await sent()).toEqual([quin, remy].map(({ id }) => ({ ...told, personId: id })))
+    expect(await contacts()).toEqual([])
+  })
+
+  it('counts as read what is unread because of them alone', async () => {
+    const posts = await Promise.all([1, 2].map(() => addPost(pod, { id: ann.personId })))
+    const ids = await pod
+      .db('notifications')
+      .insert(posts.map(({ id }) => ({ guid: newGuid(), userId: ann.userId, type: 'liked', postId: id })))
+      .returning('id')
+    await pod.db('notificationActors').insert([
+      { notificationId: ids[0].id, personId: quin.id },
+      { notificationId: ids[1].id, personId: quin.id },
+      { notificationId: ids[1].id, personId: ben.personId },
+    ])
+
+    await block(quin.guid)
+
+    expect(await pod.db('notifications').orderBy('id').pluck('read')).toEqual([true, false])
+  })
+
+  it('is refused', async () => {
+    const { guid } = await Person.query(pod.db).findById(ann.personId).throwIfNotFound()
+
+    expect(await reasonOf(block(guid))).toBe('own_person')
+    expect(await reasonOf(block(newGuid()))).toBe('person_missing')
+    expect(await endsOf(Array.from({ length: 6 }, () => block(quin.guid)))).toEqual({ blocked_already: 5, done: 1 })
+    expect(await sent()).toHaveLength(1)
+  })
+})
+
+describe('unblocking somebody', () => {
+  it('restores nothing, and tells a person elsewhere', async () => {
+    await share(ann, quin.guid)
+    await block(quin.guid)
+    await pod.db('outbox').delete()
+
+    await unblock(quin.guid)
+
+    const told = { record: 'contact', userId: ann.userId, personId: quin.id, sharing: false, blocking: false }
+    expect(await sent()).toEqual([told])
+    expect(await contacts()).toEqual([])
+    expect(await pod.db('blocks')).toEqual([])
+  })
+
+  it('is refused for whom nobody blocks', async () => {
+    expect(await reasonOf(unblock(quin.guid))).toBe('not_blocked')
+    expect(await reasonOf(unblock(newGuid()))).toBe('person_missing')
+  })
+})

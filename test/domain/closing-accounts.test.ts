@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { closeUser } from '../../src/domain/accounts.js'
+import { writeEntity } from '../../src/protocol/entities/registry.js'
+import { addLocal } from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost, addStranger, newGuid } from '../support/network.js'
+import { addAspect, sentAbout } from '../support/outgoing.js'
+
+describe('closing an account', () => {
+  let pod: MeetingPod
+  beforeAll(async () => {
+    pod = await openMeetingPod()
+  })
+  afterAll(() => pod.close())
+
+  it('is told to all pods that know of it, and takes along what was theirs', async () => {
+    const ann = await addLocal(pod, 'ann')
+    const ben = await addLocal(pod, 'ben')
+    const quin = await addStranger(pod, 'quin@q.example')
+    const second = await addStranger(pod, 'quincy@q.example')
+    const sharer = await addStranger(pod, 'sam@s.example')
+    const resharer = await addStranger(pod, 'remy@r.example')
+    await addStranger(pod, 'tess@t.example')
+    await addAspect(pod, ann.userId, [quin, second])
+    await pod.db('contacts').insert([
+      { userId: ann.userId, personId: sharer.id, sharing: true },
+      { userId: ben.userId, personId: ann.id, sharing: true },
+    ])
+    const mine = await addPost(pod, ann)
+    const theirs = await addPost(pod, ben, { commentsCount: 1 })
+    await addPost(pod, resharer, { type: 'Reshare', text: '', rootId: mine.id })
+    await pod.db('comments').insert({ guid: newGuid(), authorId: ann.id, postId: theirs.id, text: 'Hello' })
+    await pod.db('blocks').insert({ userId: ann.userId, personId: sharer.id })
+
+    await closeUser(pod, 'ann')
+
+    expect(await sentAbout(pod, ann.guid)).toEqual([
+      {
+        verb: 'create',
+        public: true,
+        entity: writeEntity({ type: 'account_deletion', author: ann.address }),
+        senderId: ann.id,
+        to: ['q.example', 'r.example', 's.example'],
+      },
+    ])
+    expect(await pod.rows('contacts', 'blocks', 'comments')).toEqual([0, 0, 1])
+    expect(await pod.db('posts').orderBy('id').select('authorId', 'rootId', 'commentsCount')).toEqual([
+      { authorId: ben.id, rootId: null, commentsCount: 1 },
+      { authorId: resharer.id, rootId: null, commentsCount: 0 },
+    ])
+    expect(await pod.db('aspects').where({ userId: ann.userId })).toEqual([])
+    expect(await pod.db('userSecrets').where({ userId: ann.userId }).first()).toMatchObject({
+      passwordHash: null,
+      // What is told is signed with it.
+      sealedPrivateKey: expect.any(Buffer),
+    })
+  })
+
+  it('needs as many statements for a few people and posts as for many', async () => {
+    const [few, many] = [await addLocal(pod, 'few'), await addLocal(pod, 'many')]
+    const fill = async ({ id, userId }: { readonly id: number; readonly userId: number }, count: number) => {
+      for (let index = 0; index < count; index += 1) {
+        const contact = await addStranger(pod, `p${index}@pods${count}.example`)
+        await addPost(pod, { id })
+        await pod.db('contacts').insert({ userId, personId: contact.id, sharing: true })
+      }
+    }
+    await fill(few, 2)
+    await fill(many, 30)
+
+    const two = await statementsOf(() => closeUser(pod, 'few'))
+    const thirty = await statementsOf(() => closeUser(pod, 'many'))
+
+    expect(thirty).toBe(two)
+  })
+
+  async function statementsOf(work: () => Promise<unknown>): Promise<number> {
+    let count = 0
+    const listen = () => {
+      count += 1
+    }
+    pod.db.on('query', listen)
+    await work()
+    pod.db.removeListener('query', listen)
+    return count
+  }
+})

@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { addToAspect, deleteAspect, removeFromAspect } from '../../src/domain/contacts.js'
+import { Aspect } from '../../src/persistence/models/aspect.js'
+import { Person } from '../../src/persistence/models/person.js'
+import type { Pod } from '../../src/pod.js'
+import { addStranger, newGuid, viewerOf } from '../support/network.js'
+import { endsOf, reasonOf } from '../support/refusals.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+let testPod: TestPod
+let pod: Pod
+let ann: Member
+let ben: Member
+let quin: Person
+beforeAll(async () => {
+  testPod = await startTestPod()
+  pod = testPod.pod
+  const people = { ...(await testPod.people('ann')), ...(await testPod.people('ben')) } // in the order of their ids
+  ann = await memberOf('ann', await viewerOf(pod, people.ann))
+  ben = await memberOf('ben', await viewerOf(pod, people.ben))
+  quin = await addStranger(pod, 'quin@q.example')
+})
+afterAll(() => testPod.close())
+beforeEach(async () => {
+  await pod.db.raw('truncate contacts, blocks, notifications, outbox cascade')
+  await pod.db('users').update({ followBackAspectId: null })
+  await pod.db('people').update({ closedAt: null })
+})
+
+interface Member {
+  readonly viewer: Viewer
+  readonly guid: string
+  /** Two of their aspects. */
+  readonly family: number
+  readonly friends: number
+}
+
+async function memberOf(name: string, viewer: Viewer): Promise<Member> {
+  const [family, friends] = await Aspect.query(pod.db).where({ userId: viewer.userId }).orderBy('position')
+  const { guid } = await Person.query(pod.db)
+    .findOne({ address: `${name}@pod.example` })
+    .throwIfNotFound()
+  return { viewer, guid, family: family?.id ?? 0, friends: friends?.id ?? 0 }
+}
+
+const add = ({ viewer }: Member, aspectId: number, { guid }: { readonly guid: string }) =>
+  addToAspect(pod, viewer, { aspectId, personGuid: guid })
+const remove = ({ viewer }: Member, aspectId: number, { guid }: { readonly guid: string }) =>
+  removeFromAspect(pod, viewer, { aspectId, personGuid: guid })
+const contacts = () =>
+  pod.db('contacts').orderBy(['userId', 'personId']).select('userId', 'personId', 'sharing', 'receiving')
+const sent = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+const told = () => pod.db('notifications').orderBy('id').select('userId', 'type', 'personId', 'read')
+const contactOf = (to: Person, sharing: boolean) => {
+  return { record: 'contact', userId: ann.viewer.userId, personId: to.id, sharing, blocking: false }
+}
+
+describe('adding somebody to an aspect', () => {
+  it('tells a person elsewhere, once', async () => {
+    await add(ann, ann.family, quin)
+    await add(ann, ann.friends, quin)
+
+    expect(await contacts()).toEqual([
+      { userId: ann.viewer.userId, personId: quin.id, sharing: false, receiving: true },
+    ])
+    expect(await pod.db('aspectMemberships')).toHaveLength(2)
+    expect(await sent()).toEqual([
+      contactOf(quin, true),
+      { record: 'profile', personId: ann.viewer.personId, to: quin.id },
+    ])
+  })
+
+  it('shows a person of this pod who shares with them', async () => {
+    await add(ann, ann.family, ben)
+
+    expect(await contacts()).toEqual([
+      { userId: ann.viewer.userId, personId: ben.viewer.personId, sharing: false, receiving: true },
+      { userId: ben.viewer.userId, personId: ann.viewer.personId, sharing: true, receiving: false },
+    ])
+    const started = { userId: ben.viewer.userId, type: 'started_sharing', personId: ann.viewer.personId }
+    expect(await told()).toEqual([{ ...started, read: false }])
+    expect(await sent()).toEqual([])
+
+    await add(ben, ben.family, ann)
+    expect(await told()).toEqual([
+      { ...started, read: true },
+      { userId: ann.viewer.userId, type: 'started_sharing', personId: ben.viewer.personId, read: false },
+    ])
+    expect((await contacts()).every(({ sharing, receiving }) => sharing && receiving)).toBe(true)
+  })
+
+  it('is returned at once by who wants that', async () => {
+    await pod.db('users').where({ id: ben.viewer.userId }).update({ followBackAspectId: ben.friends })
+
+    await add(ann, ann.family, ben)
+
+    expect((await contacts()).every(({ sharing, receiving }) => sharing && receiving)).toBe(true)
+    expect(await pod.db('aspectMemberships').orderBy('aspectId').pluck('aspect_id')).toEqual(
+      [ann.family, ben.friends].sort((a, b) => a - b),
+    )
+    expect(await told()).toHaveLength(2)
+  })
+
+  it('tells nobody who blocks the user', async () => {
+    await pod.db('blocks').insert({ userId: ben.viewer.userId, personId: ann.viewer.personId })
+    await pod.db('users').where({ id: ben.viewer.userId }).update({ followBackAspectId: ben.friends })
+
+    await add(ann, ann.family, ben)
+
+    expect(await told()).toEqual([])
+    expect(await contacts()).toHaveLength(2)
+    expect((await contacts()).filter(({ receiving }) => receiving)).toHaveLength(1)
+  })
+
+  it('is refused', async () => {
+    const gone = await addStranger(pod, 'gone@q.example')
+    await gone.$query(pod.db).patch({ closedAt: new Date() })
+    const blocked = await addStranger(pod, 'blocked@q.example')
+    await pod.db('blocks').insert({ userId: ann.viewer.userId, personId: blocked.id })
+    await add(ann, ann.family, quin)
+
+    expect(await reasonOf(add(ann, ben.family, quin))).toBe('aspect_missing')
+    expect(await reasonOf(add(ann, ann.family, { guid: newGuid() }))).toBe('person_missing')
+    expect(await reasonOf(add(ann, ann.family, quin))).toBe('in_aspect_already')
+    expect(await reasonOf(add(ann, ann.family, ann))).toBe('not_to_be_added')
+    expect(await reasonOf(add(ann, ann.family, gone))).toBe('not_to_be_added')
+    expect(await reasonOf(add(ann, ann.family, blocked))).toBe('not_to_be_added')
+    expect(await contacts()).toHaveLength(1)
+  })
+
+  it('counts once when it is done many times at once', async () => {
+    const ends = await endsOf(Array.from({ length: 8 }, () => add(ann, ann.family, quin)))
+
+    expect(ends).toEqual({ done: 1, in_aspect_already: 7 })
+    expect(await sent()).toHaveLength(2)
+  })
+})
+
+describe('removing somebody from an aspect', () => {
+  it('tells them with the last', async () => {
+    await add(ann, ann.family, quin)
+    await add(ann, ann.friends, quin)
+    await pod.db('outbox').delete()
+
+    await remove(ann, ann.family, quin)
+    expect(await sent()).toEqual([])
+    await remove(ann, ann.friends, quin)
+
+    expect(await sent()).toEqual([contactOf(quin, false)])
+    expect(await contacts()).toEqual([])
+  })
+
+  it('takes from a person of this pod what they were told, and leaves what they share', async () => {
+    await add(ann, ann.family, ben)
+    await add(ben, ben.family, ann)
+
+    await remove(ann, ann.family, ben)
+
+    expect(await contacts()).toEqual([
+      { userId: ann.viewer.userId, personId: ben.viewer.personId, sharing: true, receiving: false },
+      { userId: ben.viewer.userId, personId: ann.viewer.personId, sharing: false, receiving: true },
+    ])
+    expect(await told()).toEqual([
+      { userId: ann.viewer.userId, type: 'started_sharing', personId: ben.viewer.personId, read: false },
+    ])
+  })
+
+  it('is refused', async () => {
+    await add(ann, ann.family, quin)
+
+    expect(await reasonOf(remove(ann, ben.family, quin))).toBe('aspect_missing')
+    expect(await reasonOf(remove(ann, ann.friends, quin))).toBe('not_in_aspect')
+    expect(await reasonOf(remove(ann, ann.family, ben))).toBe('not_in_aspect')
+    expect(await reasonOf(remove(ann, ann.family, { guid: newGuid() }))).toBe('person_missing')
+  })
+})
+
+describe('deleting an aspect', () => {
+  const newAspect = async () =>
+    Aspect.query(pod.db).insert({ userId: ann.viewer.userId, name: newGuid(), position: 9 }).returning('*')
+
+  it('ends what was shared with those who are in no other', async () => {
+    const aspect = await newAspect()
+    const remy = await addStranger(pod, 'remy@r.example')
+    for (const person of [quin, remy, ben]) await add(ann, aspect.id, person)
+    await add(ann, ann.family, remy)
+    await pod.db('outbox').delete()
+
+    await deleteAspect(pod, ann.viewer, aspect.id)
+
+    expect(await sent()).toEqual([contactOf(quin, false)])
+    expect(await contacts()).toEqual([
+      { userId: ann.viewer.userId, personId: remy.id, sharing: false, receiving: true },
+    ])
+    expect(await told()).toEqual([])
+  })
+
+  it('needs no more statements for many people than for one', async () => {
+    const [few, many] = [await newAspect(), await newAspect()]
+    await add(ann, few.id, quin)
+    for (let index = 0; index < 12; index += 1)
+      await add(ann, many.id, await addStranger(pod, `p${index}@many.example`))
+
+    const one = await statementsOf(() => deleteAspect(pod, ann.viewer, few.id))
+    const twelve = await statementsOf(() => deleteAspect(pod, ann.viewer, many.id))
+
+    expect(twelve).toBe(one)
+    expect(await contacts()).toEqual([])
+  })
+
+  it('is for its owner', async () => {
+    expect(await reasonOf(deleteAspect(pod, ann.viewer, ben.family))).toBe('aspect_missing')
+    expect(await Aspect.query(pod.db).findById(ben.family)).toBeDefined()
+  })
+})
+
+async function statementsOf(work: () => Promise<unknown>): Promise<number> {
+  let count = 0
+  const listen = () => {
+    count += 1
+  }
+  pod.db.on('query', listen)
+  await work()
+  pod.db.removeListener('query', listen)
+  return count
+}

@@ -1,0 +1,425 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { createComment } from '../../src/domain/comments.js'
+import { deleteComment, deleteLike, deletePhoto, deletePost } from '../../src/domain/deletions.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { Refusal } from '../../src/domain/refusals.js'
+import { createReshare } from '../../src/domain/reshares.js'
+import { Comment } from '../../src/persistence/models/comment.js'
+import { Contact } from '../../src/persistence/models/contact.js'
+import { Like } from '../../src/persistence/models/like.js'
+import { Participation } from '../../src/persistence/models/participation.js'
+import { Person, Profile } from '../../src/persistence/models/person.js'
+import { Photo } from '../../src/persistence/models/photo.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
+import { statementsDuring } from '../support/statements.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+describe('taking back', () => {
+  let pod: TestPod
+  let ann: Viewer
+  let ben: Viewer
+  let quin: Person
+  let remy: Person
+  beforeAll(async () => {
+    pod = await startTestPod()
+    const people = await pod.people('ann', 'ben')
+    ann = await viewerOf(pod.pod, people.ann)
+    ben = await viewerOf(pod.pod, people.ben)
+    quin = await addStranger(pod.pod, 'quin@q.example')
+    remy = await addStranger(pod.pod, 'remy@r.example')
+    await Contact.query(pod.pod.db).insert({ userId: ann.userId, personId: remy.id, sharing: true })
+  })
+  afterAll(() => pod.close())
+  beforeEach(() => pod.pod.db.raw('truncate posts, photos, outbound_messages, tombstones, outbox cascade'))
+
+  const publish = (text = 'Good morning') => publishPost(pod.pod, ann, { text, public: true })
+  const comment = (viewer: Viewer, { guid }: Post, text = 'Hello') =>
+    createComment(pod.pod, viewer, { postGuid: guid, text })
+  const reasonOf = (deleting: Promise<unknown>) =>
+    deleting.then(
+      () => 'done',
+      (error: unknown) => (error instanceof Refusal ? error.reason : error),
+    )
+  const read = ({ id }: Post) => Post.query(pod.pod.db).findById(id)
+  const participationsOf = (post: Post) =>
+    Participation.query(pod.pod.db).where({ postId: post.id }).orderBy('authorId').select('authorId', 'count')
+  const rowsOf = async (table: string) => Number((await pod.pod.db(table).count())[0]?.['count'])
+
+  /** What is on its way: who signs it, what it says, and to whom it goes. */
+  async function told(): Promise<readonly object[]> {
+    const { rows } = await pod.pod.db.raw(`
+      select
+        senders.address as sender, messages.record, messages.verb, messages.entity,
+        array_agg(coalesce(people.address, pods.host) order by 1) as readers
+      from outbound_messages as messages
+      join people as senders on senders.id = messages.sender_id
+      join deliveries on deliveries.message_id = messages.id
+      join pods on pods.id = deliveries.pod_id
+      left join people on people.id = deliveries.person_id
+      group by messages.id, senders.address
+      order by messages.id`)
+    return rows.map((row: { entity: string }) => ({ ...row, entity: elementsOf(row.entity) }))
+  }
+
+  const elementsOf = (xml: string) =>
+    Object.fromEntries([...xml.matchAll(/<(\w+)>([^<]*)<\/\1>/g)].map(([, name, text]) => [name, text]))
+
+  async function likeBy(person: { readonly personId: number }, target: Post | Comment): Promise<Like> {
+    const authorId = person.personId
+    const isPost = target instanceof Post
+    const like = await Like.query(pod.pod.db)
+      .insert({ guid: newGuid(), authorId, ...(isPost ? { postId: target.id } : { commentId: target.id }) })
+      .returning('*')
+    await pod.pod
+      .db(isPost ? 'posts' : 'comments')
+      .where({ id: target.id })
+      .increment('likesCount', 1)
+    const postId = isPost ? target.id : target.postId
+    await pod.pod.db.transaction((transaction) => Participation.hold(transaction, postId, [authorId]))
+    return like
+  }
+
+  async function commentFrom(person: Person, post: Post): Promise<Comment> {
+    await pod.pod.db('posts').where({ id: post.id }).increment('commentsCount', 1)
+    return Comment.query(pod.pod.db)
+      .insert({ guid: newGuid(), authorId: person.id, postId: post.id, text: 'From afar' })
+      .returning('*')
+  }
+
+  async function photoOf(person: { readonly personId: number }, fields: Partial<Photo> = {}): Promise<Photo> {
+    const name = `${newGuid()}.jpg`
+    return Photo.query(pod.pod.db)
+      .insert({ guid: newGuid(), authorId: person.personId, name, ...fields })
+      .returning('*')
+  }
+
+  /** A message that says that something is there, and that nobody has got yet. */
+  async function undelivered(record: string, guid: string): Promise<void> {
+    const [message] = await pod.pod
+      .db('outboundMessages')
+      .insert({ record, guid, verb: 'create', senderId: ann.personId, public: true, entity: '<x/>' })
+      .returning('id')
+    await pod.pod.db('deliveries').insert({ messageId: message.id, podId: remy.podId })
+  }
+
+  describe('a post', () => {
+    it('takes all that is under it along, and leaves reshares without a root', async () => {
+      const post = await publishPost(pod.pod, ann, {
+        text: 'Good #morning @{ben@pod.example}',
+        public: true,
+        photoGuids: [(await photoOf(ann, { pending: true })).guid],
+        poll: { question: 'Tea?', answers: ['Yes', 'No'] },
+        location: { address: 'Here', lat: '1', lng: '2' },
+      })
+      const commented = await comment(ben, post, 'Hello @{ann@pod.example}')
+      await likeBy(ben, commented)
+      await likeBy(ben, post)
+      const reshare = await createReshare(pod.pod, ben, post.guid)
+      await pod.pod
+        .db('notifications')
+        .insert({ guid: newGuid(), userId: ann.userId, type: 'commented_on_post', postId: post.id })
+
+      await deletePost(pod.pod, ann, post.guid)
+
+      expect(await Post.query(pod.pod.db).select('id', 'rootId')).toEqual([{ id: reshare.id, rootId: null }])
+      const tables = ['comments', 'likes', 'photos', 'polls', 'locations', 'taggings', 'mentions', 'notifications']
+      expect(await Promise.all(tables.map(rowsOf))).toEqual(tables.map(() => 0))
+      // Ann still hears of the reshare.
+      expect(await Participation.query(pod.pod.db)).toMatchObject([{ postId: reshare.id, authorId: ann.personId }])
+    })
+
+    it('is taken back from everybody who has it, and from nobody else', async () => {
+      const post = await publish()
+      await addPost(pod.pod, quin, { type: 'Reshare', text: '', rootId: post.id })
+      await addStranger(pod.pod, 'sam@s.example')
+
+      await deletePost(pod.pod, ann, post.guid)
+
+      expect(await told()).toEqual([
+        {
+          sender: 'ann@pod.example',
+          record: 'post',
+          verb: 'retract',
+          entity: { author: 'ann@pod.example', target_guid: post.guid, target_type: 'Post' },
+          readers: ['q.example', 'r.example'],
+        },
+      ])
+      expect(await pod.pod.db('tombstones')).toMatchObject([
+        { targetType: 'Post', guid: post.guid, deletedById: ann.personId },
+      ])
+    })
+
+    it('is not told of any more where it was not told of yet, nor what was under it', async () => {
+      const [post, other] = [await publish(), await publish()]
+      const commented = await comment(ben, post)
+      const like = await likeBy(ben, commented)
+      await undelivered('post', post.guid)
+      await undelivered('comment', commented.guid)
+      await undelivered('like', like.guid)
+      await undelivered('post', other.guid)
+
+      await deletePost(pod.pod, ann, post.guid)
+
+      expect(await told()).toMatchObject([
+        { verb: 'create', record: 'post' },
+        { verb: 'retract', entity: { target_guid: post.guid } },
+      ])
+      expect(await pod.pod.db('outboundMessages').where({ guid: other.guid })).toHaveLength(1)
+    })
+
+    it('of a few people is taken back from each of them', async () => {
+      const [aspect] = await pod.pod.db('aspects').where({ userId: ann.userId })
+      const contact = await Contact.query(pod.pod.db).findOne({ userId: ann.userId, personId: remy.id })
+      await contact?.$query(pod.pod.db).patch({ receiving: true })
+      await pod.pod.db('aspectMemberships').insert({ aspectId: aspect.id, contactId: contact?.id })
+      const post = await publishPost(pod.pod, ann, { text: 'For you', public: false, aspectIds: [aspect.id] })
+
+      await deletePost(pod.pod, ann, post.guid)
+
+      expect(await told()).toMatchObject([{ verb: 'retract', readers: ['remy@r.example'] }])
+    })
+
+    it('that was a reshare is not counted any more, and its root not subscribed to', async () => {
+      const root = await publish()
+      const reshare = await createReshare(pod.pod, ben, root.guid)
+      await comment(ben, root)
+
+      await deletePost(pod.pod, ben, reshare.guid)
+
+      expect(await read(root)).toMatchObject({ resharesCount: 0, commentsCount: 1 })
+      expect(await participationsOf(root)).toEqual([{ authorId: ben.personId, count: 1 }])
+    })
+
+    it('can be taken back by its author only, with a token that may', async () => {
+      const [post, hidden] = [await publish(), await addPost(pod.pod, { id: ann.personId }, { public: false })]
+      const careful = { ...ann, scopes: new Set([...ann.scopes].filter((scope) => scope !== 'private:modify')) }
+
+      expect(await reasonOf(deletePost(pod.pod, ben, post.guid))).toBe('not_allowed')
+      expect(await reasonOf(deletePost(pod.pod, ben, hidden.guid))).toBe('post_missing')
+      expect(await reasonOf(deletePost(pod.pod, careful, hidden.guid))).toBe('scope_missing')
+      expect(await reasonOf(deletePost(pod.pod, careful, post.guid))).toBe('done')
+      expect(await reasonOf(deletePost(pod.pod, ann, post.guid))).toBe('post_missing')
+      expect(await reasonOf(deletePost(pod.pod, ann, hidden.guid))).toBe('done')
+    })
+
+    it('with thousands of comments needs no more statements than one with a single one', async () => {
+      const [small, large] = [await publish(), await publish()]
+      const underneath = async (post: Post, count: number) => {
+        await pod.pod.db.raw(
+          `insert into comments (guid, author_id, post_id, text)
+           select md5(random()::text), ?, ?, 'Hello' from generate_series(1, ?)`,
+          [ben.personId, post.id, count],
+        )
+        await pod.pod.db.raw(
+          `insert into likes (guid, author_id, comment_id) select md5(random()::text), ?, id from comments where post_id = ?`,
+          [ann.personId, post.id],
+        )
+      }
+      await underneath(small, 1)
+      await underneath(large, 3_000)
+
+      const few = await statementsDuring(() => deletePost(pod.pod, ann, small.guid))
+      const many = await statementsDuring(() => deletePost(pod.pod, ann, large.guid))
+
+      expect(many).toBe(few)
+      expect(await rowsOf('comments')).toBe(0)
+    })
+  })
+
+  describe('a comment', () => {
+    it('is not counted any more, nor its likes, and who stays under the post for nothing else leaves it', async () => {
+      const post = await publish()
+      const [first, second] = [await comment(ben, post), await comment(ben, post)]
+      await likeBy(ann, first)
+      await likeBy(ben, first)
+
+      await deleteComment(pod.pod, ben, { postGuid: post.guid, commentGuid: first.guid })
+      expect(await read(post)).toMatchObject({ commentsCount: 1 })
+      expect(await participationsOf(post)).toEqual([{ authorId: ben.personId, count: 1 }])
+
+      await deleteComment(pod.pod, ann, { postGuid: post.guid, commentGuid: second.guid })
+      expect(await read(post)).toMatchObject({ commentsCount: 0 })
+      expect(await participationsOf(post)).toEqual([])
+      expect(await rowsOf('likes')).toBe(0)
+    })
+
+    it('of somebody elsewhere is taken back from them too, in their name; what they asked for themselves stays', async () => {
+      const post = await publish()
+      const { guid } = await commentFrom(quin, post)
+      await Participation.query(pod.pod.db).insert({ guid: newGuid(), postId: post.id, authorId: quin.id })
+
+      await deleteComment(pod.pod, ann, { postGuid: post.guid, commentGuid: guid })
+
+      expect(await told()).toEqual([
+        {
+          sender: 'ann@pod.example',
+          record: 'comment',
+          verb: 'retract',
+          entity: { author: 'quin@q.example', target_guid: guid, target_type: 'Comment' },
+          readers: ['q.example', 'r.example'],
+        },
+      ])
+      expect(await participationsOf(post)).toEqual([{ authorId: quin.id, count: 1 }])
+      expect(await read(post)).toMatchObject({ commentsCount: 0 })
+    })
+
+    it('is taken back from whom it mentioned', async () => {
+      const post = await publish()
+      const { guid } = await comment(ben, post, 'Look, @{quin@q.example}')
+
+      await deleteComment(pod.pod, ben, { postGuid: post.guid, commentGuid: guid })
+
+      expect(await told()).toMatchObject([
+        { sender: 'ben@pod.example', entity: { author: 'ben@pod.example' }, readers: ['q.example', 'r.example'] },
+      ])
+    })
+
+    it('under the post of another pod is taken back there only', async () => {
+      const post = await addPost(pod.pod, quin)
+      await Contact.query(pod.pod.db).insert({ userId: ben.userId, personId: remy.id, sharing: true })
+      const { guid } = await comment(ben, post)
+
+      await deleteComment(pod.pod, ben, { postGuid: post.guid, commentGuid: guid })
+
+      expect(await told()).toMatchObject([{ sender: 'ben@pod.example', readers: ['q.example'] }])
+    })
+
+    it('can be taken back by its author and that of the post, once', async () => {
+      const [post, other] = [await publish(), await addPost(pod.pod, quin)]
+      const [own, foreign] = [await comment(ann, post), await commentFrom(remy, other)]
+      const remove = (viewer: Viewer, under: Post, { guid }: { readonly guid: string }) =>
+        reasonOf(deleteComment(pod.pod, viewer, { postGuid: under.guid, commentGuid: guid }))
+
+      expect(await remove(ben, post, own)).toBe('not_allowed')
+      expect(await remove(ann, other, foreign)).toBe('not_allowed')
+      expect(await remove(ann, other, own)).toBe('comment_missing')
+      expect(await remove(ann, post, own)).toBe('done')
+      expect(await remove(ann, post, own)).toBe('comment_missing')
+    })
+
+    it('leaves the right count when all of them go at once', async () => {
+      const post = await publish()
+      const comments = await Promise.all(Array.from({ length: 8 }, () => comment(ben, post)))
+
+      await Promise.all(
+        comments.slice(1).map(({ guid }) => deleteComment(pod.pod, ben, { postGuid: post.guid, commentGuid: guid })),
+      )
+
+      expect(await read(post)).toMatchObject({ commentsCount: 1 })
+      expect(await participationsOf(post)).toEqual([{ authorId: ben.personId, count: 1 }])
+    })
+  })
+
+  describe('a like', () => {
+    it('is not counted any more, and everybody who has the post is told; what it caused to be told stays', async () => {
+      const post = await publish()
+      const like = await likeBy(ben, post)
+      const notification = { guid: newGuid(), userId: ann.userId, type: 'liked', postId: post.id }
+      await pod.pod.db('notifications').insert(notification)
+
+      await deleteLike(pod.pod, ben, { postGuid: post.guid })
+
+      expect(await read(post)).toMatchObject({ likesCount: 0 })
+      expect(await participationsOf(post)).toEqual([])
+      expect(await told()).toMatchObject([
+        { sender: 'ben@pod.example', entity: { target_guid: like.guid, target_type: 'Like' }, readers: ['r.example'] },
+      ])
+      expect(await pod.pod.db('notifications')).toHaveLength(1)
+    })
+
+    it('of a comment leaves the post as it is', async () => {
+      const post = await addPost(pod.pod, quin)
+      const commented = await comment(ben, post)
+      await likeBy(ben, post)
+      await likeBy(ben, commented)
+
+      await deleteLike(pod.pod, ben, { postGuid: post.guid, commentGuid: commented.guid })
+
+      expect(await read(post)).toMatchObject({ likesCount: 1, commentsCount: 1 })
+      expect(await Comment.query(pod.pod.db).findById(commented.id)).toMatchObject({ likesCount: 0 })
+      expect(await participationsOf(post)).toEqual([{ authorId: ben.personId, count: 2 }])
+      expect(await told()).toMatchObject([{ readers: ['q.example'] }])
+    })
+
+    it('must be there', async () => {
+      const post = await publish()
+      const unknown = newGuid()
+
+      expect(await reasonOf(deleteLike(pod.pod, ben, { postGuid: post.guid }))).toBe('like_missing')
+      expect(await reasonOf(deleteLike(pod.pod, ben, { postGuid: unknown }))).toBe('post_missing')
+      expect(await reasonOf(deleteLike(pod.pod, ben, { postGuid: post.guid, commentGuid: unknown }))).toBe(
+        'comment_missing',
+      )
+    })
+  })
+
+  describe('a photo', () => {
+    const withPhotos = async (text: string, count: number) => {
+      const photos = await Promise.all(Array.from({ length: count }, () => photoOf(ann, { pending: true })))
+      const photoGuids = photos.map(({ guid }) => guid)
+      return { post: await publishPost(pod.pod, ann, { text, public: true, photoGuids }), photoGuids }
+    }
+
+    it('leaves a post that has something else to show', async () => {
+      const { post, photoGuids } = await withPhotos('', 2)
+
+      await deletePhoto(pod.pod, ann, photoGuids[0] ?? '')
+
+      expect(await read(post)).toBeDefined()
+      expect(await told()).toMatchObject([
+        { record: 'photo', entity: { target_guid: photoGuids[0], target_type: 'Photo' }, readers: ['r.example'] },
+      ])
+    })
+
+    it('takes along a post that has not', async () => {
+      const { post, photoGuids } = await withPhotos(' \n ', 1)
+      const { post: worded, photoGuids: pictured } = await withPhotos('Look', 1)
+
+      await deletePhoto(pod.pod, ann, photoGuids[0] ?? '')
+      await deletePhoto(pod.pod, ann, pictured[0] ?? '')
+
+      expect(await read(post)).toBeUndefined()
+      expect(await read(worded)).toBeDefined()
+      expect(await told()).toMatchObject([
+        { record: 'photo', readers: ['r.example'] },
+        { record: 'post', entity: { target_guid: post.guid }, readers: ['r.example'] },
+        { record: 'photo', readers: ['r.example'] },
+      ])
+    })
+
+    it('is nobody’s picture any more', async () => {
+      const [portrait, other] = [await photoOf(ann), await photoOf(ann)]
+      const imageUrl = (size: string) => `https://pod.example/uploads/images/${size}${portrait.name}`
+      const images = {
+        imageUrl: imageUrl('thumb_large_'),
+        imageUrlMedium: imageUrl('thumb_medium_'),
+        imageUrlSmall: imageUrl('thumb_small_'),
+      }
+      await Profile.query(pod.pod.db).findById(ann.personId).patch(images)
+      await Person.query(pod.pod.db).findById(ann.personId).patch({ avatarUrl: images.imageUrlMedium })
+
+      await deletePhoto(pod.pod, ann, other.guid)
+      expect(await Profile.query(pod.pod.db).findById(ann.personId)).toMatchObject(images)
+
+      await deletePhoto(pod.pod, ann, portrait.guid)
+      const none = { imageUrl: null, imageUrlMedium: null, imageUrlSmall: null }
+      expect(await Profile.query(pod.pod.db).findById(ann.personId)).toMatchObject(none)
+      expect(await Person.query(pod.pod.db).findById(ann.personId)).toMatchObject({ avatarUrl: null })
+      expect(await pod.pod.db('outbox').where({ name: 'dispatch' })).toMatchObject([
+        { data: { record: 'profile', personId: ann.personId } },
+      ])
+    })
+
+    it('must be one’s own, and for something private the token must say so', async () => {
+      const [hidden, shown] = [await photoOf(ann), await photoOf(ann, { public: true })]
+      const careful = { ...ann, scopes: new Set([...ann.scopes].filter((scope) => scope !== 'private:modify')) }
+
+      expect(await reasonOf(deletePhoto(pod.pod, ben, shown.guid))).toBe('photo_missing')
+      expect(await reasonOf(deletePhoto(pod.pod, careful, hidden.guid))).toBe('photo_missing')
+      expect(await reasonOf(deletePhoto(pod.pod, careful, shown.guid))).toBe('done')
+      expect(await told()).toMatchObject([{ readers: ['r.example'] }])
+    })
+  })
+})

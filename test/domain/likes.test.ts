@@ -1,0 +1,179 @@
+import { createPublicKey } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { createComment } from '../../src/domain/comments.js'
+import { deleteLike } from '../../src/domain/deletions.js'
+import { createLike } from '../../src/domain/likes.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { Comment } from '../../src/persistence/models/comment.js'
+import { Block } from '../../src/persistence/models/contact.js'
+import { Like } from '../../src/persistence/models/like.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { verifyRelayable } from '../../src/protocol/relayable-signature.js'
+import { addPost, newGuid } from '../support/network.js'
+import { openVillage, reasonOf, type Village } from '../support/village.js'
+
+describe('liking', () => {
+  let village: Village
+  let ann: Viewer
+  let ben: Viewer
+  beforeAll(async () => {
+    village = await openVillage()
+    ann = village.ann
+    ben = village.ben
+  })
+  afterAll(() => village.close())
+  afterEach(async () => {
+    await village.pod.db('notifications').delete()
+    await village.dispatched()
+  })
+
+  const publish = () => publishPost(village.pod, ann, { text: 'Good morning', public: true })
+  const comment = (viewer: Viewer, post: Post) =>
+    createComment(village.pod, viewer, { postGuid: post.guid, text: 'Well said' })
+  const like = (viewer: Viewer, post: Pick<Post, 'guid'>, under?: Pick<Comment, 'guid'>) =>
+    createLike(village.pod, viewer, { postGuid: post.guid, commentGuid: under?.guid })
+  const unlike = (viewer: Viewer, post: Post, under?: Comment) =>
+    deleteLike(village.pod, viewer, { postGuid: post.guid, commentGuid: under?.guid })
+  const likesOf = async ({ id }: Post) => (await Post.query(village.pod.db).findById(id))?.likesCount
+
+  it('a post counts, tells its author, and is told to other pods', async () => {
+    const post = await publish()
+    await village.dispatched()
+
+    const { guid } = await like(ben, post)
+
+    expect(await likesOf(post)).toBe(1)
+    expect(await village.participationsOf(post)).toMatchObject([{ authorId: ben.personId, count: 1 }])
+    expect(await village.told(ann)).toEqual([['liked', 'ben@pod.example']])
+    expect(await village.dispatched()).toEqual([{ record: 'like', guid }])
+  })
+
+  it('a comment counts there, tells its author, and makes the liker hear of the post', async () => {
+    const post = await publish()
+    const liked = await comment(ben, post)
+
+    const { id } = await like(village.cem, post, liked)
+
+    expect(await Comment.query(village.pod.db).findById(liked.id)).toMatchObject({ likesCount: 1 })
+    expect(await likesOf(post)).toBe(0)
+    expect(await Like.query(village.pod.db).findById(id)).toMatchObject({ postId: null, commentId: liked.id })
+    expect(await village.participationsOf(post)).toMatchObject([
+      { authorId: ben.personId, count: 1 },
+      { authorId: village.cem.personId, count: 1 },
+    ])
+    expect(await village.told(ben)).toEqual([['liked_comment', 'cem@pod.example']])
+    expect(await village.told(ann)).toEqual([['commented_on_post', 'ben@pod.example']])
+  })
+
+  it('is signed by its author where the post is somebody else’s', async () => {
+    const post = await publish()
+    const liked = await comment(ann, post)
+    const author = await Person.query(village.pod.db).findById(ben.personId).throwIfNotFound()
+
+    for (const under of [undefined, liked]) {
+      const { guid, authorSignature, signedElements } = await like(ben, post, under)
+      const entity = {
+        type: 'like',
+        author: author.address,
+        guid,
+        parent_guid: (under ?? post).guid,
+        parent_type: under ? 'Comment' : 'Post',
+        positive: true,
+        author_signature: authorSignature ?? '',
+      } as const
+      expect(verifyRelayable(entity, createPublicKey(author.publicKey))).toBe(true)
+      expect(verifyRelayable({ ...entity, positive: false }, createPublicKey(author.publicKey))).toBe(false)
+      expect(signedElements?.map(([name]) => name)).toEqual([
+        'author',
+        'guid',
+        'parent_guid',
+        'parent_type',
+        'positive',
+      ])
+    }
+  })
+
+  it('is allowed for what is one’s own, quietly and without a signature', async () => {
+    const post = await publish()
+
+    expect(await like(ann, post)).toMatchObject({ authorSignature: null, signedElements: null })
+
+    expect(await likesOf(post)).toBe(1)
+    expect(await village.participationsOf(post)).toEqual([])
+    expect(await village.told(ann)).toEqual([])
+  })
+
+  it('something from elsewhere asks its author for the rest, the first time', async () => {
+    const theirs = await addPost(village.pod, village.quin)
+    const first = await like(ben, theirs)
+    const second = await comment(ben, theirs)
+
+    const [participation] = await village.participationsOf(theirs)
+    expect(participation).toMatchObject({ count: 2 })
+    expect(await village.dispatched()).toEqual([
+      { record: 'participation', guid: participation?.guid },
+      { record: 'like', guid: first.guid },
+      { record: 'comment', guid: second.guid },
+    ])
+  })
+
+  it('is done once, however often it is asked for at the same time', async () => {
+    const post = await publish()
+
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => reasonOf(like(ben, post))))
+
+    expect(outcomes.toSorted()).toEqual(['done', ...Array.from({ length: 4 }, () => 'liked_already')])
+    expect(await likesOf(post)).toBe(1)
+    expect(await village.participationsOf(post)).toMatchObject([{ count: 1 }])
+    const liked = await comment(ann, post)
+    expect([await reasonOf(like(ben, post, liked)), await reasonOf(like(ben, post, liked))]).toEqual([
+      'done',
+      'liked_already',
+    ])
+  })
+
+  it('makes a muted post heard again', async () => {
+    const post = await publish()
+    await village.pod.db('mutedPosts').insert({ userId: ben.userId, postId: post.id })
+
+    await like(ben, post)
+
+    expect(await village.pod.db('mutedPosts').where({ postId: post.id })).toEqual([])
+  })
+
+  it('is refused for what is not there or not for the viewer', async () => {
+    const hidden = await addPost(village.pod, { id: ann.personId }, { public: false })
+    const [post, other] = [await publish(), await publish()]
+    const elsewhere = await comment(ann, other)
+
+    expect(await reasonOf(like(ben, hidden))).toBe('post_missing')
+    expect(await reasonOf(like(ben, { guid: newGuid() }))).toBe('post_missing')
+    expect(await reasonOf(like(ben, post, elsewhere))).toBe('comment_missing')
+  })
+
+  it('is not for those whom the author of the post blocks, also under a comment of somebody else', async () => {
+    const post = await publish()
+    const liked = await comment(village.cem, post)
+    await Block.query(village.pod.db).insert({ userId: ann.userId, personId: ben.personId })
+
+    expect(await reasonOf(like(ben, post))).toBe('blocked')
+    expect(await reasonOf(like(ben, post, liked))).toBe('blocked')
+    await Block.query(village.pod.db).delete()
+    expect(await likesOf(post)).toBe(0)
+  })
+
+  it('can be taken back: the count goes, the notification stays', async () => {
+    const post = await publish()
+    await like(ben, post)
+
+    await unlike(ben, post)
+
+    expect(await likesOf(post)).toBe(0)
+    expect(await village.participationsOf(post)).toEqual([])
+    expect(await village.told(ann)).toEqual([['liked', 'ben@pod.example']])
+    expect(await reasonOf(unlike(ben, post))).toBe('like_missing')
+    expect(await reasonOf(like(ben, post))).toBe('done')
+  })
+})

@@ -1,0 +1,514 @@
+import type { Knex } from 'knex'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import {
+  type Causes,
+  findNotifications,
+  markAllNotificationsRead,
+  markNotification,
+  notifyAbout,
+  openNotification,
+} from '../../src/domain/notifications.js'
+import { Comment } from '../../src/persistence/models/comment.js'
+import { Like } from '../../src/persistence/models/like.js'
+import { Notification } from '../../src/persistence/models/notification.js'
+import { Participation } from '../../src/persistence/models/participation.js'
+import type { Post } from '../../src/persistence/models/post.js'
+import { User } from '../../src/persistence/models/user.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
+import { statementsDuring } from '../support/statements.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+const TIME = new Date('2026-03-01T10:00:00.000Z')
+const minutes = (count: number) => new Date(TIME.getTime() + count * 60_000)
+
+describe('notifications', () => {
+  let test: TestPod
+  let db: Knex
+  let alice: Viewer
+  let bob: Viewer
+  let carol: Viewer
+  let dan: Viewer
+
+  beforeAll(async () => {
+    test = await startTestPod()
+    db = test.pod.db
+    const people = await test.people('alice', 'bob', 'carol', 'dan')
+    alice = await viewerOf(test.pod, people.alice)
+    bob = await viewerOf(test.pod, people.bob)
+    carol = await viewerOf(test.pod, people.carol)
+    dan = await viewerOf(test.pod, people.dan)
+  })
+  afterAll(() => test.close())
+
+  const told = (causes: Causes, now = TIME) => db.transaction((transaction) => notifyAbout(transaction, causes, now))
+  const post = (author: Viewer, fields: Partial<Post> = {}) => addPost(test.pod, { id: author.personId }, fields)
+  const mention = (target: { postId: number } | { commentId: number }, ...people: Viewer[]) =>
+    db('mentions').insert(people.map(({ personId }) => ({ personId, ...target })))
+  const listen = (under: Post, ...people: Viewer[]) =>
+    db.transaction((transaction) =>
+      Participation.hold(
+        transaction,
+        under.id,
+        people.map(({ personId }) => personId),
+      ),
+    )
+
+  async function comment(author: Pick<Viewer, 'personId'>, under: Post, ...mentioned: Viewer[]): Promise<Comment> {
+    const row = { guid: newGuid(), postId: under.id, authorId: author.personId, text: 'Well said' }
+    const written = await Comment.query(db).insert(row).returning('*')
+    if (mentioned.length > 0) await mention({ commentId: written.id }, ...mentioned)
+    return written
+  }
+
+  async function comments(author: Pick<Viewer, 'personId'>, under: Post, ...mentioned: Viewer[]): Promise<void> {
+    const { id } = await comment(author, under, ...mentioned)
+    await told({ comments: [id] })
+  }
+
+  async function like(
+    author: Viewer,
+    target: { postId: number } | { commentId: number },
+    positive = true,
+  ): Promise<number> {
+    const { id } = await Like.query(db)
+      .insert({ guid: newGuid(), authorId: author.personId, positive, ...target })
+      .returning('id')
+    return id
+  }
+
+  /** What somebody was told of one post, the newest first. */
+  async function toldOf(viewer: Viewer, about: Post): Promise<readonly (readonly [string, ...string[]])[]> {
+    const { items: notifications } = await findNotifications(test.pod, viewer, { limit: 100 })
+    return notifications
+      .filter(({ target }) => target?.guid === about.guid)
+      .map(({ type, actors }) => [type, ...actors.map(({ address }) => address.replace('@pod.example', ''))])
+  }
+
+  describe('about comments', () => {
+    it('tell the author of the post, and add whoever comments later', async () => {
+      const mine = await post(alice)
+
+      await comments(bob, mine)
+      const [first] = (await findNotifications(test.pod, alice, { limit: 1 })).items
+      await told({ comments: [(await comment(carol, mine)).id] }, minutes(5))
+      await comments(bob, mine)
+
+      expect(await toldOf(alice, mine)).toEqual([['commented_on_post', 'bob', 'carol']])
+      const [merged] = (await findNotifications(test.pod, alice, { limit: 1 })).items
+      expect(merged).toMatchObject({ guid: first?.guid, read: false, createdAt: TIME, updatedAt: minutes(5) })
+      expect(merged?.target?.author.address).toBe('alice@pod.example')
+    })
+
+    it('begin anew once the last was read', async () => {
+      const mine = await post(alice)
+      await comments(bob, mine)
+      await markAllNotificationsRead(test.pod, alice)
+
+      await comments(carol, mine)
+
+      expect(await toldOf(alice, mine)).toEqual([
+        ['commented_on_post', 'carol'],
+        ['commented_on_post', 'bob'],
+      ])
+    })
+
+    it('tell all who participate, but neither the author of the post nor the one who writes', async () => {
+      const mine = await post(alice)
+      await listen(mine, alice, bob, carol)
+
+      await comments(carol, mine)
+
+      expect(await toldOf(bob, mine)).toEqual([['also_commented', 'carol']])
+      expect(await toldOf(alice, mine)).toEqual([['commented_on_post', 'carol']])
+      expect(await toldOf(carol, mine)).toEqual([])
+    })
+
+    it('tell nobody of their own', async () => {
+      const mine = await post(alice)
+      await listen(mine, alice)
+
+      await comments(alice, mine, alice)
+
+      expect(await toldOf(alice, mine)).toEqual([])
+    })
+
+    it('tell of strangers under a post from elsewhere', async () => {
+      const quin = await addStranger(test.pod, 'quin@q.example')
+      const theirs = await addPost(test.pod, quin)
+      await listen(theirs, bob)
+
+      await comments({ personId: quin.id }, theirs)
+
+      expect(await toldOf(bob, theirs)).toEqual([['also_commented', 'quin@q.example']])
+    })
+
+    it('leave out who hides the post, though not its author', async () => {
+      const mine = await post(alice)
+      await listen(mine, bob)
+      await db('hiddenPosts').insert([bob, alice].map(({ userId }) => ({ userId, postId: mine.id })))
+
+      await comments(carol, mine)
+
+      expect(await toldOf(bob, mine)).toEqual([])
+      expect(await toldOf(alice, mine)).toEqual([['commented_on_post', 'carol']])
+    })
+  })
+
+  describe('about mentions', () => {
+    it('come instead of any other about the same comment', async () => {
+      const mine = await post(alice)
+      await listen(mine, bob)
+
+      await comments(carol, mine, alice, bob, dan)
+
+      for (const viewer of [alice, bob, dan]) {
+        expect(await toldOf(viewer, mine)).toEqual([['mentioned_in_comment', 'carol']])
+      }
+    })
+
+    it('leave the other comments of the same batch as they are', async () => {
+      const mine = await post(alice)
+      const [one, other] = [await comment(bob, mine, alice), await comment(carol, mine)]
+
+      await told({ comments: [one.id, other.id] })
+
+      expect((await toldOf(alice, mine)).toSorted()).toEqual([
+        ['commented_on_post', 'carol'],
+        ['mentioned_in_comment', 'bob'],
+      ])
+    })
+
+    it('are one each, and come once', async () => {
+      const mine = await post(alice)
+      await comments(bob, mine, dan)
+      const { id } = await comment(bob, mine, dan)
+      await told({ comments: [id] })
+      await markAllNotificationsRead(test.pod, dan)
+
+      await told({ comments: [id] })
+
+      expect(await toldOf(dan, mine)).toEqual([
+        ['mentioned_in_comment', 'bob'],
+        ['mentioned_in_comment', 'bob'],
+      ])
+      expect(await Notification.query(db).where({ userId: dan.userId, read: false, postId: mine.id })).toEqual([])
+    })
+
+    it('under a private post are for those who have shown that they see it', async () => {
+      const mine = await post(alice, { public: false })
+      await comments(carol, mine)
+      await like(dan, { postId: mine.id })
+      await db('notifications').where({ postId: mine.id }).delete()
+      const { eve } = await test.people('eve')
+      const stranger = await viewerOf(test.pod, eve)
+
+      await comments(bob, mine, alice, carol, dan, stranger)
+
+      for (const viewer of [alice, carol, dan]) {
+        expect(await toldOf(viewer, mine)).toEqual([['mentioned_in_comment', 'bob']])
+      }
+      expect(await toldOf(stranger, mine)).toEqual([])
+    })
+
+    it('that do not count under a private post leave the notification about the comment', async () => {
+      const mine = await post(alice, { public: false })
+      await listen(mine, dan)
+
+      await comments(bob, mine, dan)
+
+      expect(await toldOf(dan, mine)).toEqual([['also_commented', 'bob']])
+    })
+
+    it('in posts tell each person once, and not the author', async () => {
+      const theirs = await post(bob)
+      await mention({ postId: theirs.id }, alice, bob)
+
+      await told({ posts: [theirs.id] })
+      await told({ posts: [theirs.id] }, minutes(1))
+
+      expect(await toldOf(alice, theirs)).toEqual([['mentioned', 'bob']])
+      expect(await toldOf(bob, theirs)).toEqual([])
+      expect(await Notification.query(db).findOne({ postId: theirs.id })).toMatchObject({ updatedAt: TIME })
+    })
+
+    it('in private posts tell those it was delivered to, the second reader too', async () => {
+      const theirs = await post(bob, { public: false })
+      await mention({ postId: theirs.id }, alice, carol, dan)
+      await db('postVisibilities').insert({ postId: theirs.id, userId: alice.userId })
+      await told({ posts: [theirs.id], delivered: [{ userId: alice.userId, postId: theirs.id }] })
+      expect(await toldOf(alice, theirs)).toEqual([['mentioned', 'bob']])
+      expect(await toldOf(carol, theirs)).toEqual([])
+
+      await db('postVisibilities').insert({ postId: theirs.id, userId: carol.userId })
+      await told({ delivered: [{ userId: carol.userId, postId: theirs.id }] })
+
+      expect(await toldOf(carol, theirs)).toEqual([['mentioned', 'bob']])
+      expect(await toldOf(dan, theirs)).toEqual([])
+      expect(await toldOf(alice, theirs)).toHaveLength(1)
+    })
+  })
+
+  it('tell of likes, not of dislikes', async () => {
+    const mine = await post(alice)
+
+    await told({
+      likes: [await like(bob, { postId: mine.id }), await like(carol, { postId: mine.id }, false)],
+    })
+    await told({ likes: [await like(alice, { postId: mine.id }), await like(dan, { postId: mine.id })] })
+
+    expect(await toldOf(alice, mine)).toEqual([['liked', 'bob', 'dan']])
+  })
+
+  it('tell of liked comments one by one, with the post as target', async () => {
+    const theirs = await post(bob)
+    const [one, other] = [await comment(alice, theirs), await comment(alice, theirs)]
+
+    await told({
+      likes: [
+        await like(bob, { commentId: one.id }),
+        await like(carol, { commentId: one.id }),
+        await like(carol, { commentId: other.id }),
+      ],
+    })
+
+    expect((await toldOf(alice, theirs)).toSorted()).toEqual([
+      ['liked_comment', 'bob', 'carol'],
+      ['liked_comment', 'carol'],
+    ])
+    expect(await toldOf(bob, theirs)).toEqual([])
+  })
+
+  it('tell the author of a post who reshares it', async () => {
+    const mine = await post(alice)
+    const [one, other] = [
+      await post(bob, { type: 'Reshare', text: '', rootId: mine.id }),
+      await post(carol, { type: 'Reshare', text: '', rootId: mine.id }),
+    ]
+
+    await told({ reshares: [other.id, one.id] })
+
+    expect(await toldOf(alice, mine)).toEqual([['reshared', 'carol', 'bob']])
+  })
+
+  it('tell who started to share, without a target', async () => {
+    await told({ sharing: [{ userId: dan.userId, personId: carol.personId }] })
+
+    const { items: notifications } = await findNotifications(test.pod, dan, { type: 'started_sharing', limit: 5 })
+    expect(notifications).toMatchObject([{ target: undefined, actors: [{ address: 'carol@pod.example' }] }])
+  })
+
+  describe('are not made', () => {
+    it('of what somebody does whom the user blocks', async () => {
+      const mine = await post(alice)
+      await db('blocks').insert({ userId: alice.userId, personId: dan.personId })
+      const { id } = await post(dan, { type: 'Reshare', text: '', rootId: mine.id })
+
+      await told({
+        comments: [(await comment(dan, mine)).id, (await comment(dan, mine, alice)).id, (await comment(bob, mine)).id],
+        likes: [await like(dan, { postId: mine.id })],
+        reshares: [id],
+        sharing: [{ userId: alice.userId, personId: dan.personId }],
+      })
+      await db('blocks').delete()
+
+      expect(await toldOf(alice, mine)).toEqual([['commented_on_post', 'bob']])
+      const { items: notifications } = await findNotifications(test.pod, alice, { type: 'started_sharing', limit: 5 })
+      expect(notifications).toEqual([])
+    })
+
+    it('about a post that the user has muted, of whatever type', async () => {
+      const mine = await post(alice)
+      const said = await comment(alice, mine)
+      await db('mutedPosts').insert({ userId: alice.userId, postId: mine.id })
+      const { id } = await post(bob, { type: 'Reshare', text: '', rootId: mine.id })
+
+      await told({
+        comments: [(await comment(bob, mine)).id, (await comment(bob, mine, alice)).id],
+        likes: [await like(bob, { postId: mine.id }), await like(bob, { commentId: said.id })],
+        reshares: [id],
+      })
+
+      expect(await toldOf(alice, mine)).toEqual([])
+    })
+
+    it('for an account that is closed', async () => {
+      const { fay } = await test.people('fay')
+      const closed = await viewerOf(test.pod, fay)
+      const theirs = await post(closed)
+      await User.query(db).findById(closed.userId).patch({ closedAt: TIME })
+
+      await comments(bob, theirs)
+
+      expect(await db('notifications').where({ userId: closed.userId })).toEqual([])
+    })
+  })
+
+  it('are written with one statement, for one cause or hundreds', async () => {
+    const mine = await post(alice)
+    await listen(mine, bob, carol, dan)
+    const [one, ...more] = await Promise.all(Array.from({ length: 200 }, () => comment(bob, mine, dan)))
+    const none = { comments: [] }
+    const transaction = await db.transaction()
+
+    expect(await statementsDuring(() => notifyAbout(transaction, none, TIME))).toBe(0)
+    expect(await statementsDuring(() => notifyAbout(transaction, { comments: [one?.id ?? 0] }, TIME))).toBe(1)
+    const rest = more.map(({ id }) => id)
+    expect(await statementsDuring(() => notifyAbout(transaction, { comments: rest }, TIME))).toBe(1)
+    await transaction.commit()
+
+    expect(await toldOf(dan, mine)).toHaveLength(100) // as many as are listed
+    expect(await Notification.query(db).where({ userId: dan.userId, postId: mine.id }).resultSize()).toBe(200)
+    expect(await toldOf(carol, mine)).toEqual([['also_commented', 'bob']])
+  })
+
+  it('merge when two transactions tell of the same post at once', async () => {
+    const mine = await post(alice)
+    await listen(mine, dan)
+    const others = [bob, carol]
+    const written = await Promise.all(others.map((author) => comment(author, mine)))
+
+    await Promise.all(written.map(({ id }) => told({ comments: [id] })))
+
+    const [[type, ...actors] = []] = await toldOf(alice, mine)
+    expect([type, actors.toSorted()]).toEqual(['commented_on_post', ['bob', 'carol']])
+    expect(await toldOf(dan, mine)).toHaveLength(1)
+  })
+
+  describe('of one user', () => {
+    let gus: Viewer
+    const made: string[] = []
+
+    beforeAll(async () => {
+      const { gus: person } = await test.people('gus')
+      gus = await viewerOf(test.pod, person)
+      for (const [index, author] of [bob, carol, dan].entries()) {
+        const mine = await post(gus)
+        await told({ comments: [(await comment(author, mine)).id] }, minutes(index))
+        await told({ likes: [await like(author, { postId: mine.id })] }, minutes(index))
+      }
+      const rows = await Notification.query(db).where({ userId: gus.userId }).orderBy(['createdAt', 'id'])
+      made.push(...rows.map(({ guid }) => guid))
+    })
+
+    const listed = async (filter: Partial<Parameters<typeof findNotifications>[2]>) => {
+      const { items: notifications, more } = await findNotifications(test.pod, gus, { limit: 10, ...filter })
+      return [notifications.map(({ guid }) => made.indexOf(guid)), more] as const
+    }
+
+    it('are listed the newest first, page by page in both directions', async () => {
+      expect(await listed({})).toEqual([[5, 4, 3, 2, 1, 0], false])
+      expect(await listed({ limit: 4 })).toEqual([[5, 4, 3, 2], true])
+      expect(await listed({ limit: 6 })).toEqual([[5, 4, 3, 2, 1, 0], false])
+
+      const { items: notifications } = await findNotifications(test.pod, gus, { limit: 3 })
+      const [, , third] = notifications
+      const key = { time: third?.createdAt ?? TIME, id: third?.id ?? 0 }
+      expect(await listed({ before: key, limit: 2 })).toEqual([[2, 1], true])
+      expect(await listed({ after: key })).toEqual([[4, 5], false])
+      expect(await listed({ before: { time: minutes(1) } })).toEqual([[1, 0], false])
+      expect(await listed({ after: { time: minutes(1) } })).toEqual([[4, 5], false])
+      expect(await listed({ before: { time: minutes(1) }, after: { time: minutes(1) } })).toEqual([[1, 0], false])
+    })
+
+    it('are filtered by type, by what is unread, and by the time of the last change', async () => {
+      const [first] = made
+      expect(await listed({ type: 'liked' })).toEqual([[5, 3, 1], false])
+      await markNotification(test.pod, gus, first ?? '', { read: true })
+      expect(await listed({ onlyUnread: true, type: 'commented_on_post' })).toEqual([[4, 2], false])
+      expect(await listed({ onlyAfter: minutes(1) })).toEqual([[5, 4], false])
+      await db('notifications')
+        .where({ guid: made[1] })
+        .update({ updatedAt: minutes(9) })
+      expect(await listed({ onlyAfter: minutes(1) })).toEqual([[5, 4, 1], false])
+    })
+
+    it('are read when opened, and unread again when marked, without being any newer', async () => {
+      const guid = made[5] ?? ''
+
+      expect(await openNotification(test.pod, gus, guid)).toMatchObject({ guid, read: true, updatedAt: minutes(2) })
+      expect(await listed({ onlyUnread: true, onlyAfter: minutes(1) })).toEqual([[4, 1], false])
+      expect(await markNotification(test.pod, gus, guid, { read: false })).toMatchObject({
+        read: false,
+        updatedAt: minutes(2),
+      })
+    })
+
+    it('are nobody else’s', async () => {
+      const guid = made[4] ?? ''
+
+      expect(await openNotification(test.pod, alice, guid)).toBeUndefined()
+      expect(await markNotification(test.pod, alice, guid, { read: true })).toBeUndefined()
+      expect(await openNotification(test.pod, gus, newGuid())).toBeUndefined()
+      expect(await Notification.query(db).findOne({ guid })).toMatchObject({ read: false })
+    })
+
+    it('show the first fifty of very many actors', async () => {
+      const mine = await post(gus)
+      const strangers = await Promise.all(
+        Array.from({ length: 60 }, (_, index) =>
+          addStranger(test.pod, `fan${String(index).padStart(2, '0')}@q.example`),
+        ),
+      )
+      const byName = strangers.toSorted((one, other) => (one.address < other.address ? -1 : 1))
+      const likes: number[] = []
+      for (const { id: personId } of byName) likes.push(await like({ ...bob, personId }, { postId: mine.id }))
+
+      await told({ likes }, minutes(10))
+
+      const [[type, ...actors] = []] = await toldOf(gus, mine)
+      expect(type).toBe('liked')
+      expect(actors).toEqual(byName.slice(0, 50).map(({ address }) => address))
+    })
+  })
+
+  it('marked unread beside a newer one leave the collecting to that', async () => {
+    const mine = await post(alice)
+    await comments(bob, mine)
+    const [old] = (await findNotifications(test.pod, alice, { limit: 1 })).items
+    await openNotification(test.pod, alice, old?.guid ?? '')
+    await comments(carol, mine)
+
+    expect(await markNotification(test.pod, alice, old?.guid ?? '', { read: false })).toMatchObject({ read: false })
+    await comments(dan, mine)
+
+    expect(await toldOf(alice, mine)).toEqual([
+      ['commented_on_post', 'carol', 'dan'],
+      ['commented_on_post', 'bob'],
+    ])
+  })
+
+  it('marked unread alone collect again', async () => {
+    const mine = await post(alice)
+    await comments(bob, mine)
+    const [old] = (await findNotifications(test.pod, alice, { limit: 1 })).items
+    await openNotification(test.pod, alice, old?.guid ?? '')
+
+    await markNotification(test.pod, alice, old?.guid ?? '', { read: false })
+    await comments(dan, mine)
+
+    expect(await toldOf(alice, mine)).toEqual([['commented_on_post', 'bob', 'dan']])
+  })
+
+  it('all of a user’s are marked read at once, and nobody else’s', async () => {
+    const [mine, theirs] = [await post(carol), await post(bob)]
+    await comments(bob, mine)
+    await comments(carol, theirs)
+
+    expect(await markAllNotificationsRead(test.pod, carol)).toBeGreaterThan(0)
+
+    const unread = (viewer: Viewer) => findNotifications(test.pod, viewer, { onlyUnread: true, limit: 1 })
+    expect((await unread(carol)).items).toEqual([])
+    expect((await unread(bob)).items).toHaveLength(1)
+  })
+
+  it('go with the post they are about', async () => {
+    const mine = await post(alice)
+    await comments(bob, mine)
+    const rows = await db('notifications').where({ postId: mine.id }).pluck('id')
+
+    await db('posts').where({ id: mine.id }).delete()
+
+    expect(await db('notificationActors').whereIn('notificationId', rows)).toEqual([])
+  })
+})

@@ -1,0 +1,272 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { type Audience, cancelOutgoing, type OutgoingMessage, sendOut } from '../../src/domain/outgoing.js'
+import { Contact } from '../../src/persistence/models/contact.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
+import { addAspect, dispatchNow, sentAbout } from '../support/outgoing.js'
+import { statementsDuring } from '../support/statements.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+const A_DAY = 24 * 60 * 60 * 1_000
+
+let test: TestPod
+let pod: TestPod['pod']
+let ann: Viewer
+
+beforeAll(async () => {
+  test = await startTestPod()
+  pod = test.pod
+  ann = await viewerOf(pod, (await test.people('ann')).ann)
+})
+afterAll(() => test.close())
+
+let strangers = 0
+/** Somebody on a pod of their own, in this state. */
+async function stranger(state: Partial<OtherPod> = {}): Promise<Person> {
+  strangers += 1
+  const person = await addStranger(pod, `somebody@s${strangers}.example`)
+  await OtherPod.query(pod.db)
+    .where({ id: person.podId })
+    .patch({ failures: 0, ...state })
+  return person
+}
+
+function hostOf({ address }: Person): string {
+  return address.split('@')[1] ?? ''
+}
+
+function message(fields: Partial<OutgoingMessage> = {}): OutgoingMessage {
+  const guid = newGuid()
+  return {
+    record: 'comment',
+    guid,
+    verb: 'retract',
+    senderId: ann.personId,
+    public: true,
+    entity: { type: 'retraction', author: 'ann@pod.example', target_guid: guid, target_type: 'Comment' },
+    ...fields,
+  }
+}
+
+async function send(sent: OutgoingMessage, audience: Audience): Promise<void> {
+  await pod.db.transaction((transaction) => sendOut(pod, transaction, sent, audience))
+}
+
+function to(...people: readonly Person[]): Audience {
+  return { of: 'people', personIds: people.map(({ id }) => id) }
+}
+
+describe('something that goes out', () => {
+  it('is written once for each pod, in private once for each person', async () => {
+    const one = await stranger()
+    const other = await addStranger(pod, `other@${hostOf(one)}`)
+    const [forAll, forSome] = [message(), message({ public: false })]
+
+    await send(forAll, to(one, other, one))
+    await send(forSome, to(one, other, one))
+
+    expect((await sentAbout(pod, forAll.guid)).map((sent) => sent.to)).toEqual([[hostOf(one)]])
+    expect((await sentAbout(pod, forSome.guid)).map((sent) => sent.to)).toEqual([[other.address, one.address].sort()])
+  })
+
+  it('is due at once, and the pods are knocked at: the proven ones on their own lane', async () => {
+    const [proven, unproven, failing, longSilent] = await Promise.all([
+      stranger({ lastSuccessAt: new Date() }),
+      stranger(),
+      stranger({ lastSuccessAt: new Date(), failures: 1 }),
+      stranger({ lastSuccessAt: new Date(Date.now() - 8 * A_DAY) }),
+    ])
+    const waiting = async () =>
+      Promise.all((['outbound', 'outbound-slow'] as const).map(async (queue) => (await pod.jobs.counts(queue)).waiting))
+    const [fast = 0, slow = 0] = await waiting()
+
+    await send(message(), to(proven, unproven, failing, longSilent))
+
+    await vi.waitFor(async () => expect(await waiting()).toEqual([fast + 1, slow + 3]), { timeout: 5_000 })
+    expect((await pod.jobs.oldestWaiting('outbound'))?.data).toEqual({ podId: proven.podId })
+    const { rows } = await pod.db.raw(`select count(*) from deliveries where due_at > now()`)
+    expect(rows).toEqual([{ count: 0 }])
+  })
+
+  it('knocks nowhere and leaves nothing behind when its transaction fails', async () => {
+    const person = await stranger()
+    const sent = message()
+
+    const failing = pod.db.transaction(async (transaction) => {
+      await sendOut(pod, transaction, sent, to(person))
+      throw new Error('no')
+    })
+
+    await expect(failing).rejects.toThrow('no')
+    expect(await sentAbout(pod, sent.guid)).toEqual([])
+  })
+
+  it('makes no second envelope when it is repeated, and reaches whom it has not reached', async () => {
+    const [one, other] = await Promise.all([stranger(), stranger()])
+    const sent = message()
+
+    await send(sent, to(one))
+    await send(sent, to(one, other))
+
+    expect((await sentAbout(pod, sent.guid)).map((each) => each.to)).toEqual([[one, other].map(hostOf).sort()])
+  })
+
+  it('stays what it was when it is repeated: what went out in private is not told to everybody', async () => {
+    const [one, other] = await Promise.all([stranger(), stranger()])
+    const sent = message({ public: false })
+
+    await send(sent, to(one))
+    await send({ ...sent, public: true }, to(other))
+
+    expect(await sentAbout(pod, sent.guid)).toMatchObject([{ public: false, to: [one.address, other.address].sort() }])
+  })
+
+  it.each(['profile', 'contact'])('is a new envelope each time it is a %s', async (record) => {
+    const person = await stranger()
+    const sent = message({ record })
+
+    await send(sent, to(person))
+    await send(sent, to(person))
+
+    expect(await sentAbout(pod, sent.guid)).toHaveLength(2)
+  })
+
+  it('is not written for nobody', async () => {
+    const sent = message()
+
+    await send(sent, { of: 'people', personIds: [] })
+    await send(sent, { of: 'people', personIds: [ann.personId] })
+
+    expect(await sentAbout(pod, sent.guid)).toEqual([])
+  })
+
+  it('reaches somebody named who has left their pod, for it may be about that', async () => {
+    const person = await stranger()
+    await Person.query(pod.db).findById(person.id).patch({ closedAt: new Date() })
+    const sent = message()
+
+    await send(sent, { of: 'contacts', userId: ann.userId, and: [person.id] })
+
+    expect((await sentAbout(pod, sent.guid)).map((each) => each.to)).toEqual([[hostOf(person)]])
+  })
+})
+
+describe('a pod', () => {
+  const offlineFor = (days: number) => ({ offlineSince: new Date(Date.now() - days * A_DAY) })
+
+  it('gets what goes out while it has been away for less than fourteen days', async () => {
+    const [away, asleep] = await Promise.all([stranger(offlineFor(13)), stranger(offlineFor(15))])
+    const sent = message()
+
+    await send(sent, to(away, asleep))
+
+    expect((await sentAbout(pod, sent.guid)).map((each) => each.to)).toEqual([[hostOf(away)]])
+  })
+
+  it('that is asleep counts what it does not get: one for all of it, or one for each person', async () => {
+    const asleep = await stranger(offlineFor(15))
+    const other = await addStranger(pod, `other@${hostOf(asleep)}`)
+    const [forAll, forSome] = [message(), message({ public: false })]
+
+    await send(forAll, to(asleep, other))
+    await send(forSome, to(asleep, other))
+
+    const { skippedDeliveries } = await OtherPod.query(pod.db)
+      .findById(asleep.podId ?? 0)
+      .throwIfNotFound()
+    expect(skippedDeliveries).toBe(3)
+    expect([...(await sentAbout(pod, forAll.guid)), ...(await sentAbout(pod, forSome.guid))]).toEqual([])
+  })
+
+  it('that the operator blocks gets nothing, and nothing is counted', async () => {
+    const [blocked, other] = await Promise.all([
+      stranger({ blockedAt: new Date(), ...offlineFor(15) }),
+      stranger({ blockedAt: new Date() }),
+    ])
+    const sent = message()
+
+    await send(sent, to(blocked, other))
+
+    expect(await sentAbout(pod, sent.guid)).toEqual([])
+    const { skippedDeliveries } = await OtherPod.query(pod.db)
+      .findById(blocked.podId ?? 0)
+      .throwIfNotFound()
+    expect(skippedDeliveries).toBe(0)
+  })
+})
+
+describe('what is deleted', () => {
+  it('is not told any more, and that it is gone still is', async () => {
+    const person = await stranger()
+    const [gone, kept, taken] = [message({ verb: 'create' }), message({ verb: 'create' }), message()]
+    for (const sent of [gone, kept, taken]) await send(sent, to(person))
+
+    await pod.db.transaction((transaction) => cancelOutgoing(transaction, 'comment', [gone.guid, taken.guid]))
+    await pod.db.transaction((transaction) => cancelOutgoing(transaction, 'like', [kept.guid]))
+    await pod.db.transaction((transaction) => cancelOutgoing(transaction, 'comment', []))
+
+    expect(await sentAbout(pod, gone.guid)).toEqual([])
+    expect((await sentAbout(pod, kept.guid)).map((sent) => sent.to)).toEqual([[hostOf(person)]])
+    expect((await sentAbout(pod, taken.guid)).map((sent) => sent.to)).toEqual([[hostOf(person)]])
+  })
+})
+
+describe('any number of readers', () => {
+  /** People each on a pod of their own, or all on a few pods. */
+  async function addMany(count: number, pods: number, name: string): Promise<readonly { readonly id: number }[]> {
+    await pod.db.raw(
+      `insert into pods (host) select :name || n || '.example' from generate_series(1, cast(:pods as integer)) as n`,
+      { name, pods },
+    )
+    const { rows } = await pod.db.raw(
+      `insert into people (guid, address, pod_id, public_key)
+       select md5(:name || n), :name || n || '@many.example', pods.id, :name || n
+       from generate_series(1, cast(:count as integer)) as n
+       join pods on pods.host = :name || (n % cast(:pods as integer)) + 1 || '.example'
+       returning id`,
+      { name, pods, count },
+    )
+    return rows
+  }
+
+  async function follow(people: readonly { readonly id: number }[]): Promise<void> {
+    const contacts = people.map(({ id }) => ({ userId: ann.userId, personId: id, sharing: true }))
+    await pod.db.batchInsert('contacts', contacts, 1_000)
+  }
+
+  it('take as many statements as one, on five thousand pods', async () => {
+    const few = await addPost(pod, { id: ann.personId })
+    const many = await addPost(pod, { id: ann.personId })
+    await follow([await stranger()])
+    const forOne = await statementsDuring(() => dispatchNow(pod, { record: 'post', guid: few.guid }))
+    await follow(await addMany(5_000, 5_000, 'p'))
+
+    const forAll = await statementsDuring(() => dispatchNow(pod, { record: 'post', guid: many.guid }))
+
+    expect((await sentAbout(pod, many.guid)).map((sent) => sent.to.length)).toEqual([5_001])
+    expect(forAll).toBe(forOne)
+    await Contact.query(pod.db).delete()
+  })
+
+  it('take as many statements as one, if they are two thousand people in an aspect', async () => {
+    const post = { public: false }
+    const [few, many] = [await addPost(pod, { id: ann.personId }, post), await addPost(pod, { id: ann.personId }, post)]
+    const aspectOfOne = await addAspect(pod, ann.userId, [await stranger()])
+    await pod.db('postAspects').insert({ postId: few.id, aspectId: aspectOfOne })
+    const forOne = await statementsDuring(() => dispatchNow(pod, { record: 'post', guid: few.guid }))
+    await follow(await addMany(2_000, 40, 'q'))
+    await pod.db.raw(
+      `insert into aspect_memberships (aspect_id, contact_id) select ?, id from contacts where sharing`,
+      [aspectOfOne],
+    )
+    await pod.db('postAspects').insert({ postId: many.id, aspectId: aspectOfOne })
+
+    const forAll = await statementsDuring(() => dispatchNow(pod, { record: 'post', guid: many.guid }))
+
+    expect((await sentAbout(pod, many.guid)).map((sent) => sent.to.length)).toEqual([2_001])
+    expect(forAll).toBe(forOne)
+    await Contact.query(pod.db).delete()
+  })
+})

@@ -1,0 +1,145 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { createComment } from '../../src/domain/comments.js'
+import { createLike } from '../../src/domain/likes.js'
+import { hide, mute, subscribe } from '../../src/domain/post-interactions.js'
+import { publishPost } from '../../src/domain/posts.js'
+import type { Post } from '../../src/persistence/models/post.js'
+import { addPost, newGuid } from '../support/network.js'
+import { openVillage, reasonOf, type Village } from '../support/village.js'
+
+let village: Village
+let ann: Viewer
+let ben: Viewer
+let cem: Viewer
+beforeAll(async () => {
+  village = await openVillage()
+  ann = village.ann
+  ben = village.ben
+  cem = village.cem
+})
+afterAll(() => village.close())
+afterEach(async () => {
+  await village.pod.db('notifications').delete()
+  await village.dispatched()
+})
+
+const publish = () => publishPost(village.pod, ann, { text: 'Good morning', public: true })
+const comment = (viewer: Viewer, post: Post) =>
+  createComment(village.pod, viewer, { postGuid: post.guid, text: 'Well said' })
+
+describe('subscribing', () => {
+  it('makes the viewer hear of the post, once', async () => {
+    const post = await publish()
+
+    await subscribe(village.pod, ben, post.guid)
+    await comment(cem, post)
+
+    expect(await village.told(ben)).toEqual([['also_commented', 'cem@pod.example']])
+    expect(await reasonOf(subscribe(village.pod, ben, post.guid))).toBe('subscribed_already')
+    expect(await village.participationsOf(post)).toMatchObject([{ count: 1 }, { count: 1 }])
+  })
+
+  it('is not needed by somebody who likes the post', async () => {
+    const post = await publish()
+    await createLike(village.pod, ben, { postGuid: post.guid })
+
+    expect(await reasonOf(subscribe(village.pod, ben, post.guid))).toBe('subscribed_already')
+  })
+
+  it('asks the author elsewhere, and nobody for a post from here', async () => {
+    const theirs = await addPost(village.pod, village.quin)
+    const ours = await publish()
+    await village.dispatched()
+
+    await subscribe(village.pod, ben, theirs.guid)
+    await subscribe(village.pod, ben, ours.guid)
+
+    const [participation] = await village.participationsOf(theirs)
+    expect(await village.dispatched()).toEqual([{ record: 'participation', guid: participation?.guid }])
+  })
+})
+
+describe('muting', () => {
+  it('silences the post, and tells nobody', async () => {
+    const post = await publish()
+    await createLike(village.pod, ben, { postGuid: post.guid })
+    await comment(ben, post)
+    await village.dispatched()
+
+    await mute(village.pod, ben, post.guid)
+    await comment(cem, post)
+
+    expect((await village.participationsOf(post)).map(({ authorId }) => authorId)).toEqual([cem.personId])
+    expect(await village.told(ben)).toEqual([])
+    expect(await village.dispatched()).toMatchObject([{ record: 'comment' }])
+  })
+
+  it('silences one’s own post too', async () => {
+    const post = await publish()
+    await subscribe(village.pod, ann, post.guid)
+
+    await mute(village.pod, ann, post.guid)
+    await comment(ben, post)
+    await createLike(village.pod, ben, { postGuid: post.guid })
+
+    expect(await village.told(ann)).toEqual([])
+  })
+
+  it('is only for those who hear of the post', async () => {
+    const post = await publish()
+
+    expect(await reasonOf(mute(village.pod, ben, post.guid))).toBe('not_subscribed')
+    await subscribe(village.pod, ben, post.guid)
+    expect(await reasonOf(mute(village.pod, ben, post.guid))).toBe('done')
+    expect(await reasonOf(mute(village.pod, ben, post.guid))).toBe('not_subscribed')
+  })
+
+  it('ends when the viewer subscribes or comments again', async () => {
+    for (const again of [(post: Post) => subscribe(village.pod, ben, post.guid), (post: Post) => comment(ben, post)]) {
+      const post = await publish()
+      await subscribe(village.pod, ben, post.guid)
+      await mute(village.pod, ben, post.guid)
+
+      await again(post)
+      await comment(cem, post)
+
+      expect(await village.told(ben)).toEqual([['also_commented', 'cem@pod.example']])
+      await village.pod.db('notifications').delete()
+    }
+  })
+})
+
+describe('hiding', () => {
+  it('is done and undone, and said when there is nothing to do', async () => {
+    const post = await publish()
+
+    expect(await reasonOf(hide(village.pod, ben, post.guid, false))).toBe('not_hidden')
+    expect(await reasonOf(hide(village.pod, ben, post.guid, true))).toBe('done')
+    expect(await reasonOf(hide(village.pod, ben, post.guid, true))).toBe('hidden_already')
+    expect(await reasonOf(hide(village.pod, cem, post.guid, false))).toBe('not_hidden')
+    expect(await reasonOf(hide(village.pod, ben, post.guid, false))).toBe('done')
+    expect(await village.pod.db('hiddenPosts')).toEqual([])
+  })
+
+  it('keeps comments of others quiet', async () => {
+    const post = await publish()
+    await subscribe(village.pod, ben, post.guid)
+    await hide(village.pod, ben, post.guid, true)
+
+    await comment(cem, post)
+
+    expect(await village.told(ben)).toEqual([])
+  })
+})
+
+it.each([
+  ['subscribing', (guid: string) => subscribe(village.pod, ben, guid)],
+  ['muting', (guid: string) => mute(village.pod, ben, guid)],
+  ['hiding', (guid: string) => hide(village.pod, ben, guid, true)],
+])('%s needs a post that the viewer can see', async (_, act) => {
+  const hidden = await addPost(village.pod, { id: ann.personId }, { public: false })
+
+  expect(await reasonOf(act(hidden.guid))).toBe('post_missing')
+  expect(await reasonOf(act(newGuid()))).toBe('post_missing')
+})

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createComment } from '../../src/domain/comments.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { report } from '../../src/domain/reports.js'
+import { Report } from '../../src/persistence/models/report.js'
+import { addPost } from '../support/network.js'
+import { openVillage, reasonOf, type Village } from '../support/village.js'
+
+describe('reporting', () => {
+  let village: Village
+  beforeAll(async () => {
+    village = await openVillage()
+  })
+  afterAll(() => village.close())
+
+  it('shows a post or a comment to the moderators, once for each who reports it', async () => {
+    const { pod, ann, ben, cem } = village
+    const { id: postId, guid: postGuid } = await publishPost(pod, ann, { text: 'Good morning', public: true })
+    const { id: commentId, guid: commentGuid } = await createComment(pod, ben, { postGuid, text: 'Cheap watches' })
+    await village.dispatched()
+
+    const outcomes = [
+      await reasonOf(report(pod, cem, { postGuid, reason: ' It is rude. ' })),
+      await reasonOf(report(pod, cem, { postGuid, reason: 'Again' })),
+      await reasonOf(report(pod, cem, { postGuid, commentGuid, reason: 'It is spam.' })),
+      await reasonOf(report(pod, cem, { postGuid, commentGuid, reason: 'Again' })),
+      await reasonOf(report(pod, ben, { postGuid, commentGuid, reason: 'My own' })),
+    ]
+
+    expect(outcomes).toEqual(['done', 'reported_already', 'done', 'reported_already', 'done'])
+    expect(await Report.query(pod.db).orderBy('id')).toMatchObject([
+      { userId: cem.userId, postId, commentId: null, reason: 'It is rude.', reviewedAt: null },
+      { userId: cem.userId, postId: null, commentId, reason: 'It is spam.' },
+      { userId: ben.userId, postId: null, commentId, reason: 'My own' },
+    ])
+    expect(await village.dispatched()).toEqual([])
+  })
+
+  it('needs a reason, and something that is there', async () => {
+    const { pod, ann, ben } = village
+    const { guid: postGuid } = await publishPost(pod, ann, { text: 'Good morning', public: true })
+    const other = await publishPost(pod, ann, { text: 'Good evening', public: true })
+    const { guid: commentGuid } = await createComment(pod, ben, { postGuid: other.guid, text: 'Hello' })
+    const hidden = await addPost(pod, { id: ann.personId }, { public: false })
+
+    expect(await reasonOf(report(pod, ben, { postGuid, reason: ' \n' }))).toBe('reason_invalid')
+    expect(await reasonOf(report(pod, ben, { postGuid, reason: 'x'.repeat(65_536) }))).toBe('reason_invalid')
+    expect(await reasonOf(report(pod, ben, { postGuid, commentGuid, reason: 'Spam' }))).toBe('comment_missing')
+    expect(await reasonOf(report(pod, ben, { postGuid: hidden.guid, reason: 'Spam' }))).toBe('post_missing')
+  })
+})

@@ -1,0 +1,117 @@
+import { createPublicKey } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { createReshare } from '../../src/domain/reshares.js'
+import { vote } from '../../src/domain/votes.js'
+import { Block } from '../../src/persistence/models/contact.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { Poll } from '../../src/persistence/models/poll.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { verifyRelayable } from '../../src/protocol/relayable-signature.js'
+import { newGuid } from '../support/network.js'
+import { openVillage, reasonOf, type Village } from '../support/village.js'
+
+describe('voting', () => {
+  let village: Village
+  let ann: Viewer
+  let ben: Viewer
+  let post: Post
+  let poll: Poll
+  beforeAll(async () => {
+    village = await openVillage()
+    ann = village.ann
+    ben = village.ben
+  })
+  afterAll(() => village.close())
+  beforeEach(async () => {
+    post = await ask()
+    poll = await pollOf(post)
+    await village.dispatched()
+  })
+
+  const ask = () =>
+    publishPost(village.pod, ann, {
+      text: 'Which one?',
+      public: true,
+      poll: { question: 'Which tree?', answers: ['Oak', 'Lime'] },
+    })
+  const pollOf = ({ id }: Post) =>
+    Poll.query(village.pod.db)
+      .findOne({ postId: id })
+      .withGraphFetched('answers')
+      .modifyGraph('answers', (answers) => answers.orderBy('position'))
+      .throwIfNotFound()
+  const answerOf = ({ answers = [] }: Poll, position: number) => {
+    const answer = answers[position]
+    if (answer === undefined) throw new Error('The poll has no such answer.')
+    return answer
+  }
+  const choose = (viewer: Viewer, under: Pick<Post, 'guid'>, position: number, from = poll) =>
+    vote(village.pod, viewer, { postGuid: under.guid, answerId: answerOf(from, position).id })
+  const counts = async () => (await pollOf(post)).answers?.map(({ voteCount }) => voteCount)
+
+  it('counts, is told to other pods, and tells nobody here', async () => {
+    const { guid } = await choose(ben, post, 1)
+
+    expect(await counts()).toEqual([0, 1])
+    expect(await village.participationsOf(post)).toMatchObject([{ authorId: ben.personId, count: 1 }])
+    expect(await village.dispatched()).toEqual([{ record: 'poll_participation', guid }])
+    expect(await village.told(ann)).toEqual([])
+    expect(await Post.query(village.pod.db).findById(post.id)).toMatchObject({ interactedAt: post.interactedAt })
+  })
+
+  it('is signed by the voter where the poll is somebody else’s', async () => {
+    const { guid, authorSignature, signedElements } = await choose(ben, post, 0)
+
+    const author = await Person.query(village.pod.db).findById(ben.personId).throwIfNotFound()
+    const entity = {
+      type: 'poll_participation',
+      author: author.address,
+      guid,
+      parent_guid: poll.guid,
+      poll_answer_guid: answerOf(poll, 0).guid,
+      author_signature: authorSignature ?? '',
+    } as const
+    expect(verifyRelayable(entity, createPublicKey(author.publicKey))).toBe(true)
+    expect(signedElements?.map(([name]) => name)).toEqual(['author', 'guid', 'parent_guid', 'poll_answer_guid'])
+    expect(await choose(ann, post, 0)).toMatchObject({ authorSignature: null })
+  })
+
+  it('happens once, however often it is tried at the same time', async () => {
+    const outcomes = await Promise.all([0, 1, 0, 1].map((position) => reasonOf(choose(ben, post, position))))
+
+    expect(outcomes.toSorted()).toEqual(['done', 'voted_already', 'voted_already', 'voted_already'])
+    expect((await counts())?.toSorted()).toEqual([0, 1])
+  })
+
+  it('under a reshare is a vote in the poll it shows, and about the reshare is what one hears', async () => {
+    const reshare = await createReshare(village.pod, village.cem, post.guid)
+
+    await choose(ben, reshare, 1)
+
+    expect(await counts()).toEqual([0, 1])
+    expect((await village.participationsOf(reshare)).map(({ authorId }) => authorId)).toContain(ben.personId)
+    expect((await village.participationsOf(post)).map(({ authorId }) => authorId)).not.toContain(ben.personId)
+  })
+
+  it('needs an answer of this very poll', async () => {
+    const other = await pollOf(await ask())
+    const none = await publishPost(village.pod, ann, { text: 'Nothing to ask', public: true })
+
+    expect(await reasonOf(choose(ben, post, 0, other))).toBe('answer_missing')
+    expect(await reasonOf(choose(ben, none, 0))).toBe('answer_missing')
+    expect(await reasonOf(vote(village.pod, ben, { postGuid: post.guid, answerId: -1 }))).toBe('answer_missing')
+    expect(await reasonOf(choose(ben, { guid: newGuid() }, 0))).toBe('post_missing')
+    expect(await counts()).toEqual([0, 0])
+  })
+
+  it('is not for those whom the author of the poll blocks', async () => {
+    const reshare = await createReshare(village.pod, village.cem, post.guid)
+    await Block.query(village.pod.db).insert({ userId: ann.userId, personId: ben.personId })
+
+    expect(await reasonOf(choose(ben, post, 0))).toBe('blocked')
+    expect(await reasonOf(choose(ben, reshare, 0))).toBe('blocked')
+    await Block.query(village.pod.db).delete()
+  })
+})
