@@ -19,25 +19,40 @@ export function authoriseBatch(resolved: readonly Resolved[]): Sorted<Arrival<St
   return { ready, wrong, over, waiting: [] }
 }
 
+/** The same question about one. */
+export function isAuthorised(resolved: Resolved): boolean {
+  return endOf(resolved) === undefined && faultOf(resolved) === undefined
+}
+
 /** Why nothing is done about it, whatever it is. */
-function endOf({ entity, signer, deleted }: Resolved): string | undefined {
+function endOf({ entity, signer, deleted, ours }: Resolved): string | undefined {
   if (signer.blocked) return `the pod of ${signer.address} is blocked`
   if (signer.closed) return `${signer.address} has left`
   // Known here it is a repeat, unknown here it was deleted: whoever has our answer of old could bring it back.
-  if (signer.local) return `${entity.author} lives here`
-  return deleted ? `${entity.guid} was taken back by its author` : undefined
+  if (ours) return `${entity.author} lives here`
+  // Who moves away takes the key along; everything else that is signed with it comes from this pod.
+  if (signer.local && entity.type !== 'account_migration') return `${signer.address} lives here`
+  return deleted ? 'it was taken back before it came' : undefined
 }
 
 function faultOf(arrival: Resolved): Pick<Wrong, 'fault' | 'reason'> | undefined {
-  const { entity, sender, signature, surroundings, taken } = arrival
-  const name = `the ${entity.type} ${entity.guid} by ${entity.author}`
-  const fault = faultOfArrival({ entity, sender, signature }, surroundings)
+  const { entity, sender, signature, surroundings, taken, recipient } = arrival
+  const name = `the ${nameOf(entity)} by ${entity.author}`
+  if (recipient?.closed)
+    return { fault: 'RecipientClosed', reason: `${name} is for ${recipient.address}, who has left` }
+  const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, surroundings)
   if (fault !== undefined) return { fault, reason: `${name} must not come from ${sender} in this way` }
   if (taken) return { fault: 'InvalidAuthor', reason: `${name} holds something of somebody else` }
   if (isEmpty(entity)) return { fault: 'ValidationError', reason: `${name} is empty` }
   return undefined
 }
 
+function nameOf(entity: StorableEntity): string {
+  if (entity.type === 'retraction') return `retraction of ${entity.target_type} ${entity.target_guid}`
+  return 'guid' in entity ? `${entity.type} ${entity.guid}` : entity.type
+}
+
 function isEmpty(entity: StorableEntity): boolean {
+  if (entity.type === 'comment') return entity.text.trim() === ''
   return entity.type === 'status_message' && entity.text.trim() === '' && entity.photos.length === 0
 }

@@ -8,10 +8,24 @@ import type { StorableEntity } from './storable.js'
 
 /** A message on its way in. */
 export interface Message {
+  /** As it was posted; of a private one still in its coat. */
   readonly envelope: string
   readonly acceptedAt: Date
+  /** Set for a private one: the person of this pod it was posted for. */
+  readonly recipientGuid?: string
   /** Set for one that we have asked for ourselves. */
   readonly wanted?: WantedEntity
+  /** Set for one that has waited: the row that stands for it. */
+  readonly woken?: { readonly outboxId: number; readonly times: number; readonly last: boolean }
+}
+
+/** The person of this pod that a private message was encrypted for. */
+export interface Recipient {
+  readonly userId: number
+  readonly personId: number
+  readonly guid: string
+  readonly address: string
+  readonly closed: boolean
 }
 
 /** A message whose envelope is open and whose signature fits. */
@@ -23,14 +37,25 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
   readonly entity: Entity
   /** Of a relayable or a migration. */
   readonly signature: InnerSignature
+  /** Set for a private one. */
+  readonly recipient?: Recipient
 }
 
 /** It needs something that is not here. */
 export interface Waiting {
   readonly message: Message
   readonly waitsFor: Thing
-  /** Somebody whose pod should have it. */
-  readonly askAt: string
+  /** What it dies of when its time is over. */
+  readonly fault: ProtocolFault
+  /** Somebody whose pod should have it, and somebody else; undefined: it cannot be asked for, it may only come. */
+  readonly askAt?: string | undefined
+  readonly orAskAt?: string | undefined
+  /** Only something of this author will do. */
+  readonly author?: string | undefined
+  /** Seconds it waits at most. */
+  readonly patience?: number
+  /** Set once it was open. */
+  readonly arrival?: Arrival
 }
 
 /** It is wrong for good. */
@@ -59,7 +84,7 @@ export interface Sorted<Ready> {
 
 /** What was really inserted; what was there already is not in it, so nothing follows from a repeat. */
 export interface StoredRecord<Entity extends StorableEntity = StorableEntity> {
-  readonly record: 'post'
+  /** Of the row: of a post, comment, like, vote, participation, conversation, message or photo; of a person for all else. */
   readonly id: number
   readonly arrival: Arrival<Entity>
 }
@@ -67,4 +92,6 @@ export interface StoredRecord<Entity extends StorableEntity = StorableEntity> {
 export interface Stored<Entity extends StorableEntity = StorableEntity> {
   readonly records: readonly StoredRecord<Entity>[]
   readonly wrong: readonly Wrong[]
+  /** What is here already, or may not come any more. */
+  readonly over?: readonly Over[]
 }

@@ -1,10 +1,8 @@
 import { photoFolder } from '../domain/photos.js'
-import { Comment } from '../persistence/models/comment.js'
-import type { Photo } from '../persistence/models/photo.js'
+import { Photo } from '../persistence/models/photo.js'
 import { Post } from '../persistence/models/post.js'
 import type { Pod } from '../pod.js'
 import type { EmbedEntity, PhotoEntity, ReshareEntity, StatusMessageEntity } from '../protocol/entities/posts.js'
-import type { CommentEntity } from '../protocol/entities/relayables.js'
 
 type Source = Pick<Pod, 'config' | 'db'>
 
@@ -41,7 +39,7 @@ function statusMessageEntity(pod: Source, post: Post): StatusMessageEntity {
     public: post.public,
     ...(providerDisplayName !== null && { provider_display_name: providerDisplayName }),
     text: post.text,
-    photos: (post.photos ?? []).map((photo) => photoEntity(pod, photo, { author, postGuid: post.guid })),
+    photos: (post.photos ?? []).map((photo) => photoAs(pod, photo, { author, postGuid: post.guid })),
     ...(location && {
       location: { type: 'location', address: location.address, lat: location.lat, lng: location.lng },
     }),
@@ -57,10 +55,16 @@ function statusMessageEntity(pod: Source, post: Post): StatusMessageEntity {
   }
 }
 
-function photoEntity(
+/** A photo that travels on its own; undefined: it is gone. */
+export async function photoEntity(pod: Source, guid: string): Promise<PhotoEntity | undefined> {
+  const photo = await Photo.query(pod.db).findOne({ guid }).withGraphFetched('[author, post]')
+  return photo && photoAs(pod, photo, { author: addressOf(photo), postGuid: photo.post?.guid })
+}
+
+function photoAs(
   { config }: Source,
   photo: Photo,
-  { author, postGuid }: { readonly author: string; readonly postGuid: string },
+  { author, postGuid }: { readonly author: string; readonly postGuid: string | undefined },
 ): PhotoEntity {
   return {
     type: 'photo',
@@ -71,30 +75,13 @@ function photoEntity(
     remote_photo_path: photoFolder(photo, config.url),
     remote_photo_name: photo.name,
     ...(photo.text !== null && { text: photo.text }),
-    status_message_guid: postGuid,
+    ...(postGuid !== undefined && { status_message_guid: postGuid }),
     ...(photo.height !== null && { height: photo.height }),
     ...(photo.width !== null && { width: photo.width }),
   }
 }
 
-/** A comment that was signed travels with exactly the elements that were signed, whoever wrote it; undefined: it is gone. */
-export async function commentEntity(pod: Source, guid: string): Promise<CommentEntity | undefined> {
-  const comment = await Comment.query(pod.db).findOne({ guid }).withGraphFetched('[author, post]')
-  if (comment?.post === undefined) return undefined
-  const { authorSignature, signedElements } = comment
-  return {
-    type: 'comment',
-    author: addressOf(comment),
-    guid,
-    parent_guid: comment.post.guid,
-    text: comment.text,
-    created_at: comment.createdAt,
-    ...(authorSignature !== null && { author_signature: authorSignature }),
-    ...(signedElements !== null && { elements: signedElements }),
-  }
-}
-
-function addressOf({ author, guid }: Pick<Post | Comment, 'author' | 'guid'>): string {
+function addressOf({ author, guid }: Pick<Post | Photo, 'author' | 'guid'>): string {
   if (author === undefined) throw new Error(`The author of ${guid} was not read with it.`)
   return author.address
 }

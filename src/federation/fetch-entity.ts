@@ -1,4 +1,6 @@
+import type { QueryBuilder } from 'objection'
 import type { WantedEntity } from '../jobs/definitions.js'
+import { isFetchable, partsOf } from '../jobs/waiting.js'
 import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../limits.js'
 import { Person } from '../persistence/models/person.js'
 import { Pod as OtherPod } from '../persistence/models/pod.js'
@@ -31,15 +33,15 @@ interface Way {
 }
 
 /**
- * The post that is wanted, or that holds the wanted poll: here already, or fetched from the pod that has it and taken in like
- * any message. Whatever goes wrong on the way ends as `NotFetchable` with the reason.
+ * The post that is wanted, or that holds the wanted poll or comment: here already, or fetched from the pod that has it and
+ * taken in like any message. Whatever goes wrong on the way ends as `NotFetchable` with the reason.
  */
 export async function fetchEntity(pod: Pod, wanted: WantedEntity, options: FetchOptions = {}): Promise<Post> {
   const until = performance.now() + (options.within ?? REMOTE_LIMITS.exchangeMs)
   const here = await findHere(pod, wanted)
   if (here !== undefined) return here
   // Who is asked is part of it: a pod that does not have it says nothing about one that does.
-  const name = `${wanted.type}:${wanted.guid} ${wanted.from} ${wanted.author}`
+  const name = `${wanted.type}:${wanted.guid} ${wanted.from} ${wanted.orFrom} ${wanted.author}`
   return flightsOf(pod).join(name, () => bring(pod, wanted, { chain: [], until }), { ...options, now: pod.now })
 }
 
@@ -53,11 +55,15 @@ function flightsOf({ remote }: Pod): Flights<Post> {
 }
 
 async function findHere({ db }: Pod, { type, guid }: WantedEntity): Promise<Post | undefined> {
-  const found =
-    type === 'post'
-      ? Post.query(db).findOne({ guid })
-      : Post.query(db).findOne({ 'poll.guid': guid }).joinRelated('poll')
-  return found.withGraphFetched('author')
+  return findOf[type](Post.query(db), guid).withGraphFetched('author').select('posts.*')
+}
+
+type Search = QueryBuilder<Post, Post | undefined>
+
+const findOf: Readonly<Record<WantedEntity['type'], (posts: QueryBuilder<Post>, guid: string) => Search>> = {
+  post: (posts, guid) => posts.findOne({ guid }),
+  poll: (posts, guid) => posts.findOne({ 'poll.guid': guid }).joinRelated('poll'),
+  comment: (posts, guid) => posts.findOne({ 'comments.guid': guid }).joinRelated('comments'),
 }
 
 async function bring(pod: Pod, wanted: WantedEntity, { chain, until }: Way): Promise<Post> {
@@ -65,9 +71,18 @@ async function bring(pod: Pod, wanted: WantedEntity, { chain, until }: Way): Pro
   if (chain.includes(wanted.guid)) throw notFetchable(`${wanted.guid} needs itself`)
   if (wanted.depth > LOOKUP_LIMITS.chainDepth) throw notFetchable(`${wanted.guid} is too far down a chain`)
   const way = { chain: [...chain, wanted.guid], until }
+  const { from, orFrom } = wanted
+  try {
+    return await bringFrom(pod, wanted, from, way)
+  } catch (error) {
+    if (orFrom === undefined || !(error instanceof ProtocolError)) throw error
+    return bringFrom(pod, wanted, orFrom, way)
+  }
+}
 
-  const origin = await originOf(pod, wanted.from, way)
-  const envelope = await ask(pod, `${origin}/fetch/${wanted.type}/${encodeURIComponent(wanted.guid)}`, until)
+async function bringFrom(pod: Pod, wanted: WantedEntity, from: string, way: Way): Promise<Post> {
+  const origin = await originOf(pod, from, way)
+  const envelope = await ask(pod, `${origin}/fetch/${wanted.type}/${encodeURIComponent(wanted.guid)}`, way.until)
   await takeIn(pod, { envelope, acceptedAt: pod.now(), wanted }, way)
   const post = await findHere(pod, wanted)
   if (post === undefined) throw notFetchable(`${wanted.guid} was fetched and is not here`)
@@ -133,18 +148,22 @@ async function takeIn(pod: Pod, message: Message, way: Way): Promise<void> {
   }
 }
 
-async function bringMissing(pod: Pod, { message, waitsFor, askAt }: Waiting, way: Way): Promise<void> {
-  if (waitsFor.startsWith('person:')) {
-    // An envelope that names two people cannot be accepted: nobody is asked about them for it.
+async function bringMissing(pod: Pod, missing: Waiting, way: Way): Promise<void> {
+  const { message, waitsFor, askAt, orAskAt } = missing
+  const [kind, name] = partsOf(waitsFor)
+  if (askAt === undefined) throw notFetchable(`nobody can be asked for ${waitsFor}`)
+  if (kind === 'person') {
+    // But for a comment, an envelope that names two people cannot be accepted: nobody is asked about them for it.
     const { sender, author } = peekEnvelope(message.envelope)
-    const isPlausible = sender === author && (message.wanted?.author ?? author) === author
+    const { wanted } = message
+    const isPlausible = (sender === author || wanted?.type === 'comment') && (wanted?.author ?? author) === author
     if (!isPlausible) throw notFetchable(`${sender ?? 'nobody'} has signed what ${author ?? 'nobody'} wrote`)
     await personOf(pod, askAt, way)
     return
   }
-  const guid = waitsFor.slice('post:'.length)
+  if (!isFetchable(kind)) throw notFetchable(`${waitsFor} can only come by itself`)
   const depth = (message.wanted?.depth ?? 0) + 1
-  await bring(pod, { type: 'post', guid, from: askAt, author: askAt, depth }, way)
+  await bring(pod, { type: kind, guid: name, from: askAt, orFrom: orAskAt, author: missing.author, depth }, way)
 }
 
 function left(until: number): number {

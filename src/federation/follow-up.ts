@@ -1,24 +1,52 @@
 import type { Knex } from 'knex'
+import { notifyAbout } from '../domain/notifications.js'
 import { mentionedIn } from '../domain/posts.js'
-import { discoverMentionedJob, fetchLinkedJob, type WantedEntity } from '../jobs/definitions.js'
+import { discoverMentionedJob, fetchLinkedJob, participateJob, type WantedEntity } from '../jobs/definitions.js'
 import { enqueueAllWith } from '../jobs/outbox.js'
 import { LOOKUP_LIMITS } from '../limits.js'
 import { Person } from '../persistence/models/person.js'
-import { findKnownParts, findKnownPosts } from '../persistence/post-surroundings.js'
+import { findSurroundings } from '../persistence/post-surroundings.js'
 import type { Pod } from '../pod.js'
 import { readLinks } from '../protocol/mentions.js'
-import type { StoredRecord } from './batch.js'
+import type { StoredRecord, Wrong } from './batch.js'
 import { homeOf, isThisPod, placeOf } from './pod-place.js'
 import { fetchableKind } from './serve-entity.js'
+import { turnAway } from './turn-away.js'
 
-/** What stored records cause elsewhere, written with them: whom they mention is looked for, and what they link to. */
+type Sent = StoredRecord['arrival']
+
+/**
+ * What stored records cause, written with them: who lives here is notified, who is mentioned and what is linked to is looked
+ * for, and their authors are asked for what will be said under their posts. Some of what was refused has an answer.
+ */
 export async function followUp(
   pod: Pod,
   transaction: Knex.Transaction,
   records: readonly StoredRecord[],
+  wrong: readonly Wrong[],
 ): Promise<void> {
+  await notify(pod, transaction, records)
   await lookForMentioned(pod, transaction, records)
   await lookForLinked(pod, transaction, records)
+  await subscribe(pod, transaction, records)
+  await turnAway(pod, transaction, wrong)
+}
+
+async function notify(pod: Pod, transaction: Knex.Transaction, records: readonly StoredRecord[]): Promise<void> {
+  const idsOf = (isCause: (arrival: Sent) => boolean) =>
+    records.filter(({ arrival }) => isCause(arrival)).map(({ id }) => id)
+  const causes = {
+    // Of a post, only those who are named in it are told.
+    posts: idsOf(({ entity }) => entity.type === 'status_message' && mentionedIn(entity.text).length > 0),
+    comments: idsOf(({ entity }) => entity.type === 'comment'),
+    likes: idsOf(({ entity }) => entity.type === 'like' && entity.positive),
+    reshares: idsOf(({ entity }) => entity.type === 'reshare' && isOfOurs(pod, entity.root_author)),
+  }
+  if (Object.values(causes).some((ids) => ids.length > 0)) await notifyAbout(transaction, causes, pod.now())
+}
+
+function isOfOurs(pod: Pod, address: string | undefined): boolean {
+  return address !== undefined && !isElsewhere(pod, address)
 }
 
 async function lookForMentioned(
@@ -26,9 +54,7 @@ async function lookForMentioned(
   transaction: Knex.Transaction,
   records: readonly StoredRecord[],
 ): Promise<void> {
-  const mentioned = records.map(({ arrival }) =>
-    mentionedIn(textOf(arrival)).filter((address) => isElsewhere(pod, address)),
-  )
+  const mentioned = records.map(({ arrival }) => mentionedBy(arrival).filter((address) => isElsewhere(pod, address)))
   if (mentioned.every((addresses) => addresses.length === 0)) return
   const people = await Person.byAddresses(transaction, mentioned.flat()).select('address')
   const known = new Set(people.map(({ address }) => address))
@@ -39,14 +65,22 @@ async function lookForMentioned(
   await enqueueAllWith(pod, transaction, discoverMentionedJob, all)
 }
 
+function mentionedBy({ entity }: Sent): readonly string[] {
+  return entity.type === 'status_message' || entity.type === 'comment' ? mentionedIn(entity.text) : []
+}
+
 async function lookForLinked(pod: Pod, transaction: Knex.Transaction, records: readonly StoredRecord[]): Promise<void> {
   const linked = records.flatMap(({ arrival }) => linkedFrom(pod, textOf(arrival), arrival.message.wanted?.depth ?? 0))
-  const guids = linked.map(({ guid }) => guid)
-  const posts = await findKnownPosts(transaction, guids)
-  const parts = await findKnownParts(transaction, guids)
-  const known = new Set([...posts, ...parts].map(({ guid }) => guid))
-  const unknown = new Map(linked.filter(({ guid }) => !known.has(guid)).map((link) => [link.guid, link]))
-  await enqueueAllWith(pod, transaction, fetchLinkedJob, [...unknown.values()])
+  const guidsOf = (kind: WantedEntity['type']) => linked.filter(({ type }) => type === kind).map(({ guid }) => guid)
+  const { roots } = await findSurroundings(transaction, {
+    posts: guidsOf('post'),
+    comments: guidsOf('comment'),
+    polls: guidsOf('poll'),
+  })
+  const known = new Set(roots.map(({ kind, guid }) => `${kind} ${guid}`))
+  const unknown = linked.filter(({ type, guid }) => !known.has(`${type} ${guid}`))
+  const once = new Map(unknown.map((link) => [`${link.type} ${link.guid}`, link]))
+  await enqueueAllWith(pod, transaction, fetchLinkedJob, [...once.values()])
 }
 
 /** Links lead on to links, from one pod of a stranger to the next: so far, and so many of them. */
@@ -55,8 +89,9 @@ function linkedFrom(pod: Pod, text: string, depth: number): readonly WantedEntit
   const links = new Map(readLinks(text).map((link) => [link.guid, link]))
   return [...links.values()].slice(0, LOOKUP_LIMITS.linksOfText).flatMap(({ author, type, guid }): WantedEntity[] => {
     const kind = fetchableKind(type)
-    if (kind === undefined || kind === 'comment' || !isElsewhere(pod, author)) return []
-    return [{ type: kind, guid, from: author, author, depth: depth + 1 }]
+    if (kind === undefined || !isElsewhere(pod, author)) return []
+    // Others sign a comment for the author of its post, whoever wrote it.
+    return [{ type: kind, guid, from: author, ...(kind !== 'comment' && { author }), depth: depth + 1 }]
   })
 }
 
@@ -65,6 +100,23 @@ function isElsewhere(pod: Pod, address: string): boolean {
   return home !== undefined && !isThisPod(pod.config, placeOf(home))
 }
 
-function textOf({ entity }: StoredRecord['arrival']): string {
-  return entity.type === 'status_message' ? entity.text : ''
+function textOf({ entity }: Sent): string {
+  switch (entity.type) {
+    case 'status_message':
+    case 'comment':
+    case 'message':
+      return entity.text
+    case 'conversation':
+      return entity.messages.map(({ text }) => text).join('\n')
+    default:
+      return ''
+  }
+}
+
+/** Only who takes part hears of comments and likes under a post of somebody who has no contact here. */
+async function subscribe(pod: Pod, transaction: Knex.Transaction, records: readonly StoredRecord[]): Promise<void> {
+  const posts = records.flatMap(({ arrival: { entity } }) =>
+    entity.type === 'reshare' || (entity.type === 'status_message' && entity.public) ? [{ postGuid: entity.guid }] : [],
+  )
+  await enqueueAllWith(pod, transaction, participateJob, posts)
 }

@@ -6,21 +6,27 @@ import type { Opened } from '../protocol/open-envelope.js'
 import type { Arrival, Message, Sorted, Waiting, Wrong } from './batch.js'
 import { findSigners, type Signer } from './signers.js'
 import { isStorable, type StorableEntity } from './storable.js'
+import { takeCoatsOff, type Uncovered } from './take-coats-off.js'
 
-/** Finds the keys of those who signed, opens all envelopes in a thread, and keeps what can be stored and was asked for. */
+/**
+ * Takes the coats of private messages off, finds the keys of those who signed, opens all envelopes in a thread, and keeps what
+ * can be stored and was asked for.
+ */
 export async function openBatch(pod: Pod, messages: readonly Message[]): Promise<Sorted<Arrival<StorableEntity>>> {
-  const { opened, signers } = await openAll(pod, messages)
+  const { uncovered, wrong: undecipherable } = await takeCoatsOff(pod, messages)
+  const { opened, signers } = await openAll(pod, uncovered)
   const ready: Arrival<StorableEntity>[] = []
   const waiting: Waiting[] = []
-  const wrong: Wrong[] = []
-  for (const message of messages) {
-    const result = opened.get(message)
+  const wrong: Wrong[] = [...undecipherable]
+  for (const each of uncovered) {
+    const { message, recipient } = each
+    const result = opened.get(each)
     switch (result?.state) {
       case 'open': {
         const { sender, entity, signature } = result
         const signer = signers.get(sender.toLowerCase())
         if (signer === undefined) throw new Error('An envelope was verified without a key.')
-        const arrival = { message, sender, signer, entity, signature }
+        const arrival = { message, sender, signer, entity, signature, ...(recipient && { recipient }) }
         if (!isStorable(entity)) {
           wrong.push({ message, arrival, fault: 'UnknownEntity', reason: `nothing is done here with a ${entity.type}` })
         } else if (!isWanted(message, entity)) {
@@ -42,7 +48,7 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
         if (signers.has(result.of)) {
           wrong.push({ message, fault: 'SenderKeyNotFound', reason: `the key of ${result.of} cannot be used` })
         } else {
-          waiting.push({ message, waitsFor: `person:${result.of}`, askAt: result.of })
+          waiting.push({ message, waitsFor: `person:${result.of}`, fault: 'DiscoveryFailed', askAt: result.of })
         }
         break
       case undefined:
@@ -53,26 +59,26 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
 }
 
 /** What looking from outside has overlooked is found out by opening: then there is a second round, or a third. */
-async function openAll(pod: Pod, messages: readonly Message[]) {
-  const opened = new Map<Message, Opened>()
+async function openAll(pod: Pod, envelopes: readonly Uncovered[]) {
+  const opened = new Map<Uncovered, Opened>()
   const signers = new Map<string, Signer>()
   const asked = new Set<string>()
-  let closed = messages
-  let addresses = new Set(messages.flatMap(({ envelope }) => claimedSigners(envelope)))
+  let closed = envelopes
+  let addresses = new Set(envelopes.flatMap(({ envelope }) => claimedSigners(envelope)))
   while (closed.length > 0) {
     for (const signer of await findSigners(pod.db, [...addresses])) signers.set(signer.address, signer)
     for (const address of addresses) asked.add(address)
-    const round = closed.map(({ envelope, acceptedAt }) => ({ envelope, receivedAt: acceptedAt }))
+    const round = closed.map(({ envelope, message }) => ({ envelope, receivedAt: message.acceptedAt }))
     const results = await pod.crypto.openEnvelopes(round, keysOf(signers))
-    for (const [index, message] of closed.entries()) {
+    for (const [index, each] of closed.entries()) {
       const result = results[index]
-      if (result !== undefined) opened.set(message, result)
+      if (result !== undefined) opened.set(each, result)
     }
-    const missing = closed.flatMap((message) => {
-      const result = opened.get(message)
-      return result?.state === 'needs_key' && !asked.has(result.of) ? [{ message, address: result.of }] : []
+    const missing = closed.flatMap((each) => {
+      const result = opened.get(each)
+      return result?.state === 'needs_key' && !asked.has(result.of) ? [{ each, address: result.of }] : []
     })
-    closed = missing.map(({ message }) => message)
+    closed = missing.map(({ each }) => each)
     addresses = new Set(missing.map(({ address }) => address))
   }
   return { opened, signers }
@@ -92,8 +98,8 @@ function keysOf(signers: ReadonlyMap<string, Signer>): ReadonlyMap<string, KeyOb
 /** An answer must be what was asked for: otherwise a pod could slip in what nobody here wanted. */
 function isWanted({ wanted }: Message, entity: ReceivedEntity): boolean {
   if (wanted === undefined) return true
-  if (entity.type !== 'status_message' && entity.type !== 'reshare') return false
   if (wanted.author !== undefined && wanted.author !== entity.author) return false
-  if (wanted.type === 'post') return entity.guid === wanted.guid
-  return entity.type === 'status_message' && entity.poll?.guid === wanted.guid
+  if (wanted.type === 'comment') return entity.type === 'comment' && entity.guid === wanted.guid
+  if (wanted.type === 'poll') return entity.type === 'status_message' && entity.poll?.guid === wanted.guid
+  return (entity.type === 'status_message' || entity.type === 'reshare') && entity.guid === wanted.guid
 }

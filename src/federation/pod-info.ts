@@ -5,7 +5,8 @@ import { Pod as OtherPod, type PodPlace, type PodStatus } from '../persistence/m
 import type { Pod, RemoteAnswer } from '../pod.js'
 import { ProtocolError } from '../protocol/errors.js'
 import { type NodeInfo, readNodeInfo, readNodeInfoLink } from '../protocol/node-info.js'
-import { type RemoteFault, RemotePodError } from './remote-pod/remote-pod-error.js'
+import { podStatusOf } from './pod-health.js'
+import { RemotePodError } from './remote-pod/remote-pod-error.js'
 
 /** How a pod is, as far as a look from outside tells. */
 export interface PodCheck {
@@ -46,7 +47,9 @@ export async function noteCheck(db: Knex, place: PodPlace, check: PodCheck, now:
       checkedAt: now,
       checkWanted: false,
       offlineSince: isOffline ? raw('coalesce(offline_since, ?::timestamptz)', [now]) : null,
-      ...(!isOffline && { lastSuccessAt: now }),
+      redirects: 0,
+      // Its inbox has not been asked: the next delivery is a try, and the rest waits for how that goes.
+      ...(!isOffline && { lastSuccessAt: now, nextTryAt: null }),
       ...(check.frontPage?.protocol === 'https:' && { ssl: true }),
       ...(check.nodeInfo && { software: check.nodeInfo.software, softwareVersion: check.nodeInfo.version }),
     })
@@ -87,24 +90,9 @@ function good(answer: RemoteAnswer): RemoteAnswer {
   throw new RemotePodError('refused', `${answer.url.href} was answered with status ${answer.status}.`)
 }
 
-const statuses: Readonly<Record<Exclude<RemoteFault, 'busy'>, PodCheck['status']>> = {
-  dns: 'dns_failed',
-  net: 'net_failed',
-  timeout: 'net_failed',
-  ssl: 'ssl_failed',
-  too_many_redirects: 'http_failed',
-  moved: 'http_failed',
-  gone: 'http_failed',
-  refused: 'http_failed',
-  overloaded: 'http_failed',
-  not_allowed: 'unknown_error',
-  bad_answer: 'unknown_error',
-  answer_too_large: 'unknown_error',
-}
-
 function statusOf(error: unknown): PodCheck['status'] {
   if (!(error instanceof RemotePodError) || error.fault === 'busy') throw error
-  return statuses[error.fault]
+  return podStatusOf(error.fault)
 }
 
 function isOurFault(error: unknown): boolean {

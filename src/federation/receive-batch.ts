@@ -1,28 +1,45 @@
+import { mayWaitAgain } from '../jobs/waiting.js'
 import type { Pod } from '../pod.js'
 import { peekEnvelope } from '../protocol/magic-envelope.js'
 import { authoriseBatch } from './authorise-batch.js'
-import type { Message, Over, Sorted, Wrong } from './batch.js'
+import type { Message, Over, Sorted, Waiting, Wrong } from './batch.js'
 import { openBatch } from './open-batch.js'
+import { noteBatch, timed } from './receive-figures.js'
 import { resolveBatch } from './resolve-batch.js'
 import { storeBatch } from './store-batch.js'
 
+/** What became of those messages that were not stored. */
+export interface Received extends Omit<Sorted<never>, 'ready'> {
+  /** They have waited too often or for too long. Somebody must say so to their job; the row they came by is still there. */
+  readonly dead: readonly Waiting[]
+}
+
 /**
  * Takes messages in, one or many: the steps are the same. Either all of them reach their end, or it throws and none did. Those
- * that wait are handed back.
+ * that wait are parked, but for what we have asked for ourselves: that is handed back to whoever has asked.
  */
-export async function receiveBatch(pod: Pod, messages: readonly Message[]): Promise<Omit<Sorted<never>, 'ready'>> {
-  const opened = await openBatch(pod, messages)
-  const resolved = await resolveBatch(pod, opened.ready)
+export async function receiveBatch(pod: Pod, messages: readonly Message[]): Promise<Received> {
+  const opened = await timed('open', () => openBatch(pod, messages))
+  const resolved = await timed('resolve', () => resolveBatch(pod, opened.ready))
   const authorised = authoriseBatch(resolved.ready)
-  const stored = await storeBatch(pod, authorised.ready)
+  const steps = [opened, resolved, authorised]
+  const undecided = steps.flatMap((step) => step.waiting)
+  const waiting = undecided.filter(({ message: { woken } }) => woken === undefined || mayWaitAgain(woken))
+  const dead = undecided.filter((each) => !waiting.includes(each))
+  const before = { waiting, wrong: steps.flatMap((step) => step.wrong), over: steps.flatMap((step) => step.over) }
+  // Said before it is so: a worker that dies in between says it twice, and not never.
+  tell(pod, before)
+  const stored = await timed('store', () => storeBatch(pod, { ...before, ready: authorised.ready }))
+  tell(pod, stored)
+  const wrong = [...before.wrong, ...stored.wrong]
+  const over = [...before.over, ...stored.over]
+  noteBatch(messages, { stored: stored.records.length, waiting, wrong, over, dead })
+  return { waiting, wrong, over, dead }
+}
 
-  const steps = [opened, resolved, authorised, stored]
-  const waiting = steps.flatMap((step) => step.waiting)
-  const wrong = steps.flatMap((step) => step.wrong)
-  const over = steps.flatMap((step) => step.over)
-  for (const one of wrong) pod.log.warn({ fault: one.fault, ...aboutOf(one), reason: one.reason }, 'dropped')
-  for (const one of over) pod.log.debug({ ...aboutOf(one), reason: one.reason }, 'nothing to do')
-  return { waiting, wrong, over }
+function tell({ log }: Pod, { wrong, over }: Pick<Received, 'wrong' | 'over'>): void {
+  for (const one of wrong) log.warn({ fault: one.fault, ...aboutOf(one), reason: one.reason }, 'dropped')
+  for (const one of over) log.debug({ ...aboutOf(one), reason: one.reason }, 'nothing to do')
 }
 
 /** Who and what, never what it says. Of an envelope that could not be opened nobody has proven the sender. */

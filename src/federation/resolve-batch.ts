@@ -1,23 +1,37 @@
 import { LOOKUP_LIMITS } from '../limits.js'
-import { findDeleted, findKnownParts, findKnownPosts, type KnownPart } from '../persistence/post-surroundings.js'
 import type { Pod } from '../pod.js'
+import { splitAddress } from '../protocol/address.js'
 import type { PhotoEntity } from '../protocol/entities/posts.js'
+import type { TargetType } from '../protocol/entities/retraction.js'
 import type { Surroundings } from '../protocol/sender-rules.js'
+import { isAuthorised } from './authorise-batch.js'
 import type { Arrival, Sorted, Waiting } from './batch.js'
 import type { StorableEntity } from './storable.js'
+import {
+  addComing,
+  type Found,
+  findAround,
+  holdsForeignParts,
+  isPhotoTakenBack,
+  isTakenBack,
+  parentOf,
+  surroundingsOf,
+} from './surroundings.js'
 
 /** An arrival together with everything that decides about it. */
 export interface Resolved extends Arrival<StorableEntity> {
   readonly surroundings: Surroundings
-  /** Its author has taken it back. */
+  /** Somebody who had the right to has taken it back. */
   readonly deleted: boolean
   /** Something in it has a guid that is somebody else's. */
   readonly taken: boolean
+  /** It says that somebody wrote it who lives here. */
+  readonly ours: boolean
 }
 
 /** Finds what the entities refer to, with one statement for each kind of thing; who refers to something unknown has to wait. */
 export async function resolveBatch(
-  pod: Pick<Pod, 'db'>,
+  pod: Pick<Pod, 'config' | 'db'>,
   arrivals: readonly Arrival<StorableEntity>[],
 ): Promise<Sorted<Resolved>> {
   const found = await findAround(
@@ -26,92 +40,105 @@ export async function resolveBatch(
   )
   const ready: Resolved[] = []
   const waiting: Waiting[] = []
-  for (const arrival of arrivals) {
-    const { message, entity } = arrival
-    const [rootGuid] = rootOf(entity)
-    const root = rootGuid === undefined ? undefined : found.roots.get(rootGuid)
-    const resolved = {
-      ...arrival,
-      entity: withoutLostPhotos(entity, found),
-      surroundings: { root },
-      deleted: isDeleted('post', entity, found),
-      taken: partsOf(entity).some((part) => isOfSomebodyElse(part, entity.author, found)),
-    }
-    const lacksRoot = rootGuid !== undefined && root === undefined
-    if (lacksRoot && isWorthWaiting(resolved)) {
-      waiting.push({ message, waitsFor: `post:${rootGuid}`, askAt: rootAuthorOf(entity) })
+  for (const arrival of parentsFirst(arrivals)) {
+    const resolved = resolve(pod, arrival, found)
+    const missing = missingFor(pod, resolved)
+    if (missing !== undefined) {
+      waiting.push({ message: arrival.message, arrival, ...missing })
     } else {
       ready.push(resolved)
+      if (isAuthorised(resolved)) addComing(resolved.entity, resolved.surroundings, found)
     }
   }
   return { ready, waiting, wrong: [], over: [] }
 }
 
-/** What will not be stored in any case is no reason to ask somebody for something. */
-function isWorthWaiting({ sender, signer, entity, deleted }: Resolved): boolean {
-  return sender === entity.author && !signer.local && !signer.closed && !signer.blocked && !deleted
-}
-
-type Part = Pick<KnownPart, 'type' | 'guid'>
-
-interface Found {
-  readonly roots: ReadonlyMap<string, NonNullable<Surroundings['root']>>
-  /** What was deleted, with the name of its kind and of who did it. */
-  readonly deleted: ReadonlySet<string>
-  /** Whose the parts are that are known here. */
-  readonly owners: ReadonlyMap<string, string>
-}
-
-async function findAround({ db }: Pick<Pod, 'db'>, entities: readonly StorableEntity[]): Promise<Found> {
-  const partGuids = entities.flatMap(partsOf).map(({ guid }) => guid)
-  const roots = await findKnownPosts(db, entities.flatMap(rootOf))
-  const deleted = await findDeleted(db, [...entities.map(({ guid }) => guid), ...partGuids])
-  const parts = await findKnownParts(db, partGuids)
+function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntity>, found: Found): Resolved {
+  const entity = withoutLostPhotos(arrival.entity, found)
+  const surroundings = surroundingsOf(entity, found)
   return {
-    roots: new Map(roots.map((root) => [root.guid, root])),
-    deleted: new Set(deleted.map(({ type, guid, by }) => `${type} ${guid} ${by}`)),
-    owners: new Map(parts.map(({ type, guid, author }) => [`${type} ${guid}`, author])),
+    ...arrival,
+    entity,
+    surroundings,
+    deleted: isTakenBack(arrival, surroundings, found),
+    taken: holdsForeignParts(entity, found),
+    ours: !speaksOfOthers.has(entity.type) && hostOf(entity.author) === config.host,
   }
 }
 
-function rootOf(entity: StorableEntity): string[] {
-  return entity.type === 'reshare' && entity.root_guid !== undefined ? [entity.root_guid] : []
+/** Whom these name as author need not have sent them, and may live here. */
+const speaksOfOthers: ReadonlySet<StorableEntity['type']> = new Set(['retraction', 'account_migration'])
+
+/** What others stand under comes before what may stand under it, as it is stored. */
+function parentsFirst(arrivals: readonly Arrival<StorableEntity>[]): Arrival<StorableEntity>[] {
+  const first: readonly StorableEntity['type'][] = ['status_message', 'reshare', 'comment', 'conversation']
+  const last: readonly StorableEntity['type'][] = ['retraction']
+  const rank = ({ entity: { type } }: Arrival<StorableEntity>) =>
+    first.includes(type) ? first.indexOf(type) - first.length : last.indexOf(type) + 1
+  return arrivals.toSorted((one, other) => rank(one) - rank(other))
 }
 
-function rootAuthorOf(entity: StorableEntity): string {
-  return (entity.type === 'reshare' && entity.root_author) || entity.author
+/** What it has to wait for, and who is asked. What would be refused in any case is no reason to ask somebody for something. */
+function missingFor({ config }: Pick<Pod, 'config'>, resolved: Resolved): Omit<Waiting, 'message'> | undefined {
+  const { entity, sender, surroundings } = resolved
+  if (!isAuthorised({ ...resolved, surroundings: { ...asHoped(resolved), ...known(surroundings) } })) return undefined
+  if (entity.type === 'retraction') {
+    const kind = kindOfTarget[entity.target_type]
+    if (surroundings.target !== undefined || kind === undefined) return undefined
+    return { waitsFor: `${kind}:${entity.target_guid}`, fault: 'TargetNotFound', patience: patienceOfRetraction }
+  }
+  if (entity.type === 'message') {
+    if (surroundings.conversation !== undefined) return undefined
+    return { waitsFor: `conversation:${entity.conversation_guid}`, fault: 'ConversationNotFound' }
+  }
+  const [parent] = parentOf(entity)
+  if (parent === undefined || surroundings.root !== undefined) return undefined
+  const askAt = (entity.type === 'reshare' ? entity.root_author : undefined) ?? entity.author
+  if (hostOf(askAt) === config.host) return undefined // what we do not know of our own is gone
+  const orAskAt = hostOf(sender) === hostOf(askAt) ? undefined : sender
+  return { waitsFor: `${parent.kind}:${parent.guid}`, fault: 'NotFetchable', askAt, orAskAt }
 }
 
-/** Everything in a post that has a guid of its own. */
-function partsOf(entity: StorableEntity): readonly Part[] {
-  if (entity.type === 'reshare') return []
-  const { photos, poll } = entity
-  return [...photos, ...(poll === undefined ? [] : [poll, ...poll.poll_answers])]
+/** Longer than a batch takes: the target may be in another one. */
+const patienceOfRetraction = 60 * 60
+
+/** The best that can turn out about what is unknown here; what is known of the rest stands. */
+function asHoped({ entity, sender, recipient }: Resolved): Surroundings {
+  const author = (entity.type === 'reshare' ? entity.root_author : undefined) ?? sender
+  return {
+    root: { author, local: false, public: true },
+    target: { author: sender },
+    conversation: { participants: [entity.author, ...(recipient === undefined ? [] : [recipient.address])] },
+  }
 }
 
-function isOfSomebodyElse({ type, guid }: Part, author: string, { owners }: Found): boolean {
-  return (owners.get(`${type} ${guid}`) ?? author) !== author
+function known(surroundings: Surroundings): Surroundings {
+  return Object.fromEntries(Object.entries(surroundings).filter(([, thing]) => thing !== undefined))
 }
 
-/** Names under which a retraction may have come. */
-const retractedAs: Readonly<Record<'post' | 'photo', readonly string[]>> = {
-  post: ['Post', 'StatusMessage', 'Reshare'],
-  photo: ['Photo'],
-}
+/** What a target is called among the things that can be waited for; others are never on their way. */
+const kindOfTarget = {
+  Post: 'post',
+  StatusMessage: 'post',
+  Reshare: 'post',
+  Photo: 'photo',
+  Comment: 'comment',
+  Like: 'like',
+  PollParticipation: 'poll_participation',
+  Poll: 'poll',
+  Conversation: 'conversation',
+  Participation: undefined,
+  Person: undefined,
+} as const satisfies { readonly [Type in TargetType]: string | undefined }
 
-/** Only the word of the author counts: anybody could leave a tombstone for what somebody else is about to write. */
-function isDeleted(
-  kind: keyof typeof retractedAs,
-  { guid, author }: { readonly guid: string; readonly author: string },
-  { deleted }: Found,
-): boolean {
-  return retractedAs[kind].some((type) => deleted.has(`${type} ${guid} ${author}`))
+function hostOf(address: string): string | undefined {
+  return splitAddress(address)?.host
 }
 
 /** What nobody can be shown, or was taken back before it came. */
 function withoutLostPhotos(entity: StorableEntity, found: Found): StorableEntity {
-  if (entity.type === 'reshare') return entity
-  return { ...entity, photos: entity.photos.filter((photo) => isShowable(photo) && !isDeleted('photo', photo, found)) }
+  if (entity.type !== 'status_message') return entity
+  return { ...entity, photos: entity.photos.filter((photo) => isShowable(photo) && !isPhotoTakenBack(photo, found)) }
 }
 
 /** The path may be anything that looks like one, and stands in front of a name wherever the photo is shown. */

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { lockThings, waitAndWake } from '../jobs/waiting.js'
+import { admitToConversations } from '../persistence/arrived-conversations.js'
 import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
 import { Person, type ProfileFields } from '../persistence/models/person.js'
 import { Pod as OtherPod } from '../persistence/models/pod.js'
@@ -41,7 +42,8 @@ async function save(pod: Pod, transaction: Knex.Transaction, found: FoundPerson)
     const publicKey = await freeKey(transaction, found)
     const { id: podId } = await OtherPod.at(transaction, { ...placeOf(podUrl), ssl: podUrl.protocol === 'https:' })
     const identity = { guid: hcard.guid, address, publicKey, podId, refreshedAt: began }
-    await Person.add(transaction, identity, profileOf(hcard, podUrl))
+    const { id } = await Person.add(transaction, identity, profileOf(hcard, podUrl))
+    await admitToConversations(transaction, { id, address })
     await waitAndWake(pod, transaction, [], [person])
   } else {
     await Person.refresh(transaction, known.id, profileOf(hcard, podUrl), began)

@@ -3,7 +3,8 @@ import { type Fetchable, type FetchableKind, findFetchable, type Owner } from '.
 import type { Pod } from '../pod.js'
 import { writeEntity } from '../protocol/entities/registry.js'
 import { isGuid } from '../protocol/values.js'
-import { commentEntity, postEntity } from './entity-of.js'
+import { postEntity } from './entity-of.js'
+import { commentEntity } from './entity-of-relayable.js'
 import type { EnvelopeCache } from './envelope-cache.js'
 import { podOrigin } from './pod-origin.js'
 

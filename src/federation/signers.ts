@@ -11,6 +11,8 @@ export interface Signer {
   readonly closed: boolean
   /** The operator blocks their pod. */
   readonly blocked: boolean
+  /** Their pod does not answer. */
+  readonly offline: boolean
   /** Undefined: what is stored cannot be used. */
   readonly key: KeyObject | undefined
 }
@@ -25,7 +27,7 @@ export async function findSigners(db: Knex, addresses: readonly string[]): Promi
 /** Reading a key takes longer than verifying with it. By their texts, so that nobody gets the key of somebody else. */
 const parsed = new Map<string, KeyObject>()
 
-function keyOf(pem: string): KeyObject | undefined {
+export function keyOf(pem: string): KeyObject | undefined {
   const key = parsed.get(pem) ?? readPublicKey(pem)
   if (key === undefined) return undefined
   parsed.delete(pem)

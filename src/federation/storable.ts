@@ -1,11 +1,8 @@
-import type { ReshareEntity, StatusMessageEntity } from '../protocol/entities/posts.js'
-import type { ReceivedEntity } from '../protocol/entities/registry.js'
+import type { ReceivableEntity, ReceivedEntity } from '../protocol/entities/registry.js'
 
-/** What is taken in; whatever else other pods may send ends as `UnknownEntity`. */
-export type StorableEntity = StatusMessageEntity | ReshareEntity
-
-const storable: { readonly [Type in StorableEntity['type']]: true } = { status_message: true, reshare: true }
+/** What is taken in. Events are read and verified, and end as `UnknownEntity`. */
+export type StorableEntity = ReceivableEntity
 
 export function isStorable(entity: ReceivedEntity): entity is StorableEntity {
-  return Object.hasOwn(storable, entity.type)
+  return entity.type !== 'event' && entity.type !== 'event_participation'
 }

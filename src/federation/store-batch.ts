@@ -1,17 +1,28 @@
 import type { Knex } from 'knex'
-import { lockThings, type Thing, waitAndWake } from '../jobs/waiting.js'
+import { takeRows } from '../jobs/outbox.js'
+import { lockThings, type ParkedMessage, type Thing, waitAndWake } from '../jobs/waiting.js'
 import { inTransaction } from '../persistence/errors.js'
+import { Pod as OtherPod } from '../persistence/models/pod.js'
 import type { Pod } from '../pod.js'
-import type { Arrival, Sorted, Stored } from './batch.js'
+import type { RetractionEntity } from '../protocol/entities/retraction.js'
+import { answerForClosed } from './answer-for-closed.js'
+import type { Arrival, Message, Over, Sorted, Stored, StoredRecord, Waiting, Wrong } from './batch.js'
 import { followUp } from './follow-up.js'
 import type { StorableEntity } from './storable.js'
+import { storeAccountMigrations } from './store-account-migrations.js'
+import { storeConversations, storeMessages } from './store-conversations.js'
+import { storeAccountDeletions, storeContacts, storeProfiles } from './store-people.js'
+import { storePhotos } from './store-photos.js'
 import { storeReshares, storeStatusMessages } from './store-posts.js'
+import { storeComments, storeLikes, storeParticipations, storeVotes } from './store-relayables.js'
+import { leaveTombstones, storeRetractions } from './store-retractions.js'
 
 /** Stores any number of one kind; `now` bounds the times that other pods tell. */
 type Store<Entity extends StorableEntity> = (
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<Entity>[],
   now: Date,
+  pod: Pod,
 ) => Promise<Stored<Entity>>
 
 type Kind = StorableEntity['type']
@@ -21,35 +32,113 @@ type Kind = StorableEntity['type']
  * parents before children, locks always in one direction.
  */
 const kinds: { readonly [Type in Kind]: Store<Extract<StorableEntity, { type: Type }>> } = {
+  profile: storeProfiles,
   status_message: storeStatusMessages,
   reshare: storeReshares,
+  photo: storePhotos,
+  comment: storeComments,
+  like: storeLikes,
+  poll_participation: storeVotes,
+  participation: storeParticipations,
+  contact: storeContacts,
+  conversation: storeConversations,
+  message: storeMessages,
+  retraction: storeRetractions,
+  account_migration: storeAccountMigrations,
+  account_deletion: storeAccountDeletions,
 }
 
-/** One transaction for the whole batch, with all that must follow from it. */
-export async function storeBatch(
-  pod: Pod,
-  arrivals: readonly Arrival<StorableEntity>[],
-): Promise<Omit<Sorted<never>, 'ready'>> {
-  if (arrivals.length === 0) return { waiting: [], wrong: [], over: [] }
-  const wrong = await inTransaction(pod.db, async (transaction) => {
-    await lockThings(transaction, arrivals.flatMap(lockedFor))
-    const stored: Stored[] = []
-    for (const kind of Object.keys(kinds) as Kind[]) {
-      const ofKind = arrivals.filter(({ entity }) => entity.type === kind)
-      const store = kinds[kind] as Store<StorableEntity> // the table pairs each kind with its function
-      if (ofKind.length > 0) stored.push(await store(transaction, ofKind, pod.now()))
-    }
+type Batch = Sorted<Arrival<StorableEntity>>
+
+/** What a transaction made of a batch, beside what it was given. */
+interface Ended {
+  readonly records: readonly StoredRecord[]
+  readonly wrong: readonly Wrong[]
+  readonly over: readonly Over[]
+}
+
+/**
+ * One transaction for the whole batch: what is ready is stored with all that must follow from it, what waits is parked, and the
+ * rows of messages that waited before go. Whose row is gone has been taken in by somebody else.
+ */
+export async function storeBatch(pod: Pod, batch: Batch): Promise<Ended> {
+  if (isNothingToDo(batch)) return { records: [], wrong: [], over: [] }
+  return inTransaction(pod.db, async (transaction) => {
+    const { ready, waiting, wrong } = await takeWoken(transaction, batch)
+    const parked = waiting.filter(({ message }) => message.wanted === undefined)
+    await lockThings(transaction, [...ready.flatMap(lockedFor), ...parked.map(({ waitsFor }) => waitsFor)])
+    await leaveTombstones(transaction, parked.flatMap(retractionIn))
+    const stored = await storeAll(pod, transaction, ready)
     const records = stored.flatMap((some) => some.records)
-    await followUp(pod, transaction, records)
+    await answerForClosed(pod, transaction, wrong)
+    const allWrong = [...wrong, ...stored.flatMap((some) => some.wrong)]
+    await followUp(pod, transaction, records, allWrong)
     await waitAndWake(
       pod,
       transaction,
-      [],
+      parked.map(parkedAs),
       records.flatMap(({ arrival }) => thingsIn(arrival)),
     )
-    return stored.flatMap((some) => some.wrong)
+    if (ready.some(({ signer }) => signer.offline)) await OtherPod.wasHeardOf(transaction, sendersOf(ready))
+    return {
+      records,
+      wrong: stored.flatMap((some) => some.wrong),
+      over: stored.flatMap((some) => some.over ?? []),
+    }
   })
-  return { waiting: [], wrong, over: [] }
+}
+
+/** What is wrong may have to be answered, if it is known who sent it. */
+function isNothingToDo(batch: Batch): boolean {
+  const { ready, waiting, wrong } = batch
+  return (
+    ready.length + waiting.length + rowsOf(batch).length === 0 && wrong.every(({ arrival }) => arrival === undefined)
+  )
+}
+
+function rowsOf({ ready, waiting, wrong, over }: Batch): readonly number[] {
+  const all: readonly { readonly message: Message }[] = [...ready, ...waiting, ...wrong, ...over]
+  return all.flatMap(({ message }) => message.woken?.outboxId ?? [])
+}
+
+/** Without the messages that have been taken in meanwhile. */
+async function takeWoken(transaction: Knex.Transaction, batch: Batch): Promise<Omit<Batch, 'over'>> {
+  const taken = await takeRows(transaction, rowsOf(batch))
+  const isOurs = ({ message: { woken } }: { readonly message: Message }) =>
+    woken === undefined || taken.has(woken.outboxId)
+  return {
+    ready: batch.ready.filter(isOurs),
+    waiting: batch.waiting.filter(isOurs),
+    wrong: batch.wrong.filter(isOurs),
+  }
+}
+
+async function storeAll(
+  pod: Pod,
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<StorableEntity>[],
+): Promise<readonly Stored[]> {
+  const stored: Stored[] = []
+  for (const kind of Object.keys(kinds) as Kind[]) {
+    const ofKind = arrivals.filter(({ entity }) => entity.type === kind)
+    const store = kinds[kind] as Store<StorableEntity> // the table pairs each kind with its function
+    if (ofKind.length > 0) stored.push(await store(transaction, ofKind, pod.now(), pod))
+  }
+  return stored
+}
+
+function parkedAs({ message, ...wait }: Waiting): ParkedMessage {
+  const { envelope, recipientGuid, acceptedAt, woken } = message
+  return { ...wait, payload: envelope, recipientGuid, acceptedAt, times: woken?.times ?? 0 }
+}
+
+/** It waits for its target, and counts at once. */
+function retractionIn({ arrival }: Waiting): Arrival<RetractionEntity>[] {
+  return arrival?.entity.type === 'retraction' ? [{ ...arrival, entity: arrival.entity }] : []
+}
+
+function sendersOf(arrivals: readonly Arrival[]): readonly string[] {
+  return [...new Set(arrivals.map(({ signer }) => signer.address))]
 }
 
 /** Everything that somebody may wait for and that comes with this entity. */
@@ -60,10 +149,24 @@ function thingsIn(arrival: Arrival<StorableEntity>): Thing[] {
 }
 
 /**
- * Photos are not locked: a stranger may put a hundred into each post of a batch, and the server has some thousand locks for
- * everybody. Who waits for one and misses it, within moments of its arrival, gets it when their time is over.
+ * Photos of a post are not locked: a stranger may put a hundred into each post of a batch, and the server has some thousand
+ * locks for everybody. Who waits for one and misses it, within moments of its arrival, gets it when their time is over.
  */
 function lockedFor({ entity }: Arrival<StorableEntity>): Thing[] {
-  const poll = entity.type === 'status_message' ? entity.poll : undefined
-  return [`post:${entity.guid}`, ...(poll === undefined ? [] : [`poll:${poll.guid}` as const])]
+  switch (entity.type) {
+    case 'status_message':
+      return [`post:${entity.guid}`, ...(entity.poll === undefined ? [] : [`poll:${entity.poll.guid}` as const])]
+    case 'reshare':
+      return [`post:${entity.guid}`]
+    case 'photo':
+    case 'comment':
+    case 'like':
+    case 'poll_participation':
+    case 'participation':
+    case 'conversation':
+    case 'message':
+      return [`${entity.type}:${entity.guid}`]
+    default:
+      return [] // nobody waits for what only changes something
+  }
 }

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { notifyAbout } from '../domain/notifications.js'
 import { mentionedIn } from '../domain/posts.js'
 import { LOOKUP_LIMITS } from '../limits.js'
 import {
@@ -9,14 +10,14 @@ import {
   insertNewPosts,
   insertPolls,
   putPhotosIntoPosts,
+  showPosts,
 } from '../persistence/arrived-posts.js'
 import { Mention } from '../persistence/models/mention.js'
 import { Tag } from '../persistence/models/tag.js'
 import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../protocol/entities/posts.js'
 import { readTags } from '../protocol/mentions.js'
-import type { Arrival, Stored, StoredRecord } from './batch.js'
+import type { Arrival, Over, Stored, StoredRecord, Wrong } from './batch.js'
 import { plausibleTime } from './plausible-time.js'
-import type { StorableEntity } from './storable.js'
 
 /** Posts with all that is part of them. */
 export async function storeStatusMessages(
@@ -36,6 +37,7 @@ export async function storeStatusMessages(
     }
   })
   await storeParts(transaction, stored.records, now)
+  await showToRecipients(transaction, arrivals, stored, now)
   return stored
 }
 
@@ -57,7 +59,7 @@ export async function storeReshares(
 const longestProvider = 255
 
 /** The unique index decides who was first: what it does not take is a repeat, or has the guid of somebody else's post. */
-async function storePosts<Entity extends StorableEntity>(
+async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<Entity>[],
   columnsOf: (arrival: Arrival<Entity>) => Omit<ArrivedPost, 'guid' | 'author'>,
@@ -69,7 +71,7 @@ async function storePosts<Entity extends StorableEntity>(
   const inserted = await insertNewPosts(transaction, rows)
   const records = inserted.flatMap(({ id, guid }): StoredRecord<Entity>[] => {
     const arrival = byGuid.get(guid)
-    return arrival === undefined ? [] : [{ record: 'post', id, arrival }]
+    return arrival === undefined ? [] : [{ id, arrival }]
   })
 
   const fresh = new Set(records.map(({ arrival }) => arrival))
@@ -78,13 +80,36 @@ async function storePosts<Entity extends StorableEntity>(
     transaction,
     others.map(({ entity }) => entity.guid),
   )
-  const wrong = others
-    .filter(({ entity }) => authors.has(entity.guid) && authors.get(entity.guid) !== entity.author)
-    .map((arrival) => {
-      const reason = `its guid is that of a post by ${authors.get(arrival.entity.guid)}`
-      return { message: arrival.message, arrival, fault: 'InvalidAuthor' as const, reason }
-    })
-  return { records, wrong }
+  const wrong: Wrong[] = []
+  const over: Over[] = []
+  for (const arrival of others) {
+    const { message, entity } = arrival
+    const author = authors.get(entity.guid)
+    if (author === undefined) {
+      over.push({ message, arrival, reason: 'what it shows is gone, or was shown by its author before' })
+    } else if (author !== entity.author) {
+      wrong.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid is that of a post by ${author}` })
+    }
+  }
+  return { records, wrong, over }
+}
+
+/** Something private is shown to each of those it was encrypted for; it comes once for each of them. */
+async function showToRecipients(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<StatusMessageEntity>[],
+  { records }: Stored<StatusMessageEntity>,
+  now: Date,
+): Promise<void> {
+  const shown = await showPosts(
+    transaction,
+    arrivals.flatMap(({ recipient, entity: { guid, author } }) =>
+      recipient === undefined ? [] : [{ guid, author, userId: recipient.userId }],
+    ),
+  )
+  const fresh = new Set(records.map(({ id }) => id))
+  const delivered = shown.filter(({ postId }) => !fresh.has(postId))
+  if (delivered.length > 0) await notifyAbout(transaction, { delivered }, now)
 }
 
 async function storeParts(
@@ -138,7 +163,7 @@ function photosOf(postId: number, arrival: Arrival, photos: readonly PhotoEntity
   }))
 }
 
-function timeOf({ entity, message }: Arrival<StorableEntity>, now: Date): Date {
+function timeOf({ entity, message }: Arrival<StatusMessageEntity | ReshareEntity>, now: Date): Date {
   return plausibleTime(entity.created_at, message.acceptedAt, now)
 }
 

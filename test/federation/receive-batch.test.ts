@@ -70,6 +70,12 @@ function photoBy(author: FakePerson, fields: Partial<PhotoEntity> = {}): PhotoEn
   }
 }
 
+/** Nothing is done with it anywhere in the network. */
+function eventBy({ address }: FakePerson) {
+  const start = new Date('2026-06-07T18:00:00Z')
+  return { type: 'event' as const, author: address, guid: newGuid(), summary: 'A party', start, all_day: false }
+}
+
 function pollWith(answers: readonly string[], guid = newGuid()) {
   const pollAnswers = answers.map((text) => ({ type: 'poll_answer' as const, guid: newGuid(), answer: text }))
   return { type: 'poll' as const, guid, question: 'Nice?', poll_answers: pollAnswers }
@@ -105,7 +111,7 @@ describe('a batch', () => {
       message(envelopeOf({ ...remy, address: quin.address }, postBy(quin))),
       message(envelopeOf(remy, postBy(quin))),
       message(envelopeOf(quin, postBy(quin, { public: false }))),
-      message(envelopeOf(quin, { type: 'account_deletion', author: quin.address })),
+      message(envelopeOf(quin, eventBy(quin))),
     ]
 
     expect(await receive(...messages)).toEqual({

@@ -45,8 +45,11 @@ export function isOurTrouble(error: unknown): boolean {
   return error instanceof Error && isOurTrouble(error.cause)
 }
 
+/** What only an answer can mean. */
+export type AnswerFault = Extract<RemoteFault, 'moved' | 'gone' | 'refused' | 'overloaded'>
+
 /** What the status of an answer means, for a delivery as for a fetch; a good one means nothing. */
-export function faultOf(status: number): RemoteFault | undefined {
+export function faultOf(status: number): AnswerFault | undefined {
   if (status >= 200 && status < 300) return undefined
   if (status >= 300 && status < 400) return 'moved'
   if ([404, 405, 410, 501].includes(status)) return 'gone'

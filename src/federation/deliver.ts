@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto'
+import { knock } from '../jobs/knock.js'
+import { DELIVERY_LIMITS, type DeliveryLimits } from '../limits.js'
+import {
+  type DueDelivery,
+  dueDeliveries,
+  isLeftToOthers,
+  type LeasedPod,
+  leasePod,
+  type PodNote,
+  releasePod,
+  settleDeliveries,
+} from '../persistence/due-deliveries.js'
+import type { Pod } from '../pod.js'
+import { countDelivery, type Lane } from './delivery-figures.js'
+import { type Letter, writeLetters } from './letters.js'
+import { failureOf, noteOf, type Outcome, outcomeOfAnswer, outcomeOfError } from './pod-health.js'
+import { podOrigin } from './pod-origin.js'
+
+interface DeliverOptions {
+  /** The slots of `outbound` are for pods that have proven to answer. */
+  readonly lane: Lane
+  readonly signal: AbortSignal
+  readonly limits?: Partial<DeliveryLimits>
+}
+
+/** A pod in hand. */
+interface Drain {
+  readonly pod: Pod
+  readonly other: LeasedPod
+  /** Whose lease it is. */
+  readonly owner: string
+  readonly lane: Lane
+  readonly signal: AbortSignal
+  readonly limits: DeliveryLimits
+}
+
+interface Sent {
+  readonly due: DueDelivery
+  readonly outcome: Outcome
+  /** What was encrypted for a single person. */
+  readonly coat: string | undefined
+}
+
+/**
+ * Sends one pod what is due, the oldest first, until nothing is, the pod fails, or its time is over. There is one drain of a
+ * pod at a time in all processes; who comes meanwhile has nothing to do.
+ */
+export async function deliver(pod: Pod, podId: number, { lane, signal, ...options }: DeliverOptions): Promise<void> {
+  const limits = { ...DELIVERY_LIMITS, ...options.limits }
+  const owner = randomUUID()
+  const lease = { podId, owner, milliseconds: limits.leaseMs, onlyProven: lane === 'outbound' }
+  const other = await leasePod(pod.db, lease)
+  if (other === undefined) {
+    const isInWrongLane = lane === 'outbound' && (await isLeftToOthers(pod.db, podId))
+    if (isInWrongLane) await knock(pod, [{ podId, proven: false }])
+    return
+  }
+  let end: Awaited<ReturnType<typeof drainPod>> = 'broken off'
+  try {
+    end = await drainPod({ pod, other, owner, lane, signal, limits })
+  } finally {
+    if (end !== 'released') await releasePod(pod.db, podId, owner)
+  }
+  // Broken off, it is for the sweeper: whatever was in the way is still there.
+  if (end === 'time over') await knock(pod, [{ podId, proven: lane === 'outbound' }])
+}
+
+async function drainPod(drain: Drain): Promise<'released' | 'time over' | 'broken off'> {
+  const until = performance.now() + drain.limits.drainMs
+  let { failures } = drain.other
+  let hasAnswered = false
+  while (performance.now() < until) {
+    // The first one is a probe: a pod that does not answer costs one exchange and no more.
+    const due = await dueDeliveries(drain.pod.db, drain.other.id, hasAnswered ? drain.limits.rowsAtOnce : 1)
+    const letters = await writeLetters(
+      drain.pod,
+      due.filter(({ held }) => !held),
+    )
+    const sent = await sendAll(drain, letters)
+    const note = noteOf(
+      sent.map(({ outcome }) => outcome),
+      failures,
+    )
+    const isMoreDue = await settle(drain, sent, note)
+    if (note.kind === 'well') {
+      if (failures > 0) drain.pod.log.info({ pod: drain.other.host }, 'the pod answers again')
+      failures = 0
+      hasAnswered = true
+    }
+    if (note.kind === 'away' && failures === 0) {
+      drain.pod.log.info({ pod: drain.other.host, reason: note.error }, 'the pod does not answer')
+    }
+    if (!isMoreDue) return 'released'
+    if (sent.some(({ outcome }) => outcome.kind === 'untried')) return 'broken off'
+  }
+  return 'time over'
+}
+
+/** A few at a time, begun in their order. Once the pod has failed no other begins. */
+async function sendAll(drain: Drain, letters: readonly Letter[]): Promise<readonly Sent[]> {
+  const sent: Sent[] = []
+  const waiting = letters.values()
+  let isOver = false
+  async function sendOneByOne(): Promise<void> {
+    for (const letter of waiting) {
+      if (isOver) return
+      const outcome = await send(drain, letter)
+      isOver ||= outcome.kind === 'away' || outcome.kind === 'untried'
+      const coat = 'body' in letter && !letter.due.isPublic ? letter.body : undefined
+      sent.push({ due: letter.due, outcome, coat })
+      countDelivery(drain.lane, outcome)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(drain.limits.atOnce, letters.length) }, sendOneByOne))
+  return sent
+}
+
+async function send({ pod, other, signal, limits }: Drain, letter: Letter): Promise<Outcome> {
+  if ('fault' in letter) return { kind: 'unsealed', fault: letter.fault }
+  const origin = podOrigin(other)
+  if (origin === undefined) {
+    return {
+      kind: 'forbidden',
+      fault: 'not_allowed',
+      reason: `${other.host}:${other.port} is no place to send anything to.`,
+    }
+  }
+  try {
+    const { path, contentType, body } = letter
+    const answer = await pod.remote.post(`${origin}${path}`, contentType, body, { deadline: limits.exchangeMs, signal })
+    return outcomeOfAnswer(answer, letter.due.isPublic)
+  } catch (error) {
+    return signal.aborted ? { kind: 'untried' } : outcomeOfError(error)
+  }
+}
+
+/** True: more is due, and the pod is still ours. */
+async function settle(drain: Drain, sent: readonly Sent[], note: PodNote): Promise<boolean> {
+  const { pod, other, owner, limits } = drain
+  return settleDeliveries(pod.db, {
+    podId: other.id,
+    owner,
+    milliseconds: limits.leaseMs,
+    arrived: sent.filter(({ outcome }) => outcome.kind === 'arrived').map(({ due }) => due.id),
+    failed: sent.flatMap(({ due, outcome, coat }) => {
+      const failure = failureOf(outcome, due, limits)
+      return failure === undefined ? [] : [{ ...failure, id: due.id, coat }]
+    }),
+    note,
+    redirects: limits.redirects,
+  })
+}

@@ -1,0 +1,18 @@
+import { sendOut } from '../domain/outgoing.js'
+import type { OutgoingRecord } from '../jobs/definitions.js'
+import type { Work } from '../jobs/outbox.js'
+import { inTransaction } from '../persistence/errors.js'
+import type { Pod } from '../pod.js'
+import { lookForNamed } from './late-mentions.js'
+import { outgoingOf } from './outgoing-of.js'
+
+/** Writes one envelope for a record and a delivery for everybody who has to have it; a job that comes twice writes nothing. */
+export async function dispatch(pod: Pod, work: Work & { readonly data: OutgoingRecord }): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    await work.finish(transaction)
+    const outgoing = await outgoingOf(pod, transaction, work.data)
+    if (outgoing === undefined) return
+    await lookForNamed(pod, transaction, outgoing)
+    await sendOut(pod, transaction, outgoing.message, outgoing.audience)
+  })
+}

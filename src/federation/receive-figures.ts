@@ -1,0 +1,68 @@
+import { Counter, Histogram, type Registry } from 'prom-client'
+import type { Message, Over, Waiting, Wrong } from './batch.js'
+
+/** What became of a batch. */
+interface Ends {
+  /** How many of its messages brought something new. */
+  readonly stored: number
+  readonly waiting: readonly Waiting[]
+  readonly wrong: readonly Wrong[]
+  readonly over: readonly Over[]
+  readonly dead: readonly Waiting[]
+}
+
+const messagesTotal = new Counter({
+  name: 'pod_inbound_messages_total',
+  help: 'Messages taken in, by how they came and what became of them.',
+  labelNames: ['queue', 'end', 'fault'],
+  registers: [],
+})
+const batchSizes = new Histogram({
+  name: 'pod_inbound_batch_messages',
+  help: 'Messages that were taken in together.',
+  buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+  registers: [],
+})
+const stepSeconds = new Histogram({
+  name: 'pod_inbound_step_seconds',
+  help: 'How long a batch was in a step of the way in.',
+  labelNames: ['step'],
+  buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  registers: [],
+})
+
+/** Shows in this registry what the process knows about its way in. */
+export function showReceiveFigures(registry: Registry): void {
+  registry.registerMetric(messagesTotal)
+  registry.registerMetric(batchSizes)
+  registry.registerMetric(stepSeconds)
+}
+
+/** Runs a step and notes how long it took, however it ended. */
+export async function timed<Result>(step: 'open' | 'resolve' | 'store', run: () => Promise<Result>): Promise<Result> {
+  const done = stepSeconds.startTimer({ step })
+  try {
+    return await run()
+  } finally {
+    done()
+  }
+}
+
+export function noteBatch(messages: readonly Message[], { stored, waiting, wrong, over, dead }: Ends): void {
+  const [first] = messages
+  if (first === undefined) return
+  const queue = queueOf(first)
+  batchSizes.observe(messages.length)
+  const repeated = messages.length - stored - waiting.length - wrong.length - over.length - dead.length
+  messagesTotal.inc({ queue, end: 'stored' }, stored)
+  if (repeated > 0) messagesTotal.inc({ queue, end: 'repeated' }, repeated)
+  if (over.length > 0) messagesTotal.inc({ queue, end: 'over' }, over.length)
+  for (const { fault } of waiting) messagesTotal.inc({ queue, end: 'waiting', fault })
+  for (const { fault } of wrong) messagesTotal.inc({ queue, end: 'wrong', fault })
+  for (const { fault } of dead) messagesTotal.inc({ queue, end: 'dead', fault })
+}
+
+function queueOf({ wanted, recipientGuid }: Message): string {
+  if (wanted !== undefined) return 'fetch'
+  return recipientGuid === undefined ? 'inbound' : 'inbound-private'
+}

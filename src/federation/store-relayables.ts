@@ -1,0 +1,174 @@
+import type { Knex } from 'knex'
+import { mentionedIn } from '../domain/posts.js'
+import { dispatchJob } from '../jobs/definitions.js'
+import { enqueueAllWith } from '../jobs/outbox.js'
+import { LOOKUP_LIMITS } from '../limits.js'
+import { insertParticipations } from '../persistence/arrived-participations.js'
+import { insertComments, insertLikes, insertVotes, type RelayableOutcome } from '../persistence/arrived-relayables.js'
+import { Mention } from '../persistence/models/mention.js'
+import { Tag } from '../persistence/models/tag.js'
+import type { Pod } from '../pod.js'
+import { readTags } from '../protocol/mentions.js'
+import type { Arrival, Over, Stored, StoredRecord, Wrong } from './batch.js'
+import { plausibleTime } from './plausible-time.js'
+import type { StorableEntity } from './storable.js'
+
+type OfType<Type extends StorableEntity['type']> = Extract<StorableEntity, { readonly type: Type }>
+type Relayable = OfType<'comment' | 'like' | 'poll_participation'>
+
+/** Comments with their tags and mentions. */
+export async function storeComments(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<OfType<'comment'>>[],
+  now: Date,
+  pod: Pick<Pod, 'jobs'>,
+): Promise<Stored<OfType<'comment'>>> {
+  const { stored, outcomes } = await storeRelayables(pod, transaction, arrivals, (firsts) =>
+    insertComments(
+      transaction,
+      firsts.map((arrival) => ({
+        ...columnsOf(arrival),
+        text: arrival.entity.text,
+        createdAt: plausibleTime(arrival.entity.created_at, arrival.message.acceptedAt, now),
+      })),
+    ),
+  )
+  const texts = stored.records.map(({ id, arrival: { entity } }) => {
+    return { commentId: id, text: entity.text, postedAt: outcomes.get(entity.guid)?.root?.createdAt ?? now }
+  })
+  await Tag.attachToAll(
+    transaction,
+    texts.map(({ commentId, text, postedAt }) => {
+      return { commentId, createdAt: new Date(postedAt), names: readTags(text).slice(0, LOOKUP_LIMITS.tagsOfText) }
+    }),
+  )
+  await Mention.attachToAll(
+    transaction,
+    texts.map(({ commentId, text }) => {
+      return { commentId, addresses: mentionedIn(text).slice(0, LOOKUP_LIMITS.mentionsOfText) }
+    }),
+  )
+  return stored
+}
+
+/** Likes of posts and comments, one for each person and thing. */
+export async function storeLikes(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<OfType<'like'>>[],
+  _now: Date,
+  pod: Pick<Pod, 'jobs'>,
+): Promise<Stored<OfType<'like'>>> {
+  const { stored } = await storeRelayables(pod, transaction, arrivals, (firsts) =>
+    insertLikes(
+      transaction,
+      firsts.map((arrival) => {
+        const { parent_type: parentType, positive } = arrival.entity
+        return { ...columnsOf(arrival), parentType, positive, createdAt: arrival.message.acceptedAt }
+      }),
+    ),
+  )
+  return stored
+}
+
+/** Votes, one for each person and poll. */
+export async function storeVotes(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<OfType<'poll_participation'>>[],
+  _now: Date,
+  pod: Pick<Pod, 'jobs'>,
+): Promise<Stored<OfType<'poll_participation'>>> {
+  const { stored } = await storeRelayables(pod, transaction, arrivals, (firsts) =>
+    insertVotes(
+      transaction,
+      firsts.map((arrival) => {
+        const { poll_answer_guid: answer } = arrival.entity
+        return { ...columnsOf(arrival), answer, createdAt: arrival.message.acceptedAt }
+      }),
+    ),
+  )
+  return stored
+}
+
+/** People elsewhere who want to hear of what happens under a post of ours, once each. */
+export async function storeParticipations(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<OfType<'participation'>>[],
+): Promise<Stored<OfType<'participation'>>> {
+  const byGuid = firstsOf(arrivals)
+  const inserted = await insertParticipations(
+    transaction,
+    [...byGuid.values()].map(({ entity: { guid, author, parent_guid: postGuid }, message }) => {
+      return { guid, author, postGuid, createdAt: message.acceptedAt }
+    }),
+  )
+  const records = inserted.flatMap(({ id, guid }) => {
+    const arrival = byGuid.get(guid)
+    return arrival === undefined ? [] : [{ id, arrival }]
+  })
+  return { records, wrong: [] }
+}
+
+function columnsOf({ entity }: Arrival<Relayable>) {
+  const { guid, author, parent_guid: parent, author_signature: signature, elements } = entity
+  return { guid, author, parent, signature, elements }
+}
+
+/** The first of each guid counts. */
+function firstsOf<Entity extends StorableEntity & { readonly guid: string }>(
+  arrivals: readonly Arrival<Entity>[],
+): ReadonlyMap<string, Arrival<Entity>> {
+  return new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival]))
+}
+
+async function storeRelayables<Entity extends Relayable>(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<Entity>[],
+  insert: (firsts: readonly Arrival<Entity>[]) => Promise<readonly RelayableOutcome[]>,
+): Promise<{ readonly stored: Stored<Entity>; readonly outcomes: ReadonlyMap<string, RelayableOutcome> }> {
+  const firsts = firstsOf(arrivals)
+  const rows = await insert([...firsts.values()])
+  const outcomes = new Map(rows.map((outcome) => [outcome.guid, outcome]))
+
+  const records: StoredRecord<Entity>[] = []
+  const wrong: Wrong[] = []
+  const over: Over[] = []
+  for (const arrival of arrivals) {
+    const { message, entity } = arrival
+    const first = firsts.get(entity.guid)
+    const outcome = outcomes.get(entity.guid)
+    if (first === undefined || outcome === undefined) throw new Error('A relayable has no outcome.')
+    const isNew = arrival === first && outcome.writtenBy === null
+    const fault = faultOf(entity.author, outcome.writtenBy ?? first.entity.author, outcome)
+    if (fault !== undefined) wrong.push({ message, arrival, ...fault })
+    else if (isNew && outcome.id !== null) records.push({ id: outcome.id, arrival })
+    else if (isNew)
+      over.push({ message, arrival, reason: 'what it belongs to is gone, or has one by its author already' })
+    // Whatever is left is a repeat, from which nothing follows.
+  }
+  await relay(pod, transaction, records, outcomes)
+  return { stored: { records, wrong, over }, outcomes }
+}
+
+function faultOf(
+  author: string,
+  writtenBy: string,
+  { root }: RelayableOutcome,
+): Pick<Wrong, 'fault' | 'reason'> | undefined {
+  if (writtenBy !== author) return { fault: 'InvalidAuthor', reason: `its guid is that of something by ${writtenBy}` }
+  if (root?.misses) return { fault: 'ValidationError', reason: 'it chooses what is not offered' }
+  if (root?.ignores) return { fault: 'AuthorIgnored', reason: `whose post it is blocks ${author}` }
+  return undefined
+}
+
+/** Everybody else who has a post of ours hears of what others say under it. */
+async function relay(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  records: readonly StoredRecord<Relayable>[],
+  outcomes: ReadonlyMap<string, RelayableOutcome>,
+): Promise<void> {
+  const ours = records.filter(({ arrival }) => outcomes.get(arrival.entity.guid)?.root?.local)
+  const work = ours.map(({ arrival: { entity } }) => ({ record: entity.type, guid: entity.guid }))
+  await enqueueAllWith(pod, transaction, dispatchJob, work)
+}

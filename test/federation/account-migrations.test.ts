@@ -1,0 +1,310 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { privateKeyOf } from '../../src/domain/private-keys.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { User } from '../../src/persistence/models/user.js'
+import type { AccountMigrationEntity } from '../../src/protocol/entities/people.js'
+import { signMigration } from '../../src/protocol/migration-signature.js'
+import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import {
+  addLocal,
+  type LocalPerson,
+  meetStranger,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost } from '../support/network.js'
+import { addAspect } from '../support/outgoing.js'
+
+let others: FakePods
+let pod: MeetingPod
+let ann: LocalPerson
+let ben: LocalPerson
+let quin: Stranger
+let quin2: Stranger
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+  ann = await addLocal(pod, 'ann')
+  ben = await addLocal(pod, 'ben')
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(async () => {
+  await pod.db.raw(
+    'truncate account_migrations, posts, photos, contacts, notifications, blocks, conversations, tombstones, outbox, outbound_messages cascade',
+  )
+  await pod.db('people').whereNotNull('podId').delete()
+  quin = await meetStranger(pod, others, 'quin@q.example')
+  quin2 = await meetStranger(pod, others, 'quin2@r.example')
+})
+
+type Party = Pick<FakePerson, 'address' | 'privateKey'>
+
+/** As the old identity sends it, or the new one. */
+function migration(from: Party, to: Party, sender: Party = from): AccountMigrationEntity {
+  const witness = sender.address === from.address ? to : from
+  return {
+    type: 'account_migration',
+    author: sender.address,
+    profile: {
+      type: 'profile',
+      author: to.address,
+      edited_at: undefined,
+      full_name: undefined,
+      first_name: 'Moved',
+      last_name: undefined,
+      image_url: undefined,
+      image_url_medium: undefined,
+      image_url_small: undefined,
+      bio: undefined,
+      birthday: undefined,
+      gender: undefined,
+      location: undefined,
+      tag_string: undefined,
+      searchable: true,
+      public: false,
+      nsfw: false,
+    },
+    signature: signMigration({ from: from.address, to: to.address }, witness.privateKey),
+    old_identity: from.address,
+    remote_photo_path: undefined,
+  }
+}
+
+async function postsOf(id: number): Promise<readonly string[]> {
+  return (await Post.query(pod.db).where({ authorId: id }).orderBy('id')).map(({ guid }) => guid)
+}
+
+describe('an account migration', () => {
+  it.each([
+    ['the old identity', () => quin],
+    ['the new one', () => quin2],
+  ])('sent by %s moves everything', async (_who, sender) => {
+    const post = await addPost(pod, quin)
+    const root = await addPost(pod, { id: ann.id })
+    const by = { authorId: quin.id, postId: root.id }
+    await pod.db('comments').insert({ guid: newGuid(), ...by, text: 'Hello' })
+    await pod
+      .db('photos')
+      .insert({ guid: newGuid(), authorId: quin.id, name: 'a.png', remotePath: 'https://q.example/' })
+    await pod.db('blocks').insert({ userId: ben.userId, personId: quin.id })
+    const [talk] = await pod
+      .db('conversations')
+      .insert({ guid: newGuid(), authorId: quin.id, subject: 'Hi' })
+      .returning('id')
+    await pod
+      .db('conversationVisibilities')
+      .insert({ conversationId: talk.id, personId: quin.id, createdAt: new Date(), updatedAt: new Date() })
+    await pod.db('messages').insert({ guid: newGuid(), conversationId: talk.id, authorId: quin.id, text: 'Hi' })
+    const entity = { ...migration(quin, quin2, sender()), remote_photo_path: 'https://r.example/photos' }
+
+    expect(await receive(pod, open(sender(), entity))).toEqual(nothing)
+
+    expect(await postsOf(quin2.id)).toEqual([post.guid])
+    const authors = await Promise.all(
+      ['comments', 'photos', 'conversations', 'messages'].map((table) => pod.db(table).select('authorId')),
+    )
+    expect(authors.flat()).toEqual(Array.from({ length: 4 }, () => ({ authorId: quin2.id })))
+    const people = await Promise.all(
+      ['blocks', 'conversationVisibilities'].map((table) => pod.db(table).select('personId')),
+    )
+    expect(people.flat()).toEqual([{ personId: quin2.id }, { personId: quin2.id }])
+    expect(await pod.db('photos').pluck('remote_path')).toEqual(['https://r.example/photos/'])
+    expect(await Person.query(pod.db).findById(quin.id)).toMatchObject({ closedAt: expect.any(Date), name: '' })
+    expect(await Person.query(pod.db).findById(quin2.id)).toMatchObject({ closedAt: null, name: 'Moved' })
+  })
+
+  it('drops what both have, and counts it no longer', async () => {
+    const post = await addPost(pod, { id: ann.id }, { likesCount: 2, resharesCount: 2, commentsCount: 1 })
+    const [comment] = await pod
+      .db('comments')
+      .insert({ guid: newGuid(), authorId: ann.id, postId: post.id, text: 'Hi', likesCount: 3 })
+      .returning('id')
+    const [poll] = await pod.db('polls').insert({ guid: newGuid(), postId: post.id, question: 'Tea?' }).returning('id')
+    const [answer] = await pod
+      .db('pollAnswers')
+      .insert({ guid: newGuid(), pollId: poll.id, answer: 'Yes', position: 0, voteCount: 2 })
+      .returning('id')
+    for (const [authorId, count] of [
+      [quin.id, 2],
+      [quin2.id, 3],
+    ] as const) {
+      const mine = { guid: newGuid(), authorId }
+      await addPost(pod, { id: authorId }, { type: 'Reshare', text: '', rootId: post.id })
+      await pod.db('likes').insert({ ...mine, postId: post.id })
+      await pod.db('likes').insert({ ...mine, guid: newGuid(), commentId: comment.id })
+      await pod.db('pollParticipations').insert({ ...mine, pollId: poll.id, pollAnswerId: answer.id })
+      await pod.db('participations').insert({ ...mine, postId: post.id, count })
+      await pod.db('mentions').insert({ personId: authorId, postId: post.id })
+    }
+    const [told] = await pod
+      .db('notifications')
+      .insert({ guid: newGuid(), userId: ann.userId, type: 'liked', postId: post.id })
+      .returning('id')
+    await pod
+      .db('notificationActors')
+      .insert([quin, quin2].map(({ id }) => ({ notificationId: told.id, personId: id })))
+    await pod
+      .db('notifications')
+      .insert(
+        [quin, quin2].map(({ id }) => ({ guid: newGuid(), userId: ann.userId, type: 'started_sharing', personId: id })),
+      )
+    await pod
+      .db('tombstones')
+      .insert([quin, quin2].map(({ id }) => ({ targetType: 'Post', guid: 'g'.repeat(16), deletedById: id })))
+
+    expect(await receive(pod, open(quin, migration(quin, quin2)))).toEqual(nothing)
+
+    expect(await pod.rows('likes', 'poll_participations', 'participations', 'mentions')).toEqual([2, 1, 1, 1])
+    expect(await pod.rows('posts', 'notifications', 'notification_actors', 'tombstones')).toEqual([2, 2, 1, 1])
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({
+      likesCount: 1,
+      resharesCount: 1,
+      commentsCount: 1,
+    })
+    expect(await pod.db('comments').select('likesCount')).toEqual([{ likesCount: 2 }])
+    expect(await pod.db('pollAnswers').select('voteCount')).toEqual([{ voteCount: 1 }])
+    expect(await pod.db('participations').select('authorId', 'count')).toEqual([{ authorId: quin2.id, count: 5 }])
+  })
+
+  it('joins what was between users and the two, and tells the new one who shares with them', async () => {
+    const aspect = await addAspect(pod, ann.userId, [quin])
+    await addAspect(pod, ann.userId, [quin2])
+    await pod.db('contacts').where({ personId: quin.id }).update({ sharing: true })
+    await pod.db('contacts').insert({ userId: ben.userId, personId: quin.id, sharing: true })
+
+    await receive(pod, open(quin, migration(quin, quin2)))
+
+    expect(await pod.db('contacts').orderBy('userId').select('userId', 'personId', 'sharing', 'receiving')).toEqual([
+      { userId: ann.userId, personId: quin2.id, sharing: true, receiving: true },
+      { userId: ben.userId, personId: quin2.id, sharing: true, receiving: false },
+    ])
+    expect(await pod.db('aspectMemberships').where({ aspectId: aspect })).toHaveLength(1)
+    const contact = { record: 'contact', personId: quin2.id, blocking: false }
+    expect(await pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')).toEqual([
+      { ...contact, userId: ann.userId, sharing: true },
+      { ...contact, userId: ben.userId, sharing: false },
+    ])
+  })
+
+  it('follows the whole way of who moves twice, in whatever order it is told', async () => {
+    const quin3 = await meetStranger(pod, others, 'quin3@s.example')
+    const post = await addPost(pod, quin)
+
+    await receive(pod, open(quin2, migration(quin2, quin3)))
+    expect(await receive(pod, open(quin, migration(quin, quin2)))).toEqual(nothing)
+
+    expect(await postsOf(quin3.id)).toEqual([post.guid])
+    expect(await receive(pod, open(quin3, migration(quin3, quin)))).toEqual({ ...nothing, wrong: ['NotAllowed'] })
+    expect(await Person.query(pod.db).findById(quin3.id)).toMatchObject({ closedAt: null })
+  })
+
+  it('happens once, and to one new identity', async () => {
+    const remy = await meetStranger(pod, others, 'remy@r.example')
+
+    expect(await receive(pod, open(quin, migration(quin, quin2)), open(quin, migration(quin, quin2)))).toEqual({
+      ...nothing,
+      over: 1,
+    })
+    expect(await receive(pod, open(quin2, migration(quin, quin2, quin2)))).toEqual({ ...nothing, over: 1 })
+    expect(await receive(pod, open(remy, migration(quin, remy, remy)))).toEqual({ ...nothing, wrong: ['NotAllowed'] })
+    expect(await pod.db('accountMigrations').select('oldPersonId', 'newPersonId')).toEqual([
+      { oldPersonId: quin.id, newPersonId: quin2.id },
+    ])
+  })
+
+  it.each([
+    [
+      'with a wrong signature',
+      () => ({ ...migration(quin, quin2), signature: migration(quin2, quin).signature }),
+      'SignatureVerificationFailed',
+    ],
+    ['without a signature', () => ({ ...migration(quin, quin2), signature: undefined }), 'SignatureVerificationFailed'],
+  ])('%s is refused', async (_what, make, fault) => {
+    const post = await addPost(pod, quin)
+
+    expect(await receive(pod, open(quin, make()))).toEqual({ ...nothing, wrong: [fault] })
+    expect(await postsOf(quin.id)).toEqual([post.guid])
+    expect(await pod.rows('account_migrations')).toEqual([0])
+  })
+
+  it('of somebody who lives here locks the account', async () => {
+    const cleo = await addLocal(pod, `cleo${newGuid().slice(0, 6)}`)
+    const key = await privateKeyOf(pod, cleo.id)
+    const post = await addPost(pod, cleo)
+    await addAspect(pod, cleo.userId, [quin])
+    const from = { address: cleo.address, privateKey: key }
+
+    expect(await receive(pod, open(quin2, migration(from, quin2, quin2)))).toEqual(nothing)
+
+    expect(await postsOf(quin2.id)).toEqual([post.guid])
+    expect(await User.query(pod.db).findById(cleo.userId)).toMatchObject({ lockedAt: expect.any(Date), closedAt: null })
+    expect(await Person.query(pod.db).findById(cleo.id)).toMatchObject({ closedAt: expect.any(Date) })
+    expect(await pod.db('contacts').where({ userId: cleo.userId })).toEqual([])
+  })
+})
+
+describe('a private message to somebody who has left', () => {
+  async function contactTo(recipient: LocalPerson) {
+    return sealed(quin, recipient, {
+      type: 'contact',
+      author: quin.address,
+      recipient: recipient.address,
+      following: true,
+      sharing: true,
+      blocking: false,
+    })
+  }
+  const sent = () =>
+    pod
+      .db('outboundMessages')
+      .join('deliveries', 'deliveries.messageId', 'outboundMessages.id')
+      .join('pods', 'pods.id', 'deliveries.podId')
+      .select('record', 'senderId', 'public', 'host', 'deliveries.personId')
+
+  it('is answered with the news, publicly', async () => {
+    const dora = await addLocal(pod, `dora${newGuid().slice(0, 6)}`)
+    await Person.query(pod.db).findById(dora.id).patch({ closedAt: new Date() })
+
+    expect(await receive(pod, await contactTo(dora))).toEqual({ ...nothing, wrong: ['RecipientClosed'] })
+    expect(await receive(pod, await contactTo(dora))).toEqual({ ...nothing, wrong: ['RecipientClosed'] })
+
+    expect(await sent()).toEqual([
+      { record: 'account_deletion', senderId: dora.id, public: true, host: 'q.example', personId: null },
+    ])
+    expect(await pod.rows('contacts')).toEqual([0])
+  })
+
+  it('is answered with where they have moved', async () => {
+    const emil = await addLocal(pod, `emil${newGuid().slice(0, 6)}`)
+    const from = { address: emil.address, privateKey: await privateKeyOf(pod, emil.id) }
+    const told = migration(from, quin2)
+    await receive(pod, open({ ...quin, ...from }, told))
+    await pod.db('outboundMessages').delete()
+
+    expect(await receive(pod, await contactTo(emil))).toEqual({ ...nothing, wrong: ['RecipientClosed'] })
+
+    expect(await sent()).toMatchObject([{ record: 'account_migration', senderId: emil.id, host: 'q.example' }])
+    const [message] = await pod.db('outboundMessages')
+    expect(message.entity).toContain(`<author>${emil.address}</author>`)
+    expect(message.entity).toContain(`<author>${quin2.address}</author>`)
+    expect(message.entity).toContain(`<signature>${told.signature}</signature>`)
+  })
+
+  it('is not answered with a migration that only the new identity could tell', async () => {
+    const fay = await addLocal(pod, `fay${newGuid().slice(0, 6)}`)
+    const from = { address: fay.address, privateKey: await privateKeyOf(pod, fay.id) }
+    await receive(pod, open(quin2, migration(from, quin2, quin2)))
+
+    expect(await receive(pod, await contactTo(fay))).toEqual({ ...nothing, wrong: ['RecipientClosed'] })
+
+    expect(await sent()).toEqual([])
+  })
+})

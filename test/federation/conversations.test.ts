@@ -1,0 +1,261 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { savePerson } from '../../src/federation/save-person.js'
+import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
+import { cardOf, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import {
+  addLocal,
+  type LocalPerson,
+  meetStranger,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+
+let others: FakePods
+let pod: MeetingPod
+let ann: LocalPerson
+let ben: LocalPerson
+let quin: Stranger
+let remy: Stranger
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+  ann = await addLocal(pod, 'ann')
+  ben = await addLocal(pod, 'ben')
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(async () => {
+  await pod.db.raw('truncate contacts, notifications, conversations, outbox, waiting cascade')
+  await pod.db('people').whereNotNull('podId').delete()
+  quin = await meetStranger(pod, others, 'quin@q.example')
+  remy = await meetStranger(pod, others, 'remy@r.example')
+  await pod.db('contacts').insert([
+    { userId: ann.userId, personId: quin.id, sharing: true },
+    { userId: ben.userId, personId: quin.id, receiving: true },
+  ])
+})
+
+const createdAt = new Date('2025-05-06T07:08:09Z')
+
+function messageBy(author: string, conversationGuid: string, fields: Partial<MessageEntity> = {}): MessageEntity {
+  return {
+    type: 'message',
+    author,
+    guid: newGuid(),
+    text: 'Hello',
+    created_at: createdAt,
+    edited_at: undefined,
+    conversation_guid: conversationGuid,
+    ...fields,
+  }
+}
+
+function talk(
+  participants: readonly { readonly address: string }[],
+  fields: Partial<ConversationEntity> = {},
+): ConversationEntity {
+  const guid = fields.guid ?? newGuid()
+  return {
+    type: 'conversation',
+    author: quin.address,
+    guid,
+    subject: 'Tea',
+    created_at: createdAt,
+    participants: participants.map(({ address }) => address),
+    messages: [messageBy(quin.address, guid)],
+    ...fields,
+  }
+}
+
+/** Who has it, and how much of it is unread. */
+async function seenBy(guid: string): Promise<Record<string, number>> {
+  const rows = await pod
+    .db('conversationVisibilities')
+    .join('conversations', 'conversations.id', 'conversationId')
+    .join('people', 'people.id', 'personId')
+    .where({ 'conversations.guid': guid })
+    .select('address', 'unread')
+  return Object.fromEntries(rows.map(({ address, unread }) => [address, unread]))
+}
+
+describe('a conversation', () => {
+  it('from a contact is stored with its message, which is unread', async () => {
+    const conversation = talk([quin, ann, ben, remy])
+
+    expect(await receive(pod, sealed(quin, ann, conversation))).toEqual(nothing)
+
+    expect(await seenBy(conversation.guid)).toEqual({
+      [quin.address]: 0,
+      [ann.address]: 1,
+      [ben.address]: 1,
+      [remy.address]: 0,
+    })
+    expect(await pod.db('messages').select('guid', 'text', 'authorId', 'createdAt')).toEqual([
+      { guid: conversation.messages[0]?.guid, text: 'Hello', authorId: quin.id, createdAt },
+    ])
+    expect(await pod.db('conversations').select('subject', 'createdAt', 'updatedAt')).toEqual([
+      { subject: 'Tea', createdAt, updatedAt: createdAt },
+    ])
+    expect(await pod.rows('notifications')).toEqual([0])
+  })
+
+  it('comes once, though each of its people gets it', async () => {
+    const conversation = talk([quin, ann, ben])
+    const twice = [sealed(quin, ann, conversation), sealed(quin, ben, conversation)]
+
+    expect(await receive(pod, ...twice)).toEqual({ ...nothing, over: 1 })
+    expect(await receive(pod, ...twice)).toEqual({ ...nothing, over: 2 })
+
+    expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 1, [ben.address]: 1 })
+    expect(await pod.rows('conversations', 'messages')).toEqual([1, 1])
+  })
+
+  it('is refused when one of its people here has nothing to do with its author', async () => {
+    await pod.db('contacts').where({ userId: ben.userId }).delete()
+    const [alone, together] = [talk([quin, ann]), talk([quin, ann, ben])]
+
+    expect(await receive(pod, sealed(quin, ann, alone), sealed(quin, ann, together))).toEqual({
+      ...nothing,
+      wrong: ['NotAllowed'],
+    })
+    expect(await pod.db('conversations').pluck('guid')).toEqual([alone.guid])
+    expect(await pod.rows('messages')).toEqual([1])
+  })
+
+  it.each([
+    ['without the one it is for', () => sealed(quin, ann, talk([quin, ben])), 'RecipientMismatch'],
+    ['without its author', () => sealed(quin, ann, talk([remy, ann])), 'RecipientMismatch'],
+    ['for everybody', () => open(quin, talk([quin, ann])), 'NotPublic'],
+    ['of somebody else', () => sealed(remy, ann, talk([quin, ann, remy])), 'InvalidSender'],
+    [
+      'with words of somebody else',
+      () => sealed(quin, ann, talk([quin, ann], { messages: [messageBy(remy.address, newGuid())] })),
+      'ValidationError',
+    ],
+  ])('%s is refused', async (_what, make, fault) => {
+    expect(await receive(pod, make())).toEqual({ ...nothing, wrong: [fault] })
+    expect(await pod.rows('conversations', 'messages')).toEqual([0, 0])
+  })
+
+  it('does not take over one of somebody else', async () => {
+    await pod.db('contacts').insert({ userId: ann.userId, personId: remy.id, sharing: true })
+    const first = talk([quin, ann])
+    await receive(pod, sealed(quin, ann, first))
+
+    const second = talk([remy, ann], { guid: first.guid, author: remy.address, messages: [] })
+    expect(await receive(pod, sealed(remy, ann, second))).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
+    expect(await seenBy(first.guid)).toEqual({ [quin.address]: 0, [ann.address]: 1 })
+  })
+
+  it('is shown to those who get to be known later, and they may write in it', async () => {
+    const sam = others.person('sam@s.example')
+    const conversation = talk([quin, ann, sam, { address: 'nobody@pod.example' }])
+
+    await receive(pod, sealed(quin, ann, conversation))
+    expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 1 })
+    expect(await pod.db('outbox').where({ queue: 'fetch' }).pluck('data')).toEqual([{ address: sam.address }])
+
+    await savePerson(pod, {
+      address: sam.address,
+      podUrl: new URL('https://s.example/'),
+      hcard: cardOf(sam),
+      began: new Date(),
+    })
+    const answer = messageBy(sam.address, conversation.guid)
+    expect(await receive(pod, sealed(sam, ann, answer))).toEqual(nothing)
+
+    expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 2, [sam.address]: 0 })
+    expect(await pod.rows('conversation_strangers')).toEqual([0])
+  })
+})
+
+describe('a message', () => {
+  const begin = async () => {
+    const conversation = talk([quin, ann, ben, remy])
+    await receive(pod, sealed(quin, ann, conversation))
+    return conversation.guid
+  }
+
+  it('is unread for everybody here but who wrote it, and moves the conversation on', async () => {
+    const guid = await begin()
+    const later = new Date('2025-05-07T07:08:09Z')
+    const first = messageBy(remy.address, guid, { created_at: later })
+    const second = messageBy(quin.address, guid)
+
+    expect(await receive(pod, sealed(remy, ann, first), sealed(quin, ben, second), sealed(remy, ben, first))).toEqual({
+      ...nothing,
+      over: 1,
+    })
+
+    expect(await seenBy(guid)).toEqual({ [quin.address]: 0, [ann.address]: 3, [ben.address]: 3, [remy.address]: 0 })
+    expect(await pod.db('conversations').select('createdAt', 'updatedAt')).toEqual([{ createdAt, updatedAt: later }])
+    expect(await pod.db('conversationVisibilities').distinct('updatedAt')).toEqual([{ updatedAt: later }])
+  })
+
+  it('waits for its conversation, which nobody is asked for', async () => {
+    const conversation = talk([quin, ann])
+    const message = messageBy(quin.address, conversation.guid)
+
+    expect(await receive(pod, sealed(quin, ann, message))).toEqual({
+      ...nothing,
+      waiting: [`conversation:${conversation.guid}`],
+    })
+    expect(await pod.db('outbox').where({ queue: 'fetch' })).toEqual([])
+    await receive(pod, sealed(quin, ann, conversation))
+    expect(await pod.db('outbox').where({ queue: 'inbound-private' })).toHaveLength(1)
+  })
+
+  it('that comes with its conversation is stored after it', async () => {
+    const conversation = talk([quin, ann])
+    const message = messageBy(quin.address, conversation.guid)
+
+    expect(await receive(pod, sealed(quin, ann, message), sealed(quin, ann, conversation))).toEqual(nothing)
+    expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 2 })
+  })
+
+  it.each([
+    [
+      'by a stranger to the conversation',
+      async (guid: string) => {
+        const sam = await meetStranger(pod, others, 'sam@s.example')
+        return sealed(sam, ann, messageBy(sam.address, guid))
+      },
+      'InvalidAuthor',
+    ],
+    ['signed by another', async (guid: string) => sealed(remy, ann, messageBy(quin.address, guid)), 'InvalidSender'],
+    ['for everybody', async (guid: string) => open(quin, messageBy(quin.address, guid)), 'NotPublic'],
+  ])('%s is refused', async (_what, make, fault) => {
+    const guid = await begin()
+
+    expect(await receive(pod, await make(guid))).toEqual({ ...nothing, wrong: [fault] })
+    expect(await pod.rows('messages')).toEqual([1])
+  })
+
+  it('does not replace one of somebody else', async () => {
+    const guid = await begin()
+    const mine = messageBy(quin.address, guid)
+    await receive(pod, sealed(quin, ann, mine))
+
+    const theirs = messageBy(remy.address, guid, { guid: mine.guid, text: 'Mine' })
+    expect(await receive(pod, sealed(remy, ann, theirs))).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
+    expect(await pod.db('messages').where({ guid: mine.guid }).pluck('text')).toEqual(['Hello'])
+  })
+
+  it('counts for each of many that come at once', async () => {
+    const guid = await begin()
+    const messages = Array.from({ length: 12 }, (_, index) => {
+      const author = index % 2 === 0 ? quin : remy
+      return sealed(author, ann, messageBy(author.address, guid))
+    })
+
+    await Promise.all([0, 4, 8].map((from) => receive(pod, ...messages.slice(from), ...messages.slice(0, from))))
+
+    expect(await seenBy(guid)).toMatchObject({ [ann.address]: 13, [ben.address]: 13 })
+  })
+})

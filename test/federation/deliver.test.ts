@@ -1,0 +1,610 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createUser } from '../../src/domain/accounts.js'
+import { deliver } from '../../src/federation/deliver.js'
+import type { DeliveryLimits } from '../../src/limits.js'
+import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
+import type { PodCrypto } from '../../src/pod.js'
+import { openEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
+import type { Entity } from '../../src/protocol/entities/registry.js'
+import { openEnvelope } from '../../src/protocol/open-envelope.js'
+import { readPublicKey } from '../../src/protocol/rsa.js'
+import { knowPod, type ListeningPod, listeningPod, writeMessage } from '../support/deliveries.js'
+import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+
+let others: FakePods
+let pod: MeetingPod
+let ann: Person
+let hosts = 0
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+  await createUser(pod, { username: 'ann', password: 'the password of ann' })
+  ann = await Person.byAddress(pod.db, 'ann@pod.example').throwIfNotFound()
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+
+async function otherPod(changes: Partial<OtherPod> = {}): Promise<ListeningPod> {
+  hosts += 1
+  return listeningPod(others, pod, `d${hosts}.example:3000`, changes)
+}
+
+function post(guid = newGuid()): Entity & { readonly guid: string } {
+  return {
+    type: 'status_message',
+    author: ann.address,
+    guid,
+    created_at: new Date(),
+    text: guid,
+    photos: [],
+    public: true,
+  }
+}
+
+function retraction(guid: string): Entity {
+  return { type: 'retraction', author: ann.address, target_guid: guid, target_type: 'Post' }
+}
+
+async function run(podId: number, limits: Partial<DeliveryLimits> = {}, on = pod): Promise<void> {
+  await deliver(on, podId, { lane: 'outbound-slow', signal: new AbortController().signal, limits })
+}
+
+/** Everything is due again, whatever the schedule says. */
+async function later(podId: number): Promise<void> {
+  await pod
+    .db('deliveries')
+    .where({ podId, state: 'waiting' })
+    .update({ dueAt: pod.db.raw(`now() - interval '1 second'`) })
+  await pod.db('pods').where({ id: podId }).update({ nextTryAt: null })
+}
+
+/** Seconds from now by the clock of the database. */
+async function secondsUntil(time: Date | null | undefined): Promise<number> {
+  const { rows } = await pod.db.raw(`select extract(epoch from ?::timestamptz - now())::double precision as seconds`, [
+    time ?? new Date(0),
+  ])
+  return rows[0].seconds
+}
+
+describe('a public delivery', () => {
+  it('is the signed envelope, sent as the federation has it', async () => {
+    const other = await otherPod()
+    const entity = post()
+    await writeMessage(pod, { senderId: ann.id, entity, pods: [other.id] })
+
+    await run(other.id)
+
+    expect(other.got).toHaveLength(1)
+    const [{ headers, body } = { headers: {}, body: '' }] = other.got
+    expect(headers).toMatchObject({
+      'content-type': 'application/magic-envelope+xml',
+      'content-length': String(Buffer.byteLength(body)),
+      'user-agent': 'test/1.0',
+    })
+    const key = readPublicKey(ann.publicKey)
+    expect(openEnvelope(body, new Map(key ? [[ann.address, key]] : []), new Date())).toMatchObject({
+      entity: { type: 'status_message', guid: entity.guid },
+    })
+    expect(await other.deliveries()).toEqual([])
+  })
+
+  it('is signed once, however many pods it goes to at the same time', async () => {
+    const pods = await Promise.all(Array.from({ length: 8 }, () => otherPod()))
+    let sealed = 0
+    const crypto: PodCrypto = {
+      ...pod.crypto,
+      async sealEnvelope(...wish) {
+        sealed += 1
+        return pod.crypto.sealEnvelope(...wish)
+      },
+    }
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: pods.map(({ id }) => id) })
+
+    await Promise.all(pods.map(({ id }) => run(id, {}, { ...pod, crypto })))
+
+    expect(sealed).toBe(1)
+    expect(new Set(pods.flatMap(({ got }) => got.map(({ body }) => body))).size).toBe(1)
+  })
+
+  it.each([200, 201, 204, 299])('has arrived with status %i', async (status) => {
+    const other = await otherPod({ status: 'http_failed', offlineSince: new Date(0), failures: 3, lastError: 'x' })
+    await pod.db('pods').where({ id: other.id }).update({ offlineSince: pod.db.fn.now() })
+    other.answer(status)
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+
+    await run(other.id)
+
+    expect(await other.deliveries()).toEqual([])
+    expect(await other.row()).toMatchObject({
+      status: 'no_errors',
+      lastError: null,
+      failures: 0,
+      nextTryAt: null,
+      offlineSince: null,
+      lastSuccessAt: expect.any(Date),
+    })
+  })
+})
+
+describe('a private delivery', () => {
+  it('is encrypted for each person, under an address of their own', async () => {
+    const other = await otherPod()
+    const [bob, eve] = [await other.person(), await other.person()]
+    await writeMessage(pod, { senderId: ann.id, entity: post(), people: [bob.row, eve.row] })
+
+    await run(other.id)
+
+    expect(other.got.map(({ path }) => path)).toEqual([`/receive/users/${bob.guid}`, `/receive/users/${eve.guid}`])
+    const [forBob, forEve] = other.got
+    expect(forBob?.headers['content-type']).toBe('application/json')
+    const { envelope } = await OutboundMessage.query(pod.db)
+      .findOne({ senderId: ann.id, public: false })
+      .throwIfNotFound()
+    expect(openEncryptedEnvelope(forBob?.body ?? '', bob.privateKey)).toBe(envelope)
+    expect(openEncryptedEnvelope(forEve?.body ?? '', eve.privateKey)).toBe(envelope)
+    expect(openEncryptedEnvelope(forEve?.body ?? '', bob.privateKey)).toBeUndefined()
+  })
+
+  it('is encrypted once: every later try sends the same bytes', async () => {
+    const other = await otherPod()
+    const bob = await other.person()
+    await writeMessage(pod, { senderId: ann.id, entity: post(), people: [bob.row] })
+
+    other.answer(400, `/receive/users/${bob.guid}`)
+    await run(other.id)
+    await later(other.id)
+    other.answer(503, `/receive/users/${bob.guid}`)
+    await run(other.id)
+    await later(other.id)
+    other.answer(202, `/receive/users/${bob.guid}`)
+    await run(other.id)
+
+    expect(other.got).toHaveLength(3)
+    expect(new Set(other.got.map(({ body }) => body)).size).toBe(1)
+    expect(await other.deliveries()).toEqual([])
+  })
+
+  it('to somebody whose key cannot be used is given up, and keeps nobody else waiting', async () => {
+    const other = await otherPod()
+    const [bob, eve] = [await other.person(), await other.person()]
+    await pod.db('people').where({ id: bob.row.id }).update({ publicKey: 'no key' })
+    await writeMessage(pod, { senderId: ann.id, entity: post(), people: [bob.row, eve.row] })
+
+    await run(other.id)
+
+    expect(other.got.map(({ path }) => path)).toEqual([`/receive/users/${eve.guid}`])
+    expect(await other.deliveries()).toMatchObject([{ personId: bob.row.id, state: 'dead', lastFault: 'no_key' }])
+    expect(await other.row()).toMatchObject({ status: 'no_errors' })
+  })
+})
+
+describe('an answer', () => {
+  it.each([400, 401, 403, 413, 415, 422])(
+    'with status %i concerns one delivery, which is tried again',
+    async (status) => {
+      const other = await otherPod()
+      await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+      other.answer(status)
+
+      await run(other.id)
+
+      const [delivery] = await other.deliveries()
+      expect(delivery).toMatchObject({ state: 'waiting', attempts: 1, lastStatus: status, lastFault: 'refused' })
+      const seconds = await secondsUntil(delivery?.dueAt)
+      expect(seconds).toBeGreaterThan(250)
+      expect(seconds).toBeLessThanOrEqual(314)
+      expect(await other.row()).toMatchObject({
+        status: 'http_failed',
+        failures: 0,
+        nextTryAt: null,
+        offlineSince: expect.any(Date),
+      })
+    },
+  )
+
+  it.each([
+    [404, 'gone'],
+    [405, 'gone'],
+    [410, 'gone'],
+    [501, 'gone'],
+    [408, 'overloaded'],
+    [425, 'overloaded'],
+    [429, 'overloaded'],
+    [500, 'overloaded'],
+    [503, 'overloaded'],
+  ])('with status %i to a public one concerns the whole pod', async (status, fault) => {
+    const other = await otherPod()
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    other.answer(status)
+
+    await run(other.id)
+
+    expect(other.got).toHaveLength(1)
+    expect(await other.deliveries()).toMatchObject([
+      { state: 'waiting', attempts: 1, lastStatus: status, lastFault: fault },
+      { state: 'waiting', attempts: 0, lastStatus: null },
+    ])
+    const { nextTryAt, ...row } = await other.row()
+    expect(row).toMatchObject({ status: 'http_failed', failures: 1, offlineSince: expect.any(Date), drainedBy: null })
+    const seconds = await secondsUntil(nextTryAt)
+    expect(seconds).toBeGreaterThan(250)
+    expect(seconds).toBeLessThanOrEqual(314)
+  })
+
+  it.each([404, 410])('with status %i to a private one concerns that person alone', async (status) => {
+    const other = await otherPod()
+    const [bob, eve] = [await other.person(), await other.person()]
+    await writeMessage(pod, { senderId: ann.id, entity: post(), people: [bob.row, eve.row] })
+    other.answer(status, `/receive/users/${bob.guid}`)
+
+    await run(other.id)
+
+    expect(other.got.map(({ path }) => path)).toEqual([`/receive/users/${bob.guid}`, `/receive/users/${eve.guid}`])
+    expect(await other.deliveries()).toMatchObject([
+      { personId: bob.row.id, state: 'waiting', attempts: 1, lastFault: 'gone' },
+    ])
+    expect(await other.row()).toMatchObject({ status: 'no_errors', failures: 0, offlineSince: null })
+  })
+
+  it.each([301, 302, 307, 308])('with status %i is a failure: nobody follows it', async (status) => {
+    const [other, elsewhere] = [await otherPod(), await otherPod()]
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    other.answer({ status, headers: { location: `http://${elsewhere.host}/receive/public` } })
+
+    await run(other.id)
+
+    expect(elsewhere.got).toEqual([])
+    expect(await other.deliveries()).toMatchObject([{ state: 'waiting', attempts: 1, lastFault: 'moved' }])
+    expect(await other.row()).toMatchObject({ status: 'http_failed', failures: 0, redirects: 1, checkWanted: false })
+  })
+
+  it('that leads elsewhere three times in a row makes somebody look at the pod', async () => {
+    const other = await otherPod()
+    for (let n = 0; n < 3; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    other.answer({ status: 301, headers: { location: '/elsewhere' } })
+
+    await run(other.id)
+
+    expect(await other.row()).toMatchObject({ redirects: 3, checkWanted: true })
+  })
+
+  it('may ask for more time than the schedule has', async () => {
+    const other = await otherPod()
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    other.answer({ status: 503, headers: { 'retry-after': '7200' } })
+
+    await run(other.id)
+
+    const { nextTryAt } = await other.row()
+    const seconds = await secondsUntil(nextTryAt)
+    expect(seconds).toBeGreaterThan(7_190)
+    expect(seconds).toBeLessThanOrEqual(7_200)
+  })
+
+  it('that never comes is a failure of the pod', async () => {
+    const other = await otherPod()
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    other.answer('nothing')
+
+    await run(other.id, { exchangeMs: 100 })
+
+    expect(await other.deliveries()).toMatchObject([{ attempts: 1, lastStatus: null, lastFault: 'timeout' }])
+    expect(await other.row()).toMatchObject({ status: 'net_failed', failures: 1 })
+  })
+
+  it('that cannot be had leaves a pod that refuses connections', async () => {
+    const row = await knowPod(pod, 'closed.example') // nobody listens at its port
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [row.id] })
+
+    await run(row.id)
+
+    expect(await OtherPod.query(pod.db).findById(row.id)).toMatchObject({ status: 'net_failed', failures: 1 })
+  })
+
+  it('of a pod whose NodeInfo is wrong changes nothing about that', async () => {
+    const other = await otherPod({ status: 'version_failed', lastError: 'no NodeInfo' })
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+
+    await run(other.id)
+
+    expect(await other.row()).toMatchObject({ status: 'version_failed', lastError: 'no NodeInfo' })
+  })
+})
+
+describe('the schedule', () => {
+  it('has ten tries of the same bytes', async () => {
+    const other = await otherPod()
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    other.answer(400)
+    const base = [256, 625, 1296, 2401, 4096, 6561, 10000, 14641, 20736]
+
+    for (const [index, least] of base.entries()) {
+      await run(other.id)
+      const [delivery] = await other.deliveries()
+      const seconds = await secondsUntil(delivery?.dueAt)
+      expect(seconds).toBeGreaterThan(least - 5)
+      expect(seconds).toBeLessThanOrEqual(least + 29 * (index + 2))
+      await later(other.id)
+    }
+    await run(other.id)
+
+    expect(other.got).toHaveLength(10)
+    expect(new Set(other.got.map(({ body }) => body)).size).toBe(1)
+    expect(await other.deliveries()).toMatchObject([
+      { state: 'dead', attempts: 10, lastStatus: 400, lastFault: 'refused', diedAt: expect.any(Date) },
+    ])
+  })
+
+  it('has twenty tries for a contact, whatever keeps it from arriving', async () => {
+    const other = await otherPod()
+    const bob = await other.person()
+    const entity: Entity = {
+      type: 'contact',
+      author: ann.address,
+      recipient: bob.address,
+      following: true,
+      sharing: true,
+      blocking: false,
+    }
+    await writeMessage(pod, { senderId: ann.id, record: 'contact', entity, people: [bob.row] })
+    other.answer(500, `/receive/users/${bob.guid}`)
+
+    for (let tries = 0; tries < 19; tries += 1) {
+      await run(other.id)
+      await later(other.id)
+    }
+    expect(await other.deliveries()).toMatchObject([{ state: 'waiting', attempts: 19 }])
+    await run(other.id)
+
+    expect(other.got).toHaveLength(20)
+    expect(await other.deliveries()).toMatchObject([{ state: 'dead', attempts: 20 }])
+    const { nextTryAt } = await other.row()
+    expect(await secondsUntil(nextTryAt)).toBeLessThanOrEqual(20736 + 29 * 10)
+  })
+
+  it('costs what waits behind a failing pod no try', async () => {
+    const other = await otherPod()
+    for (let n = 0; n < 30; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    other.answer(500)
+
+    await run(other.id)
+    await run(other.id) // it is not its time yet
+
+    expect(other.got).toHaveLength(1)
+    const attempts = (await other.deliveries()).map((delivery) => delivery.attempts)
+    expect(attempts).toEqual([1, ...Array.from({ length: 29 }, () => 0)])
+  })
+})
+
+describe('the order', () => {
+  it('is that of writing, and everything arrives in one drain', async () => {
+    const other = await otherPod()
+    const messages: OutboundMessage[] = []
+    for (let n = 0; n < 50; n += 1) {
+      messages.push(await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] }))
+    }
+
+    await run(other.id, { atOnce: 1 })
+
+    const envelopes = await OutboundMessage.query(pod.db)
+      .findByIds(messages.map(({ id }) => id))
+      .orderBy('id')
+    expect(other.got.map(({ body }) => body)).toEqual(envelopes.map(({ envelope }) => envelope))
+  })
+
+  it('never lets a retraction overtake what it takes back', async () => {
+    const other = await otherPod()
+    const entity = post()
+    const first = await writeMessage(pod, { senderId: ann.id, entity, pods: [other.id] })
+    other.answer(400)
+    await run(other.id)
+    other.answer(202)
+    const second = await writeMessage(pod, {
+      senderId: ann.id,
+      entity: retraction(entity.guid),
+      guid: entity.guid,
+      verb: 'retract',
+      pods: [other.id],
+    })
+    const unrelated = await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+
+    await run(other.id)
+
+    expect((await other.deliveries()).map(({ messageId }) => messageId)).toEqual([first.id, second.id])
+    expect(other.got.at(-1)?.body).toBe((await OutboundMessage.query(pod.db).findById(unrelated.id))?.envelope)
+    const [creation, taking] = await other.deliveries()
+    expect(taking?.dueAt).toEqual(creation?.dueAt)
+    await later(other.id)
+    await run(other.id)
+    const envelopes = await OutboundMessage.query(pod.db).findByIds([first.id, second.id]).orderBy('id')
+    expect(other.got.slice(-2).map(({ body }) => body)).toEqual(envelopes.map(({ envelope }) => envelope))
+    expect(await other.deliveries()).toEqual([])
+  })
+
+  it('keeps what refers to something behind it, and nobody else', async () => {
+    const other = await otherPod()
+    const [bob, eve] = [await other.person(), await other.person()]
+    const entity = post()
+    await writeMessage(pod, { senderId: ann.id, entity, people: [bob.row, eve.row] })
+    other.answer(400, `/receive/users/${bob.guid}`)
+    const comment: Entity = {
+      type: 'comment',
+      author: ann.address,
+      guid: newGuid(),
+      parent_guid: entity.guid,
+      text: 'a comment',
+      created_at: new Date(),
+    }
+    await writeMessage(pod, { senderId: ann.id, record: 'comment', entity: comment, people: [bob.row, eve.row] })
+
+    await run(other.id)
+
+    const paths = other.got.map(({ path }) => path)
+    expect(paths.filter((path) => path.endsWith(bob.guid))).toHaveLength(1)
+    expect(paths.filter((path) => path.endsWith(eve.guid))).toHaveLength(2)
+    expect(await other.deliveries()).toMatchObject([{ attempts: 1 }, { attempts: 0 }])
+  })
+
+  it('keeps what one of our people says to somebody in order, and not what another one says', async () => {
+    const other = await otherPod()
+    const bob = await other.person()
+    const contact = (author: string, sharing: boolean): Entity => {
+      return { type: 'contact', author, recipient: bob.address, following: sharing, sharing, blocking: false }
+    }
+    const told = { record: 'contact', guid: bob.guid, people: [bob.row] }
+    await createUser(pod, { username: 'ben', password: 'the password of ben' })
+    const ben = await Person.byAddress(pod.db, 'ben@pod.example').throwIfNotFound()
+    await writeMessage(pod, { ...told, senderId: ann.id, entity: contact(ann.address, true) })
+    other.answer(400, `/receive/users/${bob.guid}`)
+    await run(other.id)
+    other.answer(202, `/receive/users/${bob.guid}`)
+    const stops = await writeMessage(pod, { ...told, senderId: ann.id, entity: contact(ann.address, false) })
+    await writeMessage(pod, { ...told, senderId: ben.id, entity: contact(ben.address, true) })
+
+    await run(other.id)
+
+    expect(other.got).toHaveLength(2)
+    expect(await other.deliveries()).toMatchObject([{ attempts: 1 }, { messageId: stops.id, attempts: 0 }])
+  })
+})
+
+describe('a drain', () => {
+  it('is the only one of its pod', async () => {
+    const other = await otherPod()
+    for (let n = 0; n < 20; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+
+    await Promise.all(Array.from({ length: 5 }, () => run(other.id)))
+
+    expect(other.got).toHaveLength(20)
+    expect(await other.row()).toMatchObject({ drainedBy: null, drainedUntil: null })
+  })
+
+  it('goes on where a process died, when its lease is over', async () => {
+    const other = await otherPod()
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    const drainedBy = '00000000-0000-4000-8000-000000000000'
+    await pod
+      .db('pods')
+      .where({ id: other.id })
+      .update({ drainedBy, drainedUntil: pod.db.raw(`now() + interval '1 minute'`) })
+
+    await run(other.id)
+    expect(other.got).toEqual([])
+
+    await pod
+      .db('pods')
+      .where({ id: other.id })
+      .update({ drainedUntil: pod.db.raw(`now() - interval '1 second'`) })
+    await run(other.id)
+    expect(other.got).toHaveLength(1)
+  })
+
+  it('sends up to four at a time, and one until a first has arrived', async () => {
+    const other = await otherPod()
+    for (let n = 0; n < 9; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    let [under, most] = [0, [] as number[]]
+    others.script(`${other.host}/receive/public`, (request, response) => {
+      under += 1
+      most = [...most, under]
+      request.resume().on('end', () =>
+        setImmediate(() => {
+          under -= 1
+          response.writeHead(202).end()
+        }),
+      )
+    })
+
+    await run(other.id)
+
+    expect(most).toHaveLength(9)
+    expect(Math.max(...most.slice(0, 1))).toBe(1)
+    expect(Math.max(...most)).toBeLessThanOrEqual(4)
+    expect(Math.max(...most)).toBeGreaterThan(1)
+  })
+
+  it('begins nothing more once the pod fails in the middle of it', async () => {
+    const other = await otherPod()
+    for (let n = 0; n < 15; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    let asked = 0
+    others.script(`${other.host}/receive/public`, (request, response) => {
+      asked += 1
+      request.resume()
+      response.writeHead(asked === 1 ? 202 : 500).end()
+    })
+
+    await run(other.id)
+
+    expect(asked).toBeLessThanOrEqual(1 + 4)
+    expect(await other.deliveries()).toHaveLength(14)
+    expect(await other.row()).toMatchObject({ failures: 1, status: 'http_failed', drainedBy: null })
+  })
+
+  it('leaves blocked and sleeping pods alone', async () => {
+    const blocked = await otherPod({ blockedAt: new Date() })
+    const asleep = await otherPod({ offlineSince: daysAgo(15) })
+    const tired = await otherPod({ offlineSince: daysAgo(13) })
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [blocked.id, asleep.id, tired.id] })
+
+    for (const { id } of [blocked, asleep, tired]) await run(id)
+
+    expect([blocked, asleep, tired].map(({ got }) => got.length)).toEqual([0, 0, 1])
+  })
+
+  it('in the fast lane is for pods that have proven to answer; others are handed over', async () => {
+    const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [fresh.id, proven.id] })
+
+    for (const { id } of [fresh, proven]) {
+      await deliver(pod, id, { lane: 'outbound', signal: new AbortController().signal })
+    }
+
+    expect([fresh, proven].map(({ got }) => got.length)).toEqual([0, 1])
+    expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(1)
+    expect((await pod.jobs.counts('outbound')).waiting).toBe(0)
+  })
+
+  it('whose time is over comes again, behind the others', async () => {
+    const other = await otherPod()
+    for (let n = 0; n < 3; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    const waiting = (await pod.jobs.counts('outbound-slow')).waiting
+
+    await run(other.id, { drainMs: 0.001 })
+
+    expect(other.got.length).toBeLessThanOrEqual(1)
+    expect(await other.row()).toMatchObject({ drainedBy: null })
+    expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(waiting + 1)
+  })
+
+  it('that is told to stop costs nothing it has not ended a try', async () => {
+    const other = await otherPod()
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    const stop = new AbortController()
+    others.script(`${other.host}/receive/public`, () => stop.abort(new Error('the process ends')))
+
+    await deliver(pod, other.id, { lane: 'outbound-slow', signal: stop.signal })
+
+    expect(await other.deliveries()).toMatchObject([{ state: 'waiting', attempts: 0 }])
+    expect(await other.row()).toMatchObject({ failures: 0, offlineSince: null, drainedBy: null })
+  })
+})
+
+it('is refused where a pod has a private address, unless those are open', async () => {
+  const other = await otherPod()
+  await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+
+  await run(other.id, {}, { ...pod, remote: others.remotePods({ allowPrivate: 'none' }) })
+
+  expect(other.got).toEqual([])
+  expect(await other.deliveries()).toMatchObject([{ state: 'dead', lastFault: 'not_allowed' }])
+  expect(await other.row()).toMatchObject({ status: 'unknown_error', failures: 0 })
+})
+
+function daysAgo(days: number): Date {
+  return new Date(Date.now() - days * 24 * 60 * 60 * 1_000)
+}

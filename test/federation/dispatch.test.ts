@@ -1,0 +1,559 @@
+import { createPublicKey } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { createComment } from '../../src/domain/comments.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { createReshare } from '../../src/domain/reshares.js'
+import { dispatch } from '../../src/federation/dispatch.js'
+import { AlreadyDone } from '../../src/jobs/outbox.js'
+import { Contact } from '../../src/persistence/models/contact.js'
+import { Mention } from '../../src/persistence/models/mention.js'
+import { Participation } from '../../src/persistence/models/participation.js'
+import { Person, Profile } from '../../src/persistence/models/person.js'
+import { Poll } from '../../src/persistence/models/poll.js'
+import type { Post } from '../../src/persistence/models/post.js'
+import { readEntity } from '../../src/protocol/entities/registry.js'
+import type { Relayable } from '../../src/protocol/entities/relayables.js'
+import { verifyRelayable } from '../../src/protocol/relayable-signature.js'
+import { readXml } from '../../src/protocol/xml.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
+import { addAspect, dispatchNow, dispatchWork, sentAbout } from '../support/outgoing.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+let test: TestPod
+let pod: TestPod['pod']
+let ann: Viewer
+let ben: Viewer
+/** Strangers: quin and quinta on one pod, remy on another. */
+let quin: Person
+let quinta: Person
+let remy: Person
+
+beforeAll(async () => {
+  test = await startTestPod()
+  pod = test.pod
+  const people = await test.people('ann', 'ben')
+  ann = await viewerOf(pod, people.ann)
+  ben = await viewerOf(pod, people.ben)
+  quin = await addStranger(pod, 'quin@q.example')
+  quinta = await addStranger(pod, 'quinta@q.example')
+  remy = await addStranger(pod, 'remy@r.example')
+})
+afterAll(() => test.close())
+
+let strangers = 0
+function stranger(name = 'somebody'): Promise<Person> {
+  strangers += 1
+  return addStranger(pod, `${name}@s${strangers}.example`)
+}
+
+function hostOf({ address }: Person): string {
+  return address.split('@')[1] ?? ''
+}
+
+function xmlOf(entity: string) {
+  return readXml(entity, 'InvalidPayload')
+}
+
+function hold({ id }: Post, personIds: readonly number[]): Promise<unknown> {
+  return pod.db.transaction((transaction) => Participation.hold(transaction, id, personIds))
+}
+
+/** What was dispatched about a record: one envelope. */
+async function sentOnce(guid: string) {
+  const [sent, ...others] = await sentAbout(pod, guid)
+  expect(others).toEqual([])
+  if (sent === undefined) throw new Error('Nothing was written.')
+  return { ...sent, read: readEntity(xmlOf(sent.entity), new Date()) }
+}
+
+async function sentRelayable(guid: string) {
+  const sent = await sentOnce(guid)
+  return { ...sent, read: sent.read as Relayable }
+}
+
+const publish = (text = 'Good morning') => publishPost(pod, ann, { text, public: true })
+
+describe('a post', () => {
+  it('goes once to each pod of those who read it, wherever they come from', async () => {
+    const [sharer, follower, mentioned, participant, resharer, closed] = await Promise.all([
+      stranger(),
+      stranger(),
+      stranger('mentioned'),
+      stranger(),
+      stranger(),
+      stranger(),
+    ])
+    const neighbour = await addStranger(pod, `neighbour@${hostOf(sharer)}`)
+    for (const [person, flags] of [
+      [sharer, { sharing: true }],
+      [neighbour, { sharing: true }],
+      [follower, { receiving: true }],
+      [closed, { sharing: true }],
+    ] as const) {
+      await Contact.query(pod.db).insert({ userId: ann.userId, personId: person.id, ...flags })
+    }
+    await Contact.query(pod.db).insert({ userId: ann.userId, personId: ben.personId, receiving: true })
+    await Person.query(pod.db).findById(closed.id).patch({ closedAt: new Date() })
+    const post = await publish(`Hello @{${mentioned.address}}`)
+    await hold(post, [participant.id, ben.personId])
+    await addPost(pod, resharer, { type: 'Reshare', rootId: post.id, text: '' })
+
+    await dispatchNow(pod, { record: 'post', guid: post.guid })
+
+    const sent = await sentOnce(post.guid)
+    expect(sent).toMatchObject({ verb: 'create', public: true, senderId: ann.personId })
+    expect(sent.read).toMatchObject({ type: 'status_message', author: 'ann@pod.example', text: post.text })
+    expect(sent.to).toEqual([sharer, follower, mentioned, participant, resharer].map(hostOf).sort())
+    await Contact.query(pod.db).where({ userId: ann.userId }).delete()
+  })
+
+  it('goes to five people on one pod and two on another as one delivery for each pod, or as seven in private', async () => {
+    const q = [
+      quin,
+      quinta,
+      ...(await Promise.all(['q3', 'q4', 'q5'].map((name) => addStranger(pod, `${name}@q.example`)))),
+    ]
+    const r = [remy, await addStranger(pod, 'r2@r.example')]
+    const aspectId = await addAspect(pod, ben.userId, [...q, ...r])
+    const forAll = await publishPost(pod, ben, { text: 'Hello', public: true })
+    const forSome = await publishPost(pod, ben, { text: 'Hello', public: false, aspectIds: [aspectId] })
+
+    await dispatchNow(pod, { record: 'post', guid: forAll.guid })
+    await dispatchNow(pod, { record: 'post', guid: forSome.guid })
+
+    expect((await sentOnce(forAll.guid)).to).toEqual(['q.example', 'r.example'])
+    const sent = await sentOnce(forSome.guid)
+    expect(sent).toMatchObject({ public: false, to: [...q, ...r].map(({ address }) => address).sort() })
+    await Contact.query(pod.db).where({ userId: ben.userId }).delete()
+  })
+
+  it('goes to nobody outside its aspects when it is private', async () => {
+    const [inside, outside, participant] = await Promise.all([stranger(), stranger(), stranger()])
+    const aspectId = await addAspect(pod, ann.userId, [inside])
+    await addAspect(pod, ann.userId, [outside])
+    const post = await publishPost(pod, ann, { text: 'Psst', public: false, aspectIds: [aspectId] })
+    await hold(post, [participant.id])
+    await Mention.query(pod.db).insert({ personId: outside.id, postId: post.id })
+
+    await dispatchNow(pod, { record: 'post', guid: post.guid })
+
+    expect((await sentOnce(post.guid)).to).toEqual([inside.address])
+    await Contact.query(pod.db).where({ userId: ann.userId }).delete()
+  })
+
+  it('goes to the author of what it reshares, and to those whom that names', async () => {
+    const [author, named] = await Promise.all([stranger(), stranger()])
+    const root = await addPost(pod, author)
+    await Mention.query(pod.db).insert({ personId: named.id, postId: root.id })
+    const reshare = await createReshare(pod, ann, root.guid)
+
+    await dispatchNow(pod, { record: 'post', guid: reshare.guid })
+
+    const sent = await sentOnce(reshare.guid)
+    expect(sent.read).toMatchObject({ type: 'reshare', root_author: author.address, root_guid: root.guid })
+    expect(sent).toMatchObject({ public: true, senderId: ann.personId, to: [author, named].map(hostOf).sort() })
+  })
+
+  it('of somebody elsewhere is nothing for us to tell, nor is one that nobody elsewhere reads', async () => {
+    const theirs = await addPost(pod, remy)
+    const unread = await publish()
+
+    await dispatchNow(pod, { record: 'post', guid: theirs.guid })
+    await dispatchNow(pod, { record: 'post', guid: unread.guid })
+
+    expect([...(await sentAbout(pod, theirs.guid)), ...(await sentAbout(pod, unread.guid))]).toEqual([])
+  })
+})
+
+describe('a job', () => {
+  it('that comes twice writes nothing the second time', async () => {
+    const author = await stranger()
+    const root = await addPost(pod, author)
+    const reshare = await createReshare(pod, ann, root.guid)
+    const work = await dispatchWork(pod, { record: 'post', guid: reshare.guid })
+
+    await dispatch(pod, work)
+    await pod.db('deliveries').delete() // as if it had arrived
+
+    await expect(dispatch(pod, work)).rejects.toThrow(AlreadyDone)
+    expect((await sentOnce(reshare.guid)).to).toEqual([])
+  })
+
+  it('for something that is gone has nothing to do', async () => {
+    const work = await dispatchWork(pod, { record: 'comment', guid: newGuid() })
+
+    await dispatch(pod, work)
+
+    await expect(dispatch(pod, work)).rejects.toThrow(AlreadyDone)
+  })
+
+  it('waits for a deletion that is under way, and then has nothing to do', async () => {
+    const root = await addPost(pod, await stranger())
+    const reshare = await createReshare(pod, ann, root.guid)
+    const deletion = await pod.db.transaction()
+    await deletion('posts').where({ id: reshare.id }).delete()
+
+    const dispatching = dispatchNow(pod, { record: 'post', guid: reshare.guid })
+    await vi.waitFor(async () => {
+      const { rows } = await pod.db.raw(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      expect(rows).toHaveLength(1)
+    })
+    await deletion.commit()
+    await dispatching
+
+    expect(await sentAbout(pod, reshare.guid)).toEqual([])
+  })
+})
+
+describe('what is said about a post', () => {
+  async function keyOf(viewer: Viewer) {
+    const { publicKey } = await Person.query(pod.db).findById(viewer.personId).throwIfNotFound()
+    return createPublicKey(publicKey)
+  }
+
+  /** A post of ann's that somebody on the pod of quin and somebody on the pod of remy read. */
+  async function readPost(): Promise<Post> {
+    const post = await publish()
+    await hold(post, [quin.id, remy.id])
+    return post
+  }
+
+  it('elsewhere goes to the pod of its author and to nobody else, signed by who said it', async () => {
+    const post = await addPost(pod, remy)
+    await hold(post, [quin.id])
+    const comment = await createComment(pod, ann, { postGuid: post.guid, text: `Hello @{${quin.address}}` })
+
+    await dispatchNow(pod, { record: 'comment', guid: comment.guid })
+
+    const { read, ...sent } = await sentRelayable(comment.guid)
+    expect(sent).toMatchObject({ public: true, senderId: ann.personId, to: ['r.example'] })
+    const order = ['author', 'guid', 'parent_guid', 'text', 'created_at', 'author_signature']
+    expect(xmlOf(sent.entity).children.map(({ name }) => name)).toEqual(order)
+    expect(verifyRelayable(read, await keyOf(ann))).toBe(true)
+  })
+
+  it('under a private post elsewhere goes to its author alone', async () => {
+    const post = await addPost(pod, remy, { public: false })
+    await pod.db('postVisibilities').insert({ userId: ann.userId, postId: post.id })
+    const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'Psst' })
+
+    await dispatchNow(pod, { record: 'comment', guid: comment.guid })
+
+    expect(await sentOnce(comment.guid)).toMatchObject({ public: false, to: [remy.address] })
+  })
+
+  it('here goes to everybody who has the post, in the name of the author of the post', async () => {
+    const post = await readPost()
+    const comment = await createComment(pod, ben, { postGuid: post.guid, text: 'Hello' })
+
+    await dispatchNow(pod, { record: 'comment', guid: comment.guid })
+
+    const { read, ...sent } = await sentRelayable(comment.guid)
+    expect(sent).toMatchObject({ public: true, senderId: ann.personId, to: ['q.example', 'r.example'] })
+    expect(verifyRelayable(read, await keyOf(ben))).toBe(true)
+  })
+
+  it('by the author of the post needs no signature of its own', async () => {
+    const post = await readPost()
+    const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'Hello' })
+
+    await dispatchNow(pod, { record: 'comment', guid: comment.guid })
+
+    const { entity } = await sentOnce(comment.guid)
+    expect(entity).not.toContain('signature')
+  })
+
+  /** As it is kept of a comment by quin: another order, things that nobody knows, one of them empty. */
+  async function received(
+    post: Post,
+    text = '  a\r\nb; <c> ',
+  ): Promise<{ guid: string; elements: [string, string][] }> {
+    const guid = newGuid()
+    const elements: [string, string][] = [
+      ['guid', guid],
+      ['mood', ''],
+      ['text', text],
+      ['author', quin.address],
+      ['thread_parent_guid', 'xyz'],
+      ['parent_guid', post.guid],
+      ['created_at', '2020-01-02T03:04:05Z'],
+    ]
+    const [comment] = await pod
+      .db('comments')
+      .insert({
+        guid,
+        postId: post.id,
+        authorId: quin.id,
+        text,
+        authorSignature: 'c2lnbmVk\r\nIGJ5IHF1aW4=',
+        signedElements: JSON.stringify(elements),
+      })
+      .returning('id')
+    await Mention.query(pod.db).insert({ personId: (await named()).id, commentId: comment.id })
+    await Mention.query(pod.db).insert({ personId: quinta.id, commentId: comment.id })
+    return { guid, elements }
+  }
+
+  let whoIsNamed: Promise<Person> | undefined
+  function named(): Promise<Person> {
+    whoIsNamed ??= stranger('named')
+    return whoIsNamed
+  }
+
+  it('is passed on exactly as it was signed, to the others and to those whom it names, not back to its pod', async () => {
+    const post = await readPost()
+    const { guid, elements } = await received(post)
+
+    await dispatchNow(pod, { record: 'comment', guid })
+
+    const { entity, ...sent } = await sentOnce(guid)
+    expect(sent).toMatchObject({
+      public: true,
+      senderId: ann.personId,
+      to: ['r.example', hostOf(await named())].sort(),
+    })
+    const written = xmlOf(entity).children.map(({ name, text }) => [name, text])
+    expect(written).toEqual([...elements, ['author_signature', 'c2lnbmVk\r\nIGJ5IHF1aW4=']])
+  })
+
+  it('under a private post is passed on to its readers alone, whomever it names', async () => {
+    const aspectId = await addAspect(pod, ann.userId, [quin, quinta, remy])
+    const post = await publishPost(pod, ann, { text: 'Psst', public: false, aspectIds: [aspectId] })
+    const { guid } = await received(post)
+
+    await dispatchNow(pod, { record: 'comment', guid })
+
+    expect(await sentOnce(guid)).toMatchObject({ public: false, to: [remy.address] })
+    await Contact.query(pod.db).where({ userId: ann.userId }).delete()
+  })
+
+  it('between others, under a post elsewhere, is none of our business', async () => {
+    const { guid } = await received(await addPost(pod, remy))
+
+    await dispatchNow(pod, { record: 'comment', guid })
+
+    expect(await sentAbout(pod, guid)).toEqual([])
+  })
+
+  it('may be a like of a comment: it goes where the post went', async () => {
+    const post = await readPost()
+    const comment = await createComment(pod, ben, { postGuid: post.guid, text: 'Hello' })
+    const likes = [newGuid(), newGuid()] as const
+    await pod.db('likes').insert([
+      { guid: likes[0], authorId: ann.personId, commentId: comment.id },
+      { guid: likes[1], authorId: ann.personId, postId: post.id },
+    ])
+
+    for (const guid of likes) await dispatchNow(pod, { record: 'like', guid })
+
+    const [ofComment, ofPost] = await Promise.all(likes.map(sentOnce))
+    expect(ofComment).toMatchObject({ senderId: ann.personId, to: ['q.example', 'r.example'] })
+    expect(ofComment?.read).toMatchObject({
+      type: 'like',
+      parent_type: 'Comment',
+      parent_guid: comment.guid,
+      positive: true,
+    })
+    expect(ofPost?.read).toMatchObject({ parent_type: 'Post', parent_guid: post.guid })
+  })
+
+  it('may be a vote', async () => {
+    const post = await publishPost(pod, ann, {
+      text: 'Tea?',
+      public: true,
+      poll: { question: 'Tea?', answers: ['Yes', 'No'] },
+    })
+    await hold(post, [remy.id])
+    const poll = await Poll.query(pod.db).findOne({ postId: post.id }).withGraphFetched('answers').throwIfNotFound()
+    const [answer] = poll.answers ?? []
+    const guid = newGuid()
+    await pod
+      .db('pollParticipations')
+      .insert({ guid, pollId: poll.id, pollAnswerId: answer?.id, authorId: ann.personId })
+
+    await dispatchNow(pod, { record: 'poll_participation', guid })
+
+    const { read, to } = await sentOnce(guid)
+    expect(to).toEqual(['r.example'])
+    expect(read).toMatchObject({ type: 'poll_participation', parent_guid: poll.guid, poll_answer_guid: answer?.guid })
+  })
+})
+
+describe('a participation', () => {
+  it('is for the author of the post alone, even if everybody may read that', async () => {
+    const post = await addPost(pod, remy)
+    const { guid } = await Participation.query(pod.db).insertAndFetch({
+      guid: newGuid(),
+      postId: post.id,
+      authorId: ann.personId,
+    })
+
+    await dispatchNow(pod, { record: 'participation', guid })
+
+    const { read, ...sent } = await sentOnce(guid)
+    expect(sent).toMatchObject({ public: false, senderId: ann.personId, to: [remy.address] })
+    expect(read).toMatchObject({ type: 'participation', parent_guid: post.guid, parent_type: 'Post' })
+  })
+
+  it('of somebody elsewhere is not ours to tell', async () => {
+    const post = await publish()
+    const { guid } = await Participation.query(pod.db).insertAndFetch({
+      guid: newGuid(),
+      postId: post.id,
+      authorId: remy.id,
+    })
+
+    await dispatchNow(pod, { record: 'participation', guid })
+
+    expect(await sentAbout(pod, guid)).toEqual([])
+  })
+})
+
+describe('somebody of this pod', () => {
+  const fields = {
+    firstName: 'Ann',
+    bio: 'Drinks tea',
+    birthday: '1990-02-03',
+    imageUrl: '/uploads/images/ann.png',
+    tags: ['tea', 'rain'],
+  }
+
+  it('tells all contacts what they show of themselves: everybody, or each of them', async () => {
+    const people = await Promise.all([stranger(), stranger()])
+    const [sharer, follower] = people
+    await Contact.query(pod.db).insert({ userId: ann.userId, personId: sharer.id, sharing: true })
+    await Contact.query(pod.db).insert({ userId: ann.userId, personId: follower.id, receiving: true })
+    const { guid } = await Person.query(pod.db).findById(ann.personId).throwIfNotFound()
+    await Profile.query(pod.db).findById(ann.personId).patch(fields)
+
+    await dispatchNow(pod, { record: 'profile', personId: ann.personId })
+    await Profile.query(pod.db).findById(ann.personId).patch({ publicDetails: true })
+    await dispatchNow(pod, { record: 'profile', personId: ann.personId })
+    await dispatchNow(pod, { record: 'profile', personId: ann.personId, to: remy.id })
+
+    const sent = await sentAbout(pod, guid)
+    expect(sent.map(({ public: isPublic, to }) => ({ isPublic, to }))).toEqual([
+      { isPublic: false, to: people.map(({ address }) => address).sort() },
+      { isPublic: true, to: people.map(hostOf).sort() },
+      { isPublic: true, to: ['r.example'] },
+    ])
+    const read = sent.map(({ entity }) => readEntity(xmlOf(entity), new Date()))
+    expect(read[0]).toMatchObject({
+      type: 'profile',
+      author: 'ann@pod.example',
+      first_name: 'Ann',
+      bio: 'Drinks tea',
+      birthday: '1990-02-03',
+      image_url: 'https://pod.example/uploads/images/ann.png',
+      tag_string: '#tea #rain',
+      searchable: true,
+      public: false,
+    })
+    expect(read[0]).not.toHaveProperty('last_name')
+    expect(read[1]).toMatchObject({ public: true })
+    await Contact.query(pod.db).where({ userId: ann.userId }).delete()
+  })
+
+  it.each([
+    [
+      { sharing: true, blocking: false },
+      { following: true, sharing: true, blocking: false },
+    ],
+    [
+      { sharing: false, blocking: false },
+      { following: false, sharing: false, blocking: false },
+    ],
+    [
+      { sharing: false, blocking: true },
+      { following: false, sharing: false, blocking: true },
+    ],
+  ])('tells somebody elsewhere how things stand: %j', async (state, told) => {
+    const person = await stranger()
+
+    await dispatchNow(pod, { record: 'contact', userId: ann.userId, personId: person.id, ...state })
+
+    const { read, ...sent } = await sentOnce(person.guid)
+    expect(sent).toMatchObject({ public: false, senderId: ann.personId, to: [person.address] })
+    expect(read).toEqual({ type: 'contact', author: 'ann@pod.example', recipient: person.address, ...told })
+  })
+
+  it('tells each change of that, and nothing to those who live here', async () => {
+    const person = await stranger()
+    const between = { record: 'contact', userId: ann.userId, blocking: false } as const
+
+    await dispatchNow(pod, { ...between, personId: person.id, sharing: true })
+    await dispatchNow(pod, { ...between, personId: person.id, sharing: false })
+    await dispatchNow(pod, { ...between, personId: ben.personId, sharing: true })
+
+    expect(await sentAbout(pod, person.guid)).toHaveLength(2)
+    const { guid } = await Person.query(pod.db).findById(ben.personId).throwIfNotFound()
+    expect(await sentAbout(pod, guid)).toEqual([])
+  })
+
+  it('writes to the other participants of a conversation, and only what is their own', async () => {
+    const guids = { conversation: newGuid(), first: newGuid(), second: newGuid(), answer: newGuid() }
+    const [conversation] = await pod
+      .db('conversations')
+      .insert({ guid: guids.conversation, authorId: ann.personId, subject: 'Tea' })
+      .returning(['id', 'createdAt'])
+    const { id: conversationId, createdAt } = conversation
+    for (const personId of [ann.personId, ben.personId, quin.id, remy.id]) {
+      await pod.db('conversationVisibilities').insert({ conversationId, personId, createdAt, updatedAt: createdAt })
+    }
+    await pod.db('messages').insert([
+      { guid: guids.first, conversationId, authorId: ann.personId, text: ' Tea? ', createdAt: '2024-01-01T00:00:00Z' },
+      { guid: guids.second, conversationId, authorId: ann.personId, text: 'Now?', createdAt: '2024-01-01T00:00:01Z' },
+      { guid: guids.answer, conversationId, authorId: remy.id, text: 'Yes', createdAt: '2024-01-01T00:00:02Z' },
+    ])
+
+    await dispatchNow(pod, { record: 'conversation', guid: guids.conversation })
+    await dispatchNow(pod, { record: 'message', guid: guids.second })
+    await dispatchNow(pod, { record: 'message', guid: guids.answer })
+
+    const begun = await sentOnce(guids.conversation)
+    const to = [quin.address, remy.address]
+    expect(begun).toMatchObject({ public: false, senderId: ann.personId, to })
+    expect(begun.read).toMatchObject({
+      type: 'conversation',
+      subject: 'Tea',
+      participants: ['ann@pod.example', 'ben@pod.example', ...to],
+      messages: [{ guid: guids.first, text: ' Tea? ', conversation_guid: guids.conversation }],
+    })
+    const later = await sentOnce(guids.second)
+    expect(later).toMatchObject({ public: false, senderId: ann.personId, to })
+    expect(later.read).toMatchObject({ type: 'message', text: 'Now?', conversation_guid: guids.conversation })
+    expect(await sentAbout(pod, guids.answer)).toEqual([])
+  })
+
+  it('shows a photo that is no part of a post to those whom it was shared with', async () => {
+    const [inside, outside] = await Promise.all([stranger(), stranger()])
+    const aspectId = await addAspect(pod, ann.userId, [inside])
+    await addAspect(pod, ann.userId, [outside])
+    const guids = [newGuid(), newGuid(), newGuid()] as const
+    const photo = { authorId: ann.personId, name: 'tea.jpg', pending: false, public: false }
+    const [shared] = await pod
+      .db('photos')
+      .insert([
+        { ...photo, guid: guids[0] },
+        { ...photo, guid: guids[1], public: true },
+        { ...photo, guid: guids[2], public: true, pending: true },
+      ])
+      .returning('id')
+    await pod.db('photoAspects').insert({ photoId: shared.id, aspectId })
+
+    for (const guid of guids) await dispatchNow(pod, { record: 'photo', guid })
+
+    const forSome = await sentOnce(guids[0])
+    expect(forSome).toMatchObject({ public: false, senderId: ann.personId, to: [inside.address] })
+    expect(forSome.read).toMatchObject({
+      type: 'photo',
+      remote_photo_path: 'https://pod.example/uploads/images/',
+      remote_photo_name: 'tea.jpg',
+    })
+    expect(await sentOnce(guids[1])).toMatchObject({ public: true, to: [inside, outside].map(hostOf).sort() })
+    expect(await sentAbout(pod, guids[2])).toEqual([])
+  })
+})

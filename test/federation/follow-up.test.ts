@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { Post } from '../../src/persistence/models/post.js'
+import type { ReshareEntity } from '../../src/protocol/entities/posts.js'
+import { commentBy, postBy, reshareBy } from '../support/entities.js'
+import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { addLocal, type LocalPerson, meetStranger, nothing, open, receive, type Stranger } from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost } from '../support/network.js'
+
+let others: FakePods
+let pod: MeetingPod
+let ann: LocalPerson
+let quin: Stranger
+let remy: Stranger
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+  ann = await addLocal(pod, 'ann')
+  quin = await meetStranger(pod, others, 'quin@q.example')
+  remy = await meetStranger(pod, others, 'remy@r.example')
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(() => pod.db.raw('truncate posts, notifications, outbox, waiting, tombstones cascade'))
+
+/** What is to be done, of this name. */
+async function work(name: string): Promise<readonly unknown[]> {
+  return pod.db('outbox').where({ name }).orderBy('id').pluck('data')
+}
+
+async function notifications(): Promise<readonly unknown[]> {
+  return pod.db('notifications').orderBy('id').select('userId', 'type')
+}
+
+describe('a public post', () => {
+  it('has its author asked for what will be said under it, once', async () => {
+    const post = postBy(quin)
+    await receive(pod, open(quin, post), open(quin, post))
+    await receive(pod, open(quin, post))
+
+    expect(await work('participate')).toEqual([{ postGuid: post.guid }])
+  })
+
+  it('tells whom it mentions, and looks for those who are unknown', async () => {
+    const text = `@{${ann.address}} @{${remy.address}} @{stranger@s.example} @{nobody@pod.example}`
+    await receive(pod, open(quin, postBy(quin, { text })))
+
+    expect(await notifications()).toEqual([{ userId: ann.userId, type: 'mentioned' }])
+    expect(await work('discover-mentioned')).toEqual([{ address: 'stranger@s.example' }])
+  })
+
+  it('has ten of its links followed', async () => {
+    const guids = Array.from({ length: 30 }, newGuid)
+    const known = postBy(remy)
+    const text = guids.map((guid) => `diaspora://${remy.address}/post/${guid}`).join(' ')
+    const links = [
+      `diaspora://${remy.address}/post/${known.guid}`,
+      `diaspora://${ann.address}/post/${newGuid()}`,
+      `diaspora://${remy.address}/comment/${guids[0]}`,
+    ]
+    await receive(
+      pod,
+      open(remy, known),
+      open(quin, postBy(quin, { text })),
+      open(quin, postBy(quin, { text: links.join(' ') })),
+    )
+
+    const { address: author } = remy
+    const posts = guids.slice(0, 10).map((guid) => ({ type: 'post', guid, from: author, author, depth: 1 }))
+    const wanted = [...posts, { type: 'comment', guid: guids[0], from: author, depth: 1 }]
+    const asked = await work('fetch-linked')
+    expect(asked).toHaveLength(wanted.length)
+    expect(asked).toEqual(expect.arrayContaining(wanted))
+  })
+})
+
+describe('a comment', () => {
+  it('tells the author of the post and whom it mentions, and has its links followed', async () => {
+    const ben = await addLocal(pod, 'ben')
+    const post = await addPost(pod, ann)
+    const guid = newGuid()
+    const text = `@{${ben.address}} @{late@s.example}, see diaspora://${remy.address}/post/${guid}`
+
+    expect(await receive(pod, open(quin, commentBy(quin, post, { text })))).toEqual(nothing)
+
+    const told = await notifications()
+    expect(told).toHaveLength(2)
+    expect(told).toContainEqual({ userId: ann.userId, type: 'commented_on_post' })
+    expect(told).toContainEqual({ userId: ben.userId, type: 'mentioned_in_comment' })
+    expect(await work('discover-mentioned')).toEqual([{ address: 'late@s.example' }])
+    expect(await work('fetch-linked')).toMatchObject([{ guid }])
+  })
+})
+
+describe('a reshare', () => {
+  const columns = ['authorId', 'postId', 'count'] as const
+
+  it('of a post of ours counts, tells its author and has them take part', async () => {
+    const root = await addPost(pod, ann)
+    const reshare = reshareBy(quin, { guid: root.guid, author: ann.address })
+
+    expect(await receive(pod, open(quin, reshare), open(quin, reshare))).toEqual(nothing)
+
+    const { id } = await Post.query(pod.db).findOne({ guid: reshare.guid }).throwIfNotFound()
+    expect(await Post.query(pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
+    expect(await notifications()).toEqual([{ userId: ann.userId, type: 'reshared' }])
+    expect(await pod.db('participations').select(...columns)).toEqual([{ authorId: ann.id, postId: id, count: 1 }])
+    expect(await work('participate')).toEqual([{ postGuid: reshare.guid }])
+  })
+
+  it('of a post of others has nobody here take part', async () => {
+    const root = postBy(remy)
+
+    expect(await receive(pod, open(remy, root), open(quin, reshareBy(quin, root)))).toEqual(nothing)
+    expect(await pod.rows('participations', 'notifications')).toEqual([0, 0])
+  })
+
+  it('of a reshare that comes with it is taken up again at once', async () => {
+    const root = postBy(remy)
+    const first = reshareBy(quin, root)
+    const second = reshareBy(remy, first)
+    const comment = commentBy(quin, first)
+
+    expect(await receive(pod, open(remy, root), open(quin, first), open(remy, second), open(quin, comment))).toEqual({
+      ...nothing,
+      waiting: [`post:${first.guid}`],
+    })
+
+    expect(await pod.rows('posts', 'comments', 'waiting')).toEqual([2, 1, 0])
+    expect(await work('receive-public')).toMatchObject([{ times: 1, last: false }])
+    expect(await receive(pod, open(remy, second))).toEqual(nothing)
+    expect(await Post.query(pod.db).orderBy('id').select('guid', 'resharesCount')).toMatchObject([
+      { guid: root.guid, resharesCount: 1 },
+      { guid: first.guid, resharesCount: 1 },
+      { guid: second.guid, resharesCount: 0 },
+    ])
+  })
+
+  it('that shows the same again is passed over', async () => {
+    const root = postBy(remy)
+    await receive(pod, open(remy, root), open(quin, reshareBy(quin, root)))
+
+    expect(await receive(pod, open(quin, reshareBy(quin, root)))).toEqual({ ...nothing, over: 1 })
+    expect(await Post.query(pod.db).findOne({ guid: root.guid })).toMatchObject({ resharesCount: 1 })
+  })
+
+  it.each<readonly [string, (root: Post) => ReshareEntity, object]>([
+    ['of something that is gone', () => reshareBy(quin), nothing],
+    [
+      'of something of ours that is not here',
+      () => reshareBy(quin, { guid: newGuid(), author: ann.address }),
+      { ...nothing, wrong: ['NotFetchable'] },
+    ],
+    [
+      'that names another author',
+      ({ guid }) => reshareBy(quin, { guid, author: remy.address }),
+      { ...nothing, wrong: ['ValidationError'] },
+    ],
+  ])('%s', async (_what, make, end) => {
+    expect(await receive(pod, open(quin, make(await addPost(pod, ann))))).toEqual(end)
+  })
+
+  it('of something private of ours is refused', async () => {
+    const { guid } = await addPost(pod, ann, { public: false })
+
+    expect(await receive(pod, open(quin, reshareBy(quin, { guid, author: ann.address })))).toEqual({
+      ...nothing,
+      wrong: ['NotAllowed'],
+    })
+  })
+})

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { createComment } from '../../src/domain/comments.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { tellNamed } from '../../src/federation/late-mentions.js'
+import { AlreadyDone, takeWork } from '../../src/jobs/outbox.js'
+import { Mention } from '../../src/persistence/models/mention.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { fetchHandlers } from '../../workers/fetch.js'
+import { type FakePods, startFakePods } from '../support/fake-pod.js'
+import { addPost, addStranger, viewerOf } from '../support/network.js'
+import { addAspect, dispatchNow, sentAbout } from '../support/outgoing.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+let others: FakePods
+let test: TestPod
+let pod: TestPod['pod']
+let ann: Viewer
+
+beforeAll(async () => {
+  others = await startFakePods()
+  test = await startTestPod({ change: (opened) => ({ ...opened, remote: others.remotePods() }) })
+  pod = test.pod
+  ann = await viewerOf(pod, (await test.people('ann')).ann)
+})
+afterAll(async () => {
+  await test.close()
+  await others.close()
+})
+
+const publish = (text: string) => publishPost(pod, ann, { text, public: true })
+
+/** The rows that look for somebody because of this text. */
+async function lookedFor(guid: string): Promise<readonly { id: number; data: { address: string; namedIn: object } }[]> {
+  const rows = await pod.db('outbox').where({ name: 'discover-mentioned' }).orderBy('id')
+  return rows.filter(({ data }) => data.namedIn?.guid === guid)
+}
+
+async function meet(guid: string, address: string, namedIn: { record: 'post' | 'comment'; guid: string }) {
+  const [row] = await lookedFor(guid)
+  const work = await takeWork(pod.db, { outboxId: row?.id })
+  if (work === undefined) throw new Error('Nobody is looked for.')
+  const person = await addStranger(pod, address)
+  await tellNamed(pod, work, person, namedIn)
+  return { work, person }
+}
+
+it('sends a post to somebody whom it names once they are found, and to nobody else again', async () => {
+  const reader = await addStranger(pod, 'reader@known.example')
+  const post = await publish('Hello @{late@found.example}, @{ann@pod.example} and @{reader@known.example}')
+  await dispatchNow(pod, { record: 'post', guid: post.guid })
+  const asked = await lookedFor(post.guid)
+  expect(asked.map(({ data }) => data)).toEqual([
+    { address: 'late@found.example', namedIn: { record: 'post', guid: post.guid } },
+  ])
+  expect((await sentAbout(pod, post.guid)).map(({ to }) => to)).toEqual([['known.example']])
+  await pod.db('deliveries').delete() // as if it had arrived
+
+  const { work, person } = await meet(post.guid, 'late@found.example', { record: 'post', guid: post.guid })
+
+  expect((await sentAbout(pod, post.guid)).map(({ to }) => to)).toEqual([['found.example']])
+  const mentioned = await Mention.query(pod.db).where({ postId: post.id }).orderBy('personId')
+  expect(mentioned.map(({ personId }) => personId)).toEqual([ann.personId, reader.id, person.id])
+  await expect(tellNamed(pod, work, person, { record: 'post', guid: post.guid })).rejects.toThrow(AlreadyDone)
+})
+
+it('sends a comment under a post of this pod in the same way', async () => {
+  const post = await publish('Good morning')
+  const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'And @{late@comment.example}?' })
+  await dispatchNow(pod, { record: 'comment', guid: comment.guid })
+  expect(await sentAbout(pod, comment.guid)).toEqual([])
+
+  await meet(comment.guid, 'late@comment.example', { record: 'comment', guid: comment.guid })
+
+  expect((await sentAbout(pod, comment.guid)).map(({ to }) => to)).toEqual([['comment.example']])
+})
+
+it('finds whom a comment elsewhere names, and leaves it to the pod of the post to tell them', async () => {
+  const post = await addPost(pod, await addStranger(pod, 'remy@r.example'))
+  const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'And @{late@elsewhere.example}?' })
+  await dispatchNow(pod, { record: 'comment', guid: comment.guid })
+
+  const { person } = await meet(comment.guid, 'late@elsewhere.example', { record: 'comment', guid: comment.guid })
+
+  expect(await Mention.query(pod.db).where({ commentId: comment.id })).toMatchObject([{ personId: person.id }])
+  expect((await sentAbout(pod, comment.guid)).map(({ to }) => to)).toEqual([['r.example']])
+})
+
+it('sends at once to somebody who has become known since the post was written', async () => {
+  const post = await publish('Hello @{meanwhile@known.example}')
+  await addStranger(pod, 'meanwhile@known.example')
+
+  await dispatchNow(pod, { record: 'post', guid: post.guid })
+
+  expect(await lookedFor(post.guid)).toEqual([])
+  expect((await sentAbout(pod, post.guid)).map(({ to }) => to)).toEqual([['known.example']])
+})
+
+it('sends a comment at once to somebody who has become known since it was written', async () => {
+  const post = await publish('Good morning')
+  const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'And @{meanwhile@comment.example}?' })
+  await addStranger(pod, 'meanwhile@comment.example')
+
+  await dispatchNow(pod, { record: 'comment', guid: comment.guid })
+
+  expect((await sentAbout(pod, comment.guid)).map(({ to }) => to)).toEqual([['comment.example']])
+})
+
+it('sends nothing that is gone by the time', async () => {
+  const post = await publish('Hello @{too-late@found.example}')
+  await dispatchNow(pod, { record: 'post', guid: post.guid })
+  await Post.query(pod.db).findById(post.id).delete()
+
+  await meet(post.guid, 'too-late@found.example', { record: 'post', guid: post.guid })
+
+  expect(await sentAbout(pod, post.guid)).toEqual([])
+})
+
+it('looks for nobody because of a private post', async () => {
+  const aspectId = await addAspect(pod, ann.userId, [await addStranger(pod, 'friend@f.example')])
+  const post = await publishPost(pod, ann, { text: 'Psst', public: false, aspectIds: [aspectId] })
+  await Post.query(pod.db).findById(post.id).patch({ text: 'Psst, @{stranger@x.example}' })
+
+  await dispatchNow(pod, { record: 'post', guid: post.guid })
+
+  expect(await lookedFor(post.guid)).toEqual([])
+  await pod.db('contacts').delete()
+})
+
+it('finds them by asking their pod, as the worker does', async () => {
+  const { address } = others.person('quin@late.example')
+  const post = await publish(`Hello @{${address}}`)
+  await dispatchNow(pod, { record: 'post', guid: post.guid })
+  const [row] = await lookedFor(post.guid)
+  const work = await takeWork(pod.db, { outboxId: row?.id })
+  if (work === undefined) throw new Error('Nobody is looked for.')
+
+  const data = { address, namedIn: { record: 'post', guid: post.guid } } as const
+  await fetchHandlers['discover-mentioned'](pod, { ...work, data }, new AbortController().signal)
+
+  expect((await sentAbout(pod, post.guid)).map(({ to }) => to)).toEqual([['late.example']])
+  expect(await lookedFor(post.guid)).toEqual([])
+})

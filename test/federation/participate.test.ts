@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { participate } from '../../src/federation/participate.js'
+import { takeWork } from '../../src/jobs/outbox.js'
+import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
+import type { Post } from '../../src/persistence/models/post.js'
+import { User } from '../../src/persistence/models/user.js'
+import type { Pod } from '../../src/pod.js'
+import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { addLocal, type LocalPerson, meetStranger, type Stranger } from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost } from '../support/network.js'
+import { sentAbout } from '../support/outgoing.js'
+
+let others: FakePods
+let pod: MeetingPod
+let ann: LocalPerson
+let ben: LocalPerson
+let cem: LocalPerson
+let quin: Stranger
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+  ann = await addLocal(pod, 'ann')
+  ben = await addLocal(pod, 'ben')
+  cem = await addLocal(pod, 'cem')
+  quin = await meetStranger(pod, others, 'quin@q.example')
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(async () => {
+  await pod.db.raw('truncate posts, outbox, outbound_messages cascade')
+  await User.query(pod.db).patch({ role: null, closedAt: null })
+})
+
+async function work(postGuid: string) {
+  const data = { postGuid }
+  const row = { queue: 'outbound-slow', name: 'participate', data: JSON.stringify(data) }
+  const [{ id } = { id: 0 }] = await pod.db('outbox').insert(row).returning('id')
+  const taken = await takeWork(pod.db, { outboxId: id })
+  if (taken === undefined) throw new Error('The outbox row is gone.')
+  return { ...taken, data }
+}
+
+async function participateIn({ guid }: Pick<Post, 'guid'>, as: Pod = pod): Promise<readonly OutboundMessage[]> {
+  await participate(as, await work(guid))
+  expect(await pod.rows('outbox')).toEqual([0])
+  return OutboundMessage.query(pod.db).orderBy('id')
+}
+
+describe('an account of this pod asks for what will be said under a post:', () => {
+  it.each<readonly [string, () => PromiseLike<unknown>, () => LocalPerson]>([
+    ['the first one', async () => undefined, () => ann],
+    ['rather the first administrator', () => roleOf(cem, 'admin'), () => cem],
+    ['no moderator', () => roleOf(cem, 'moderator'), () => ann],
+    ['none that is closed', () => User.query(pod.db).findById(ann.userId).patch({ closedAt: new Date() }), () => ben],
+  ])('%s', async (_who, change, expected) => {
+    await change()
+    const post = await addPost(pod, quin)
+
+    const [message, ...more] = await participateIn(post)
+
+    expect(more).toEqual([])
+    expect(message).toMatchObject({ record: 'participation', verb: 'create', public: false, senderId: expected().id })
+    expect(message?.entity).toContain(`<author>${expected().address}</author>`)
+    expect(message?.entity).toContain(`<parent_guid>${post.guid}</parent_guid>`)
+    expect(await sentAbout(pod, message?.guid ?? '')).toMatchObject([{ to: [quin.address] }])
+    expect(await pod.rows('participations')).toEqual([0])
+  })
+
+  it('the one that the settings name', async () => {
+    await roleOf(cem, 'admin')
+    const named = { ...pod, config: { ...pod.config, podminAccount: 'ben' } }
+
+    expect(await participateIn(await addPost(pod, quin), named)).toMatchObject([{ senderId: ben.id }])
+  })
+
+  it('once, however often it is done', async () => {
+    const post = await addPost(pod, quin)
+    await participateIn(post)
+
+    expect(await participateIn(post)).toHaveLength(1)
+    expect(await pod.rows('deliveries')).toEqual([1])
+  })
+
+  async function roleOf({ userId }: LocalPerson, role: 'admin' | 'moderator'): Promise<void> {
+    await User.query(pod.db).findById(userId).patch({ role })
+  }
+})
+
+describe('nobody asks', () => {
+  it.each<readonly [string, () => Promise<Pick<Post, 'guid'>>]>([
+    ['for a post of our own', () => addPost(pod, ann)],
+    ['for a private post', () => addPost(pod, quin, { public: false })],
+    ['for a post that is gone', async () => ({ guid: newGuid() })],
+    [
+      'when everybody has left',
+      async () => {
+        await User.query(pod.db).patch({ closedAt: new Date() })
+        return addPost(pod, quin)
+      },
+    ],
+  ])('%s', async (_what, make) => {
+    expect(await participateIn(await make())).toEqual([])
+  })
+})

@@ -1,0 +1,225 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { findConversation, listMessages } from '../../src/domain/conversations.js'
+import { Person } from '../../src/persistence/models/person.js'
+import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
+import type { ContactEntity, ProfileEntity } from '../../src/protocol/entities/people.js'
+import type { PhotoEntity } from '../../src/protocol/entities/posts.js'
+import { signMigration } from '../../src/protocol/migration-signature.js'
+import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { addPost, viewerOf } from '../support/network.js'
+import type { TestPerson } from '../support/people.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
+
+describe.each(queueBackends)('what other pods post about people, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let others: FakePods
+  let pod: ReceivingPod
+  let ann: TestPerson
+  let ben: TestPerson
+  let quin: FakePerson
+  let annAddress: string
+  beforeAll(async () => {
+    others = await startFakePods()
+    stores = await openTestStores(backend)
+    pod = await startReceivingPod({ others, stores })
+    ;({ ann, ben } = await pod.people('ann', 'ben'))
+    annAddress = ann.account.address
+  })
+  afterAll(async () => {
+    await pod.close()
+    await stores.close()
+    await others.close()
+  })
+  beforeEach(async () => {
+    await pod.settled()
+    await pod.db.raw('truncate contacts, notifications, conversations, posts, photos, account_migrations cascade')
+    await pod.db('people').whereNotNull('podId').delete()
+    quin = others.person('quin@q.example')
+  })
+
+  const profileOf = (author: string, fields: Partial<ProfileEntity> = {}): ProfileEntity => ({
+    type: 'profile',
+    author,
+    edited_at: undefined,
+    full_name: undefined,
+    first_name: undefined,
+    last_name: undefined,
+    image_url: undefined,
+    image_url_medium: undefined,
+    image_url_small: undefined,
+    bio: undefined,
+    birthday: undefined,
+    gender: undefined,
+    location: undefined,
+    tag_string: undefined,
+    searchable: true,
+    public: true,
+    nsfw: false,
+    ...fields,
+  })
+  const contactOf = (sharing: boolean): ContactEntity => {
+    return {
+      type: 'contact',
+      author: quin.address,
+      recipient: annAddress,
+      following: sharing,
+      sharing,
+      blocking: false,
+    }
+  }
+  const rowOf = ({ address }: { readonly address: string }) =>
+    Person.query(pod.db).findOne({ address }).withGraphFetched('profile').throwIfNotFound()
+
+  it('a profile is shown as it is, and cleared by one that says less', async () => {
+    expect(await pod.publicly(profileOf(quin.address, { first_name: 'Quin', bio: 'Hello' }), quin)).toBe(202)
+    await pod.settled()
+    expect(await rowOf(quin)).toMatchObject({ name: 'Quin', profile: { bio: 'Hello' } })
+
+    await pod.publicly(profileOf(quin.address), quin)
+    await pod.settled()
+    expect(await rowOf(quin)).toMatchObject({ name: '', profile: { bio: '' } })
+
+    await pod.publicly(profileOf(quin.address, { first_name: 'Quiet', bio: 'Secret', public: false }), quin)
+    await pod.settled()
+    expect(await rowOf(quin)).toMatchObject({ name: '' })
+  })
+
+  it('who shares is told of once, until they do not any more', async () => {
+    const told = () => pod.db('notifications').pluck('type')
+    expect(await pod.privately(contactOf(true), quin, ann)).toBe(202)
+    await pod.privately(contactOf(true), quin, ann)
+    await pod.settled()
+    expect(await told()).toEqual(['started_sharing'])
+    expect(await pod.rows('contacts', 'notification_actors')).toEqual([1, 1])
+
+    await pod.privately(contactOf(false), quin, ann)
+    await pod.settled()
+    expect(await told()).toEqual([])
+    expect(await pod.rows('contacts')).toEqual([0])
+  })
+
+  it('a conversation of a contact is read by whom it is for, whatever comes first', async () => {
+    await pod.privately(contactOf(true), quin, ann)
+    await pod.settled()
+    const guid = newGuid()
+    const message = (fields: Partial<MessageEntity> = {}): MessageEntity => ({
+      type: 'message',
+      author: quin.address,
+      guid: newGuid(),
+      text: 'First',
+      created_at: new Date('2025-01-02T03:04:05Z'),
+      edited_at: undefined,
+      conversation_guid: guid,
+      ...fields,
+    })
+    const conversation: ConversationEntity = {
+      type: 'conversation',
+      author: quin.address,
+      guid,
+      subject: 'Tea',
+      created_at: new Date('2025-01-02T03:04:05Z'),
+      participants: [quin.address, annAddress],
+      messages: [message()],
+    }
+    const stranger = others.person('stranger@s.example')
+
+    await pod.privately(message({ text: 'Second', created_at: new Date('2025-01-02T03:05:06Z') }), quin, ann)
+    await pod.settled()
+    expect(await pod.rows('messages', 'waiting')).toEqual([0, 1])
+    await pod.privately(conversation, quin, ann)
+    await pod.settled()
+    await pod.privately(message({ author: stranger.address, text: 'Mine' }), stranger, ann)
+    await pod.privately(
+      {
+        ...conversation,
+        guid: newGuid(),
+        author: stranger.address,
+        participants: [stranger.address, annAddress],
+        messages: [],
+      },
+      stranger,
+      ann,
+    )
+    await pod.settled()
+
+    const viewer = await viewerOf(pod, ann)
+    expect(await findConversation(pod, viewer, guid)).toMatchObject({ subject: 'Tea', read: false })
+    const { items: messages } = await listMessages(pod, viewer, guid, { offset: 0, limit: 9 })
+    expect(messages.map(({ text }) => text)).toEqual(['First', 'Second'])
+    expect(await pod.db('conversationVisibilities').max('unread')).toEqual([{ max: 2 }])
+    expect(await pod.rows('conversations', 'waiting')).toEqual([1, 0])
+    expect(await pod.db('notifications').pluck('type')).toEqual(['started_sharing'])
+  })
+
+  it('a photo is changed by its author, and by nobody else', async () => {
+    const photo: PhotoEntity = {
+      type: 'photo',
+      guid: newGuid(),
+      author: quin.address,
+      public: true,
+      created_at: new Date('2025-01-02T03:04:05Z'),
+      edited_at: undefined,
+      remote_photo_path: 'https://q.example/uploads/',
+      remote_photo_name: 'a.png',
+      text: undefined,
+      status_message_guid: undefined,
+      height: 1,
+      width: 1,
+    }
+    const remy = others.person('remy@r.example')
+    await pod.publicly(photo, quin)
+    await pod.settled()
+    await pod.publicly({ ...photo, height: 2 }, quin)
+    await pod.publicly({ ...photo, author: remy.address, height: 3 }, remy)
+    await pod.settled()
+
+    expect(await pod.db('photos').select('height', 'width')).toEqual([{ height: 2, width: 1 }])
+  })
+
+  it('who leaves is nobody from then on, and who moves is somebody else', async () => {
+    const moved = others.person('quin2@r.example')
+    const remy = others.person('remy@r.example')
+    for (const person of [quin, moved, remy])
+      await pod.publicly(profileOf(person.address, { first_name: 'Known' }), person)
+    await pod.settled()
+    const [first, second] = [await addPost(pod, await rowOf(quin)), await addPost(pod, await rowOf(remy))]
+    await pod.publicly(
+      {
+        type: 'account_migration',
+        author: quin.address,
+        profile: profileOf(moved.address, { first_name: 'Moved' }),
+        signature: signMigration({ from: quin.address, to: moved.address }, moved.privateKey),
+        old_identity: quin.address,
+        remote_photo_path: undefined,
+      },
+      quin,
+    )
+    await pod.publicly({ type: 'account_deletion', author: remy.address }, remy)
+    await pod.publicly({ type: 'account_deletion', author: remy.address }, remy)
+    await pod.settled()
+
+    expect(await rowOf(quin)).toMatchObject({ name: '', closedAt: expect.any(Date) })
+    expect(await rowOf(remy)).toMatchObject({ name: '', closedAt: expect.any(Date) })
+    const { id, name } = await rowOf(moved)
+    expect(name).toBe('Moved')
+    expect(await pod.db('posts').select('id', 'authorId')).toEqual([{ id: first.id, authorId: id }])
+    expect(second.id).not.toBe(first.id)
+  })
+
+  it('a private message to somebody who has left is answered to the pod it came from', async () => {
+    const { guid, address } = ben.account
+    await pod.db('people').where({ guid }).update({ closedAt: new Date() })
+
+    expect(await pod.privately({ ...contactOf(true), recipient: address }, quin, ben)).toBe(202)
+    await pod.settled()
+
+    const sent = await pod
+      .db('outboundMessages')
+      .join('deliveries', 'deliveries.messageId', 'outboundMessages.id')
+      .join('pods', 'pods.id', 'deliveries.podId')
+      .where({ guid })
+      .select('record', 'public', 'host')
+    expect(sent).toEqual([{ record: 'account_deletion', public: true, host: 'q.example' }])
+  })
+})

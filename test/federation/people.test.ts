@@ -1,0 +1,406 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { Aspect } from '../../src/persistence/models/aspect.js'
+import { Contact } from '../../src/persistence/models/contact.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { User } from '../../src/persistence/models/user.js'
+import type { ContactEntity, ProfileEntity } from '../../src/protocol/entities/people.js'
+import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import {
+  addLocal,
+  type LocalPerson,
+  meetStranger,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost } from '../support/network.js'
+import { addAspect } from '../support/outgoing.js'
+
+let others: FakePods
+let pod: MeetingPod
+let ann: LocalPerson
+let ben: LocalPerson
+let quin: Stranger
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+  ann = await addLocal(pod, 'ann')
+  ben = await addLocal(pod, 'ben')
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(async () => {
+  await pod.db.raw('truncate posts, contacts, notifications, blocks, conversations, outbox cascade')
+  await pod.db('users').update({ followBackAspectId: null })
+  await pod.db('people').whereNotNull('podId').delete()
+  quin = await meetStranger(pod, others, 'quin@q.example')
+})
+
+describe('a profile', () => {
+  function profileOf(fields: Partial<ProfileEntity> = {}): ProfileEntity {
+    return {
+      type: 'profile',
+      author: quin.address,
+      first_name: undefined,
+      last_name: undefined,
+      full_name: undefined,
+      edited_at: undefined,
+      image_url: undefined,
+      image_url_medium: undefined,
+      image_url_small: undefined,
+      bio: undefined,
+      birthday: undefined,
+      gender: undefined,
+      location: undefined,
+      tag_string: undefined,
+      searchable: true,
+      public: true,
+      nsfw: false,
+      ...fields,
+    }
+  }
+  const shown = () => Person.query(pod.db).findById(quin.id).withGraphFetched('profile').throwIfNotFound()
+
+  it('replaces all that was there', async () => {
+    const first = profileOf({
+      first_name: ' Quin ',
+      last_name: 'Tester',
+      image_url: '/uploads/large.png',
+      image_url_medium: 'https://pictures.example/medium.png',
+      image_url_small: 'https://q.example/assets/user/default.png',
+      bio: 'Born early',
+      birthday: '1990-02-28',
+      gender: 'they',
+      location: 'Here',
+      tag_string: '#Tea #cats',
+      searchable: false,
+      nsfw: true,
+    })
+
+    expect(await receive(pod, open(quin, first))).toEqual(nothing)
+    expect(await shown()).toMatchObject({
+      name: 'Quin Tester',
+      avatarUrl: 'https://pictures.example/medium.png',
+      profile: {
+        firstName: 'Quin',
+        lastName: 'Tester',
+        imageUrl: 'https://q.example/uploads/large.png',
+        imageUrlMedium: 'https://pictures.example/medium.png',
+        imageUrlSmall: null,
+        bio: 'Born early',
+        birthday: '1990-02-28',
+        gender: 'they',
+        location: 'Here',
+        tags: ['tea', 'cats'],
+        searchable: false,
+        nsfw: true,
+        publicDetails: true,
+      },
+    })
+
+    expect(await receive(pod, open(quin, profileOf({ birthday: '' })))).toEqual(nothing)
+    expect(await shown()).toMatchObject({
+      name: '',
+      avatarUrl: null,
+      profile: {
+        firstName: null,
+        lastName: null,
+        imageUrl: null,
+        imageUrlMedium: null,
+        bio: '',
+        birthday: null,
+        gender: null,
+        location: '',
+        tags: [],
+        searchable: true,
+        nsfw: false,
+      },
+    })
+  })
+
+  const at = (minute: number) => new Date(Date.UTC(2026, 0, 2, 3, minute))
+
+  it.each([
+    ['edited later', { edited_at: at(9) }, at(20), 'second'],
+    ['edited earlier', { edited_at: at(7) }, at(20), 'first'],
+    ['edited in the same second and accepted later', { edited_at: at(8) }, at(20), 'second'],
+    ['edited in the same second and accepted earlier', { edited_at: at(8) }, at(9), 'first'],
+    ['that does not say when, accepted later', {}, at(20), 'second'],
+    ['that does not say when, accepted before the other was edited', {}, at(7), 'first'],
+  ])('%s counts as it should', async (_what, when, acceptedAt, winner) => {
+    await receive(pod, open(quin, profileOf({ first_name: 'first', edited_at: at(8) }), at(10)))
+
+    const end = await receive(pod, open(quin, profileOf({ first_name: 'second', ...when }), acceptedAt))
+
+    expect(await shown()).toMatchObject({ name: winner })
+    expect(end.over).toBe(winner === 'second' ? 0 : 1)
+  })
+
+  it('counts once among several that come together, and the youngest of them', async () => {
+    const entities = [5, 9, 7].map((minute) => profileOf({ first_name: `at ${minute}`, edited_at: at(minute) }))
+
+    expect(await receive(pod, ...entities.map((entity) => open(quin, entity)))).toEqual({ ...nothing, over: 2 })
+    expect(await shown()).toMatchObject({ name: 'at 9' })
+  })
+
+  it('with a clock that is ahead keeps no later one out', async () => {
+    await receive(pod, open(quin, profileOf({ first_name: 'future', edited_at: new Date(Date.now() + 86_400_000) })))
+    const later = new Date(Date.now() + 1_000)
+    await receive(pod, open(quin, profileOf({ first_name: 'now' }), later))
+
+    expect(await shown()).toMatchObject({ name: 'now' })
+  })
+
+  it('is refused when it tells everybody what is not for everybody', async () => {
+    const quiet = profileOf({ first_name: 'Quiet', public: false })
+
+    expect(await receive(pod, open(quin, quiet))).toEqual(nothing)
+    expect(await receive(pod, open(quin, { ...quiet, bio: 'Secret' }))).toEqual({ ...nothing, wrong: ['NotPublic'] })
+    expect(await shown()).toMatchObject({ name: 'Quiet', profile: { bio: '', publicDetails: false } })
+    expect(await receive(pod, sealed(quin, ann, { ...quiet, bio: 'Secret' }, new Date(Date.now() + 1_000)))).toEqual(
+      nothing,
+    )
+    expect(await shown()).toMatchObject({ profile: { bio: 'Secret' } })
+  })
+
+  it.each([
+    ['six tags', { tag_string: '#1 #2 #3 #4 #5 #6' }],
+    ['a name with a semicolon', { first_name: 'a;b' }],
+    ['a name of 33 characters', { first_name: 'x'.repeat(33) }],
+  ])('with %s is refused', async (_what, fields) => {
+    await receive(pod, open(quin, profileOf({ first_name: 'Before' })))
+
+    expect(await receive(pod, open(quin, profileOf(fields)))).toEqual({ ...nothing, wrong: ['ValidationError'] })
+    expect(await shown()).toMatchObject({ name: 'Before' })
+  })
+
+  it('is that of its sender', async () => {
+    const remy = await meetStranger(pod, others, 'remy@r.example')
+
+    expect(await receive(pod, open(remy, profileOf({ first_name: 'Mine' })))).toEqual({
+      ...nothing,
+      wrong: ['InvalidSender'],
+    })
+  })
+
+  it('needs as many statements for one person as for thirty', async () => {
+    const people = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => meetStranger(pod, others, `p${index}@q.example`)),
+    )
+    const mine = (person: Stranger) =>
+      open(person, profileOf({ author: person.address, first_name: person.address.slice(0, 9) }))
+
+    const one = await statementsOf(() => receive(pod, mine(quin)))
+    const thirty = await statementsOf(() => receive(pod, ...people.map(mine)))
+
+    expect(thirty).toBe(one)
+    const named = await Person.query(pod.db)
+      .whereIn(
+        'id',
+        people.map(({ id }) => id),
+      )
+      .where('name', 'like', 'p%')
+    expect(named).toHaveLength(30)
+  })
+})
+
+async function statementsOf(work: () => Promise<unknown>): Promise<number> {
+  let count = 0
+  const listen = () => {
+    count += 1
+  }
+  pod.db.on('query', listen)
+  await work()
+  pod.db.removeListener('query', listen)
+  return count
+}
+
+describe('a contact', () => {
+  function contact(fields: Partial<ContactEntity> = {}): ContactEntity {
+    return {
+      type: 'contact',
+      author: quin.address,
+      recipient: ann.address,
+      following: true,
+      sharing: true,
+      blocking: false,
+      ...fields,
+    }
+  }
+  const stop = { following: false, sharing: false }
+  const contacts = () =>
+    Contact.query(pod.db).select('userId', 'personId', 'sharing', 'receiving').orderBy(['userId', 'personId'])
+  const told = () => pod.db('notifications').select('userId', 'type', 'personId').orderBy('userId')
+  async function firstAspectOf({ userId }: LocalPerson): Promise<number> {
+    const { id } = await Aspect.query(pod.db).where({ userId }).orderBy('position').first().throwIfNotFound()
+    return id
+  }
+  const outbox = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+
+  it('is told once, however often it is said', async () => {
+    expect(await receive(pod, sealed(quin, ann, contact()))).toEqual(nothing)
+    expect(await contacts()).toEqual([{ userId: ann.userId, personId: quin.id, sharing: true, receiving: false }])
+    expect(await told()).toEqual([{ userId: ann.userId, type: 'started_sharing', personId: quin.id }])
+    const [before] = await pod.db('notifications')
+
+    await receive(pod, sealed(quin, ann, contact()), sealed(quin, ann, contact()))
+
+    expect(await pod.db('notifications')).toEqual([before])
+    expect(await outbox()).toEqual([])
+  })
+
+  it('is told once by many batches at a time', async () => {
+    const remy = await meetStranger(pod, others, 'remy@r.example')
+    const both = [sealed(quin, ann, contact()), sealed(remy, ann, contact({ author: remy.address }))]
+
+    await Promise.all([0, 1, 2, 3].map((turn) => receive(pod, ...(turn % 2 === 0 ? both : both.toReversed()))))
+
+    expect(await contacts()).toHaveLength(2)
+    expect(await told()).toHaveLength(2)
+    expect(await pod.rows('notification_actors')).toEqual([2])
+  })
+
+  it('that ends takes along what was told of it, and the row if nothing else holds it', async () => {
+    await receive(pod, sealed(quin, ann, contact()), sealed(quin, ben, contact({ recipient: ben.address })))
+    await pod.db('contacts').where({ userId: ben.userId }).update({ receiving: true })
+
+    await receive(
+      pod,
+      sealed(quin, ann, contact(stop)),
+      sealed(quin, ben, contact({ ...stop, recipient: ben.address })),
+    )
+
+    expect(await contacts()).toEqual([{ userId: ben.userId, personId: quin.id, sharing: false, receiving: true }])
+    expect(await told()).toEqual([])
+    expect(await receive(pod, sealed(quin, ann, contact(stop)))).toEqual(nothing)
+  })
+
+  it('of which several come together is as the last one says', async () => {
+    const said = [contact(), contact(stop), contact()].map((entity) => sealed(quin, ann, entity))
+
+    await receive(pod, ...said)
+    expect(await contacts()).toMatchObject([{ sharing: true }])
+    await receive(pod, ...said.slice(0, 2))
+    expect(await contacts()).toEqual([])
+  })
+
+  it('is stored and told to nobody if the user blocks the person', async () => {
+    await pod.db('blocks').insert({ userId: ann.userId, personId: quin.id })
+    const aspectId = await firstAspectOf(ann)
+    await pod.db('users').where({ id: ann.userId }).update({ followBackAspectId: aspectId })
+
+    await receive(pod, sealed(quin, ann, contact()))
+
+    expect(await contacts()).toMatchObject([{ sharing: true, receiving: false }])
+    expect(await told()).toEqual([])
+    expect(await outbox()).toEqual([])
+  })
+
+  it('is returned by a user who wants that', async () => {
+    const aspectId = await firstAspectOf(ann)
+    await User.query(pod.db).findById(ann.userId).patch({ followBackAspectId: aspectId })
+
+    await receive(pod, sealed(quin, ann, contact()), sealed(quin, ben, contact({ recipient: ben.address })))
+
+    expect(await contacts()).toEqual([
+      { userId: ann.userId, personId: quin.id, sharing: true, receiving: true },
+      { userId: ben.userId, personId: quin.id, sharing: true, receiving: false },
+    ])
+    const members = await pod.db('aspectMemberships').join('contacts', 'contacts.id', 'contactId').where({ aspectId })
+    expect(members.map(({ personId }) => personId)).toEqual([quin.id])
+    expect(await outbox()).toEqual([
+      { record: 'contact', userId: ann.userId, personId: quin.id, sharing: true, blocking: false },
+      { record: 'profile', personId: ann.id, to: quin.id },
+    ])
+    expect(await told()).toHaveLength(2)
+  })
+
+  it.each([
+    ['for somebody else', () => sealed(quin, ann, contact({ recipient: ben.address })), 'RecipientMismatch'],
+    ['for everybody', () => open(quin, contact()), 'NotPublic'],
+    [
+      'that shares and blocks',
+      () => sealed(quin, ann, contact({ following: false, blocking: true })),
+      'ValidationError',
+    ],
+  ])('%s is refused', async (_what, make, fault) => {
+    expect(await receive(pod, make())).toEqual({ ...nothing, wrong: [fault] })
+    expect(await contacts()).toEqual([])
+  })
+})
+
+describe('somebody who leaves', () => {
+  const deletion = () => ({ type: 'account_deletion', author: quin.address }) as const
+
+  it('takes along what is theirs, and leaves what they said without a name', async () => {
+    const post = await addPost(pod, { id: ann.id })
+    const mine = await addPost(pod, quin, { text: 'Mine' })
+    await addPost(pod, quin, { type: 'Reshare', text: '', rootId: post.id })
+    const again = await addPost(pod, { id: ben.id }, { type: 'Reshare', text: '', rootId: mine.id })
+    await pod.db('posts').where({ id: post.id }).update({ resharesCount: 1, commentsCount: 1, likesCount: 1 })
+    const by = { guid: newGuid(), authorId: quin.id, postId: post.id }
+    await pod.db('comments').insert({ ...by, text: 'Hello' })
+    await pod.db('likes').insert(by)
+    await pod.db('participations').insert(by)
+    await pod
+      .db('photos')
+      .insert({ guid: newGuid(), authorId: quin.id, name: 'a.png', remotePath: 'https://q.example/' })
+    await pod.db('mentions').insert({ postId: post.id, personId: quin.id })
+    await addAspect(pod, ann.userId, [quin])
+    await pod
+      .db('notifications')
+      .insert({ guid: newGuid(), userId: ann.userId, type: 'started_sharing', personId: quin.id })
+    await pod
+      .db('profiles')
+      .where({ personId: quin.id })
+      .update({ firstName: 'Quin', bio: 'I', tags: ['a'], birthday: '1990-01-02' })
+    await pod.db('people').where({ id: quin.id }).update({ name: 'Quin' })
+    const talk = { authorId: quin.id, subject: 'Hi' }
+    const [shared, alone] = await pod
+      .db('conversations')
+      .insert([
+        { guid: newGuid(), ...talk },
+        { guid: newGuid(), ...talk },
+      ])
+      .returning('id')
+    const see = (conversationId: number, personId: number) => ({
+      conversationId,
+      personId,
+      createdAt: new Date(),
+      updatedAt: new Date(),
+    })
+    await pod
+      .db('conversationVisibilities')
+      .insert([see(shared.id, ann.id), see(shared.id, quin.id), see(alone.id, quin.id)])
+    await pod.db('messages').insert({ guid: newGuid(), conversationId: shared.id, authorId: quin.id, text: 'Hi' })
+
+    expect(await receive(pod, open(quin, deletion()))).toEqual(nothing)
+
+    expect(await Person.query(pod.db).findById(quin.id).withGraphFetched('profile')).toMatchObject({
+      name: '',
+      closedAt: expect.any(Date),
+      profile: { firstName: null, bio: '', birthday: null, tags: [], searchable: false },
+    })
+    expect(await pod.rows('photos', 'participations', 'mentions', 'contacts', 'notifications')).toEqual([0, 0, 0, 0, 0])
+    expect(await pod.rows('comments', 'likes', 'messages', 'conversations')).toEqual([1, 1, 1, 1])
+    expect(await pod.db('conversationVisibilities').select('personId')).toEqual([{ personId: ann.id }])
+    expect(await pod.db('posts').orderBy('id').select('id', 'rootId', 'resharesCount', 'commentsCount')).toEqual([
+      { id: post.id, rootId: null, resharesCount: 0, commentsCount: 1 },
+      { id: again.id, rootId: null, resharesCount: 0, commentsCount: 0 },
+    ])
+  })
+
+  it('leaves once, and only by their own word', async () => {
+    const remy = await meetStranger(pod, others, 'remy@r.example')
+
+    expect(await receive(pod, open(remy, deletion()))).toEqual({ ...nothing, wrong: ['InvalidSender'] })
+    expect(await receive(pod, open(quin, deletion()), open(quin, deletion()))).toEqual({ ...nothing, over: 1 })
+    expect(await receive(pod, open(quin, deletion()))).toEqual({ ...nothing, over: 1 })
+    expect(await Person.query(pod.db).findById(remy.id)).toMatchObject({ closedAt: null })
+  })
+})

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { putPhotos } from '../../src/persistence/arrived-photos.js'
+import { Photo } from '../../src/persistence/models/photo.js'
+import type { PhotoEntity } from '../../src/protocol/entities/posts.js'
+import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import {
+  addLocal,
+  type LocalPerson,
+  meetStranger,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost } from '../support/network.js'
+
+let others: FakePods
+let pod: MeetingPod
+let ann: LocalPerson
+let ben: LocalPerson
+let quin: Stranger
+let remy: Stranger
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+  ann = await addLocal(pod, 'ann')
+  ben = await addLocal(pod, 'ben')
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(async () => {
+  await pod.db.raw('truncate posts, photos, tombstones cascade')
+  await pod.db('people').whereNotNull('podId').delete()
+  quin = await meetStranger(pod, others, 'quin@q.example')
+  remy = await meetStranger(pod, others, 'remy@r.example')
+})
+
+function photoBy(author: Stranger, fields: Partial<PhotoEntity> = {}): PhotoEntity {
+  return {
+    type: 'photo',
+    guid: newGuid(),
+    author: author.address,
+    public: true,
+    created_at: new Date('2025-05-06T07:08:09Z'),
+    edited_at: undefined,
+    remote_photo_path: 'https://pictures.example/up/',
+    remote_photo_name: 'one.jpg',
+    text: 'A cat',
+    status_message_guid: undefined,
+    height: 480,
+    width: 640,
+    ...fields,
+  }
+}
+
+const photos = () => Photo.query(pod.db).orderBy('id')
+
+describe('a photo on its own', () => {
+  it('is stored, and told anew it looks as its author says', async () => {
+    const photo = photoBy(quin)
+    expect(await receive(pod, open(quin, photo))).toEqual(nothing)
+    expect(await photos()).toMatchObject([
+      { guid: photo.guid, authorId: quin.id, public: true, height: 480, width: 640, text: 'A cat', name: 'one.jpg' },
+    ])
+
+    const changed = { ...photo, height: 48, width: 64, text: undefined, remote_photo_name: 'two.jpg' }
+    expect(await receive(pod, open(quin, { ...photo, height: 1 }), open(quin, changed))).toEqual(nothing)
+    expect(await photos()).toMatchObject([{ height: 48, width: 64, text: null, name: 'two.jpg', pending: false }])
+  })
+
+  it('stays that of its author', async () => {
+    const photo = photoBy(quin)
+    const stolen = photoBy(remy, { guid: photo.guid, text: 'Mine' })
+
+    expect(await receive(pod, open(quin, photo), open(remy, stolen))).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
+    expect(await receive(pod, open(remy, stolen))).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
+    expect(await photos()).toMatchObject([{ authorId: quin.id, text: 'A cat' }])
+  })
+
+  it('stays that of its author when somebody else comes between looking and writing', async () => {
+    const photo = {
+      guid: newGuid(),
+      public: true,
+      remotePath: 'https://x.example/',
+      name: 'a.png',
+      createdAt: new Date(),
+    }
+    const put = (author: Stranger, text: string) =>
+      pod.db.transaction((transaction) => putPhotos(transaction, [{ ...photo, author: author.address, text }]))
+
+    expect(await put(quin, 'First')).toMatchObject([{ guid: photo.guid, isNew: true }])
+    expect(await put(remy, 'Mine')).toEqual([])
+    expect(await put(quin, 'Second')).toMatchObject([{ guid: photo.guid, isNew: false }])
+    expect(await photos()).toMatchObject([{ authorId: quin.id, text: 'Second' }])
+  })
+
+  it('belongs to the post of its author that it names, now or later', async () => {
+    const [mine, theirs] = [await addPost(pod, quin), await addPost(pod, remy)]
+    const later = newGuid()
+    const three = [mine.guid, theirs.guid, later].map((guid) => photoBy(quin, { status_message_guid: guid }))
+
+    await receive(pod, ...three.map((photo) => open(quin, photo)))
+
+    expect(await photos().select('postId', 'postGuid').whereNotNull('postId')).toEqual([
+      { postId: mine.id, postGuid: null },
+    ])
+    expect((await photos().whereNull('postId')).map(({ postGuid }) => postGuid).sort()).toEqual(
+      [theirs.guid, later].sort(),
+    )
+    await receive(pod, open(quin, { ...three[0], status_message_guid: undefined } as PhotoEntity))
+    expect(await photos().whereNotNull('postId')).toHaveLength(1)
+  })
+
+  it('that is private is shown to each who got it, and never becomes public', async () => {
+    const photo = photoBy(quin, { public: false })
+    expect(await receive(pod, open(quin, photo))).toEqual({ ...nothing, wrong: ['NotPublic'] })
+
+    expect(await receive(pod, sealed(quin, ann, photo))).toEqual(nothing)
+    expect(await receive(pod, sealed(quin, ben, photo), open(quin, { ...photo, public: true }))).toEqual(nothing)
+
+    expect(await photos()).toMatchObject([{ public: false }])
+    const shown = await pod.db('photoVisibilities').orderBy('userId').select('userId')
+    expect(shown).toEqual([{ userId: ann.userId }, { userId: ben.userId }])
+  })
+
+  it.each(['javascript:alert(1)/', '/uploads/images/', `https://x.example/${'x'.repeat(2_048)}/`])(
+    'that lies at %s is refused',
+    async (path) => {
+      expect(await receive(pod, open(quin, photoBy(quin, { remote_photo_path: path })))).toEqual({
+        ...nothing,
+        wrong: ['ValidationError'],
+      })
+      expect(await photos()).toEqual([])
+    },
+  )
+})

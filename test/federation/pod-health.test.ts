@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest'
+import { failureOf, noteOf, type Outcome, outcomeOfError, retrySeconds } from '../../src/federation/pod-health.js'
+import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
+import { DELIVERY_LIMITS } from '../../src/limits.js'
+
+const arrived: Outcome = { kind: 'arrived' }
+const refused: Outcome = { kind: 'refused', fault: 'refused', status: 400, reason: 'no' }
+const moved: Outcome = { kind: 'refused', fault: 'moved', status: 301, reason: 'elsewhere' }
+const away: Outcome = { kind: 'away', fault: 'net', status: undefined, reason: 'refused', retryAfter: undefined }
+const untried: Outcome = { kind: 'untried' }
+const least = () => 0
+const most = () => 1 - Number.EPSILON
+
+describe('retrySeconds', () => {
+  it.each([
+    [1, 256, 314],
+    [2, 625, 712],
+    [9, 20_736, 21_026],
+    [19, 234_256, 234_836],
+  ])('after failure %i lies between %i and %i', (failures, from, to) => {
+    expect(retrySeconds(failures, least)).toBe(from)
+    expect(retrySeconds(failures, most)).toBe(to)
+  })
+})
+
+describe('noteOf', () => {
+  it.each([
+    ['nothing was tried', [untried], 'unknown'],
+    ['nothing was sent', [], 'unknown'],
+    ['something arrived and something was refused', [refused, arrived, refused], 'well'],
+    ['all was refused', [refused], 'refuses'],
+    ['the pod failed after something had arrived', [arrived, away], 'away'],
+  ] as const)('when %s', (_, outcomes, kind) => {
+    expect(noteOf(outcomes, 0)).toMatchObject({ kind })
+  })
+
+  it('tells a redirect from other refusals', () => {
+    expect(noteOf([moved], 0)).toMatchObject({ status: 'http_failed', moved: true })
+    expect(noteOf([moved, refused], 0)).toMatchObject({ moved: false })
+  })
+
+  it('waits longer after each failure, but no longer than about six hours', () => {
+    const secondsAfter = (failures: number) => noteOf([away], failures, least)
+    expect(secondsAfter(0)).toMatchObject({ seconds: 256 })
+    expect(secondsAfter(8)).toMatchObject({ seconds: 20_736 })
+    expect(secondsAfter(40)).toMatchObject({ seconds: 20_736 })
+  })
+
+  it('waits as long as it was asked to, if that is longer', () => {
+    const busy: Outcome = { ...away, fault: 'overloaded', status: 503, retryAfter: 1_000 }
+    expect(noteOf([busy], 0, least)).toMatchObject({ seconds: 1_000 })
+    expect(noteOf([busy], 4, least)).toMatchObject({ seconds: 4_096 })
+  })
+})
+
+describe('failureOf', () => {
+  const fate = (outcome: Outcome, attempts: number, record = 'post') =>
+    failureOf(outcome, { record, attempts }, DELIVERY_LIMITS)
+
+  it('is none of what arrived, and of what was not tried', () => {
+    expect([fate(arrived, 0), fate(untried, 0)]).toEqual([undefined, undefined])
+  })
+
+  it('leaves the time to the pod when it is away, and keeps its own when it alone was refused', () => {
+    expect(fate(away, 0)).toMatchObject({ seconds: undefined, dead: false })
+    expect(fate(refused, 0)).toMatchObject({ seconds: expect.any(Number), dead: false })
+  })
+
+  it('ends after ten tries, of a contact after twenty', () => {
+    expect([8, 9].map((attempts) => fate(refused, attempts)?.dead)).toEqual([false, true])
+    expect([9, 18, 19].map((attempts) => fate(away, attempts, 'contact')?.dead)).toEqual([false, false, true])
+  })
+
+  it('ends at once where no try can help', () => {
+    const forbidden: Outcome = { kind: 'forbidden', fault: 'not_allowed', reason: 'private' }
+    expect(fate(forbidden, 0)).toMatchObject({ dead: true })
+    expect(fate({ kind: 'unsealed', fault: 'no_key' }, 0)).toMatchObject({ dead: true })
+    expect(fate({ kind: 'unsealed', fault: 'internal' }, 0)).toMatchObject({ dead: false })
+  })
+})
+
+describe('outcomeOfError', () => {
+  it('says nothing about the pod where it is we who are too busy', () => {
+    expect(outcomeOfError(new RemotePodError('busy', 'too much'))).toEqual(untried)
+  })
+
+  it('throws again what is a mistake of ours', () => {
+    const mistake = new TypeError('oh')
+    expect(() => outcomeOfError(mistake)).toThrow(mistake)
+  })
+})

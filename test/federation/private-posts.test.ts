@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { Post } from '../../src/persistence/models/post.js'
+import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
+import { commentBy, photoBy, postBy } from '../support/entities.js'
+import { type FakePods, startFakePods } from '../support/fake-pod.js'
+import {
+  addLocal,
+  type LocalPerson,
+  meetStranger,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+
+let others: FakePods
+let pod: MeetingPod
+let ann: LocalPerson
+let ben: LocalPerson
+let quin: Stranger
+let remy: Stranger
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+  ann = await addLocal(pod, 'ann')
+  ben = await addLocal(pod, 'ben')
+  quin = await meetStranger(pod, others, 'quin@q.example')
+  remy = await meetStranger(pod, others, 'remy@r.example')
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(() => pod.db.raw('truncate posts, photos, notifications, outbox, waiting, tombstones cascade'))
+
+function secret(fields: Partial<StatusMessageEntity> = {}): StatusMessageEntity {
+  return postBy(quin, { public: false, photos: [photoBy(quin, { public: false })], ...fields })
+}
+
+/** Whom the posts and the photos are shown to. */
+async function readers(): Promise<readonly (readonly number[])[]> {
+  return [
+    await pod.db('postVisibilities').orderBy('userId').pluck('user_id'),
+    await pod.db('photoVisibilities').orderBy('userId').pluck('user_id'),
+  ]
+}
+
+describe('a private post', () => {
+  it('is shown with its photos to whom it was encrypted for', async () => {
+    const post = secret()
+
+    expect(await receive(pod, sealed(quin, ann, post))).toEqual(nothing)
+
+    expect(await Post.query(pod.db)).toMatchObject([{ guid: post.guid, public: false }])
+    expect(await readers()).toEqual([[ann.userId], [ann.userId]])
+  })
+
+  it.each([
+    [
+      'at the same time',
+      async (...both: Parameters<typeof sealed>[]) => [await receive(pod, ...both.map((one) => sealed(...one)))],
+    ],
+    [
+      'one after the other',
+      async (...both: Parameters<typeof sealed>[]) => [
+        await receive(pod, ...both.slice(0, 1).map((one) => sealed(...one))),
+        await receive(pod, ...both.slice(1).map((one) => sealed(...one))),
+        await receive(pod, ...both.slice(1).map((one) => sealed(...one))),
+      ],
+    ],
+  ])('comes once for each of its readers, %s', async (_when, arrive) => {
+    const post = secret({ text: `@{${ann.address}} and @{${ben.address}}` })
+
+    const ended = await arrive([quin, ann, post], [quin, ben, post])
+
+    expect(ended).toEqual(ended.map(() => nothing))
+    expect(await pod.rows('posts', 'photos', 'mentions')).toEqual([1, 1, 2])
+    expect(await readers()).toEqual([
+      [ann.userId, ben.userId],
+      [ann.userId, ben.userId],
+    ])
+    expect(await pod.db('notifications').orderBy('userId').select('userId', 'type')).toEqual([
+      { userId: ann.userId, type: 'mentioned' },
+      { userId: ben.userId, type: 'mentioned' },
+    ])
+  })
+
+  it('notifies nobody of a mention who did not get it', async () => {
+    await receive(pod, sealed(quin, ann, secret({ text: `About @{${ben.address}}` })))
+
+    expect(await pod.rows('mentions', 'notifications')).toEqual([1, 0])
+  })
+
+  it('of somebody else is not shown by sending something with its guid', async () => {
+    const post = secret()
+    await receive(pod, sealed(quin, ann, post))
+
+    const ended = await receive(
+      pod,
+      sealed(remy, ben, { ...secret({ photos: [] }), guid: post.guid, author: remy.address }),
+    )
+
+    expect(ended).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
+    expect(await readers()).toEqual([[ann.userId], [ann.userId]])
+  })
+
+  it('asks nobody for what will be said under it', async () => {
+    await receive(pod, sealed(quin, ann, secret()))
+
+    expect(await pod.rows('outbox')).toEqual([0])
+  })
+
+  it('waits for nothing and is waited for by its comments', async () => {
+    const post = secret()
+    const comment = commentBy(remy, post)
+
+    expect(await receive(pod, sealed(quin, ann, comment))).toEqual({ ...nothing, waiting: [`post:${post.guid}`] })
+    await receive(pod, sealed(quin, ann, post))
+
+    expect(await pod.db('outbox').where({ name: 'receive-private' }).select('data')).toMatchObject([
+      { data: { recipientGuid: ann.guid } },
+    ])
+  })
+})
+
+it('shows a public post that came encrypted to everybody', async () => {
+  const post = postBy(quin)
+
+  expect(await receive(pod, sealed(quin, ann, post))).toEqual(nothing)
+
+  expect(await Post.query(pod.db)).toMatchObject([{ guid: post.guid, public: true }])
+  expect(await readers()).toEqual([[], []])
+})
+
+it('takes no private post in that comes in public', async () => {
+  expect(await receive(pod, open(quin, secret()))).toEqual({ ...nothing, wrong: ['NotPublic'] })
+})

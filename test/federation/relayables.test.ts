@@ -1,0 +1,422 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { privateKeyOf } from '../../src/domain/private-keys.js'
+import { receiveBatch } from '../../src/federation/receive-batch.js'
+import { Comment } from '../../src/persistence/models/comment.js'
+import { Like } from '../../src/persistence/models/like.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { Post } from '../../src/persistence/models/post.js'
+import type { CommentEntity, Elements } from '../../src/protocol/entities/relayables.js'
+import { commentBy, likeBy, participationBy, pollWith, postBy, voteBy } from '../support/entities.js'
+import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { addLocal, type LocalPerson, meetStranger, nothing, open, receive, type Stranger } from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost } from '../support/network.js'
+import { dispatchNow, sentAbout } from '../support/outgoing.js'
+import { signedBy } from '../support/receiving-pod.js'
+
+let others: FakePods
+let pod: MeetingPod
+let ann: LocalPerson
+let quin: Stranger
+let remy: Stranger
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+  ann = await addLocal(pod, 'ann')
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(async () => {
+  await pod.db.raw(
+    'truncate posts, notifications, blocks, tags, outbound_messages, outbox, waiting, tombstones cascade',
+  )
+  await pod.db('people').whereNotNull('podId').delete()
+  quin = await meetStranger(pod, others, 'quin@q.example')
+  remy = await meetStranger(pod, others, 'remy@r.example')
+})
+
+const postOfAnn = (fields: Partial<Post> = {}) => addPost(pod, ann, fields)
+
+/** What is to be passed on. */
+async function relayed(): Promise<readonly unknown[]> {
+  return pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+}
+
+describe('a comment', () => {
+  it('under a post of ours is kept with its signature, counted and passed on', async () => {
+    const post = await postOfAnn()
+    const comment = commentBy(quin, post, { text: ' Nice, @{ann@pod.example} #really ' })
+
+    expect(await receive(pod, open(quin, comment))).toEqual(nothing)
+
+    const stored = await Comment.query(pod.db).findOne({ guid: comment.guid }).throwIfNotFound()
+    expect(stored).toMatchObject({
+      postId: post.id,
+      authorId: quin.id,
+      text: comment.text,
+      createdAt: comment.created_at,
+    })
+    expect(stored.authorSignature).toBe(comment.author_signature)
+    expect(stored.signedElements).toEqual([
+      ['author', quin.address],
+      ['guid', comment.guid],
+      ['parent_guid', post.guid],
+      ['text', comment.text],
+      ['created_at', '2024-05-08T07:08:09Z'],
+    ])
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({
+      commentsCount: 1,
+      interactedAt: post.interactedAt,
+    })
+    expect(await pod.db('mentions').pluck('person_id')).toEqual([ann.id])
+    expect(await pod.db('taggings').select('commentId', 'createdAt')).toEqual([
+      { commentId: stored.id, createdAt: post.createdAt },
+    ])
+    expect(await relayed()).toEqual([{ record: 'comment', guid: comment.guid }])
+  })
+
+  it('moves the post up in the order of what happened last', async () => {
+    const post = await postOfAnn({ interactedAt: new Date('2020-01-01T00:00:00Z') })
+
+    await receive(pod, open(quin, commentBy(quin, post)))
+
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({
+      interactedAt: new Date('2024-05-08T07:08:09Z'),
+    })
+  })
+
+  it('under a post of others comes from its author, without its signature being kept, and is not passed on', async () => {
+    const post = postBy(remy)
+    const [direct, relayedOne] = [commentBy(quin, post), commentBy(quin, post)]
+
+    expect(await receive(pod, open(remy, post), open(quin, direct), open(remy, relayedOne))).toEqual({
+      ...nothing,
+      wrong: ['InvalidSender'],
+    })
+
+    expect(await pod.db('comments').select('guid', 'authorSignature', 'signedElements')).toEqual([
+      { guid: relayedOne.guid, authorSignature: null, signedElements: null },
+    ])
+    expect(await relayed()).toEqual([])
+  })
+
+  it('of the author of the post needs no signature of its own', async () => {
+    const post = postBy(remy)
+    const { author_signature: _, ...unsigned } = commentBy(remy, post)
+
+    expect(await receive(pod, open(remy, post), open(remy, unsigned))).toEqual(nothing)
+    expect(await pod.db('comments').pluck('guid')).toEqual([unsigned.guid])
+  })
+
+  it.each([
+    ['no', undefined],
+    ['an empty', ''],
+    ['a wrong', Buffer.from('wrong').toString('base64')],
+  ])('with %s signature is refused', async (_what, signature) => {
+    const { author_signature: _, ...comment } = commentBy(quin, await postOfAnn())
+    const entity = signature === undefined ? comment : { ...comment, author_signature: signature }
+
+    expect(await receive(pod, open(quin, entity))).toEqual({ ...nothing, wrong: ['SignatureVerificationFailed'] })
+    expect(await pod.rows('comments', 'outbox')).toEqual([0, 0])
+  })
+
+  it('is passed on with the names, order and texts that were signed', async () => {
+    const post = await postOfAnn()
+    await pod.db('participations').insert({ guid: newGuid(), postId: post.id, authorId: remy.id })
+    const guid = newGuid()
+    const elements: Elements = [
+      ['guid', guid],
+      ['mood', 'a;b < & é 𝄞'],
+      ['text', '  a\r\nb;  '],
+      ['created_at', '2024-05-08T07:08:09Z'],
+      ['nothing', ''],
+      ['parent_guid', post.guid],
+      ['author', quin.address],
+    ]
+    const fields = { author: quin.address, guid, parent_guid: post.guid, text: '  a\r\nb;  ', elements }
+    const comment = signedBy<CommentEntity>(quin, {
+      type: 'comment',
+      created_at: new Date('2024-05-08T07:08:09Z'),
+      ...fields,
+    })
+
+    expect(await receive(pod, open(quin, comment))).toEqual(nothing)
+    await dispatchNow(pod, { record: 'comment', guid })
+
+    const [sent, ...more] = await sentAbout(pod, guid)
+    expect(more).toEqual([])
+    expect(sent).toMatchObject({ verb: 'create', public: true, senderId: ann.id, to: ['r.example'] })
+    const names = [...(sent?.entity ?? '').matchAll(/<([a-z_]+)(?:>|\/>)/g)].map(([, name]) => name)
+    expect(names).toEqual(['comment', ...elements.map(([name]) => name), 'author_signature'])
+    expect(sent?.entity).toContain(`<author_signature>${comment.author_signature}</author_signature>`)
+  })
+
+  it('that comes again has no effect', async () => {
+    const post = await postOfAnn()
+    const comment = commentBy(quin, post)
+    await receive(pod, open(quin, comment), open(quin, comment))
+    await pod.db('outbox').delete()
+    const before = await pod.rows('comments', 'notifications', 'notification_actors')
+
+    expect(await receive(pod, open(quin, comment))).toEqual(nothing)
+
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 1 })
+    expect(await pod.rows('comments', 'notifications', 'notification_actors')).toEqual(before)
+    expect(await pod.rows('outbox')).toEqual([0])
+  })
+
+  it('belongs to one of two who use its guid', async () => {
+    const post = await postOfAnn()
+    const [first, second, third] = [commentBy(quin, post), commentBy(remy, post), commentBy(remy, post)]
+    const guid = first.guid
+    const again = (comment: typeof first) => commentBy(remy, post, { ...comment, guid, author: remy.address })
+
+    const together = await receive(pod, open(quin, first), open(remy, again(second)))
+    const later = await receive(pod, open(remy, again(third)))
+
+    expect([together.wrong, later.wrong]).toEqual([['InvalidAuthor'], ['InvalidAuthor']])
+    expect(await pod.db('comments').pluck('author_id')).toEqual([quin.id])
+  })
+
+  it('without anything but space is refused', async () => {
+    const comment = commentBy(quin, await postOfAnn(), { text: ' \n ' })
+
+    expect(await receive(pod, open(quin, comment))).toEqual({ ...nothing, wrong: ['ValidationError'] })
+  })
+
+  it('that says one of our people wrote it is passed over, whoever sends it', async () => {
+    const [post, theirs] = [await postOfAnn(), postBy(remy)]
+    const { id } = ann
+    const person = { ...ann, privateKey: await privateKeyOf(pod, id) }
+
+    const ended = await receive(
+      pod,
+      open(remy, theirs),
+      open(person, commentBy(person, post)),
+      open(remy, commentBy(person, theirs)),
+    )
+
+    expect(ended).toEqual({ ...nothing, over: 2 })
+    expect(await pod.rows('comments')).toEqual([0])
+  })
+
+  it('by somebody whom the author of the post blocks is answered with its retraction', async () => {
+    const post = await postOfAnn()
+    await pod.db('blocks').insert({ userId: ann.userId, personId: quin.id })
+    const [comment, other] = [commentBy(quin, post), commentBy(remy, post)]
+
+    const ended = await receive(pod, open(quin, comment), open(remy, other))
+
+    expect(ended).toEqual({ ...nothing, wrong: ['AuthorIgnored'] })
+    expect(await pod.db('comments').pluck('guid')).toEqual([other.guid])
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 1 })
+    const [sent, ...more] = await sentAbout(pod, comment.guid)
+    expect(more).toEqual([])
+    expect(sent).toMatchObject({ verb: 'retract', senderId: ann.id, to: ['q.example'] })
+    expect(sent?.entity).toContain('<target_type>Comment</target_type>')
+    expect(sent?.entity).toContain(`<author>${quin.address}</author>`)
+  })
+
+  it.each([
+    ['its author', () => quin.id, 0],
+    ['the author of the post', () => ann.id, 0],
+    ['a stranger', () => remy.id, 1],
+  ])('that %s took back before it came', async (_who, by, left) => {
+    const comment = commentBy(quin, await postOfAnn())
+    await pod.db('tombstones').insert({ targetType: 'Comment', guid: comment.guid, deletedById: by() })
+
+    expect((await receive(pod, open(quin, comment))).over).toBe(1 - left)
+    expect(await pod.rows('comments')).toEqual([left])
+  })
+})
+
+describe('a post that is not here', () => {
+  it('is asked for at the author of the comment, then at who sent it', async () => {
+    const post = postBy(remy)
+
+    const { waiting } = await receiveBatch(pod, [open(remy, commentBy(quin, post)), open(remy, commentBy(remy, post))])
+
+    expect(waiting).toMatchObject([
+      { waitsFor: `post:${post.guid}`, fault: 'NotFetchable', askAt: quin.address, orAskAt: remy.address },
+      { waitsFor: `post:${post.guid}`, fault: 'NotFetchable', askAt: remy.address },
+    ])
+    expect(waiting[1]?.orAskAt).toBeUndefined()
+    expect(await pod.db('waiting').pluck('waits_for')).toEqual([`post:${post.guid}`, `post:${post.guid}`])
+  })
+
+  it.each([
+    ['a comment with a wrong signature', () => commentBy(quin, postBy(remy), { author_signature: 'wrong' })],
+    ['a comment of one of ours', () => ({ ...commentBy(remy, postBy(remy)), author: ann.address })],
+    ['a participation', () => participationBy(remy, postBy(remy))],
+  ])('is not asked for because of %s', async (_what, make) => {
+    const entity = make()
+    const broken = entity.type === 'comment' ? { ...entity, author_signature: 'bm90IHNpZ25lZA==' } : entity
+
+    const { waiting } = await receive(pod, open(remy, broken))
+
+    expect(waiting).toEqual([])
+    expect(await pod.rows('waiting')).toEqual([0])
+  })
+
+  it('lets what is said under it follow, all the way down', async () => {
+    const post = postBy(remy, { poll: pollWith('Yes', 'No') })
+    const comment = commentBy(quin, post)
+    const [yes] = post.poll?.poll_answers ?? []
+    const messages = [
+      open(remy, likeBy(quin, comment, { parent_type: 'Comment' })),
+      open(remy, voteBy(quin, { guid: post.poll?.guid ?? '' }, yes ?? { guid: '' })),
+      open(remy, comment),
+      open(remy, post),
+    ]
+
+    expect(await receive(pod, ...messages)).toEqual(nothing)
+
+    expect(await Comment.query(pod.db)).toMatchObject([{ guid: comment.guid, likesCount: 1 }])
+    expect(await pod.db('pollAnswers').orderBy('position').pluck('vote_count')).toEqual([1, 0])
+  })
+
+  it('that is refused itself holds nothing', async () => {
+    const post = postBy(remy, { public: false })
+    const comment = commentBy(quin, post)
+
+    expect(await receive(pod, open(remy, post), open(remy, comment))).toEqual({
+      ...nothing,
+      waiting: [`post:${post.guid}`],
+      wrong: ['NotPublic'],
+    })
+  })
+})
+
+describe('a like', () => {
+  it('counts once for each person and thing, and only if it is positive', async () => {
+    const post = await postOfAnn()
+    const likes = [likeBy(quin, post), likeBy(quin, post), likeBy(remy, post, { positive: false })]
+
+    const ended = await receive(
+      pod,
+      open(quin, likes[0] ?? likeBy(quin, post)),
+      open(remy, likes[2] ?? likeBy(remy, post)),
+    )
+    const second = await receive(pod, open(quin, likes[1] ?? likeBy(quin, post)))
+
+    expect([ended, second]).toEqual([nothing, { ...nothing, over: 1 }])
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ likesCount: 1 })
+    expect(await Like.query(pod.db).orderBy('authorId')).toMatchObject([
+      { authorId: quin.id, positive: true },
+      { authorId: remy.id, positive: false },
+    ])
+    expect((await relayed()).length).toBe(2)
+  })
+
+  it('of a comment on a post of ours may come from whoever wrote it, or from nobody else', async () => {
+    const post = await postOfAnn()
+    const comment = commentBy(quin, post)
+    await receive(pod, open(quin, comment))
+    const like = likeBy(remy, comment, { parent_type: 'Comment' })
+
+    expect((await receive(pod, open(quin, like))).wrong).toEqual(['InvalidSender'])
+    expect(await receive(pod, open(remy, like))).toEqual(nothing)
+
+    expect(await Comment.query(pod.db)).toMatchObject([{ likesCount: 1 }])
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ likesCount: 0 })
+    expect(await Like.query(pod.db)).toMatchObject([{ postId: null, authorSignature: like.author_signature }])
+  })
+
+  it('of a comment waits for it', async () => {
+    const guid = newGuid()
+
+    expect((await receive(pod, open(remy, likeBy(quin, { guid }, { parent_type: 'Comment' })))).waiting).toEqual([
+      `comment:${guid}`,
+    ])
+  })
+})
+
+describe('a vote', () => {
+  it('counts for its answer, once for each person and poll', async () => {
+    const poll = pollWith('Yes', 'No')
+    const post = postBy(remy, { poll })
+    const [yes, no] = poll.poll_answers
+    if (yes === undefined || no === undefined) throw new Error('The poll has no answers.')
+    await receive(pod, open(remy, post))
+
+    expect(await receive(pod, open(remy, voteBy(quin, poll, no)))).toEqual(nothing)
+    expect(await receive(pod, open(remy, voteBy(quin, poll, yes)))).toEqual({ ...nothing, over: 1 })
+
+    expect(await pod.db('pollAnswers').orderBy('position').pluck('vote_count')).toEqual([0, 1])
+  })
+
+  it('for an answer of another poll is not stored', async () => {
+    const [poll, other] = [pollWith('Yes', 'No'), pollWith('This', 'That')]
+    await receive(pod, open(remy, postBy(remy, { poll })), open(remy, postBy(remy, { poll: other })))
+    const [foreign] = other.poll_answers
+
+    const { wrong } = await receive(pod, open(remy, voteBy(quin, poll, foreign ?? { guid: '' })))
+
+    expect(wrong).toEqual(['ValidationError'])
+    expect(await pod.rows('poll_participations')).toEqual([0])
+  })
+})
+
+describe('a participation', () => {
+  it('is kept once for each person and post of ours', async () => {
+    const post = await postOfAnn()
+    const [one, two] = [participationBy(remy, post), participationBy(remy, post)]
+
+    expect(await receive(pod, open(remy, one), open(remy, one))).toEqual(nothing)
+    expect(await receive(pod, open(remy, two))).toEqual(nothing)
+
+    expect(await pod.db('participations').select('guid', 'authorId', 'count')).toEqual([
+      { guid: one.guid, authorId: remy.id, count: 1 },
+    ])
+  })
+
+  it('for a post of others or an unknown one is refused', async () => {
+    const theirs = postBy(quin)
+    await receive(pod, open(quin, theirs))
+
+    const ended = await receive(
+      pod,
+      open(remy, participationBy(remy, theirs)),
+      open(remy, participationBy(remy, postBy(remy))),
+    )
+
+    expect(ended).toEqual({ ...nothing, wrong: ['ParentNotLocal', 'ParentNotLocal'] })
+  })
+})
+
+describe('any number of relayables', () => {
+  it('is stored once however often and however parallel it comes', async () => {
+    const [one, two] = [await postOfAnn(), await postOfAnn()]
+    const comments = Array.from({ length: 12 }, (_, index) =>
+      commentBy(index % 2 === 0 ? quin : remy, index % 3 === 0 ? one : two),
+    )
+    const likes = [one, two].flatMap((post) => [likeBy(quin, post), likeBy(remy, post)])
+    const signerOf = (author: string) => (author === quin.address ? quin : remy)
+    const messages = [...comments, ...likes].map((entity) => open(signerOf(entity.author), entity))
+    const turned = (by: number) => [...messages.slice(by), ...messages.slice(0, by)]
+
+    const ended = await Promise.all([0, 4, 8, 13].map((by) => receive(pod, ...turned(by), ...turned(by))))
+
+    expect(ended.flatMap(({ waiting, wrong }) => [...waiting, ...wrong])).toEqual([])
+    expect(await pod.rows('comments', 'likes')).toEqual([12, 4])
+    expect(await Post.query(pod.db).orderBy('id')).toMatchObject([
+      { commentsCount: 4, likesCount: 2 },
+      { commentsCount: 8, likesCount: 2 },
+    ])
+    expect((await relayed()).length).toBe(16)
+  })
+})
+
+it('keeps no relayable by somebody who has left, and all that was relayed for them', async () => {
+  const [ours, theirs] = [await postOfAnn(), postBy(remy)]
+  await Person.query(pod.db).findById(quin.id).patch({ closedAt: new Date() })
+
+  expect(
+    await receive(pod, open(remy, theirs), open(quin, commentBy(quin, ours)), open(remy, commentBy(quin, theirs))),
+  ).toEqual({
+    ...nothing,
+    over: 1,
+  })
+})

@@ -1,0 +1,477 @@
+import { createPublicKey } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createUser } from '../../src/domain/accounts.js'
+import type { Message } from '../../src/federation/batch.js'
+import { receiveBatch } from '../../src/federation/receive-batch.js'
+import { destroy } from '../../src/persistence/destroy.js'
+import { Comment } from '../../src/persistence/models/comment.js'
+import { Contact } from '../../src/persistence/models/contact.js'
+import { Participation } from '../../src/persistence/models/participation.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { User } from '../../src/persistence/models/user.js'
+import { writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
+import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
+import type { Entity } from '../../src/protocol/entities/registry.js'
+import type { RetractionEntity } from '../../src/protocol/entities/retraction.js'
+import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost, addStranger } from '../support/network.js'
+import { sentAbout } from '../support/outgoing.js'
+import { signedBy } from '../support/receiving-pod.js'
+import { statementsDuring } from '../support/statements.js'
+
+let others: FakePods
+let pod: MeetingPod
+let ann: User
+let quin: Stranger
+let remy: Stranger
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+  await createUser(pod, { username: 'ann', password: 'the password of ann' })
+  ann = await User.byUsername(pod.db, 'ann').throwIfNotFound()
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(async () => {
+  await pod.db.raw(
+    'truncate posts, photos, conversations, contacts, outbound_messages, outbox, waiting, tombstones cascade',
+  )
+  await pod.db('people').whereNotNull('podId').delete()
+  quin = await stranger('quin@q.example')
+  remy = await stranger('remy@r.example')
+})
+
+/** Somebody on another pod, with the row that stands for them here. */
+type Stranger = FakePerson & { readonly id: number }
+
+async function stranger(address: string): Promise<Stranger> {
+  const person = others.person(address)
+  const { id } = await addStranger(pod, address, { guid: person.guid, publicKey: person.publicKey })
+  return { ...person, id }
+}
+
+function message(signer: FakePerson, entity: Entity): Message {
+  return { envelope: envelopeOf(signer, entity), acceptedAt: new Date() }
+}
+
+function retraction(type: RetractionEntity['target_type'], guid: string, author: string): RetractionEntity {
+  return { type: 'retraction', author, target_guid: guid, target_type: type }
+}
+
+async function receive(...messages: readonly Message[]) {
+  const { waiting, wrong, over, dead } = await receiveBatch(pod, messages)
+  return {
+    waiting: waiting.map(({ waitsFor, patience }) => [waitsFor, patience]),
+    wrong: wrong.map(({ fault }) => fault),
+    over: over.length,
+    dead: dead.length,
+  }
+}
+
+const done = { waiting: [], wrong: [], over: 0, dead: 0 }
+const ownPost = (fields: Partial<Post> = {}) => addPost(pod, { id: ann.personId }, fields)
+
+async function commentBy(author: { readonly id: number }, post: Post): Promise<Comment> {
+  await pod.db('posts').where({ id: post.id }).increment('commentsCount', 1)
+  return Comment.query(pod.db)
+    .insert({ guid: newGuid(), authorId: author.id, postId: post.id, text: 'Hi' })
+    .returning('*')
+}
+
+async function follow(post: Post, ...people: readonly Stranger[]): Promise<void> {
+  const rows = people.map(({ id }) => ({ guid: newGuid(), postId: post.id, authorId: id }))
+  await Participation.query(pod.db).insert(rows)
+}
+
+const commentUnder = (parent: string) =>
+  ({
+    type: 'comment',
+    author: quin.address,
+    guid: newGuid(),
+    parent_guid: parent,
+    text: 'Hi',
+    created_at: new Date('2024-05-06T08:08:09Z'),
+  }) as const
+
+const postBy = (author: FakePerson, guid: string): StatusMessageEntity => ({
+  type: 'status_message',
+  author: author.address,
+  guid,
+  created_at: new Date('2024-05-06T07:08:09Z'),
+  public: true,
+  text: 'Hello',
+  photos: [],
+})
+
+describe('a retraction of a post', () => {
+  it('by its author takes comments and notifications along, and leaves reshares without a root', async () => {
+    const post = await addPost(pod, quin)
+    const reshare = await addPost(pod, remy, { type: 'Reshare', text: '', rootId: post.id })
+    await commentBy(remy, post)
+    await pod.db('notifications').insert({ guid: newGuid(), userId: ann.id, type: 'also_commented', postId: post.id })
+
+    expect(await receive(message(quin, retraction('Post', post.guid, quin.address)))).toEqual(done)
+
+    expect(await Post.query(pod.db).select('id', 'rootId')).toEqual([{ id: reshare.id, rootId: null }])
+    expect(await pod.rows('comments', 'notifications')).toEqual([0, 0])
+    expect(await pod.db('tombstones')).toMatchObject([{ targetType: 'Post', guid: post.guid, deletedById: quin.id }])
+  })
+
+  it('by somebody else changes nothing', async () => {
+    const post = await addPost(pod, quin)
+
+    expect(await receive(message(remy, retraction('Post', post.guid, quin.address)))).toMatchObject({
+      wrong: ['InvalidSender'],
+    })
+    expect(await receive(message(remy, retraction('Post', post.guid, remy.address)))).toMatchObject({
+      wrong: ['InvalidSender'],
+    })
+    expect(await pod.rows('posts', 'tombstones')).toEqual([1, 0])
+  })
+
+  it('that is a reshare lowers the count of its root', async () => {
+    const root = await ownPost({ resharesCount: 2 })
+    const reshare = await addPost(pod, quin, { type: 'Reshare', text: '', rootId: root.id })
+
+    expect(await receive(message(quin, retraction('Reshare', reshare.guid, quin.address)))).toEqual(done)
+
+    expect(await Post.query(pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
+  })
+
+  it('cannot take back what one of our people wrote, whatever it says', async () => {
+    const post = await ownPost()
+
+    expect(await receive(message(quin, retraction('Post', post.guid, quin.address)))).toMatchObject({
+      wrong: ['InvalidSender'],
+    })
+    expect(await pod.rows('posts')).toEqual([1])
+  })
+})
+
+describe('a retraction of a comment', () => {
+  it('on a post of ours is passed on, signed by the author of the post, but not to where it came from', async () => {
+    const post = await ownPost()
+    await follow(post, quin, remy)
+    const { guid } = await commentBy(quin, post)
+    await commentBy(remy, post)
+
+    expect(await receive(message(quin, retraction('Comment', guid, quin.address)))).toEqual(done)
+
+    const [sent, ...more] = await sentAbout(pod, guid)
+    expect(more).toEqual([])
+    expect(sent).toMatchObject({ verb: 'retract', public: true, senderId: ann.personId, to: ['r.example'] })
+    expect(sent?.entity).toContain(`<author>${quin.address}</author>`)
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 1 })
+    expect(await Participation.query(pod.db)).toHaveLength(2)
+  })
+
+  it('is passed on to whom it mentioned', async () => {
+    const post = await ownPost()
+    const { id, guid } = await commentBy(quin, post)
+    await pod.db('mentions').insert({ personId: remy.id, commentId: id })
+
+    await receive(message(quin, retraction('Comment', guid, quin.address)))
+
+    expect(await sentAbout(pod, guid)).toMatchObject([{ to: ['r.example'] }])
+  })
+
+  it('is passed on once, however often it comes', async () => {
+    const post = await ownPost()
+    await follow(post, remy)
+    const { guid } = await commentBy(quin, post)
+    const twice = [1, 2].map(() => message(quin, retraction('Comment', guid, quin.address)))
+
+    expect(await receive(...twice)).toEqual(done)
+    expect(await receive(...twice)).toEqual({ ...done, over: 2 })
+
+    expect(await sentAbout(pod, guid)).toHaveLength(1)
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 0 })
+  })
+
+  it('may come from the author of the post, in the name of who wrote it', async () => {
+    const post = await addPost(pod, remy)
+    const { guid } = await commentBy(quin, post)
+
+    expect(await receive(message(remy, retraction('Comment', guid, quin.address)))).toEqual(done)
+
+    expect(await pod.rows('comments', 'outbound_messages')).toEqual([0, 0])
+  })
+
+  it('may not come from others who read it', async () => {
+    const { guid } = await commentBy(quin, await ownPost())
+
+    expect(await receive(message(remy, retraction('Comment', guid, quin.address)))).toMatchObject({
+      wrong: ['InvalidSender'],
+    })
+    expect(await pod.rows('comments')).toEqual([1])
+  })
+
+  it('takes the relay along that has not gone out yet', async () => {
+    const post = await ownPost()
+    const { guid } = await commentBy(quin, post)
+    const creation = { record: 'comment', guid, verb: 'create', senderId: ann.personId, public: true, entity: '<x/>' }
+    await pod.db('outboundMessages').insert(creation)
+
+    await receive(message(quin, retraction('Comment', guid, quin.address)))
+
+    expect(await sentAbout(pod, guid)).toEqual([])
+  })
+})
+
+describe('a retraction of something else', () => {
+  it('of a like lowers the count of what was liked, and is passed on', async () => {
+    const post = await ownPost({ likesCount: 2 })
+    const comment = await commentBy(remy, post)
+    await pod.db('comments').where({ id: comment.id }).update({ likesCount: 1 })
+    await follow(post, remy)
+    const [first, second, disliked] = [newGuid(), newGuid(), newGuid()]
+    await pod.db('likes').insert([
+      { guid: first, authorId: quin.id, postId: post.id },
+      { guid: second, authorId: quin.id, commentId: comment.id },
+      { guid: disliked, authorId: remy.id, postId: post.id, positive: false },
+    ])
+
+    expect(await receive(message(quin, retraction('Like', second, quin.address)))).toEqual(done)
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ likesCount: 2 })
+    expect(await Comment.query(pod.db).findById(comment.id)).toMatchObject({ likesCount: 0 })
+
+    // The dislike was never counted.
+    expect(
+      await receive(
+        message(quin, retraction('Like', first, quin.address)),
+        message(remy, retraction('Like', disliked, remy.address)),
+      ),
+    ).toEqual(done)
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ likesCount: 1 })
+    expect(await sentAbout(pod, first)).toMatchObject([{ senderId: ann.personId, to: ['r.example'] }])
+  })
+
+  it('of a vote lowers the count of its answer, and is passed on', async () => {
+    const post = await ownPost()
+    await follow(post, remy)
+    const [poll] = await pod.db('polls').insert({ guid: newGuid(), postId: post.id, question: 'Tea?' }).returning('id')
+    const answer = { guid: newGuid(), pollId: poll.id, position: 0, answer: 'Yes', voteCount: 2 }
+    const [{ id: pollAnswerId }] = await pod.db('pollAnswers').insert(answer).returning('id')
+    const guid = newGuid()
+    await pod.db('pollParticipations').insert({ guid, pollId: poll.id, pollAnswerId, authorId: quin.id })
+
+    expect(await receive(message(quin, retraction('PollParticipation', guid, quin.address)))).toEqual(done)
+
+    expect(await pod.db('pollAnswers')).toMatchObject([{ voteCount: 1 }])
+    expect(await sentAbout(pod, guid)).toMatchObject([{ verb: 'retract', to: ['r.example'] }])
+  })
+
+  it('of a poll leaves its post', async () => {
+    const post = await addPost(pod, quin)
+    const guid = newGuid()
+    await pod.db('polls').insert({ guid, postId: post.id, question: 'Tea?' })
+
+    expect(await receive(message(quin, retraction('Poll', guid, quin.address)))).toEqual(done)
+
+    expect(await pod.rows('polls', 'posts')).toEqual([0, 1])
+  })
+
+  it('of a photo takes along the post that had nothing else', async () => {
+    const [worded, wordless] = [await addPost(pod, quin), await addPost(pod, quin, { text: '' })]
+    const guids = [newGuid(), newGuid()]
+    const photos = [worded, wordless].map(({ id }, index) => {
+      return { guid: guids[index], authorId: quin.id, postId: id, name: 'one.jpg', remotePath: 'https://q.example/' }
+    })
+    await pod.db('photos').insert(photos)
+
+    expect(await receive(...guids.map((guid) => message(quin, retraction('Photo', guid, quin.address))))).toEqual(done)
+
+    expect(await Post.query(pod.db)).toMatchObject([{ id: worded.id }])
+  })
+
+  it('of a participation ends it', async () => {
+    const post = await ownPost()
+    await follow(post, quin)
+    const { guid } = await Participation.query(pod.db).findOne({ authorId: quin.id }).throwIfNotFound()
+
+    expect(await receive(message(quin, retraction('Participation', guid, quin.address)))).toEqual(done)
+
+    expect(await pod.rows('participations')).toEqual([0])
+  })
+
+  it('of a conversation takes it from everybody, messages and all', async () => {
+    const [row] = await pod
+      .db('conversations')
+      .insert({ guid: newGuid(), authorId: quin.id, subject: 'Tea' })
+      .returning('*')
+    const { id: conversationId, guid, createdAt, updatedAt } = row
+    await pod.db('messages').insert({ guid: newGuid(), conversationId, authorId: quin.id, text: 'Tea?' })
+    const visibility = { conversationId, personId: ann.personId, createdAt, updatedAt }
+    await pod.db('conversationVisibilities').insert(visibility)
+
+    expect(await receive(message(quin, retraction('Conversation', guid, quin.address)))).toEqual(done)
+
+    expect(await pod.rows('conversations', 'messages', 'conversation_visibilities')).toEqual([0, 0, 0])
+  })
+
+  it('of many things at once keeps all counters right', async () => {
+    const post = await ownPost({ likesCount: 20 })
+    const comments = await Promise.all(Array.from({ length: 20 }, () => commentBy(quin, post)))
+    const likes = await Promise.all(
+      comments.map(async (_comment, index) => {
+        const { id } = await addStranger(pod, `liker${index}@l.example`)
+        const [like] = await pod.db('likes').insert({ guid: newGuid(), authorId: id, postId: post.id }).returning('*')
+        return like
+      }),
+    )
+    await pod.db('likes').update({ authorId: quin.id }).where({ id: likes[0].id })
+
+    await Promise.all([
+      receive(...comments.slice(0, 12).map(({ guid }) => message(quin, retraction('Comment', guid, quin.address)))),
+      receive(...comments.slice(8, 19).map(({ guid }) => message(quin, retraction('Comment', guid, quin.address)))),
+      receive(message(quin, retraction('Like', likes[0].guid, quin.address))),
+    ])
+
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 1, likesCount: 19 })
+  })
+})
+
+describe('a retraction of what is not here', () => {
+  it('waits for an hour, and keeps what comes meanwhile away', async () => {
+    const guid = newGuid()
+
+    expect(await receive(message(quin, retraction('Post', guid, quin.address)))).toEqual({
+      ...done,
+      waiting: [[`post:${guid}`, 3_600]],
+    })
+    expect(await receive(message(quin, postBy(quin, guid)))).toEqual({ ...done, over: 1 })
+    expect(await pod.rows('posts', 'waiting')).toEqual([0, 1])
+
+    const [{ seconds }] = await pod
+      .db('waiting')
+      .select(pod.db.raw('extract(epoch from due_at - now())::float as seconds'))
+    expect(seconds).toBeGreaterThan(3_500)
+    expect(seconds).toBeLessThanOrEqual(3_600)
+  })
+
+  it('does not keep away what somebody else has written', async () => {
+    const guid = newGuid()
+    await receive(message(remy, retraction('Post', guid, remy.address)))
+
+    expect(await receive(message(quin, postBy(quin, guid)))).toEqual(done)
+
+    expect(await Post.query(pod.db)).toMatchObject([{ guid, authorId: quin.id }])
+  })
+
+  it('keeps a comment away if it came from the author of the post, and not if it came from anybody else', async () => {
+    const post = await addPost(pod, remy)
+    const [unwanted, welcome] = [1, 2].map(() => signedBy(quin, commentUnder(post.guid)))
+    if (unwanted === undefined || welcome === undefined) throw new Error('There are two.')
+    const sam = await stranger('sam@s.example')
+    await receive(
+      message(remy, retraction('Comment', unwanted.guid, quin.address)),
+      message(sam, retraction('Comment', welcome.guid, quin.address)),
+    )
+
+    expect(await receive(message(remy, unwanted), message(remy, welcome))).toEqual({ ...done, over: 1 })
+
+    expect(await Comment.query(pod.db)).toMatchObject([{ guid: welcome.guid }])
+  })
+
+  it('comes to its end without a word when its time is over', async () => {
+    const guid = newGuid()
+    const late = message(quin, retraction('Post', guid, quin.address))
+    await receive(late)
+    const [{ id }] = await pod.db('outbox').insert({ queue: 'inbound', name: 'receive-public' }).returning('id')
+
+    expect(await receive({ ...late, woken: { outboxId: id, times: 1, last: true } })).toEqual({ ...done, over: 1 })
+  })
+
+  it('finds what comes in the same batch', async () => {
+    const guid = newGuid()
+
+    expect(
+      await receive(message(quin, retraction('Post', guid, quin.address)), message(quin, postBy(quin, guid))),
+    ).toEqual(done)
+    expect(await pod.rows('posts', 'tombstones', 'waiting')).toEqual([0, 1, 0])
+  })
+})
+
+describe('a batch of retractions', () => {
+  const retractionsUnder = async (post: Post, count: number): Promise<readonly Message[]> => {
+    const comments = await Promise.all(Array.from({ length: count }, () => commentBy(quin, post)))
+    return comments.map(({ guid }) => message(remy, retraction('Comment', guid, quin.address)))
+  }
+
+  it('needs as many statements for a hundred as for two', async () => {
+    const post = await addPost(pod, remy)
+    const [few, many] = [await retractionsUnder(post, 2), await retractionsUnder(post, 100)]
+
+    const forFew = await statementsDuring(() => receive(...few), 'worker')
+    const forMany = await statementsDuring(() => receive(...many), 'worker')
+
+    expect(forMany).toBe(forFew)
+    expect(await pod.rows('comments', 'tombstones')).toEqual([0, 102])
+  })
+})
+
+describe('a comment that comes while its post is being deleted', () => {
+  it('finds it gone, and delays nobody else', async () => {
+    const [going, staying] = [await ownPost(), await ownPost()]
+    const comments = [going, staying].map(({ guid }) => signedBy(quin, commentUnder(guid)))
+
+    let receiving: ReturnType<typeof receive> | undefined
+    await pod.db.transaction(async (transaction) => {
+      await destroy(transaction, 'post', [going.id])
+      receiving = receive(...comments.map((comment) => message(quin, comment)))
+      await vi.waitFor(async () => {
+        const { rows } = await pod.db.raw(`select from pg_stat_activity
+          where wait_event_type = 'Lock' and datname = current_database() and query like '%insert into comments%'`)
+        expect(rows).toHaveLength(1)
+      })
+    })
+
+    expect(await receiving).toMatchObject({ wrong: [], dead: 0 })
+    expect(await Comment.query(pod.db)).toMatchObject([{ guid: comments[1]?.guid }])
+  })
+})
+
+describe('a retraction of a person', () => {
+  const privately = async (signer: FakePerson, entity: Entity): Promise<Message> => {
+    const { guid, publicKey } = await Person.query(pod.db).findById(ann.personId).throwIfNotFound()
+    const { envelope, ...rest } = message(signer, entity)
+    return { ...rest, envelope: writeEncryptedEnvelope(envelope, createPublicKey(publicKey)), recipientGuid: guid }
+  }
+  const contacts = () => Contact.query(pod.db).select('personId', 'sharing', 'receiving')
+
+  it('ends what they share with the user', async () => {
+    await Contact.query(pod.db).insert([
+      { userId: ann.id, personId: quin.id, sharing: true, receiving: true },
+      { userId: ann.id, personId: remy.id, sharing: true },
+    ])
+    await pod
+      .db('notifications')
+      .insert({ guid: newGuid(), userId: ann.id, type: 'started_sharing', personId: remy.id })
+
+    expect(
+      await receive(
+        await privately(quin, retraction('Person', quin.guid, quin.address)),
+        await privately(remy, retraction('Person', remy.guid, remy.address)),
+      ),
+    ).toEqual(done)
+
+    expect(await contacts()).toEqual([{ personId: quin.id, sharing: false, receiving: true }])
+    expect(await pod.rows('notifications', 'tombstones')).toEqual([0, 0])
+  })
+
+  it('must be private, and by themselves', async () => {
+    await Contact.query(pod.db).insert({ userId: ann.id, personId: quin.id, sharing: true })
+
+    expect(await receive(message(quin, retraction('Person', quin.guid, quin.address)))).toMatchObject({
+      wrong: ['NotPublic'],
+    })
+    expect(await receive(await privately(remy, retraction('Person', quin.guid, quin.address)))).toMatchObject({
+      wrong: ['InvalidSender'],
+    })
+    expect(await contacts()).toHaveLength(1)
+  })
+})

@@ -1,0 +1,292 @@
+import { text } from 'node:stream/consumers'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { publishPost } from '../../src/domain/posts.js'
+import { privateKeyOf } from '../../src/domain/private-keys.js'
+import { Comment } from '../../src/persistence/models/comment.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { Post } from '../../src/persistence/models/post.js'
+import type { RemotePods } from '../../src/pod.js'
+import { openEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
+import { peekEnvelope } from '../../src/protocol/magic-envelope.js'
+import { openEnvelope } from '../../src/protocol/open-envelope.js'
+import { readPublicKey } from '../../src/protocol/rsa.js'
+import { outboundHandlers, outboundSlowHandlers } from '../../workers/outbound.js'
+import { commentBy, likeBy, participationBy, pollWith, postBy, reshareBy, voteBy } from '../support/entities.js'
+import { envelopeOf, type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
+import { viewerOf } from '../support/network.js'
+import type { TestPerson } from '../support/people.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
+
+/** Deliveries go by https wherever that is the default, and the fake pods have no certificates. */
+function withoutTls(remote: RemotePods): RemotePods {
+  return {
+    get: (url, options) => remote.get(url, options),
+    post: (url, ...rest) => remote.post(String(url).replace(/^https:/, 'http:'), ...rest),
+  }
+}
+
+describe.each(queueBackends)('what others say, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let others: FakePods
+  let pod: ReceivingPod
+  let ann: TestPerson
+  let ben: TestPerson
+  let quin: FakePerson
+  let remy: FakePerson
+  /** What has been delivered, by host and path. */
+  let delivered: Map<string, string[]>
+
+  beforeAll(async () => {
+    others = await startFakePods()
+    stores = await openTestStores(backend)
+    pod = await startReceivingPod({
+      others,
+      stores,
+      environment: { PODMIN_ACCOUNT: 'ann' },
+      handlers: { outbound: outboundHandlers, 'outbound-slow': outboundSlowHandlers },
+      queues: ['inbound', 'inbound-private', 'fetch', 'maintenance', 'outbound', 'outbound-slow'],
+      change: (opened) => ({ ...opened, remote: withoutTls(opened.remote) }),
+    })
+    ;({ ann, ben } = await pod.people('ann', 'ben'))
+  })
+  afterAll(async () => {
+    await pod.close()
+    await stores.close()
+    await others.close()
+  })
+  beforeEach(async () => {
+    quin = others.person('quin@q.example')
+    remy = others.person('remy@r.example')
+    delivered = new Map()
+    for (const person of [quin, remy]) {
+      await pod.meet(person)
+      const [, host] = person.address.split('@')
+      takeDeliveries(`${host}/receive/public`)
+      takeDeliveries(`${host}/receive/users/${person.guid}`)
+    }
+  })
+  afterEach(async () => {
+    await pod.settled()
+    await pod.db.raw(
+      'truncate posts, notifications, blocks, tags, outbound_messages, outbox, waiting, tombstones cascade',
+    )
+    await pod.db('people').whereNotNull('podId').delete()
+  })
+
+  function takeDeliveries(path: string): void {
+    others.script(path, async (request, response) => {
+      const body = await text(request)
+      delivered.set(path, [...(delivered.get(path) ?? []), body])
+      response.statusCode = 202
+      response.end()
+    })
+  }
+
+  /** Envelopes that came to everybody on this pod, with whoever signed them and what is inside. */
+  async function publicAt(host: string) {
+    const envelopes = delivered.get(`${host}/receive/public`) ?? []
+    return Promise.all(envelopes.map((envelope) => read(envelope)))
+  }
+
+  async function read(envelope: string) {
+    const { sender } = peekEnvelope(envelope)
+    const people = await Person.query(pod.db)
+    const keys = new Map(people.map(({ address, publicKey }) => [address, readPublicKey(publicKey)] as const))
+    const known = new Map([...keys].flatMap(([address, key]) => (key === undefined ? [] : [[address, key] as const])))
+    const opened = openEnvelope(envelope, known, new Date())
+    if (opened.state !== 'open') throw new Error(`An envelope that was sent is ${opened.state}.`)
+    return { sender, entity: opened.entity, signature: opened.signature }
+  }
+
+  async function published(person: TestPerson, input: Partial<Parameters<typeof publishPost>[2]> = {}): Promise<Post> {
+    const post = await publishPost(pod, await viewerOf(pod, person), { text: 'Good morning', public: true, ...input })
+    await pod.settled()
+    return post
+  }
+
+  async function told(person: TestPerson): Promise<readonly string[]> {
+    return pod
+      .db('notifications')
+      .join('users', 'users.id', 'notifications.userId')
+      .where({ username: person.account.username })
+      .orderBy('notifications.id')
+      .pluck('type')
+  }
+
+  const addressOf = ({ account }: TestPerson) => account.address
+
+  it('is passed on as it was signed, to those who take part and not to where it came from', async () => {
+    const post = await published(ann)
+    await pod.publicly(participationBy(remy, post), remy)
+    await pod.settled()
+    const comment = commentBy(quin, post, { text: '  a\r\nb; <&> 𝄞' })
+
+    expect(await pod.publicly(comment, quin)).toBe(202)
+    await pod.publicly(comment, quin)
+    await pod.settled()
+
+    expect(await publicAt('r.example')).toMatchObject([
+      { sender: addressOf(ann), signature: 'valid', entity: { guid: comment.guid, text: comment.text } },
+    ])
+    expect(await publicAt('q.example')).toEqual([])
+    expect(await told(ann)).toEqual(['commented_on_post'])
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 1 })
+  })
+
+  it('of a blocked person comes back to them as a retraction', async () => {
+    const post = await published(ann)
+    const { userId } = await viewerOf(pod, ann)
+    const { id: personId } = await Person.byAddress(pod.db, quin.address).throwIfNotFound()
+    await pod.db('blocks').insert({ userId, personId })
+    const comment = commentBy(quin, post)
+
+    await pod.publicly(comment, quin)
+    await pod.settled()
+
+    expect(await pod.rows('comments', 'notifications')).toEqual([0, 0])
+    expect(await publicAt('q.example')).toMatchObject([
+      {
+        sender: addressOf(ann),
+        entity: { type: 'retraction', author: quin.address, target_guid: comment.guid, target_type: 'Comment' },
+      },
+    ])
+  })
+
+  it('may be a vote, a like of a comment, a reshare: each is passed on once and counts once', async () => {
+    const post = await published(ann, { poll: { question: 'Nice?', answers: ['Yes', 'No'] } })
+    await pod.publicly(participationBy(remy, post), remy)
+    await pod.settled()
+    const { guid: pollGuid, id: pollId } = await pod.db('polls').first()
+    const [yes, no] = await pod.db('pollAnswers').where({ pollId }).orderBy('position')
+    const comment = commentBy(quin, post)
+    const like = likeBy(quin, comment, { parent_type: 'Comment' })
+    const vote = voteBy(quin, { guid: pollGuid }, yes)
+    const reshare = reshareBy(quin, { guid: post.guid, author: addressOf(ann) })
+
+    for (const entity of [like, comment, vote, reshare, like, vote]) await pod.publicly(entity, quin)
+    await pod.settled()
+    await pod.publicly(voteBy(quin, { guid: pollGuid }, no), quin)
+    await pod.settled()
+
+    expect(await pod.rows('comments', 'likes', 'poll_participations')).toEqual([1, 1, 1])
+    expect(await pod.db('pollAnswers').orderBy('position').pluck('vote_count')).toEqual([1, 0])
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 1, resharesCount: 1 })
+    expect((await publicAt('r.example')).map(({ entity }) => entity.type).sort()).toEqual([
+      'comment',
+      'like',
+      'poll_participation',
+    ])
+    expect([...(await told(ann))].sort()).toEqual(['commented_on_post', 'reshared'])
+  })
+
+  it('under a post of others is taken from its author alone', async () => {
+    const post = postBy(remy)
+    const comment = commentBy(quin, post)
+    await pod.publicly(post, remy)
+    await pod.settled()
+
+    await pod.publicly(comment, quin)
+    await pod.settled()
+    expect(await pod.rows('comments')).toEqual([0])
+
+    await pod.publicly(comment, remy)
+    await pod.settled()
+    expect(await pod.rows('comments')).toEqual([1])
+  })
+
+  it('about an unknown post has it fetched, from the pod of whoever said it', async () => {
+    const post = postBy(remy)
+    const comment = commentBy(quin, post)
+    others.serve(remy, post)
+    others.script(`q.example/fetch/post/${post.guid}`, (_request, response) => {
+      response.writeHead(302, { location: `http://r.example/fetch/post/${post.guid}` }).end()
+    })
+
+    await pod.publicly(comment, remy)
+    await pod.settled()
+
+    expect(await Post.query(pod.db)).toMatchObject([{ guid: post.guid }])
+    expect(await Comment.query(pod.db)).toMatchObject([{ guid: comment.guid }])
+  })
+
+  it('about a post that cannot be had waits until it comes by itself', async () => {
+    const post = postBy(remy)
+    const comment = commentBy(quin, post)
+
+    await pod.publicly(comment, remy)
+    await pod.publicly(post, remy)
+    await pod.settled()
+
+    expect(await Comment.query(pod.db)).toMatchObject([{ guid: comment.guid }])
+  })
+
+  it('in private reaches its readers in whatever order it comes', async () => {
+    const post = postBy(remy, { public: false, text: `@{${addressOf(ann)}}` })
+    const comment = commentBy(quin, post)
+
+    for (const entity of [comment, post]) {
+      expect(await pod.privately(entity, remy, ann)).toBe(202)
+      expect(await pod.privately(entity, remy, ben)).toBe(202)
+    }
+    await pod.settled()
+
+    expect(await pod.rows('posts', 'comments', 'post_visibilities')).toEqual([1, 1, 2])
+    expect([await told(ann), await told(ben)]).toEqual([['mentioned'], []])
+    expect([...delivered]).toEqual([])
+  })
+
+  it('in a public post makes this pod ask its author to be told of what follows', async () => {
+    const post = postBy(quin)
+
+    await pod.publicly(post, quin)
+    await pod.publicly(post, quin)
+    await pod.publicly(postBy(quin, { public: false }), quin)
+    await pod.settled()
+
+    const [body, ...more] = delivered.get(`q.example/receive/users/${quin.guid}`) ?? []
+    expect(more).toEqual([])
+    const envelope = openEncryptedEnvelope(body ?? '', quin.privateKey)
+    expect(await read(envelope ?? '')).toMatchObject({
+      sender: addressOf(ann),
+      entity: { type: 'participation', author: addressOf(ann), parent_guid: post.guid },
+    })
+  })
+
+  it('with links to each other is fetched, and comes to an end', async () => {
+    const [one, two] = [postBy(remy), postBy(quin)]
+    const linkTo = ({ author, guid }: typeof one) => `diaspora://${author}/post/${guid}`
+    others.serve(quin, { ...two, text: linkTo(one) })
+
+    await pod.publicly({ ...one, text: linkTo(two) }, remy)
+    await pod.settled()
+
+    expect(await pod.db('posts').orderBy('id').pluck('guid')).toEqual([one.guid, two.guid])
+  })
+
+  it('in the name of one of our people is not theirs', async () => {
+    const post = postBy(remy)
+    const { id } = await Person.query(pod.db).findOne({ guid: ann.account.guid }).throwIfNotFound()
+    const { guid, publicKey, address } = await Person.query(pod.db).findById(id).throwIfNotFound()
+    const ownAnn = { guid, publicKey, address, privateKey: await privateKeyOf(pod, id) }
+    await pod.publicly(post, remy)
+    await pod.settled()
+
+    await pod.publicly(commentBy(ownAnn, post), remy)
+    await pod.post('/receive/public', envelopeOf(ownAnn, postBy(ownAnn)))
+    await pod.settled()
+
+    expect(await pod.rows('posts', 'comments')).toEqual([1, 0])
+  })
+
+  it('of a poll comes with all its parts', async () => {
+    const location = { type: 'location', address: 'Here', lat: '1.5', lng: '-2' } as const
+    const post = postBy(quin, { poll: pollWith('Yes', 'No'), location, text: `#tag @{${addressOf(ann)}}` })
+
+    await pod.publicly(post, quin)
+    await pod.settled()
+
+    expect(await pod.rows('polls', 'poll_answers', 'locations', 'taggings', 'mentions')).toEqual([1, 2, 1, 1, 1])
+    expect(await told(ann)).toEqual(['mentioned'])
+  })
+})

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Message } from '../../src/federation/batch.js'
+import { receiveBatch } from '../../src/federation/receive-batch.js'
+import type { Entity } from '../../src/protocol/entities/registry.js'
+import { commentBy, likeBy, pollWith, postBy, reshareBy, voteBy } from '../support/entities.js'
+import { type FakePods, startFakePods } from '../support/fake-pod.js'
+import { addLocal, type LocalPerson, meetStranger, open, type Stranger } from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost } from '../support/network.js'
+import { statementsDuring } from '../support/statements.js'
+
+let others: FakePods
+let pod: MeetingPod
+let ann: LocalPerson
+let quin: Stranger
+let remy: Stranger
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+  ann = await addLocal(pod, 'ann')
+  quin = await meetStranger(pod, others, 'quin@q.example')
+  remy = await meetStranger(pod, others, 'remy@r.example')
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(() => pod.db.raw('truncate posts, notifications, outbound_messages, outbox, waiting, tombstones cascade'))
+
+/** Statements that this batch takes, begin and commit included; all of it must be stored. */
+async function statementsFor(...messages: readonly Message[]): Promise<number> {
+  const table = ['posts', 'comments', 'likes', 'poll_participations']
+  const rows = async () => (await pod.rows(...table)).reduce((sum, count) => sum + count, 0)
+  const before = await rows()
+  const statements = await statementsDuring(() => receiveBatch(pod, messages), 'worker')
+  expect(await rows()).toBe(before + messages.length)
+  return statements
+}
+
+const byQuin = (entity: Entity) => open(quin, entity)
+const byRemy = (entity: Entity) => open(remy, entity)
+
+describe('a lone message takes at most eight statements:', () => {
+  const root = () => postBy(remy, { poll: pollWith('Yes', 'No') })
+
+  it.each<readonly [string, () => Promise<Message>]>([
+    ['a post', async () => byQuin(postBy(quin))],
+    ['a reshare', async () => byQuin(reshareBy(quin, await here(root())))],
+    ['a comment', async () => byRemy(commentBy(quin, await here(root())))],
+    ['a like of a post', async () => byRemy(likeBy(quin, await here(root())))],
+    [
+      'a like of a comment',
+      async () => {
+        const comment = commentBy(quin, await here(root()))
+        await receiveBatch(pod, [byRemy(comment)])
+        return byRemy(likeBy(quin, comment, { parent_type: 'Comment' }))
+      },
+    ],
+    [
+      'a vote',
+      async () => {
+        const { poll } = await here(root())
+        const [yes] = poll?.poll_answers ?? []
+        if (poll === undefined || yes === undefined) throw new Error('There is no poll.')
+        return byRemy(voteBy(quin, poll, yes))
+      },
+    ],
+  ])('%s', async (_what, make) => {
+    const message = await make()
+
+    expect(await statementsFor(message)).toBeLessThanOrEqual(8)
+  })
+
+  async function here(post: ReturnType<typeof root>): Promise<typeof post> {
+    await receiveBatch(pod, [byRemy(post)])
+    return post
+  }
+})
+
+describe('a batch of 128 takes at most a tenth of a statement for each:', () => {
+  const many = <Thing>(make: (index: number) => Thing) => Array.from({ length: 128 }, (_, index) => make(index))
+
+  it('posts', async () => {
+    expect(await statementsFor(...many(() => byQuin(postBy(quin))))).toBeLessThanOrEqual(12)
+  })
+
+  it('comments under posts of others', async () => {
+    const post = postBy(remy)
+    await receiveBatch(pod, [byRemy(post)])
+
+    expect(await statementsFor(...many(() => byRemy(commentBy(quin, post))))).toBeLessThanOrEqual(12)
+  })
+
+  it('posts with comments and likes', async () => {
+    const posts = Array.from({ length: 32 }, () => postBy(remy))
+    const comments = posts.map((post) => commentBy(quin, post))
+    const likes = posts.map((post) => likeBy(quin, post))
+    const liked = comments.map((comment) => likeBy(quin, comment, { parent_type: 'Comment' }))
+
+    expect(await statementsFor(...[...liked, ...likes, ...comments, ...posts].map(byRemy))).toBeLessThanOrEqual(12)
+  })
+})
+
+describe('everything that can follow', () => {
+  it('is no more for many than for one', async () => {
+    const full = async (count: number) => {
+      const post = await addPost(pod, ann)
+      const text = () =>
+        `@{${ann.address}} @{${remy.address}} #tag${Math.random()} @{stranger${Math.random()}@s.example}`
+      const posts = Array.from({ length: count }, () => postBy(quin, { text: text(), poll: pollWith('Yes', 'No') }))
+      const comments = posts.map(() => commentBy(quin, post, { text: text() }))
+      const likes = comments.map((comment) => likeBy(quin, comment, { parent_type: 'Comment' }))
+      return [...likes, ...comments, ...posts].map(byQuin)
+    }
+    const few = await full(1)
+    const many = await full(40)
+    const statements = await statementsFor(...few)
+
+    expect(await statementsFor(...many)).toBe(statements)
+  })
+})
