@@ -1,14 +1,33 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { databaseReachable } from '../src/persistence/database.js'
 import type { Pod } from '../src/pod.js'
+import { outcomeOfError } from './outcome.js'
 
 const ASK_EVERY = 500
+/** Outages and deadlocks that one attempt of a job outlives; a handler that causes them itself gets no further. */
+const RUNS = 4
+
+/** Work that is begun again when our own database is back, unless it is away again and again. */
+export async function despiteOutages<Result>(
+  pod: Pick<Pod, 'db'>,
+  stopping: AbortSignal,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  for (let run = 1; ; run += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      const isWorthIt = run < RUNS && outcomeOfError(error).kind === 'ours'
+      if (!isWorthIt || !(await databaseAnswers(pod, stopping))) throw error
+    }
+  }
+}
 
 /**
  * Waits until the database answers. Every job that meets an outage waits here with its slot, so the worker takes nothing new
  * and the outage costs no attempt. False: the process stops first.
  */
-export async function databaseAnswers({ db }: Pick<Pod, 'db'>, stopping: AbortSignal): Promise<boolean> {
+async function databaseAnswers({ db }: Pick<Pod, 'db'>, stopping: AbortSignal): Promise<boolean> {
   while (!stopping.aborted) {
     if (await databaseReachable(db)) return true
     await pause(ASK_EVERY, undefined, { signal: stopping }).catch(() => {})

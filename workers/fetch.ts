@@ -1,6 +1,8 @@
 import { discoverPerson } from '../src/federation/discover-person.js'
 import { fetchEntity } from '../src/federation/fetch-entity.js'
+import { tellNamed } from '../src/federation/late-mentions.js'
 import type {
+  DataOf,
   discoverMentionedJob,
   discoverPersonJob,
   fetchEntityJob,
@@ -24,11 +26,19 @@ export const fetchHandlers: Handlers<FetchJob, Pod, Work> = {
 
   'fetch-entity': (pod, { data }) => withShareOf(pod, data.from, 'NotFetchable', () => fetchEntity(pod, data, again)),
 
-  'discover-mentioned': (pod, { data: { address } }) =>
-    withShareOf(pod, address, 'DiscoveryFailed', () => ifPossible(pod, () => discoverPerson(pod, address))),
+  'discover-mentioned': (pod, work) =>
+    withShareOf(pod, work.data.address, 'DiscoveryFailed', () => ifPossible(pod, () => meetMentioned(pod, work))),
 
   'fetch-linked': (pod, { data }) =>
     withShareOf(pod, data.from, 'NotFetchable', () => ifPossible(pod, () => fetchEntity(pod, data))),
+}
+
+async function meetMentioned(
+  pod: Pod,
+  work: Work & { readonly data: DataOf<typeof discoverMentionedJob> },
+): Promise<void> {
+  const person = await discoverPerson(pod, work.data.address)
+  if (work.data.namedIn !== undefined) await tellNamed(pod, work, person, work.data.namedIn)
 }
 
 /** Nothing waits for it: where it cannot be had, that is all there is to it. */

@@ -1,6 +1,9 @@
 import { existsSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { type Config, readConfig } from '../src/config.js'
+import { showDeliveryFigures } from '../src/federation/delivery-figures.js'
+import { showReceiveFigures } from '../src/federation/receive-figures.js'
+import { keepFigures } from '../src/jobs/keep-figures.js'
 import { openLog } from '../src/log.js'
 import { openPod } from '../src/open-pod.js'
 import { endUnstarted, StartError } from '../src/start-error.js'
@@ -10,7 +13,9 @@ import { listenForOperator } from '../src/web/listen.js'
 import { openMetrics } from '../src/web/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/web/operator.js'
 import { fetchHandlers } from './fetch.js'
+import { showJobFigures } from './job-figures.js'
 import { maintenanceHandlers } from './maintenance.js'
+import { outboundHandlers, outboundSlowHandlers } from './outbound.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
 import { openCryptoPool } from './threads/crypto-pool.js'
 import { endWhenStuck } from './watchdog.js'
@@ -42,10 +47,22 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   const crypto = openCryptoPool(config.cryptoThreads)
   const pod = await openPod(config, 'worker', { crypto, log })
   for (const warning of await pod.jobs.warnings().catch(whatIsMissing)) log.warn(warning)
-  const workers = startWorkers(pod, { handlers: { fetch: fetchHandlers, maintenance: maintenanceHandlers } })
+  const workers = startWorkers(pod, {
+    handlers: {
+      fetch: fetchHandlers,
+      outbound: outboundHandlers,
+      'outbound-slow': outboundSlowHandlers,
+      maintenance: maintenanceHandlers,
+    },
+  })
+  const metrics = openMetrics(pod)
+  showReceiveFigures(metrics.registry)
+  showDeliveryFigures(metrics.registry)
+  showJobFigures(metrics.registry)
+  const figures = keepFigures(pod, metrics.registry)
   const operator = await buildOperatorApp({
     log: pod.log,
-    metrics: openMetrics(pod),
+    metrics,
     readiness: () => readiness(workers),
   })
   const admin = await listenForOperator(operator, config.adminListen, ADMIN_PORTS.worker)
@@ -61,6 +78,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
     watchdog.stop()
     await workers.close()
     await closeApp(operator, 0)
+    await figures.close()
     await crypto.close()
     await pod.close()
   }

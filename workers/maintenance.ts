@@ -1,8 +1,12 @@
-import { type Handlers, pruneJob, sweepJob } from '../src/jobs/definitions.js'
+import { tellOfTodaysBirthdays } from '../src/domain/birthdays.js'
+import { checkPods } from '../src/federation/check-pods.js'
+import { birthdaysJob, checkPodsJob, type Handlers, pruneJob, sweepJob } from '../src/jobs/definitions.js'
+import { knock } from '../src/jobs/knock.js'
 import { failUnknownQueues, leftBehind, sweepAllNow, sweptAgain, type Work } from '../src/jobs/outbox.js'
 import { QUEUES, type QueueName } from '../src/jobs/queue-names.js'
 import type { Schedule } from '../src/jobs/queues.js'
 import { wakeOverdue } from '../src/jobs/waiting.js'
+import { forgottenPods, giveUpDeliveries } from '../src/persistence/due-deliveries.js'
 import type { Pod } from '../src/pod.js'
 
 const ROWS_A_TURN = 1_000
@@ -14,11 +18,17 @@ const LOOK_AFTER_EVERY = 10_000
 const schedules: readonly Schedule[] = [
   { job: sweepJob, every: 2_000 },
   { job: pruneJob, every: 600_000 },
+  { job: checkPodsJob, every: 60_000 },
+  { job: birthdaysJob, every: 60_000 },
 ]
 
-export const maintenanceHandlers: Handlers<typeof sweepJob | typeof pruneJob, Pod, Work> = {
+type MaintenanceJob = typeof sweepJob | typeof pruneJob | typeof checkPodsJob | typeof birthdaysJob
+
+export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, Work> = {
   sweep: (pod) => sweep(pod),
   prune: (pod) => prune(pod),
+  'check-pods': (pod) => checkPods(pod),
+  birthdays: (pod) => tellOfBirthdays(pod),
 }
 
 /**
@@ -39,8 +49,18 @@ export async function sweep(pod: Pod): Promise<void> {
       await sweptAgain(transaction, rows)
       pod.log.info({ rows: rows.length }, 'swept')
     }
+    await knockAgain(pod, transaction)
     await noteRun(transaction, 'sweep')
   })
+}
+
+/** At pods whose time has come, and at those whose knock was lost. */
+async function knockAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
+  const pods = await forgottenPods(transaction, ROWS_A_TURN)
+  if (pods.length === 0) return
+  const open = await queuesWithRoom(pod)
+  const knocks = pods.filter(({ proven }) => open.includes(proven ? 'outbound' : 'outbound-slow'))
+  await knock(pod, knocks, HAND_OVER_WITHIN)
 }
 
 async function queuesWithRoom({ jobs }: Pod): Promise<readonly QueueName[]> {
@@ -59,10 +79,12 @@ const leftovers = {
   outbound_messages: `created_at < now() - interval '1 day'
     and not exists (select from deliveries where deliveries.message_id = outbound_messages.id)`,
   tombstones: `created_at < now() - interval '400 days'`,
+  figures: `minute < now() - interval '2 days'`,
 } as const
 
 /** Deletes in small bites: nobody waits long for a lock of ours. */
 export async function prune(pod: Pod): Promise<void> {
+  for (let given = ROWS_A_TURN; given === ROWS_A_TURN; ) given = await giveUpDeliveries(pod.db, ROWS_A_TURN)
   for (const [table, isLeftover] of Object.entries(leftovers)) {
     let deleted = ROWS_A_TURN
     while (deleted === ROWS_A_TURN) {
@@ -72,6 +94,12 @@ export async function prune(pod: Pod): Promise<void> {
     }
   }
   await noteRun(pod.db, 'prune')
+}
+
+/** A day begins once, whichever process notices it first. */
+async function tellOfBirthdays(pod: Pod): Promise<void> {
+  const notifications = await tellOfTodaysBirthdays(pod)
+  if (notifications > 0) pod.log.info({ notifications }, 'told of birthdays')
 }
 
 /**

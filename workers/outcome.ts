@@ -1,6 +1,5 @@
 import { Refusal } from '../src/domain/refusals.js'
 import { AlreadyDone } from '../src/jobs/outbox.js'
-import { NotYet, type Thing } from '../src/jobs/waiting.js'
 import { isOurs } from '../src/persistence/errors.js'
 import { outcomeOf, ProtocolError } from '../src/protocol/errors.js'
 import { FailedJob } from './failed-job.js'
@@ -9,8 +8,6 @@ import { FailedJob } from './failed-job.js'
 export type Outcome =
   /** The effect is there, by us or by somebody else. */
   | { readonly kind: 'done' }
-  /** Something it refers to is not here: it is parked until that comes. */
-  | { readonly kind: 'wait'; readonly waitsFor: Thing; readonly fault: string; readonly error: Error }
   /** It is wrong, or was turned down, and stays so: a line in the log and no more. */
   | { readonly kind: 'drop'; readonly fault: string; readonly error: Error }
   /** The next try may go better; after the last one it is a dead letter. */
@@ -23,10 +20,9 @@ export type Outcome =
 /** Decides by class and field what an error means, never by its text. */
 export function outcomeOfError(error: unknown): Outcome {
   if (error instanceof AlreadyDone) return { kind: 'done' }
-  if (error instanceof NotYet) return { kind: 'wait', waitsFor: error.waitsFor, fault: error.fault, error }
   if (error instanceof Refusal) return { kind: 'drop', fault: error.reason, error }
   if (error instanceof ProtocolError) {
-    // Without a name for what it waits for there is nothing to park it under; its back-off does the waiting.
+    // Only messages wait for things, and they say so without an error; here the back-off does the waiting.
     const kind = outcomeOf[error.fault] === 'drop' ? 'drop' : 'retry'
     return { kind, fault: error.fault, error }
   }

@@ -1,17 +1,14 @@
 import { setMaxListeners } from 'node:events'
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
-import { AlreadyDone, markFailed, outboxIdOf, type TakenWork, takeWork, type Work } from '../src/jobs/outbox.js'
-import { mayWaitAgain, waitFor } from '../src/jobs/waiting.js'
+import { AlreadyDone, outboxIdOf, type TakenWork, takeWork, type Work } from '../src/jobs/outbox.js'
+import { giveUp } from '../src/jobs/waiting.js'
 import type { Pod } from '../src/pod.js'
-import { databaseAnswers } from './database-pause.js'
+import { despiteOutages } from './database-pause.js'
 import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
 import { type Outcome, outcomeOfError } from './outcome.js'
 import { isSuspect, type SuspectLine } from './suspects.js'
-
-/** Outages and deadlocks that one attempt of a job outlives; a handler that causes them itself gets no further. */
-const RUNS = 4
 
 /** `never`: which data a job carries is known to its definition alone. */
 export type Handler = (pod: Pod, work: Work<never>, deadline: AbortSignal) => Promise<void>
@@ -32,14 +29,17 @@ export interface RunnerOptions {
 export function jobRunner(pod: Pod, options: RunnerOptions): (job: Job) => Promise<void> {
   setMaxListeners(0, options.stopping) // every job in hand listens
   return async (job) => {
-    const log = pod.log.child({ queue: job.queueName, job: job.name, jobId: job.id, attempt: job.attemptsMade + 1 })
-    const run = () => runJob({ ...pod, log }, options, job)
+    const run = () => runJob({ ...pod, log: logOf(pod, job) }, options, job)
     try {
       await (isSuspect(job) ? options.suspects(job, run) : run())
     } catch (error) {
-      throw await failed({ ...pod, log }, job, outcomeOfError(error))
+      throw await endOfFailure(pod, job, error)
     }
   }
+}
+
+function logOf({ log }: Pick<Pod, 'log'>, job: Job): Logger {
+  return log.child({ queue: job.queueName, job: job.name, jobId: job.id, attempt: job.attemptsMade + 1 })
 }
 
 /** Runs one job to an end that is not a failure, or throws. */
@@ -47,7 +47,7 @@ async function runJob(pod: Pod, { handlers, deadline, stopping }: RunnerOptions,
   const handle = Object.hasOwn(handlers, job.name) ? handlers[job.name] : undefined
   if (handle === undefined) throw new FailedJob('unknown_name', 'dead')
 
-  for (let run = 1; ; run += 1) {
+  return despiteOutages(pod, stopping, async () => {
     let work: TakenWork | undefined
     try {
       work = await takeWork(pod.db, job.data)
@@ -55,18 +55,15 @@ async function runJob(pod: Pod, { handlers, deadline, stopping }: RunnerOptions,
       const taken = work
       await withDeadline(deadline, stopping, (signal) => handle(pod, taken as Work as Work<never>, signal))
       await work.finishIfOpen()
-      return
     } catch (error) {
-      const outcome = outcomeOfError(error)
-      if (outcome.kind === 'ours' && run < RUNS && (await databaseAnswers(pod, stopping))) continue
-      if (await endsHere(pod, job, work, outcome)) return
+      if (await endsHere(pod, work, outcomeOfError(error))) return
       throw error
     }
-  }
+  })
 }
 
 /** Outcomes that complete the job. */
-async function endsHere(pod: Pod, job: Job, work: TakenWork | undefined, outcome: Outcome): Promise<boolean> {
+async function endsHere(pod: Pod, work: TakenWork | undefined, outcome: Outcome): Promise<boolean> {
   switch (outcome.kind) {
     case 'done':
       pod.log.debug('somebody else has done it')
@@ -75,13 +72,6 @@ async function endsHere(pod: Pod, job: Job, work: TakenWork | undefined, outcome
       pod.log.warn({ err: outcome.error, fault: outcome.fault }, 'dropped')
       await work?.finishIfOpen()
       return true
-    case 'wait': {
-      const payload = work?.payload
-      if (work === undefined || payload === undefined) return false // only messages are parked; other jobs have their back-off
-      if (!mayWaitAgain(work.data)) throw new FailedJob(outcome.fault, 'dead', outcome.error)
-      await waitFor(pod, outcome.waitsFor, job.name, { ...work, payload })
-      return true
-    }
     case 'retry':
     case 'dead':
     case 'ours':
@@ -90,14 +80,12 @@ async function endsHere(pod: Pod, job: Job, work: TakenWork | undefined, outcome
 }
 
 /** Turns a failure into what BullMQ understands; the outbox row of a job without further tries is marked first. */
-async function failed(
-  { db, log }: { readonly db: Pod['db']; readonly log: Logger },
-  job: Job,
-  outcome: Outcome,
-): Promise<FailedJob> {
+export async function endOfFailure(pod: Pod, job: Job, failure: unknown): Promise<FailedJob> {
+  const log = logOf(pod, job)
+  const outcome = outcomeOfError(failure)
   const fault = 'fault' in outcome ? outcome.fault : 'internal'
   const error = 'error' in outcome ? outcome.error : undefined
-  const isDead = outcome.kind === 'dead' || job.attemptsMade + 1 >= (job.opts.attempts ?? 1)
+  const isDead = outcome.kind === 'dead' || !hasFurtherTries(job)
   if (isDead || fault === 'internal') log.error({ err: error, fault, dead: isDead }, 'failed')
   else
     log.info({ fault, reason: error instanceof Error ? error.message : undefined }, 'failed, and will be tried again')
@@ -105,7 +93,12 @@ async function failed(
   const outboxId = outboxIdOf(job.data)
   if (isDead && outboxId !== undefined) {
     // Without the mark the sweeper brings it back, which is no harm.
-    await markFailed(db, outboxId).catch((err) => log.warn({ err }, 'could not mark the outbox row'))
+    await giveUp(pod, outboxId).catch((err) => log.warn({ err }, 'could not mark the outbox row'))
   }
   return error instanceof FailedJob ? error : new FailedJob(fault, isDead ? 'dead' : 'retry', error)
+}
+
+/** Whether a failure now would not be the last one. */
+export function hasFurtherTries(job: Job): boolean {
+  return job.attemptsMade + 1 < (job.opts.attempts ?? 1)
 }

@@ -4,6 +4,8 @@ import type { QueueName } from '../src/jobs/queue-names.js'
 import type { WatchedWorker } from '../src/jobs/watched-worker.js'
 import { databaseReachable } from '../src/persistence/database.js'
 import type { Pod } from '../src/pod.js'
+import { inboundRunner, isInbound } from './inbound.js'
+import { countJob } from './job-figures.js'
 import { lookAfterSchedules } from './maintenance.js'
 import { type HandlerTable, jobRunner } from './run-job.js'
 import { openSuspectLine } from './suspects.js'
@@ -43,7 +45,7 @@ const TIMING: Timing = {
 }
 
 export interface WorkersOptions {
-  /** What to do with the jobs of each queue that is served. */
+  /** What to do with the jobs of each queue that is served; those that carry messages need none. */
   readonly handlers: Readonly<Partial<Record<QueueName, HandlerTable>>>
   /** Not set: those of the configuration. */
   readonly queues?: readonly QueueName[]
@@ -80,10 +82,14 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   const suspects = openSuspectLine()
   let inHand = 0
 
-  async function countedWhile(running: Promise<void>): Promise<void> {
+  async function countedWhile(queue: QueueName, running: Promise<void>): Promise<void> {
     inHand += 1
     try {
       await running
+      countJob(queue, 'done')
+    } catch (error) {
+      countJob(queue, 'failed')
+      throw error
     } finally {
       inHand -= 1
     }
@@ -91,8 +97,9 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
 
   const workers = queues.map((queue) => {
     const handlers: HandlerTable = { probe: async () => {}, ...options.handlers[queue] }
-    const run = jobRunner(pod, { handlers, suspects, deadline: timing.deadline, stopping: stopping.signal })
-    return pod.jobs.serve(queue, (job) => countedWhile(run(job)), {
+    const runner = { handlers, suspects, deadline: timing.deadline, stopping: stopping.signal }
+    const run = isInbound(queue) ? inboundRunner(pod, queue, runner) : jobRunner(pod, runner)
+    return pod.jobs.serve(queue, (job) => countedWhile(queue, run(job)), {
       ...timing,
       concurrency: pod.config.workerConcurrency[queue] ?? CONCURRENCY[queue],
     })

@@ -1,6 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { askForEntity, askForPerson } from '../../src/jobs/ask-for.js'
-import { discoverMentionedJob, fetchLinkedJob, type WantedEntity } from '../../src/jobs/definitions.js'
+import {
+  discoverMentionedJob,
+  discoverPersonJob,
+  fetchEntityJob,
+  fetchLinkedJob,
+  type WantedEntity,
+} from '../../src/jobs/definitions.js'
 import { enqueueWith } from '../../src/jobs/outbox.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { fetchHandlers } from '../../workers/fetch.js'
@@ -57,8 +62,12 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
   const failed = async () =>
     (await pod.jobs.failed('fetch', 0, 10)).map(({ failedReason, attemptsMade }) => ({ failedReason, attemptsMade }))
 
-  function discover({ address }: FakePerson): Promise<void> {
-    return askForPerson(pod, address)
+  function discover({ address }: Pick<FakePerson, 'address'>): Promise<void> {
+    return pod.jobs.enqueue(discoverPersonJob, { address }, { unique: `person:${address}` })
+  }
+
+  function fetchPost(wanted: WantedEntity): Promise<void> {
+    return pod.jobs.enqueue(fetchEntityJob, wanted)
   }
 
   function servePost(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): WantedEntity {
@@ -128,13 +137,13 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     const wanted = servePost(quin, {
       text: `@{${sam.address}}, look at diaspora://${remy.address}/post/${linked.guid}`,
     })
-    await askForEntity(pod, wanted)
+    await fetchPost(wanted)
     work(pod)
-    await untilIdle(pod)
+    await untilIdle(pod, 15_000, ['fetch'])
 
     expect(await pod.db('posts').orderBy('id').pluck('guid')).toEqual([wanted.guid, linked.guid])
     expect(await known()).toEqual([quin, remy, sam].map(({ address }) => address).sort())
-    expect(await pod.db('outbox')).toEqual([])
+    expect(await pod.db('outbox').where({ queue: 'fetch' })).toEqual([])
     expect(await failed()).toEqual([])
   })
 
@@ -168,7 +177,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
   it('gives up on a post that cannot be fetched, after ten more tries', async () => {
     const quin = newPerson()
     const wanted = { type: 'post', guid: newGuid(), from: quin.address, depth: 0 } as const
-    await askForEntity(pod, wanted)
+    await fetchPost(wanted)
     work(pod)
     await untilIdle(pod)
 
@@ -182,7 +191,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     const held: (() => void)[] = []
     others.script(`${hostOf(slow)}${WEBFINGER}`, (_request, response) => held.push(() => response.writeHead(404).end()))
     const names = Array.from({ length: 40 }, (_, index) => `s${index}@${hostOf(slow)}`)
-    await Promise.all(names.map((address) => askForPerson(pod, address)))
+    await Promise.all(names.map((address) => discover({ address })))
     work(pod)
     await vi.waitFor(() => expect(held.length).toBeGreaterThan(0))
 

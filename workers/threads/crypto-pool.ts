@@ -20,6 +20,11 @@ const PRIVATE_KEYS_A_TASK = 4
 
 type Tasks = typeof tasks
 
+/** A step has had its time. */
+class ThreadTimeout extends Error {
+  override name = 'ThreadTimeout'
+}
+
 /** Threads for private-key work. They start with the first step that needs one. */
 export function openCryptoPool(
   threads = availableParallelism(),
@@ -42,7 +47,14 @@ export function openCryptoPool(
     within: number,
   ): Promise<Awaited<ReturnType<Tasks[Name]>>> {
     if (closed) throw new Error('The threads have been closed.') // the pool would start new ones
-    return pool.run(task, { name, signal: AbortSignal.timeout(within) })
+    const signal = AbortSignal.timeout(within)
+    try {
+      return await pool.run(task, { name, signal })
+    } catch (error) {
+      // Not an outage: what was asked may be to blame.
+      if (signal.aborted) throw new ThreadTimeout(`${name} took longer than ${within} ms.`, { cause: error })
+      throw error
+    }
   }
 
   return {

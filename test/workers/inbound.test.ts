@@ -1,0 +1,471 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { receiveBatch } from '../../src/federation/receive-batch.js'
+import { listDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters.js'
+import { receivePublicJob } from '../../src/jobs/definitions.js'
+import type { WatchedWorker } from '../../src/jobs/watched-worker.js'
+import type { PodCrypto } from '../../src/pod.js'
+import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
+import { inboundRunner } from '../../workers/inbound.js'
+import { openSuspectLine } from '../../workers/suspects.js'
+import { cannedCrypto } from '../support/canned-crypto.js'
+import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import { type ReceivingPod, type ReceivingPodOptions, signedBy, startReceivingPod } from '../support/receiving-pod.js'
+
+function postBy(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): StatusMessageEntity {
+  return {
+    type: 'status_message',
+    author: author.address,
+    guid: newGuid(),
+    created_at: new Date('2024-05-06T07:08:09Z'),
+    public: true,
+    text: 'Hello',
+    photos: [],
+    ...fields,
+  }
+}
+
+function commentBy(author: FakePerson, parentGuid: string, text = 'Nice') {
+  return signedBy(author, {
+    type: 'comment',
+    author: author.address,
+    guid: newGuid(),
+    parent_guid: parentGuid,
+    text,
+    created_at: new Date('2024-05-06T07:08:09Z'),
+  })
+}
+
+const hostOf = ({ address }: FakePerson) => address.split('@')[1] ?? ''
+
+describe.each(queueBackends)('messages on their way in, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let others: FakePods
+  const open: { close(): Promise<unknown> }[] = []
+
+  beforeAll(async () => {
+    others = await startFakePods()
+    stores = await openTestStores(backend)
+  })
+  afterAll(async () => {
+    await stores.close()
+    await others.close()
+  })
+  afterEach(async () => {
+    for (const each of open.splice(0).reverse()) await each.close()
+    const { db } = await stores.openPod()
+    await db.raw('truncate people, pods, tags, outbox, waiting cascade')
+    await stores.emptyQueue()
+  })
+
+  async function start(options: Omit<ReceivingPodOptions, 'others' | 'stores'> = {}): Promise<ReceivingPod> {
+    const pod = await startReceivingPod({ others, stores, ...options })
+    open.push(pod)
+    return pod
+  }
+
+  /** Somebody whom this pod knows, on a pod of their own. */
+  let hosts = 0
+  async function known(pod: ReceivingPod, name = 'quin'): Promise<FakePerson> {
+    const person = stranger(name)
+    await pod.meet(person)
+    return person
+  }
+
+  function stranger(name = 'quin'): FakePerson {
+    hosts += 1
+    return others.person(`${name}@w${hosts}.example`)
+  }
+
+  const fetches = (person: FakePerson) =>
+    others.requests.filter((request) => request.startsWith(`${hostOf(person)}/fetch/`))
+  const postGuids = (pod: ReceivingPod) => pod.db('posts').orderBy('guid').pluck('guid')
+  const guidsOf = (posts: readonly StatusMessageEntity[]) => posts.map(({ guid }) => guid).sort()
+
+  /** Public messages in one job, as the door packs those that come together. */
+  async function pack(pod: ReceivingPod, envelopes: readonly string[]): Promise<void> {
+    await pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages: envelopes })
+  }
+
+  /** The threads of the pod, which do something else when they get an envelope of these. */
+  function cryptoWith(trap: (envelopes: readonly string[]) => Promise<void>): PodCrypto {
+    const crypto = cannedCrypto()
+    return {
+      ...crypto,
+      async openEnvelopes(messages, keys) {
+        await trap(messages.map(({ envelope }) => envelope))
+        return crypto.openEnvelopes(messages, keys)
+      },
+    }
+  }
+
+  it('go from the door to a row', async () => {
+    const pod = await start()
+    const quin = stranger()
+    const post = postBy(quin)
+
+    expect(await pod.publicly(post, quin)).toBe(202)
+    await pod.settled()
+
+    expect(await pod.db('posts').select('guid', 'text')).toEqual([{ guid: post.guid, text: 'Hello' }])
+    expect(await pod.rows('waiting')).toEqual([0])
+  })
+
+  it('go the same way when they are for one person alone, also when they wait for their sender', async () => {
+    const pod = await start()
+    const { alice } = await pod.people('alice')
+    const quin = stranger()
+    const post = postBy(quin, { public: false })
+
+    expect(await pod.privately(post, quin, alice)).toBe(202)
+    expect(await pod.post(`/receive/users/${newGuid()}`, '{}')).toBe(404)
+    await pod.settled()
+
+    expect(await pod.db('posts').select('guid', 'public')).toEqual([{ guid: post.guid, public: false }])
+    expect(await pod.rows('waiting')).toEqual([0])
+  })
+
+  it('are taken in together when they come together', async () => {
+    const sizes: number[] = []
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const pod = await start({
+      crypto: cryptoWith(async (envelopes) => {
+        sizes.push(envelopes.length)
+        if (sizes.length <= 3) await held
+      }),
+    })
+    const quin = await known(pod)
+    const posts = Array.from({ length: 303 }, () => postBy(quin))
+    for (const post of posts.slice(0, 3)) {
+      await pack(pod, [envelopeOf(quin, post)])
+      await vi.waitFor(() => expect(sizes).toHaveLength(posts.indexOf(post) + 1))
+    }
+    for (let from = 3; from < 303; from += 10) {
+      await pack(
+        pod,
+        posts.slice(from, from + 10).map((post) => envelopeOf(quin, post)),
+      )
+    }
+    await vi.waitFor(async () => expect(await pod.jobs.counts('inbound')).toMatchObject({ active: 32 }))
+    release()
+    await pod.settled()
+
+    expect(await postGuids(pod)).toEqual(guidsOf(posts))
+    expect(sizes.slice(0, 3)).toEqual([1, 1, 1])
+    expect(Math.max(...sizes)).toBeGreaterThan(200)
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(256)
+  })
+
+  it('have the one of them that fails go on alone, and stored all the others', async () => {
+    let isBroken = true
+    let opened = 0
+    const poison: string[] = []
+    const pod = await start({
+      crypto: cryptoWith(async (envelopes) => {
+        opened += 1
+        if (isBroken && envelopes.some((envelope) => poison.includes(envelope))) throw new Error('a thread has died')
+      }),
+    })
+    const quin = await known(pod)
+    const posts = Array.from({ length: 128 }, () => postBy(quin))
+    const envelopes = posts.map((post) => envelopeOf(quin, post))
+    poison.push(...[envelopes[0], envelopes[77]].filter((envelope) => envelope !== undefined))
+    await pack(pod, envelopes)
+    await pod.settled()
+
+    expect(await postGuids(pod)).toEqual(guidsOf(posts.filter((_, index) => index !== 0 && index !== 77)))
+    const failed = await pod.jobs.failed('inbound', 0, 10)
+    expect(failed.map(({ failedReason, attemptsMade }) => ({ failedReason, attemptsMade }))).toEqual([
+      { failedReason: 'internal', attemptsMade: 11 },
+      { failedReason: 'internal', attemptsMade: 11 },
+    ])
+    expect(failed.map(({ data }) => data.messages).sort()).toEqual(poison.map((envelope) => [envelope]).sort())
+    // Two ways down through seven halvings; then each of them runs alone, eleven times, and nothing is cut any more.
+    expect(opened).toBe(27 + 22)
+    expect(failed.map(({ data }) => data.alone)).toEqual([true, true])
+
+    isBroken = false
+    expect(await replayDeadLetters(pod)).toBe(2)
+    await pod.settled()
+    expect(await postGuids(pod)).toEqual(guidsOf(posts))
+    expect(await listDeadLetters(pod)).toEqual([])
+  })
+
+  it('come again all together when nothing in them is to blame', async () => {
+    const sizes: number[] = []
+    const pod = await start({
+      timing: { deadline: 300 },
+      crypto: cryptoWith(async (envelopes) => {
+        sizes.push(envelopes.length)
+        if (sizes.length === 1) await new Promise(() => {})
+      }),
+    })
+    const quin = await known(pod)
+    const posts = Array.from({ length: 20 }, () => postBy(quin))
+    await pack(
+      pod,
+      posts.map((post) => envelopeOf(quin, post)),
+    )
+    await pod.settled()
+
+    expect(await postGuids(pod)).toEqual(guidsOf(posts))
+    expect(sizes).toEqual([20, 20])
+  })
+
+  it('never die together, however often their job fails', async () => {
+    const pod = await start({
+      timing: { deadline: 50 },
+      crypto: cryptoWith(async (envelopes) => {
+        if (envelopes.length > 1) await new Promise(() => {})
+      }),
+    })
+    const quin = await known(pod)
+    const posts = Array.from({ length: 3 }, () => postBy(quin))
+    await pack(
+      pod,
+      posts.map((post) => envelopeOf(quin, post)),
+    )
+    await pod.settled()
+
+    expect(await postGuids(pod)).toEqual(guidsOf(posts))
+    expect(await listDeadLetters(pod)).toEqual([])
+  })
+
+  it('that kill the worker end as dead letters, and their neighbours are stored', async () => {
+    const poison: string[] = []
+    let deaths = 0
+    let die = () => {}
+    const pod = await start({
+      queues: ['fetch'],
+      crypto: cryptoWith(async (envelopes) => {
+        if (!envelopes.some((envelope) => poison.includes(envelope))) return
+        deaths += 1
+        die()
+        await new Promise(() => {})
+      }),
+    })
+    /** Worker after worker: one that dies leaves its jobs active, and nobody renews their locks. */
+    function startMortalWorker(): WatchedWorker {
+      const run = inboundRunner(pod, 'inbound', {
+        handlers: {},
+        deadline: 60_000,
+        stopping: new AbortController().signal,
+        suspects: openSuspectLine(),
+      })
+      let isDead = false
+      const worker = pod.jobs.serve('inbound', (job) => (isDead ? new Promise(() => {}) : run(job)), {
+        concurrency: 32,
+        lock: 300,
+        stalledCheck: 150,
+        backoff: () => 10,
+      })
+      die = () => {
+        isDead = true
+        void worker.close(true).then(() => {
+          last = startMortalWorker()
+        })
+      }
+      return worker
+    }
+    const quin = await known(pod)
+    const posts = Array.from({ length: 60 }, () => postBy(quin))
+    const envelopes = posts.map((post) => envelopeOf(quin, post))
+    poison.push(...envelopes.slice(33, 34))
+    let last = startMortalWorker()
+    for (let from = 0; from < 60; from += 20) await pack(pod, envelopes.slice(from, from + 20))
+
+    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'crashed' }]), {
+      timeout: 18_000,
+      interval: 50,
+    })
+    await vi.waitFor(async () => expect(await postGuids(pod)).toHaveLength(59), { timeout: 10_000, interval: 50 })
+    const [dead] = await pod.jobs.failed('inbound', 0, 10)
+    expect(dead?.data.messages).toEqual(poison)
+    // Among the others, then in their job's remains, then five times alone.
+    expect(deaths).toBeLessThanOrEqual(8)
+    await last.close()
+  }, 40_000)
+
+  it('have one effect when their job runs twice', async () => {
+    const pod = await start({ queues: ['inbound', 'fetch'] })
+    await start({ queues: ['inbound'] })
+    const quin = await known(pod)
+    const post = postBy(quin)
+    const comments = Array.from({ length: 20 }, () => commentBy(quin, post.guid))
+    const envelopes = [post, ...comments].map((entity) => envelopeOf(quin, entity))
+
+    await Promise.all(Array.from({ length: 6 }, () => pack(pod, envelopes)))
+    await pod.settled()
+
+    expect(await pod.rows('posts', 'comments')).toEqual([1, 20])
+    expect(await pod.db('posts').select('commentsCount')).toEqual([{ commentsCount: 20 }])
+  })
+
+  it('are left out when the row they came by is gone', async () => {
+    const pod = await start()
+    const quin = await known(pod)
+    const [gone, here] = [postBy(quin), postBy(quin)]
+    const [{ id }] = await pod
+      .db('outbox')
+      .insert({ queue: 'inbound', name: 'receive-public', failedAt: new Date() })
+      .returning('id')
+    const woken = (outboxId: number) => ({ outboxId, times: 1, last: false })
+
+    await receiveBatch(pod, [
+      { envelope: envelopeOf(quin, gone), acceptedAt: new Date(), woken: woken(id + 1_000) },
+      { envelope: envelopeOf(quin, here), acceptedAt: new Date(), woken: woken(id) },
+    ])
+
+    expect(await postGuids(pod)).toEqual([here.guid])
+    expect(await pod.rows('outbox')).toEqual([1]) // the participation of `here`
+  })
+
+  it('have a post fetched once, however many comments on it come (1 000)', async () => {
+    const pod = await start()
+    const quin = await known(pod)
+    const people = await Promise.all(Array.from({ length: 20 }, (_, index) => known(pod, `p${index}`)))
+    const post = postBy(quin)
+    others.serve(quin, post)
+    const comments = Array.from({ length: 1_000 }, (_, index) => commentBy(people[index % 20] ?? quin, post.guid))
+    const envelopes = comments.map((comment) => envelopeOf(quin, comment))
+    for (let from = 0; from < 1_000; from += 100) await pack(pod, envelopes.slice(from, from + 100))
+    await pod.settled(30_000)
+
+    const asked = others.requests.filter((request) => request.includes(`/fetch/post/${post.guid}`))
+    expect(asked.filter((request) => request.startsWith(`${hostOf(quin)}/`))).toHaveLength(1)
+    expect(asked.length).toBeLessThanOrEqual(2)
+    expect(await pod.rows('comments', 'waiting')).toEqual([1_000, 0])
+    expect(await pod.db('posts').select('commentsCount')).toEqual([{ commentsCount: 1_000 }])
+    expect(await listDeadLetters(pod)).toEqual([])
+  }, 60_000)
+
+  it('of a signer whose pod is dead wait, delay nobody, and end as dead letters that can be replayed', async () => {
+    const pod = await start()
+    const quin = await known(pod)
+    const lost = stranger('lost')
+    const webFinger = `${hostOf(lost)}/.well-known/webfinger`
+    const held: (() => void)[] = []
+    others.script(webFinger, (_request, response) => held.push(() => response.destroy()))
+    const [early, late] = [postBy(lost), postBy(quin)]
+    await pod.publicly(early, lost)
+    await vi.waitFor(() => expect(held.length).toBeGreaterThan(0))
+
+    await pod.publicly(late, quin)
+    await vi.waitFor(async () => expect(await postGuids(pod)).toEqual([late.guid]))
+    expect(await pod.db('waiting').select('waitsFor')).toEqual([{ waitsFor: `person:${lost.address}` }])
+
+    others.script(webFinger, (_request, response) => response.destroy())
+    for (const answer of held) answer()
+    await pod.settled()
+    expect(await listDeadLetters(pod)).toMatchObject([
+      { queue: 'inbound', fault: 'DiscoveryFailed' },
+      { queue: 'fetch', fault: 'DiscoveryFailed', attempts: 11 },
+    ])
+    expect(await pod.rows('waiting')).toEqual([0])
+
+    others.script(webFinger, (_request, response) => response.end(JSON.stringify(others.webFinger(lost))))
+    await replayDeadLetters(pod, { queue: 'fetch' })
+    await pod.settled()
+    await replayDeadLetters(pod, { queue: 'inbound' })
+    await pod.settled()
+    expect(await postGuids(pod)).toEqual(guidsOf([early, late]))
+    expect(await listDeadLetters(pod)).toEqual([])
+  })
+
+  it('on something that nobody has, or that something else comes for, end as dead letters', async () => {
+    const pod = await start()
+    const quin = await known(pod)
+    const [nothing, wrong] = [postBy(quin), postBy(quin)]
+    others.serve(quin, { ...postBy(quin), guid: wrong.guid, author: stranger('else').address })
+    await pod.publicly(commentBy(quin, nothing.guid), quin)
+    await pod.publicly(commentBy(quin, wrong.guid), quin)
+    await pod.settled()
+
+    const letters = (await listDeadLetters(pod)).map(({ queue, fault, attempts }) => ({ queue, fault, attempts }))
+    expect(letters.filter(({ queue }) => queue === 'fetch')).toEqual([
+      { queue: 'fetch', fault: 'NotFetchable', attempts: 11 },
+      { queue: 'fetch', fault: 'NotFetchable', attempts: 11 },
+    ])
+    expect(letters.filter(({ queue }) => queue === 'inbound')).toEqual([
+      { queue: 'inbound', fault: 'NotFetchable', attempts: 1 },
+      { queue: 'inbound', fault: 'NotFetchable', attempts: 1 },
+    ])
+    expect(await pod.rows('posts', 'comments', 'waiting')).toEqual([0, 0, 0])
+  })
+
+  it('whose parents never end are given up after a few of them, and delay nobody', async () => {
+    const pod = await start()
+    const quin = await known(pod)
+    const prefix = newGuid().slice(0, 20)
+    const guid = (index: number) => `${prefix}${String(index).padStart(12, '0')}`
+    const reshare = (index: number) => ({
+      type: 'reshare' as const,
+      author: quin.address,
+      guid: guid(index),
+      created_at: new Date('2024-05-06T07:08:09Z'),
+      root_author: quin.address,
+      root_guid: guid(index + 1),
+    })
+    for (let index = 1; index < 40; index += 1) others.serve(quin, reshare(index))
+    const post = postBy(quin)
+    await pod.publicly(reshare(0), quin)
+    await pod.publicly(post, quin)
+    await pod.settled()
+
+    expect(await postGuids(pod)).toEqual([post.guid])
+    expect(new Set(fetches(quin)).size).toBeLessThanOrEqual(6)
+    expect(await listDeadLetters(pod)).toMatchObject([
+      { queue: 'inbound', fault: 'NotFetchable' },
+      { queue: 'fetch', fault: 'NotFetchable' },
+    ])
+    expect(await pod.rows('waiting')).toEqual([0])
+  })
+
+  it('wake each other from the last to the first: a like for its comment, that for its post, that for its author', async () => {
+    const pod = await start()
+    const quin = stranger()
+    const remy = await known(pod, 'remy')
+    const post = postBy(quin)
+    const comment = commentBy(remy, post.guid)
+    const like = signedBy(remy, {
+      type: 'like',
+      author: remy.address,
+      guid: newGuid(),
+      parent_guid: comment.guid,
+      parent_type: 'Comment',
+      positive: true,
+    })
+    others.script(`${hostOf(quin)}/fetch/comment/${comment.guid}`, (_request, response) => {
+      response.end(envelopeOf(quin, comment))
+    })
+    others.serve(quin, post)
+    await pod.publicly(like, quin)
+    await pod.settled()
+
+    expect(await pod.rows('posts', 'comments', 'likes', 'waiting')).toEqual([1, 1, 1, 0])
+    expect(await listDeadLetters(pod)).toEqual([])
+  })
+
+  it('tell that a pod which was offline is worth a look', async () => {
+    const pod = await start()
+    const quin = await known(pod)
+    const remy = await known(pod, 'remy')
+    const far = new Date(Date.now() + 86_400_000)
+    await pod.db('pods').update({ offlineSince: new Date(0), nextTryAt: far })
+
+    await pod.publicly(postBy(quin), quin)
+    await pod.publicly(postBy(quin, { public: false }), remy) // refused: it must not come from there
+    await pod.settled()
+
+    const rows = await pod.db('pods').orderBy('host').select('host', 'checkWanted', 'nextTryAt')
+    const [first, second] = rows.sort(
+      (one, other) => one.host.length - other.host.length || (one.host < other.host ? -1 : 1),
+    )
+    expect(first).toMatchObject({ host: hostOf(quin), checkWanted: true })
+    expect(first?.nextTryAt.getTime()).toBeLessThanOrEqual(Date.now())
+    expect(second).toEqual({ host: hostOf(remy), checkWanted: false, nextTryAt: far })
+  })
+})

@@ -1,0 +1,247 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createUser } from '../../src/domain/accounts.js'
+import { checkPods } from '../../src/federation/check-pods.js'
+import { type Knock, knock, knockAfter } from '../../src/jobs/knock.js'
+import { queueFacts } from '../../src/jobs/queue-facts.js'
+import { Person } from '../../src/persistence/models/person.js'
+import type { Pod as OtherPod } from '../../src/persistence/models/pod.js'
+import type { Entity } from '../../src/protocol/entities/registry.js'
+import { maintenanceHandlers, prune, sweep } from '../../workers/maintenance.js'
+import { outboundHandlers, outboundSlowHandlers } from '../../workers/outbound.js'
+import type { RunningWorkers } from '../../workers/start-workers.js'
+import { cannedCrypto } from '../support/canned-crypto.js'
+import { type ListeningPod, listeningPod, writeMessage } from '../support/deliveries.js'
+import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
+
+const handlers = { outbound: outboundHandlers, 'outbound-slow': outboundSlowHandlers, maintenance: maintenanceHandlers }
+const queues = ['outbound', 'outbound-slow', 'maintenance'] as const
+
+describe.each(queueBackends)('the outbound queues, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let others: FakePods
+  let pod: QueuePod
+  let ann: Person
+  let workers: RunningWorkers | undefined
+  let hosts = 0
+
+  beforeAll(async () => {
+    others = await startFakePods()
+    stores = await openTestStores(backend)
+    pod = { ...(await stores.openPod()), crypto: cannedCrypto(), remote: others.remotePods() }
+    const { address } = await createUser(pod, { username: 'ann', password: 'the password of ann' })
+    ann = await Person.byAddress(pod.db, address).throwIfNotFound()
+  })
+  afterAll(async () => {
+    await stores.close()
+    await others.close()
+  })
+  beforeEach(async () => {
+    await stores.emptyQueue()
+    for (const table of ['deliveries', 'outbound_messages', 'periodic', 'pods']) await pod.db(table).delete()
+  })
+  afterEach(async () => {
+    await workers?.close()
+    workers = undefined
+  })
+
+  async function otherPod(changes: Partial<OtherPod> = {}): Promise<ListeningPod> {
+    hosts += 1
+    return listeningPod(others, pod, `w${hosts}.example:3000`, changes)
+  }
+
+  async function write(...pods: readonly ListeningPod[]): Promise<void> {
+    const entity: Entity = {
+      type: 'status_message',
+      author: ann.address,
+      guid: newGuid(),
+      created_at: new Date(),
+      text: 'Hello',
+      photos: [],
+      public: true,
+    }
+    await writeMessage(pod, { senderId: ann.id, entity, pods: pods.map(({ id }) => id) })
+  }
+
+  async function knockAt(...pods: readonly ListeningPod[]): Promise<void> {
+    await knock(pod, await knocksAt(pods))
+  }
+
+  function knocksAt(pods: readonly ListeningPod[]): Promise<readonly Knock[]> {
+    return Promise.all(
+      pods.map(async (other) => ({ podId: other.id, proven: (await other.row()).lastSuccessAt !== null })),
+    )
+  }
+
+  /** As the sweeper would find them a little later. */
+  async function later(): Promise<void> {
+    await pod.db('deliveries').update({ dueAt: pod.db.raw(`due_at - interval '10 seconds'`) })
+  }
+
+  it('deliver after the commit that has written something', async () => {
+    const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
+    await write(fresh, proven)
+    workers = startQuickWorkers(pod, { handlers, queues })
+
+    const knocks = await knocksAt([fresh, proven])
+    await pod.db.transaction(async (transaction) => knockAfter(pod, transaction, knocks))
+    await untilIdle(pod)
+
+    expect([fresh, proven].map(({ got }) => got.length)).toEqual([1, 1])
+    expect((await fresh.row()).lastSuccessAt).toEqual(expect.any(Date))
+  })
+
+  it('deliver nothing of a transaction that is rolled back', async () => {
+    const enqueueEach = vi.fn(pod.jobs.enqueueEach)
+    const watched = { ...pod, jobs: { ...pod.jobs, enqueueEach } }
+    const other = await otherPod()
+    const knockIn = (fails: boolean) =>
+      pod.db.transaction(async (transaction) => {
+        knockAfter(watched, transaction, [{ podId: other.id, proven: false }])
+        if (fails) throw new Error('something is wrong')
+      })
+
+    await expect(knockIn(true)).rejects.toThrow('something is wrong')
+    expect(enqueueEach).not.toHaveBeenCalled()
+    await knockIn(false)
+    expect(enqueueEach).toHaveBeenCalledTimes(2) // one for each lane
+  })
+
+  it('have one job for a pod, and one more that follows the one that is running', async () => {
+    const other = await otherPod()
+    await write(other)
+    for (let n = 0; n < 5; n += 1) await knockAt(other)
+    expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(1)
+
+    let answerFirst: () => void = () => {}
+    others.script(`${other.host}/receive/public`, (request, response) => {
+      request.resume()
+      answerFirst = () => response.writeHead(202).end()
+    })
+    let runs = 0
+    const counted: typeof outboundSlowHandlers = {
+      ...outboundSlowHandlers,
+      deliver(...job) {
+        runs += 1
+        return outboundSlowHandlers.deliver(...job)
+      },
+    }
+    workers = startQuickWorkers(pod, { handlers: { 'outbound-slow': counted }, queues: ['outbound-slow'] })
+    await vi.waitFor(() => expect(answerFirst.name).toBe('answerFirst'), { interval: 10, timeout: 5_000 })
+    await write(other)
+    for (let n = 0; n < 5; n += 1) await knockAt(other)
+    const whileItRuns = await pod.jobs.counts('outbound-slow')
+    others.script(`${other.host}/receive/public`, (request, response) => {
+      request.resume()
+      response.writeHead(202).end()
+    })
+    answerFirst()
+    await untilIdle(pod)
+
+    expect(whileItRuns).toMatchObject({ waiting: 0, active: 1 })
+    expect(runs).toBe(2)
+    expect(await other.deliveries()).toEqual([])
+  })
+
+  it('are knocked at by the sweeper for whatever got lost, in the right lane', async () => {
+    const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
+    const [soon, blocked] = [await otherPod({ nextTryAt: inAnHour() }), await otherPod({ blockedAt: new Date() })]
+    const held = await otherPod({ drainedBy: '00000000-0000-4000-8000-000000000000', drainedUntil: inAnHour() })
+    await write(fresh, proven, soon, blocked, held)
+
+    await sweep(pod)
+    expect([await waiting('outbound'), await waiting('outbound-slow')]).toEqual([0, 0]) // their knock may be on its way
+    await later()
+    await sweep(pod)
+    await sweep(pod)
+
+    expect([await waiting('outbound'), await waiting('outbound-slow')]).toEqual([1, 1])
+    workers = startQuickWorkers(pod, { handlers, queues: ['outbound', 'outbound-slow'] })
+    await vi.waitFor(async () => expect(await pod.db('deliveries')).toHaveLength(3), { timeout: 5_000, interval: 20 })
+    expect([fresh, proven, soon, blocked, held].map(({ got }) => got.length)).toEqual([1, 1, 0, 0, 0])
+  })
+
+  it('go on by themselves after the queue was emptied', async () => {
+    const pods = await Promise.all(Array.from({ length: 20 }, () => otherPod()))
+    await write(...pods)
+    await knockAt(...pods)
+    await stores.emptyQueue()
+    await later()
+
+    workers = startQuickWorkers(pod, { handlers, queues })
+    await untilIdle(pod)
+
+    expect(pods.map(({ got }) => got.length)).toEqual(pods.map(() => 1))
+  })
+
+  it('are not held up by pods that never answer', async () => {
+    const silent = await Promise.all(Array.from({ length: 20 }, () => otherPod()))
+    for (const each of silent) each.answer('nothing')
+    const healthy = await otherPod({ lastSuccessAt: new Date() })
+    await write(...silent, healthy)
+    const config = { ...pod.config, workerConcurrency: { 'outbound-slow': 4 } }
+    workers = startQuickWorkers({ ...pod, config }, { handlers, queues, timing: { grace: 0, patience: 100 } })
+
+    await knockAt(...silent)
+    await vi.waitFor(async () => expect((await pod.jobs.counts('outbound-slow')).active).toBe(4), {
+      timeout: 5_000,
+      interval: 10,
+    })
+    await knockAt(healthy)
+    await vi.waitFor(async () => expect(await healthy.deliveries()).toEqual([]), { timeout: 5_000, interval: 10 })
+
+    expect(healthy.got).toHaveLength(1)
+    expect(silent.filter(({ got }) => got.length > 0).length).toBeLessThanOrEqual(4)
+  })
+
+  it('give up what waits for pods that are asleep or blocked', async () => {
+    const asleep = await otherPod({ offlineSince: daysAgo(15) })
+    const tired = await otherPod({ offlineSince: daysAgo(13) })
+    const blocked = await otherPod({ blockedAt: new Date() })
+    await write(asleep, tired, blocked)
+
+    await prune(pod)
+
+    expect(await asleep.deliveries()).toMatchObject([{ state: 'dead', lastFault: 'pod_asleep' }])
+    expect(await tired.deliveries()).toMatchObject([{ state: 'waiting' }])
+    expect(await blocked.deliveries()).toMatchObject([{ state: 'dead', lastFault: 'pod_blocked' }])
+    expect((await queueFacts(pod)).deliveries).toEqual({ due: 1, waiting: 1, dead: 2 })
+  })
+
+  it('look once a day at every pod, and soon at one that was heard of while it was offline', async () => {
+    const [fresh, old, heard] = [
+      await otherPod({ checkedAt: new Date() }),
+      await otherPod({ checkedAt: daysAgo(1), offlineSince: daysAgo(20), nextTryAt: inAnHour(), failures: 9 }),
+      await otherPod({ checkedAt: new Date(Date.now() - 31 * 60_000), offlineSince: daysAgo(20), checkWanted: true }),
+    ]
+    const blocked = await otherPod({ checkedAt: daysAgo(2), blockedAt: new Date() })
+    const heardJustNow = await otherPod({ checkedAt: new Date(), checkWanted: true })
+    for (const { host } of [old, heard]) others.script(`${host}/`, (_request, response) => response.end('a pod'))
+    workers = startQuickWorkers(pod, { handlers, queues: ['outbound-slow'] })
+
+    await checkPods(pod)
+    await untilIdle(pod)
+
+    const asked = (other: ListeningPod) => others.requests.some((request) => request === `${other.host}/`)
+    expect([fresh, old, heard, blocked, heardJustNow].map(asked)).toEqual([false, true, true, false, false])
+    const awake = { offlineSince: null, nextTryAt: null, checkWanted: false, status: 'version_failed' }
+    expect(await old.row()).toMatchObject(awake)
+    expect(await heard.row()).toMatchObject(awake)
+    await checkPods(pod)
+    expect(await waiting('outbound-slow')).toBe(0)
+  })
+
+  async function waiting(queue: 'outbound' | 'outbound-slow'): Promise<number> {
+    return (await pod.jobs.counts(queue)).waiting
+  }
+})
+
+function inAnHour(): Date {
+  return new Date(Date.now() + 60 * 60 * 1_000)
+}
+
+function daysAgo(days: number): Date {
+  return new Date(Date.now() - days * 24 * 60 * 60 * 1_000)
+}

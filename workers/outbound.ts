@@ -1,0 +1,29 @@
+import { checkKnownPod } from '../src/federation/check-pods.js'
+import { deliver } from '../src/federation/deliver.js'
+import { dispatch } from '../src/federation/dispatch.js'
+import { participate } from '../src/federation/participate.js'
+import type {
+  checkPodJob,
+  deliverJob,
+  deliverSlowlyJob,
+  dispatchJob,
+  Handlers,
+  participateJob,
+} from '../src/jobs/definitions.js'
+import type { Work } from '../src/jobs/outbox.js'
+import type { Pod } from '../src/pod.js'
+
+export const outboundHandlers: Handlers<typeof dispatchJob | typeof deliverJob, Pod, Work> = {
+  dispatch: (pod, work) => dispatch(pod, work),
+  deliver: (pod, { data: { podId } }, signal) => deliver(pod, podId, { lane: 'outbound', signal }),
+}
+
+export const outboundSlowHandlers: Handlers<
+  typeof deliverSlowlyJob | typeof participateJob | typeof checkPodJob,
+  Pod,
+  Work
+> = {
+  deliver: (pod, { data: { podId } }, signal) => deliver(pod, podId, { lane: 'outbound-slow', signal }),
+  participate: (pod, work) => participate(pod, work),
+  'check-pod': (pod, { data: { podId } }) => checkKnownPod(pod, podId),
+}
