@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type Config, readConfig } from './config.js'
+import { keepFigures } from './jobs/keep-figures.js'
 import { HTTP_LIMITS } from './limits.js'
 import { openLog } from './log.js'
 import { openPod } from './open-pod.js'
@@ -40,6 +41,7 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
   const pod = await openPod(config, 'web', { crypto, log })
   const metrics = openMetrics(pod)
   const app = await buildApp(pod, { metrics })
+  const figures = keepFigures(pod, metrics.registry)
   const operator = await buildOperatorApp({ log: pod.log, metrics, readiness: app.readiness })
 
   const address = await listen(app, config.listen, 'Set PORT or HOST to another address, or stop what is there.')
@@ -51,6 +53,7 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
     pod.log.info('finishing the requests in hand')
     await closeApp(app, HTTP_LIMITS.closeTimeoutMs)
     await closeApp(operator, 0)
+    await figures.close()
     await pod.close()
     await crypto.close()
   }

@@ -5,6 +5,7 @@ import type { Pod } from '../pod.js'
 import { StartError } from '../start-error.js'
 import { apiRoutes } from './api.js'
 import { addAuthentication, checkAccessOf, type KnownRoute } from './authentication.js'
+import { type Door, openDoor } from './door.js'
 import { answerNotFound, handleError } from './error-handler.js'
 import { RequestFault } from './faults.js'
 import { addHeaders } from './headers.js'
@@ -15,13 +16,20 @@ import { addApiDocs } from './openapi.js'
 import { webReadiness } from './readiness.js'
 import { addRequestLog } from './request-log.js'
 import { pageRoutes } from './routes/pages.js'
+import { receiveRoutes } from './routes/receive.js'
 import { serverOptions } from './server-options.js'
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Answered however late the event loop is. */
+    evenIfBusy?: true
+  }
+
   interface FastifyInstance {
     readonly pod: Pod
     /** Whether the process can serve now; false from the moment it begins to close. */
     readonly readiness: () => Promise<Readiness>
+    readonly door: Door
     /** Every route there is, with who may use it. */
     readonly knownRoutes: readonly KnownRoute[]
   }
@@ -50,36 +58,49 @@ export async function buildApp(
     closing = true
   })
   app.decorate('pod', pod)
+  app.decorate('door', openDoor(pod))
+  app.addHook('onClose', async () => app.door.packing.close())
   app.decorate(
     'readiness',
     webReadiness(pod, () => closing),
   )
   app.setErrorHandler(handleError)
-  app.setNotFoundHandler(answerNotFound)
   // Each part of the pod reads its own kinds of bodies, and nobody reads the body of a request for nothing.
   app.removeAllContentTypeParsers()
+  // It only tells, and each part says no in its own way.
+  await app.register(underPressure, { maxEventLoopDelay: limits.eventLoopDelayMs, pressureHandler: () => undefined })
 
-  addRequestLog(app)
-  metrics?.watch(app)
-  await addHeaders(app, { https: pod.config.url.startsWith('https:') })
-  app.addHook('onRequest', async ({ originalUrl }) => {
-    if (originalUrl.length > limits.urlBytes) throw new RequestFault(414, 'The address is too long.')
-  })
-  await app.register(underPressure, {
-    maxEventLoopDelay: limits.eventLoopDelayMs,
-    retryAfter: limits.retryAfterSeconds,
-  })
-  addAuthentication(app, pod)
+  // Apart from all that people and clients need: it would cost more than the messages themselves, which come by the thousand.
+  await app.register(receiveRoutes)
+  await app.register(async (others) => {
+    others.setNotFoundHandler(answerNotFound)
+    addRequestLog(others)
+    metrics?.watch(others)
+    await addHeaders(others, { https: pod.config.url.startsWith('https:') })
+    others.addHook('onRequest', async ({ originalUrl }) => {
+      if (originalUrl.length > limits.urlBytes) throw new RequestFault(414, 'The address is too long.')
+    })
+    others.addHook('onRequest', async ({ routeOptions }) => {
+      if (app.isUnderPressure() && !routeOptions.config.evenIfBusy) throw tooBusy(limits)
+    })
+    addAuthentication(others, pod)
 
-  await addApiDocs(app)
-  await app.register(api, { prefix: '/api/v1' })
-  await app.register(pageRoutes)
-  await app.register(networkRoutes)
-  addHealthRoutes(app, app.readiness)
+    await addApiDocs(others)
+    await others.register(api, { prefix: '/api/v1' })
+    await others.register(pageRoutes)
+    await others.register(networkRoutes)
+    addHealthRoutes(others, app.readiness)
+  })
 
   checkAccessOf(routes)
   await app.ready()
   return app
+}
+
+function tooBusy({ retryAfterSeconds }: HttpLimits): RequestFault {
+  return new RequestFault(503, 'The pod has too much to do at the moment. Please try again soon.', {
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  })
 }
 
 /** Whom to trust is a language of its own, which only Fastify knows. */

@@ -12,7 +12,7 @@ export interface Readiness {
 export function addHealthRoutes(app: FastifyInstance, readiness: () => Promise<Readiness>): void {
   const ask = sharedAnswer(readiness)
   // A busy pod is alive: whoever restarts it for being busy makes it worse.
-  const config = { public: true, quiet: true, pressureHandler: () => undefined } as const
+  const config = { public: true, quiet: true, evenIfBusy: true } as const
 
   app.get('/health/live', { config, schema: { hide: true } }, async (_request, reply) => {
     reply.header('cache-control', 'no-store')

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { queueFacts } from '../jobs/queue-facts.js'
 import type { Pod } from '../pod.js'
+import { watchDoor } from './door-metrics.js'
 
 /** What the operator's monitoring reads: one registry per process. */
 export interface Metrics {
@@ -37,6 +38,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
   return {
     registry,
     watch(app) {
+      watchDoor(registry, app.door)
       app.addHook('onResponse', async (request, reply) => {
         const labels = { method: request.method, route: request.routeOptions.url ?? 'unknown' }
         requests.inc({ ...labels, status: reply.statusCode })

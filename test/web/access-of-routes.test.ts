@@ -30,6 +30,8 @@ const PUBLIC = [
   '/people/:guid',
   '/people/:guid/stream',
   '/posts/:guid',
+  '/receive/public',
+  '/receive/users/:guid',
   '/u/:name',
   '/uploads/images/:name',
 ]
