@@ -13,3 +13,11 @@ export function readCount(text: string): number {
   if (!/^[1-9][0-9]{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a number from 1.')
   return Number(text)
 }
+
+/** A day that exists, as YYYY-MM-DD. */
+export function readDay(text: string): string {
+  const midnight = new Date(`${text}T00:00:00Z`)
+  const exists = !Number.isNaN(midnight.getTime()) && midnight.toISOString().slice(0, 10) === text
+  if (!exists) throw new InvalidArgumentError('It must be a day like 2026-02-28.')
+  return text
+}

@@ -9,10 +9,14 @@ import { clientCommands } from './commands/clients.js'
 import { configCommand } from './commands/config.js'
 import { databaseCommands } from './commands/database.js'
 import { deadLetterCommands } from './commands/dead-letters.js'
+import { deliveryCommands } from './commands/deliveries.js'
 import { doctorCommand } from './commands/doctor.js'
 import { envelopeCommands } from './commands/envelope.js'
 import { federationCommands } from './commands/federation.js'
+import { inspectCommand } from './commands/inspect.js'
+import { notificationCommands } from './commands/notifications.js'
 import { peopleCommands } from './commands/people.js'
+import { podsCommands } from './commands/pods.js'
 import { runCommands } from './commands/run.js'
 import { workCommands } from './commands/work.js'
 
@@ -46,10 +50,14 @@ export function buildProgram(): Command {
     runCommands,
     databaseCommands,
     peopleCommands,
+    notificationCommands,
     clientCommands,
     workCommands,
     deadLetterCommands,
     federationCommands,
+    inspectCommand,
+    podsCommands,
+    deliveryCommands,
     doctorCommand,
     configCommand,
     envelopeCommands,

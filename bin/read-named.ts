@@ -1,7 +1,9 @@
 import querystring from 'node:querystring'
 import { InvalidArgumentError } from 'commander'
+import { homeOf, placeOf } from '../src/federation/pod-place.js'
 import { fetchableKind } from '../src/federation/serve-entity.js'
 import type { WantedEntity } from '../src/jobs/definitions.js'
+import type { PodPlace } from '../src/persistence/models/pod.js'
 import { addressOf } from '../src/protocol/address.js'
 import { readLinks } from '../src/protocol/mentions.js'
 import { isGuid } from '../src/protocol/values.js'
@@ -51,6 +53,14 @@ export function readProbeTarget(text: string): ProbeTarget {
   const host = hostOf(text)
   if (host !== undefined) return { kind: 'pod', origin: `https://${host}` }
   throw new InvalidArgumentError('It must be an address, or the host or URL of a pod.')
+}
+
+/** Where a pod is that somebody has named, or that somebody lives on. */
+export function readPlace(text: string): PodPlace {
+  const target = readProbeTarget(text)
+  const url = target.kind === 'person' ? homeOf(target.address) : new URL(target.origin)
+  if (url === undefined) throw new InvalidArgumentError('Its host is none of the web.')
+  return placeOf(url)
 }
 
 /** Of `pod.example`, `pod.example:3000` or `https://pod.example/whatever`. */

@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { text } from 'node:stream/consumers'
 import { type Command, InvalidArgumentError } from 'commander'
 import { isAddress } from '../../src/protocol/address.js'
 import { writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
@@ -14,6 +13,7 @@ import { readXml } from '../../src/protocol/xml.js'
 import { CommandError } from '../command-error.js'
 import { type Examined, examineEnvelope } from '../examine-envelope.js'
 import { type OutputOptions, print } from '../output.js'
+import { readInput } from '../read-input.js'
 
 interface KeyHolder {
   readonly address: string
@@ -120,15 +120,6 @@ function readPayload(xml: string): Entity {
 function signed(entity: Entity, authorKey: KeyObject): Entity {
   if (!isRelayable(entity)) throw new CommandError(`A ${entity.type} carries no signature of its author.`)
   return { ...entity, author_signature: signRelayable(entity, authorKey) }
-}
-
-async function readInput(file: string | undefined, command: Command): Promise<string> {
-  if (file === undefined || file === '-') return text(process.stdin)
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return command.error(`error: ${file} cannot be read`)
-  }
 }
 
 function parseJson(json: string): unknown {

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
+import { type Lately, lately } from '../../src/jobs/lately.js'
 import { isIdle, type QueueFacts, queueFacts } from '../../src/jobs/queue-facts.js'
 import { QUEUES } from '../../src/jobs/queue-names.js'
 import { QueueAway } from '../../src/jobs/queues.js'
@@ -17,7 +18,9 @@ const DEFAULT_TIMEOUT_SECONDS = 60
 export function workCommands(program: Command): void {
   program
     .command('status')
-    .description('Shows what there is to do: jobs by queue, follow-up work, deliveries, workers.')
+    .description(
+      'Shows what there is to do and what was done: jobs by queue, follow-up work, deliveries, workers, messages refused and why.',
+    )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod status')
     .action(status)
@@ -32,8 +35,8 @@ export function workCommands(program: Command): void {
 }
 
 async function status(options: OutputOptions): Promise<void> {
-  const facts = await withPod(factsOf)
-  print(options, facts, describe(facts))
+  const { facts, past } = await withPod(async (pod) => ({ facts: await factsOf(pod), past: await lately(pod) }))
+  print(options, { ...facts, lately: past }, [...describe(facts, past), '', ...describePast(past)])
 }
 
 async function waitIdle(options: OutputOptions & { timeout: number }): Promise<void> {
@@ -63,16 +66,18 @@ async function nothingLeft(pod: Pod): Promise<boolean> {
   }
 }
 
-function describe(facts: QueueFacts): string[] {
+function describe(facts: QueueFacts, { perMinute }: Lately): string[] {
   const { queues, outbox, deliveries } = facts
   return [
     ...(queues === null
       ? ['The queue is out of reach.']
       : table([
-          ['queue', 'waiting', 'running', 'later', 'dead', 'oldest', 'workers'],
+          ['queue', 'waiting', 'running', 'later', 'dead', 'oldest', 'a minute', 'workers'],
           ...QUEUES.map((name) => {
             const { waiting, active, delayed, failed, oldestWaiting, workers } = queues[name]
-            return [name, waiting, active, delayed, failed, age(oldestWaiting), workers].map(String)
+            return [name, waiting, active, delayed, failed, age(oldestWaiting), rate(perMinute[name]), workers].map(
+              String,
+            )
           }),
         ])),
     '',
@@ -84,6 +89,32 @@ function describe(facts: QueueFacts): string[] {
       ['last sweep', facts.lastSweep === null ? 'never' : `${age(facts.lastSweep)} ago`],
     ]),
   ]
+}
+
+/** Of the last hour. */
+function describePast({ received, takenIn, tries }: Lately): string[] {
+  const { stored, passedOver, wrong, waited, dead } = takenIn
+  return [
+    'In the last hour:',
+    ...table([
+      ['at the door', listed(received)],
+      ['taken in', `${stored} stored, ${passedOver} with nothing to do`],
+      ['refused', listed(wrong)],
+      ['had to wait', listed(waited)],
+      ['given up', listed(dead)],
+      ...Object.entries(tries).map(([lane, outcomes]) => [`tries, ${lane}`, listed(outcomes)]),
+    ]),
+  ]
+}
+
+/** The most first. */
+function listed(counts: Readonly<Record<string, number>>): string {
+  const entries = Object.entries(counts).sort(([, one], [, other]) => other - one)
+  return entries.map(([name, count]) => `${count} ${name}`).join(', ') || 'none'
+}
+
+function rate(perMinute: number): string {
+  return perMinute > 0 && perMinute < 10 ? perMinute.toFixed(1) : String(Math.round(perMinute))
 }
 
 function waitingFor(facts: QueueFacts): string {

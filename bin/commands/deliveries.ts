@@ -1,0 +1,71 @@
+import type { Command } from 'commander'
+import { type DeliveryReport, deliveryReport, type MissingDelivery } from '../../src/persistence/delivery-report.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { CommandError } from '../command-error.js'
+import { type OutputOptions, print, printable, table } from '../output.js'
+import { withPod } from '../with-pod.js'
+
+export function deliveryCommands(program: Command): void {
+  program
+    .command('post <guid>')
+    .description(
+      'Tells how far a post of somebody here has come: where it has arrived, where it waits, where it was refused and why.',
+    )
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod post 7dba7ca01d64013485eb3131731751e9')
+    .action(reportPost)
+}
+
+async function reportPost(guid: string, options: OutputOptions): Promise<void> {
+  const { author, reports } = await withPod(async ({ db }) => {
+    const post = await Post.query(db).findOne({ guid }).withGraphFetched('author')
+    return { author: post?.author?.address, reports: await deliveryReport(db, 'post', guid) }
+  })
+  if (author === undefined && reports.length === 0) throw new CommandError(`Nothing is known about a post ${guid}.`)
+  print(options, { guid, author: author ?? null, messages: reports.map(present) }, describe(reports).map(printable))
+}
+
+function describe(reports: readonly DeliveryReport[]): string[] {
+  if (reports.length === 0) return ['Nothing is on its way. What has arrived everywhere is forgotten after a day.']
+  return reports.flatMap((report) => {
+    const missing = (state: MissingDelivery['state']) => report.missing.filter((delivery) => delivery.state === state)
+    const [waiting, dead] = [missing('waiting'), missing('dead')]
+    return [
+      `${report.verb}, ${report.writtenAt.toISOString()}: ${report.arrived} of ${report.sentTo} arrived, ${waiting.length} waiting, ${dead.length} given up`,
+      ...table(report.missing.map(line)).map((text) => `  ${text}`),
+    ]
+  })
+}
+
+function line(delivery: MissingDelivery): string[] {
+  const { state, attempts, nextTryAt, fault, status } = delivery
+  return [
+    state === 'dead' ? 'given up' : 'waiting',
+    targetOf(delivery),
+    attempts === 1 ? '1 try' : `${attempts} tries`,
+    fault === null ? '-' : `${fault}${status === null ? '' : ` (${status})`}`,
+    nextTryAt === null ? '' : `again at ${new Date(nextTryAt).toISOString()}`,
+  ]
+}
+
+function targetOf({ host, port, person }: MissingDelivery): string {
+  return person ?? (port === 443 ? host : `${host}:${port}`)
+}
+
+function present({ verb, writtenAt, sentTo, arrived, missing }: DeliveryReport) {
+  return {
+    verb,
+    written_at: writtenAt.toISOString(),
+    sent_to: sentTo,
+    arrived,
+    missing: missing.map(({ state, host, port, person, attempts, nextTryAt, fault, status }) => ({
+      state,
+      pod: port === 443 ? host : `${host}:${port}`,
+      person,
+      attempts,
+      next_try_at: nextTryAt === null ? null : new Date(nextTryAt).toISOString(),
+      fault,
+      status,
+    })),
+  }
+}

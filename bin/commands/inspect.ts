@@ -1,0 +1,110 @@
+import type { Command } from 'commander'
+import type { Message, Waiting } from '../../src/federation/batch.js'
+import { discoverPerson } from '../../src/federation/discover-person.js'
+import { fetchEntity } from '../../src/federation/fetch-entity.js'
+import { isFetchable, partsOf } from '../../src/jobs/waiting.js'
+import { Person } from '../../src/persistence/models/person.js'
+import type { Pod } from '../../src/pod.js'
+import { entityToJson } from '../../src/protocol/entities/entity-json.js'
+import { ProtocolError } from '../../src/protocol/errors.js'
+import { CommandError } from '../command-error.js'
+import { describeEnd, describeSteps, type ToldStep } from '../inspect/describe.js'
+import { type DryRun, dryRun } from '../inspect/dry-run.js'
+import { type OutputOptions, print, printable, table } from '../output.js'
+import { readInput } from '../read-input.js'
+import { withPod } from '../with-pod.js'
+
+interface InspectOptions extends OutputOptions {
+  readonly recipient?: string
+  readonly fetch?: boolean
+}
+
+/** A message needs a key, a parent and its author; somebody who makes up chains gets no further. */
+const MOST_FETCHED = 6
+
+export function inspectCommand(program: Command): void {
+  program
+    .command('inspect [file]')
+    .description(
+      'Does with a message from another pod all that is done with one that comes in, takes everything back, and tells each step. Without a file it reads the standard input.',
+    )
+    .option('--recipient <name>', 'the person here that an encrypted message is for: a username or an address')
+    .option('--fetch', 'get what the message needs from other pods first, and keep that')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod inspect message.xml\n  pod inspect message.json --recipient alice')
+    .action(inspect)
+}
+
+async function inspect(file: string | undefined, options: InspectOptions, command: Command): Promise<void> {
+  const envelope = await readInput(file, command)
+  const isEncrypted = envelope.trimStart().startsWith('{')
+  if (isEncrypted && options.recipient === undefined) {
+    command.error('error: an encrypted message needs --recipient, with the person it is for.')
+  }
+  const { run, fetched } = await withPod(async (pod) => {
+    const recipientGuid = isEncrypted ? await guidOf(pod, options.recipient ?? '') : undefined
+    const message = { envelope, acceptedAt: pod.now(), ...(recipientGuid !== undefined && { recipientGuid }) }
+    return options.fetch ? fetchAndRun(pod, message) : { run: await dryRun(pod, message), fetched: [] }
+  })
+  const steps = [...fetched, ...describeSteps(run)]
+  const lines = [...table(steps.map(({ step, message }) => [step, message])), '', describeEnd(run)]
+  print(options, jsonOf(run, steps), lines.map(printable))
+  if (run.wrong !== undefined) throw new CommandError(`This pod refuses it: ${run.wrong.fault}.`)
+}
+
+/** Gets one missing thing after the other; what cannot be got stays missing. */
+async function fetchAndRun(
+  pod: Pod,
+  message: Message,
+): Promise<{ readonly run: DryRun; readonly fetched: readonly ToldStep[] }> {
+  const fetched = new Map<string, ToldStep>()
+  for (;;) {
+    const run = await dryRun(pod, message)
+    const { waiting } = run
+    const isNew = waiting?.askAt !== undefined && !fetched.has(waiting.waitsFor) && fetched.size < MOST_FETCHED
+    if (!isNew) return { run, fetched: [...fetched.values()] }
+    fetched.set(waiting.waitsFor, { step: 'fetch', message: await fetchMissing(pod, waiting) })
+  }
+}
+
+async function fetchMissing(pod: Pod, { waitsFor, askAt = '', orAskAt, author }: Waiting): Promise<string> {
+  const [kind, name] = partsOf(waitsFor)
+  try {
+    if (kind === 'person') await discoverPerson(pod, name, { again: true })
+    else if (isFetchable(kind)) {
+      const wanted = { type: kind, guid: name, from: askAt, orFrom: orAskAt, author, depth: 0 }
+      await fetchEntity(pod, wanted, { again: true })
+    } else return `The ${kind} ${name} can only come by itself.`
+    return `The ${kind} ${name} was fetched, and is kept.`
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    return `The ${kind} ${name} could not be fetched: ${error.message}.`
+  }
+}
+
+async function guidOf(pod: Pod, name: string): Promise<string> {
+  const address = name.includes('@') ? name : `${name}@${pod.config.host}`
+  const person = await Person.query(pod.db).findOne({ address: address.toLowerCase() }).whereNull('podId')
+  if (person === undefined) throw new CommandError(`Nobody here has the name ${name}.`)
+  return person.guid
+}
+
+function jsonOf({ arrival, wrong, over, waiting, effects }: DryRun, steps: readonly ToldStep[]): object {
+  const { tables, notifications, outgoing, jobs } = effects
+  const end = wrong ? 'refused' : waiting ? 'waits' : over || tables.length === 0 ? 'nothing' : 'stored'
+  return {
+    end,
+    fault: wrong?.fault ?? waiting?.fault ?? null,
+    reason: wrong?.reason ?? over?.reason ?? null,
+    waits_for: waiting?.waitsFor ?? null,
+    sender: arrival?.sender ?? null,
+    recipient: arrival?.recipient?.address ?? null,
+    author_signature: arrival?.signature ?? null,
+    entity: arrival === undefined ? null : entityToJson(arrival.entity),
+    steps,
+    rows: tables,
+    notifications,
+    outgoing,
+    jobs,
+  }
+}

@@ -1,0 +1,68 @@
+import type { Command } from 'commander'
+import { tellOfBirthdays } from '../../src/domain/birthdays.js'
+import { listedNotifications } from '../../src/persistence/listed-notifications.js'
+import { User } from '../../src/persistence/models/user.js'
+import { CommandError } from '../command-error.js'
+import { readCount, readDay } from '../options.js'
+import { type OutputOptions, print, printable, table } from '../output.js'
+import { withPod } from '../with-pod.js'
+
+interface ListOptions extends OutputOptions {
+  readonly limit: number
+  readonly unread?: boolean
+}
+
+export function notificationCommands(program: Command): void {
+  const notify = program.command('notify').description('What people of this pod are told.')
+
+  notify
+    .command('list <username>')
+    .description('Lists what somebody has been told, the newest first.')
+    .option('--unread', 'only what they have not read')
+    .option('--limit <number>', 'at most this many', readCount, 100)
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod notify list alice --unread')
+    .action(list)
+
+  notify
+    .command('birthdays')
+    .description('Tells everybody of the birthdays of their contacts now, which happens by itself at midnight UTC.')
+    .option('--day <day>', 'as if it were this day', readDay)
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod notify birthdays')
+    .action(birthdays)
+}
+
+async function list(username: string, options: ListOptions): Promise<void> {
+  const { unread = false, limit } = options
+  const { items } = await withPod(async (pod) => {
+    const user = await User.byUsername(pod.db, username)
+    if (user === undefined) throw new CommandError(`Nobody here is called ${username}.`)
+    return listedNotifications(pod.db, user.id, { onlyUnread: unread, limit })
+  })
+  const shown = items.map(({ guid, type, read, createdAt, updatedAt, target, actors }) => ({
+    guid,
+    type,
+    read,
+    created_at: createdAt.toISOString(),
+    updated_at: updatedAt.toISOString(),
+    target: target === undefined ? null : { guid: target.guid, author: target.author.address },
+    actors: actors.map(({ address }) => address),
+  }))
+  const lines = table([
+    ['changed', 'read', 'type', 'by', 'about'],
+    ...shown.map(({ updated_at, read, type, actors, target }) => [
+      updated_at,
+      read ? 'yes' : 'no',
+      type,
+      actors.join(', '),
+      target === null ? '' : `${target.guid} by ${target.author}`,
+    ]),
+  ])
+  print(options, shown, (shown.length === 0 ? ['There is nothing.'] : lines).map(printable))
+}
+
+async function birthdays(options: OutputOptions & { readonly day?: string }): Promise<void> {
+  const notifications = await withPod((pod) => tellOfBirthdays(pod, options.day))
+  print(options, { notifications }, [`${notifications} new ${notifications === 1 ? 'notification' : 'notifications'}.`])
+}

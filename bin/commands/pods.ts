@@ -1,0 +1,152 @@
+import { type Command, Option } from 'commander'
+import { blockPod, putPodToSleep, unblockPod, wakePod } from '../../src/domain/other-pods.js'
+import { checkPod, noteCheck } from '../../src/federation/pod-info.js'
+import { askedAt } from '../../src/federation/pod-place.js'
+import { type KnownPod, type KnownPodFilter, knownPods } from '../../src/persistence/known-pods.js'
+import type { PodPlace } from '../../src/persistence/models/pod.js'
+import type { Pod } from '../../src/pod.js'
+import { CommandError } from '../command-error.js'
+import { type OutputOptions, print, printable, table } from '../output.js'
+import { queueAnswers } from '../queue-answers.js'
+import { readPlace } from '../read-named.js'
+import { withPod } from '../with-pod.js'
+
+interface ListOptions extends OutputOptions {
+  readonly state?: NonNullable<KnownPodFilter['state']>
+}
+
+export function podsCommands(program: Command): void {
+  const pods = program.command('pods').description('Other pods: how they are, what waits for them, who is kept out.')
+
+  pods
+    .command('list')
+    .description('Lists the pods that have been met.')
+    .addOption(new Option('--state <state>', 'only those').choices(['blocked', 'asleep', 'offline']))
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod pods list --state offline')
+    .action(list)
+
+  command('show', 'Shows one pod with everything that is known about it.', show)
+  command('probe', 'Looks how a pod is now, and keeps what was found.', probe)
+  command(
+    'sleep',
+    'Gives up what waits for a pod, and stores nothing more for it until it is found well again.',
+    (place, options) => change(place, options, putPodToSleep),
+  )
+  command('wake', 'Forgets that a pod was away: what is due goes out now.', (place, options) =>
+    change(place, options, wakePod),
+  )
+  command(
+    'block',
+    'Keeps a pod out: nothing goes there, nothing is fetched from there, what its people send is dropped.',
+    (place, options) => change(place, options, blockPod),
+  )
+  command('unblock', 'Lets a pod in again.', (place, options) => change(place, options, unblockPod))
+
+  function command(
+    name: string,
+    description: string,
+    action: (place: PodPlace, options: OutputOptions) => Promise<void>,
+  ): void {
+    pods
+      .command(name)
+      .argument('<pod>', 'the host or URL of a pod, or the address of somebody who lives there', readPlace)
+      .description(description)
+      .option('--json', 'print JSON')
+      .addHelpText('after', `\nExample:\n  pod pods ${name} pod.example`)
+      .action(action)
+  }
+}
+
+async function list({ state, ...options }: ListOptions): Promise<void> {
+  const pods = await withPod(({ db }) => knownPods(db, state === undefined ? {} : { state }))
+  const rows = pods.map((pod) => [
+    nameOf(pod),
+    stateOf(pod),
+    pod.status,
+    pod.software ?? '-',
+    String(pod.people),
+    String(pod.waiting),
+    String(pod.dead),
+  ])
+  print(options, pods.map(present), [
+    ...table([['pod', 'state', 'status', 'software', 'people', 'waiting', 'dead'], ...rows]).map(printable),
+    pods.length === 1 ? '1 pod' : `${pods.length} pods`,
+  ])
+}
+
+async function show(place: PodPlace, options: OutputOptions): Promise<void> {
+  printPod(await withPod((pod) => known(pod, place)), options)
+}
+
+async function probe(place: PodPlace, options: OutputOptions): Promise<void> {
+  const found = await withPod(async (pod) => {
+    const other = await known(pod, place)
+    if (other.blockedAt !== null) throw new CommandError(`${nameOf(place)} is blocked, and nothing is asked of it.`)
+    const origin = askedAt({ ...other, ssl: true })
+    if (origin === undefined) throw new CommandError(`${nameOf(place)} is no place that can be asked.`)
+    await noteCheck(pod.db, place, await checkPod(pod, origin), pod.now())
+    return known(pod, place)
+  })
+  printPod(found, options)
+  const isWell = found.status === 'no_errors'
+  if (!isWell) throw new CommandError(`The pod is not well: ${found.lastError ?? found.status}`)
+}
+
+async function change(
+  place: PodPlace,
+  options: OutputOptions,
+  run: (pod: Pod, podId: number) => Promise<void>,
+): Promise<void> {
+  const changed = await withPod(async (pod) => {
+    const { id } = await known(pod, place)
+    await queueAnswers(pod.jobs) // what follows may knock
+    await run(pod, id)
+    return known(pod, place)
+  })
+  printPod(changed, options)
+}
+
+async function known({ db }: Pod, place: PodPlace): Promise<KnownPod> {
+  const [pod] = await knownPods(db, { place })
+  if (pod === undefined) throw new CommandError(`No pod at ${nameOf(place)} has been met.`)
+  return pod
+}
+
+function printPod(pod: KnownPod, options: OutputOptions): void {
+  const rows = Object.entries(present(pod)).map(([name, value]) => [name.replaceAll('_', ' '), String(value ?? '-')])
+  print(options, present(pod), table(rows).map(printable))
+}
+
+function present(pod: KnownPod) {
+  return {
+    pod: nameOf(pod),
+    state: stateOf(pod),
+    status: pod.status,
+    last_error: pod.lastError,
+    software: pod.software,
+    software_version: pod.softwareVersion,
+    people: pod.people,
+    waiting: pod.waiting,
+    dead: pod.dead,
+    skipped: pod.skippedDeliveries,
+    failures: pod.failures,
+    next_try_at: pod.nextTryAt?.toISOString() ?? null,
+    offline_since: pod.offlineSince?.toISOString() ?? null,
+    last_success_at: pod.lastSuccessAt?.toISOString() ?? null,
+    checked_at: pod.checkedAt?.toISOString() ?? null,
+    blocked_at: pod.blockedAt?.toISOString() ?? null,
+  }
+}
+
+/** In one word, what a delivery to it would meet. */
+function stateOf({ blockedAt, asleep, nextTryAt, proven }: KnownPod): string {
+  if (blockedAt !== null) return 'blocked'
+  if (asleep) return 'asleep'
+  if (nextTryAt !== null && nextTryAt.getTime() > Date.now()) return 'away'
+  return proven ? 'proven' : 'unproven'
+}
+
+function nameOf({ host, port }: PodPlace): string {
+  return port === 443 ? host : `${host}:${port}`
+}

@@ -1,0 +1,102 @@
+import type { Thing } from '../../src/jobs/waiting.js'
+import type { Surroundings } from '../../src/protocol/sender-rules.js'
+import type { DryRun, StepName } from './dry-run.js'
+import type { Effects } from './effects.js'
+
+/** What a step has found, in words. */
+export interface ToldStep {
+  readonly step: StepName | 'fetch' | 'follow up'
+  readonly message: string
+}
+
+/** Every step that the message came to, with the reason where it was stopped. */
+export function describeSteps(run: DryRun): readonly ToldStep[] {
+  const { stoppedAt, resolved, effects } = run
+  const steps: ToldStep[] = [{ step: 'open', message: stoppedAt === 'open' ? stopOf(run) : openedAs(run) }]
+  if (stoppedAt === 'open') return steps
+  const around = stoppedAt === 'resolve' ? stopOf(run) : surroundingsOf(resolved?.surroundings ?? {})
+  steps.push({ step: 'resolve', message: around })
+  if (stoppedAt === 'resolve') return steps
+  steps.push({ step: 'authorise', message: stoppedAt === 'authorise' ? stopOf(run) : mayBeSaid(run) })
+  if (stoppedAt === 'authorise') return steps
+  steps.push({ step: 'store', message: stoppedAt === 'store' ? stopOf(run) : storedAs(effects) })
+  for (const message of followsOf(effects)) steps.push({ step: 'follow up', message })
+  return steps
+}
+
+/** What becomes of the message, in one sentence. */
+export function describeEnd({ wrong, over, waiting, effects }: DryRun): string {
+  if (wrong !== undefined) return `It would be refused: ${wrong.fault}, ${wrong.reason}.`
+  if (waiting !== undefined) return `It would wait for ${nameOf(waiting.waitsFor)}.`
+  if (over !== undefined || effects.tables.length === 0) return 'It would change nothing.'
+  return 'It would be stored.'
+}
+
+function stopOf({ wrong, over, waiting }: DryRun): string {
+  if (wrong !== undefined) return `${wrong.fault}: ${wrong.reason}.`
+  if (over !== undefined) return `Nothing is done about it: ${over.reason}.`
+  if (waiting === undefined) return 'It goes no further.'
+  const { waitsFor, askAt, orAskAt, fault, patience } = waiting
+  const asked = [askAt, orAskAt].filter((address) => address !== undefined)
+  return [
+    `${capitalised(nameOf(waitsFor))} is not known here.`,
+    asked.length === 0 ? 'It can only come by itself.' : `The pod of ${asked.join(', or else of ')} would be asked.`,
+    `If it does not come${patience === undefined ? '' : ` within ${Math.round(patience / 60)} minutes`}: ${fault}.`,
+  ].join(' ')
+}
+
+function openedAs({ arrival }: DryRun): string {
+  if (arrival === undefined) throw new Error('What was opened has arrived.')
+  const { entity, sender, recipient, signature } = arrival
+  const kind = 'guid' in entity ? `${entity.type} ${entity.guid}` : entity.type
+  return [
+    recipient === undefined ? 'A public message,' : `A private message for ${recipient.address},`,
+    `rightly signed by ${sender}: ${kind} by ${entity.author}.`,
+    ...(signature === 'absent' ? [] : [`The signature inside is ${signature}.`]),
+  ].join(' ')
+}
+
+function surroundingsOf({ root, target, conversation }: Surroundings): string {
+  if (root !== undefined) {
+    const home = root.local ? 'here' : 'elsewhere'
+    return `It refers to a ${root.public ? 'public' : 'private'} post of ${root.author}, who lives ${home}.`
+  }
+  if (target !== undefined) {
+    const under = target.root === undefined ? '' : `, under a post of ${target.root.author}`
+    return `What it takes back is here, by ${target.author}${under}.`
+  }
+  if (conversation !== undefined) return `It is part of a conversation of ${conversation.participants.join(', ')}.`
+  return 'It needs nothing that is not in it.'
+}
+
+function mayBeSaid({ arrival }: DryRun): string {
+  return `${arrival?.sender} may say this.`
+}
+
+function storedAs({ tables }: Effects): string {
+  if (tables.length === 0) return 'It is here already.'
+  const changes = tables.map(({ table, inserted, updated, deleted }) => {
+    const counts = Object.entries({ new: inserted, changed: updated, gone: deleted }).filter(([, count]) => count > 0)
+    return `${table} (${counts.map(([word, count]) => `${count} ${word}`).join(', ')})`
+  })
+  return `Rows: ${changes.join(', ')}.`
+}
+
+function followsOf({ notifications, outgoing, jobs }: Effects): readonly string[] {
+  return [
+    ...notifications.map(({ user, type }) => `${user} is told: ${type}.`),
+    ...outgoing.map(
+      ({ record, guid, verb, deliveries }) => `${verb} of ${record} ${guid} leaves: ${deliveries} deliveries.`,
+    ),
+    ...jobs.map(({ name, data }) => `A job of its own: ${name} ${JSON.stringify(data)}.`),
+  ]
+}
+
+function nameOf(thing: Thing): string {
+  const [kind, ...rest] = thing.split(':')
+  return `the ${kind} ${rest.join(':')}`
+}
+
+function capitalised(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
+}

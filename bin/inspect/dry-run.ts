@@ -1,0 +1,79 @@
+import type { Knex } from 'knex'
+import { authoriseBatch } from '../../src/federation/authorise-batch.js'
+import type { Arrival, Message, Over, Waiting, Wrong } from '../../src/federation/batch.js'
+import { openBatch } from '../../src/federation/open-batch.js'
+import { receiveBatch } from '../../src/federation/receive-batch.js'
+import { type Resolved, resolveBatch } from '../../src/federation/resolve-batch.js'
+import { inTransaction } from '../../src/persistence/errors.js'
+import type { Pod } from '../../src/pod.js'
+import { beginCounting, type Effects } from './effects.js'
+
+export type StepName = 'open' | 'resolve' | 'authorise' | 'store'
+
+/** How far one message came, and what it would have changed. */
+export interface DryRun {
+  /** The step that let it go no further; undefined: it went through all of them. */
+  readonly stoppedAt: StepName | undefined
+  readonly arrival: Arrival | undefined
+  readonly resolved: Resolved | undefined
+  /** One of these at most. */
+  readonly wrong: Wrong | undefined
+  readonly over: Over | undefined
+  readonly waiting: Waiting | undefined
+  readonly effects: Effects
+}
+
+/** Does with a message all that is done with one that comes in, and takes everything back: nothing stays, and nothing leaves. */
+export async function dryRun(pod: Pod, message: Message): Promise<DryRun> {
+  try {
+    return await inTransaction(pod.db, async (transaction) => {
+      // What others commit meanwhile must not look like an effect of the message.
+      await transaction.raw('set transaction isolation level repeatable read')
+      throw new Undone(await walk({ ...pod, db: transaction }, transaction, message))
+    })
+  } catch (error) {
+    if (error instanceof Undone) return error.result
+    throw error
+  }
+}
+
+/** The way back out of a transaction that must not be kept. */
+class Undone extends Error {
+  override name = 'Undone'
+  readonly result: DryRun
+
+  constructor(result: DryRun) {
+    super('This was a dry run.')
+    this.result = result
+  }
+}
+
+/** The steps that only look are taken one by one first, to see what each of them finds. */
+async function walk(pod: Pod, transaction: Knex.Transaction, message: Message): Promise<DryRun> {
+  const effects = await beginCounting(transaction)
+  const opened = await openBatch(pod, [message])
+  const resolved = await resolveBatch(pod, opened.ready)
+  const authorised = authoriseBatch(resolved.ready)
+  const end = await receiveBatch(pod, [message])
+
+  const [wrong, over, waiting] = [end.wrong[0], end.over[0], end.waiting[0]]
+  return {
+    stoppedAt: stepThatStopped({ opened, resolved, authorised }) ?? (wrong || over ? 'store' : undefined),
+    arrival: opened.ready[0] ?? wrong?.arrival,
+    resolved: resolved.ready[0],
+    wrong,
+    over,
+    waiting,
+    effects: await effects(),
+  }
+}
+
+interface Looked {
+  readonly ready: readonly unknown[]
+}
+
+function stepThatStopped(steps: Readonly<Record<'opened' | 'resolved' | 'authorised', Looked>>): StepName | undefined {
+  if (steps.opened.ready.length === 0) return 'open'
+  if (steps.resolved.ready.length === 0) return 'resolve'
+  return steps.authorised.ready.length === 0 ? 'authorise' : undefined
+}

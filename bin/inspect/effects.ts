@@ -1,0 +1,81 @@
+import type { Knex } from 'knex'
+
+/** What a transaction has done so far, for people. */
+export interface Effects {
+  readonly tables: readonly {
+    readonly table: string
+    readonly inserted: number
+    readonly updated: number
+    readonly deleted: number
+  }[]
+  /** Who is told of what, among those who live here. */
+  readonly notifications: readonly { readonly user: string; readonly type: string }[]
+  /** Envelopes that would leave, and for how many pods or people. */
+  readonly outgoing: readonly {
+    readonly record: string
+    readonly guid: string
+    readonly verb: string
+    readonly deliveries: number
+  }[]
+  /** Work for later. */
+  readonly jobs: readonly { readonly name: string; readonly data: unknown }[]
+}
+
+/**
+ * Notes where a transaction stands, and returns what tells its effects from there on. It must see nothing of what others do
+ * meanwhile.
+ */
+export async function beginCounting(transaction: Knex.Transaction): Promise<() => Promise<Effects>> {
+  const before = await changedRows(transaction)
+  const { rows } = await transaction.raw(newest)
+  const [last] = rows
+  return async () => {
+    const after = await changedRows(transaction)
+    const tables = after.flatMap((row) => {
+      const known = before.find(({ table }) => table === row.table)
+      const inserted = row.inserted - (known?.inserted ?? 0)
+      const updated = row.updated - (known?.updated ?? 0)
+      const deleted = row.deleted - (known?.deleted ?? 0)
+      return inserted + updated + deleted === 0 ? [] : [{ table: row.table, inserted, updated, deleted }]
+    })
+    const since = async (statement: string, id: number) => (await transaction.raw(statement, [id])).rows
+    return {
+      tables,
+      notifications: await since(toldSince, last.actors),
+      outgoing: await since(outgoingSince, last.messages),
+      jobs: await since(jobsSince, last.outbox),
+    }
+  }
+}
+
+async function changedRows(transaction: Knex.Transaction): Promise<Effects['tables']> {
+  const { rows } = await transaction.raw(changed)
+  return rows
+}
+
+/** The server counts for each connection, so some of it may be from before this transaction. */
+const changed = `
+  select relname as table, n_tup_ins as inserted, n_tup_upd as updated, n_tup_del as deleted
+  from pg_stat_xact_user_tables
+  where schemaname = current_schema()
+  order by relname`
+
+const newest = `
+  select
+    (select coalesce(max(id), 0) from notification_actors) as actors,
+    (select coalesce(max(id), 0) from outbound_messages) as messages,
+    (select coalesce(max(id), 0) from outbox) as outbox`
+
+const toldSince = `
+  select users.username as user, notifications.type
+  from notification_actors
+  join notifications on notifications.id = notification_actors.notification_id
+  join users on users.id = notifications.user_id
+  where notification_actors.id > ?
+  order by notification_actors.id`
+
+const outgoingSince = `
+  select record, guid, verb, (select count(*) from deliveries where message_id = outbound_messages.id) as deliveries
+  from outbound_messages where id > ? order by id`
+
+const jobsSince = `select name, data from outbox where id > ? order by id`

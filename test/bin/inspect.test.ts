@@ -1,0 +1,176 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
+import type { Entity } from '../../src/protocol/entities/registry.js'
+import { createTestDatabase, type TestDatabase } from '../support/database.js'
+import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { coatFor, signedBy } from '../support/receiving-pod.js'
+import { makeFolder, type Outcome, pod, type Settings } from './program.js'
+
+/** What would become of messages, in the order in which an operator might ask. */
+describe('the command that inspects a message', { timeout: 60_000 }, () => {
+  let folder: Awaited<ReturnType<typeof makeFolder>>
+  let database: TestDatabase
+  let db: pg.Client
+  let others: FakePods
+  let settings: Settings
+  let quin: FakePerson
+  let post: StatusMessageEntity
+
+  beforeAll(async () => {
+    folder = await makeFolder()
+    database = await createTestDatabase()
+    others = await startFakePods()
+    quin = others.person(`quin@localhost:${others.server.port}`)
+    post = {
+      type: 'status_message',
+      author: quin.address,
+      guid: newGuid(),
+      created_at: new Date('2024-05-06T07:08:09Z'),
+      public: true,
+      text: 'Hello #world, and @{ann@pod.example}',
+      photos: [],
+    }
+    others.serve(quin, post)
+    settings = {
+      DATABASE_URL: database.url,
+      DATA_DIR: folder.path,
+      SECRET_KEY: 'a key that is only good for these tests',
+      POD_URL: 'https://pod.example',
+      ALLOW_PRIVATE_ADDRESSES: 'true',
+    }
+    const created = await pod(['user', 'create', 'ann', '--password', 'the password of ann'], settings)
+    expect(created).toMatchObject({ code: 0 })
+    db = new pg.Client(database.url)
+    await db.connect()
+  })
+  afterAll(async () => {
+    await db.end()
+    await others.close()
+    await database.drop()
+    await folder.remove()
+  })
+
+  async function inspect(message: string, ...options: string[]): Promise<Outcome> {
+    const file = join(folder.path, 'message')
+    await writeFile(file, message)
+    return pod(['inspect', file, ...options], settings)
+  }
+
+  async function inspected(entity: Entity, ...options: string[]) {
+    const { stdout } = await inspect(envelopeOf(quin, entity), '--json', ...options)
+    return JSON.parse(stdout)
+  }
+
+  /** Everything that a message could have left behind, apart from people. */
+  async function traces(): Promise<number> {
+    const tables = ['posts', 'comments', 'tags', 'notifications', 'outbox', 'waiting', 'outbound_messages', 'contacts']
+    const { rows } = await db.query(
+      `select ${tables.map((table) => `(select count(*) from ${table})`).join(' + ')} as count`,
+    )
+    return Number(rows[0].count)
+  }
+
+  it('says what the message would wait for, and asks nobody', async () => {
+    const { code, stdout } = await inspect(envelopeOf(quin, post))
+
+    expect(code).toBe(0)
+    expect(stdout).toContain(`It would wait for the person ${quin.address}.`)
+    expect(others.requests).toEqual([])
+    expect(await traces()).toBe(0)
+  })
+
+  it('gets what is missing when it is told to, and still stores nothing of the message', async () => {
+    const result = await inspected(post, '--fetch')
+
+    expect(result).toMatchObject({
+      end: 'stored',
+      sender: quin.address,
+      entity: { entity_type: 'status_message', entity_data: { guid: post.guid } },
+      notifications: [{ user: 'ann', type: 'mentioned' }],
+    })
+    expect(result.steps.map(({ step }: { step: string }) => step).slice(0, 5)).toEqual([
+      'fetch',
+      'open',
+      'resolve',
+      'authorise',
+      'store',
+    ])
+    expect(result.rows).toContainEqual({ table: 'posts', inserted: 1, updated: 0, deleted: 0 })
+    expect(result.jobs).toContainEqual({ name: 'participate', data: { postGuid: post.guid } })
+    expect(await traces()).toBe(0)
+  })
+
+  it('names the fault of what would be refused, and the step', async () => {
+    const forged = envelopeOf({ ...others.person('mallory@m.example'), address: quin.address }, post)
+    const { code, stdout, stderr } = await inspect(forged)
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^open +InvalidSignature: /)
+    expect(stderr).toBe('This pod refuses it: InvalidSignature.\n')
+
+    expect(await inspected({ ...post, public: false })).toMatchObject({
+      end: 'refused',
+      fault: 'NotPublic',
+      steps: [{ step: 'open' }, { step: 'resolve' }, { step: 'authorise' }],
+    })
+  })
+
+  it('knows that a message has come before', async () => {
+    expect(await pod(['fetch', post.guid, '--from', quin.address], settings)).toMatchObject({ code: 0 })
+    await db.query('delete from outbox')
+
+    expect(await inspected(post)).toMatchObject({ end: 'nothing', rows: [], jobs: [] })
+  })
+
+  it('says what a retraction would take along', async () => {
+    const before = await traces()
+
+    const result = await inspected({
+      type: 'retraction',
+      author: quin.address,
+      target_guid: post.guid,
+      target_type: 'Post',
+    })
+
+    expect(result.end).toBe('stored')
+    expect(result.rows).toContainEqual({ table: 'posts', inserted: 0, updated: 0, deleted: 1 })
+    expect(await traces()).toBe(before)
+  })
+
+  it('follows a comment to the post that it is under', async () => {
+    const comment = signedBy(quin, {
+      type: 'comment',
+      author: quin.address,
+      guid: newGuid(),
+      parent_guid: post.guid,
+      text: 'Once more',
+      created_at: new Date('2024-05-06T08:08:09Z'),
+    })
+
+    const { stdout } = await inspect(envelopeOf(quin, comment))
+
+    expect(stdout).toContain(`It refers to a public post of ${quin.address}, who lives elsewhere.`)
+    expect(stdout).toContain('comments (1 new)')
+    expect(stdout).toContain('It would be stored.')
+  })
+
+  it('opens what is encrypted for somebody here', async () => {
+    const { rows } = await db.query(`select public_key from people where address = 'ann@pod.example'`)
+    const sharing = { following: true, sharing: true, blocking: false }
+    const contact = { type: 'contact', author: quin.address, recipient: 'ann@pod.example', ...sharing } as const
+    const message = coatFor(rows[0].public_key, envelopeOf(quin, contact))
+
+    const { code, stdout } = await inspect(message, '--recipient', 'ann')
+    expect(code).toBe(0)
+    expect(stdout).toContain('A private message for ann@pod.example')
+    expect(stdout).toContain('ann is told: started_sharing.')
+
+    expect(await inspect(message)).toMatchObject({ code: 2 })
+    expect(await inspect(message, '--recipient', 'nobody')).toMatchObject({
+      code: 1,
+      stderr: 'Nobody here has the name nobody.\n',
+    })
+  })
+})

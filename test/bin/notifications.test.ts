@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config.js'
+import { createUser } from '../../src/domain/accounts.js'
+import { notifyAbout } from '../../src/domain/notifications.js'
+import { type OpenPod, openPod } from '../../src/open-pod.js'
+import { Profile } from '../../src/persistence/models/person.js'
+import { User } from '../../src/persistence/models/user.js'
+import { cannedCrypto } from '../support/canned-crypto.js'
+import { createTestDatabase, type TestDatabase } from '../support/database.js'
+import { makeFolder, pod, type Settings } from './program.js'
+
+describe('pod notify', { timeout: 60_000 }, () => {
+  let folder: Awaited<ReturnType<typeof makeFolder>>
+  let database: TestDatabase
+  let settings: Settings
+  let open: OpenPod
+
+  beforeAll(async () => {
+    folder = await makeFolder()
+    database = await createTestDatabase()
+    const SECRET_KEY = 'a key that is only good for these tests'
+    settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, SECRET_KEY, POD_URL: 'https://pod.example' }
+    open = await openPod(readConfig({ ...settings, LOG_LEVEL: 'silent' }), 'command', { crypto: cannedCrypto() })
+    for (const username of ['alice', 'bob'])
+      await createUser(open, { username, password: `the password of ${username}` })
+    const [alice, bob] = await Promise.all(
+      ['alice', 'bob'].map((name) => User.byUsername(open.db, name).throwIfNotFound()),
+    )
+    if (alice === undefined || bob === undefined) throw new Error('There should be two users.')
+    await Profile.query(open.db).patch({ birthday: '1990-02-28' }).where({ personId: bob.personId })
+    await open.db('contacts').insert({ userId: alice.id, personId: bob.personId, sharing: true, receiving: true })
+    const sharing = [{ userId: alice.id, personId: bob.personId }]
+    await open.db.transaction((transaction) => notifyAbout(transaction, { sharing }, new Date('2026-01-01T12:00:00Z')))
+  })
+  afterAll(async () => {
+    await open.close()
+    await database.drop()
+    await folder.remove()
+  })
+
+  it('birthdays tells of those of the day, once', async () => {
+    const run = () => pod(['notify', 'birthdays', '--day', '2026-02-28', '--json'], settings)
+
+    expect(JSON.parse((await run()).stdout)).toEqual({ notifications: 1 })
+    expect(JSON.parse((await run()).stdout)).toEqual({ notifications: 0 })
+  })
+
+  it('birthdays takes no day that does not exist', async () => {
+    const { code, stderr } = await pod(['notify', 'birthdays', '--day', '2026-02-30'], settings)
+
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('It must be a day like 2026-02-28.') })
+  })
+
+  it('list shows what somebody has been told, the newest first', async () => {
+    const { stdout } = await pod(['notify', 'list', 'alice', '--json'], settings)
+
+    expect(JSON.parse(stdout)).toMatchObject([
+      { type: 'contacts_birthday', read: false, actors: ['bob@pod.example'], target: null },
+      { type: 'started_sharing', updated_at: '2026-01-01T12:00:00.000Z', actors: ['bob@pod.example'], target: null },
+    ])
+    await open.db('notifications').where({ type: 'started_sharing' }).update({ read: true })
+    const unread = await pod(['notify', 'list', 'alice', '--unread'], settings)
+    expect(unread.stdout).toContain('contacts_birthday')
+    expect(unread.stdout).not.toContain('started_sharing')
+  })
+
+  it('list says who is not there', async () => {
+    expect(await pod(['notify', 'list', 'zoe'], settings)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Nobody here is called zoe.'),
+    })
+  })
+})

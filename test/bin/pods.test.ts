@@ -1,0 +1,175 @@
+import type { Knex } from 'knex'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
+import { createTestDatabase, type TestDatabase } from '../support/database.js'
+import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { makeFolder, pod, type Settings } from './program.js'
+
+/** Commands about what goes out, on tables as a pod has left them. No worker runs. */
+describe('the commands about deliveries', { timeout: 60_000 }, () => {
+  let folder: Awaited<ReturnType<typeof makeFolder>>
+  let database: TestDatabase
+  let db: Knex
+  let others: FakePods
+  let settings: Settings
+  let senderId: number
+
+  beforeAll(async () => {
+    folder = await makeFolder()
+    database = await createTestDatabase()
+    others = await startFakePods()
+    db = openDatabase({ ...WORKER_LIMITS, url: database.url, applicationName: 'test' })
+    settings = {
+      DATABASE_URL: database.url,
+      DATA_DIR: folder.path,
+      SECRET_KEY: 'a key that is only good for these tests',
+      POD_URL: 'https://pod.example',
+      ALLOW_PRIVATE_ADDRESSES: 'true',
+    }
+    senderId = await personAt(null, 'ann@pod.example')
+  })
+  afterAll(async () => {
+    await db.destroy()
+    await others.close()
+    await database.drop()
+    await folder.remove()
+  })
+
+  async function json(...words: string[]): Promise<unknown> {
+    const { code, stdout, stderr } = await pod([...words, '--json'], settings)
+    if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}: ${stderr}`)
+    return JSON.parse(stdout)
+  }
+
+  async function podAt(host: string, row: object = {}): Promise<number> {
+    const [{ id }] = await db('pods')
+      .insert({ host, ...row })
+      .returning('id')
+    return id
+  }
+
+  async function personAt(podId: number | null, address: string): Promise<number> {
+    const person = { guid: newGuid(), address, podId, publicKey: newGuid() }
+    const [{ id }] = await db('people').insert(person).returning('id')
+    return id
+  }
+
+  async function messageAbout(guid: string, verb = 'create'): Promise<number> {
+    const row = { record: 'post', guid, verb, senderId, public: true, entity: '<status_message/>' }
+    const [{ id }] = await db('outbound_messages').insert(row).returning('id')
+    return id
+  }
+
+  it('list and show pods, by what a delivery to them would meet', async () => {
+    const fine = await podAt('fine.example', { status: 'no_errors', lastSuccessAt: new Date(), software: 'diaspora' })
+    const away = await podAt('away.example', { port: 3000, failures: 2, nextTryAt: new Date(Date.now() + 60_000) })
+    await podAt('gone.example', { offlineSince: new Date(0), status: 'dns_failed', lastError: 'no such name' })
+    await personAt(fine, 'quin@fine.example')
+    const messageId = await messageAbout(newGuid())
+    await db('deliveries').insert([
+      { messageId, podId: fine },
+      { messageId, podId: away },
+    ])
+
+    expect(await json('pods', 'list')).toMatchObject([
+      { pod: 'away.example:3000', state: 'away', waiting: 1, failures: 2 },
+      { pod: 'fine.example', state: 'proven', people: 1, waiting: 1, software: 'diaspora' },
+      { pod: 'gone.example', state: 'asleep', last_error: 'no such name' },
+    ])
+    expect(await json('pods', 'list', '--state', 'asleep')).toMatchObject([{ pod: 'gone.example' }])
+    expect(await json('pods', 'show', 'quin@fine.example')).toMatchObject({ pod: 'fine.example', people: 1 })
+    expect(await json('pods', 'show', 'http://away.example:3000/')).toMatchObject({ pod: 'away.example:3000' })
+    const nobody = await pod(['pods', 'show', 'nobody.example'], settings)
+    expect(nobody).toMatchObject({ code: 1, stderr: 'No pod at nobody.example has been met.\n' })
+  })
+
+  it('block a pod, which gives up what waits for it, and let it in again', async () => {
+    const podId = await podAt('bad.example')
+    await db('deliveries').insert({ messageId: await messageAbout(newGuid()), podId })
+
+    expect(await json('pods', 'block', 'bad.example')).toMatchObject({ state: 'blocked', waiting: 0, dead: 1 })
+    expect(await db('deliveries').where({ podId }).first()).toMatchObject({ state: 'dead', lastFault: 'pod_blocked' })
+    expect(await pod(['pods', 'probe', 'bad.example'], settings)).toMatchObject({ code: 1 })
+    expect(await json('pods', 'unblock', 'bad.example')).toMatchObject({ state: 'unproven', blocked_at: null, dead: 1 })
+  })
+
+  it('put a pod to sleep and wake it', async () => {
+    const podId = await podAt('sleepy.example', { lastSuccessAt: new Date() })
+    await db('deliveries').insert({ messageId: await messageAbout(newGuid()), podId })
+
+    expect(await json('pods', 'sleep', 'sleepy.example')).toMatchObject({ state: 'asleep', waiting: 0, dead: 1 })
+    expect(await json('pods', 'wake', 'sleepy.example')).toMatchObject({ state: 'proven', offline_since: null })
+  })
+
+  it('look at a pod now, and keep what was found', async () => {
+    const port = others.server.port
+    const host = `localhost:${port}`
+    others.script(`${host}/`, (_request, response) => response.end('a pod'))
+    await podAt('localhost', { port, offlineSince: new Date(), failures: 3, nextTryAt: new Date(Date.now() + 60_000) })
+
+    const { code, stdout } = await pod(['pods', 'probe', host, '--json'], settings)
+
+    expect(code).toBe(1) // it has no NodeInfo
+    expect(JSON.parse(stdout)).toMatchObject({ status: 'version_failed', offline_since: null, next_try_at: null })
+  })
+
+  it('tell how far a post has come', async () => {
+    const guid = newGuid()
+    const [arrived, waits, refuses] = [await podAt('a.example'), await podAt('b.example'), await podAt('c.example')]
+    const messageId = await messageAbout(guid)
+    await db('deliveries').insert([
+      { messageId, podId: arrived },
+      { messageId, podId: waits },
+    ])
+    await db('deliveries').insert({ messageId, podId: refuses })
+    await db('deliveries').where({ podId: arrived }).delete()
+    const dead = { state: 'dead', diedAt: new Date(), attempts: 10, lastFault: 'refused', lastStatus: 403 }
+    await db('deliveries').where({ podId: refuses }).update(dead)
+
+    expect(await json('post', guid)).toMatchObject({
+      guid,
+      messages: [
+        {
+          verb: 'create',
+          sent_to: 3,
+          arrived: 1,
+          missing: [
+            { state: 'dead', pod: 'c.example', attempts: 10, fault: 'refused', status: 403, next_try_at: null },
+            { state: 'waiting', pod: 'b.example', attempts: 0, fault: null, next_try_at: expect.any(String) },
+          ],
+        },
+      ],
+    })
+    const { stdout } = await pod(['post', guid], settings)
+    expect(stdout).toContain('1 of 3 arrived, 1 waiting, 1 given up')
+    expect(stdout).toMatch(/given up +c\.example +10 tries +refused \(403\)/)
+    expect(await pod(['post', newGuid()], settings)).toMatchObject({ code: 1 })
+  })
+
+  it('show dead deliveries beside other dead letters, replay and drop them', async () => {
+    await db('deliveries').delete()
+    const guid = newGuid()
+    const messageId = await messageAbout(guid)
+    const pods = [await podAt('x.example'), await podAt('y.example')]
+    const dead = { messageId, state: 'dead', diedAt: new Date(), attempts: 10, lastFault: 'refused', lastStatus: 400 }
+    const rows = await db('deliveries')
+      .insert(pods.map((podId) => ({ ...dead, podId })))
+      .returning('id')
+    const [one, other] = rows.map(({ id }: { id: number }) => `delivery-${id}`)
+
+    expect(await json('dead', 'list', '--queue', 'outbound', '--fault', 'refused')).toHaveLength(2)
+    expect(await json('dead', 'list', '--queue', 'inbound')).toEqual([])
+    expect(await json('dead', 'show', `${one}`)).toMatchObject({
+      name: 'deliver',
+      fault: 'refused',
+      attempts: 10,
+      data: { pod: 'x.example', guid, record: 'post', verb: 'create', status: 400 },
+    })
+    expect(await json('dead', 'replay', `${one}`)).toEqual({ replayed: 1 })
+    expect(await json('dead', 'drop', `${other}`, '--yes')).toEqual({ dropped: 1 })
+
+    expect(await db('deliveries')).toMatchObject([{ podId: pods[0], state: 'waiting', attempts: 0, diedAt: null }])
+    expect(await json('post', guid)).toMatchObject({ messages: [{ sent_to: 1, arrived: 0 }] })
+    expect(await json('status')).toMatchObject({ deliveries: { due: 1, waiting: 1, dead: 0 } })
+  })
+})

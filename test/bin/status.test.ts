@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../support/database.js'
+import { makeFolder, pod, type Settings, startPod, statusOf } from './program.js'
+
+let folder: Awaited<ReturnType<typeof makeFolder>>
+let database: TestDatabase
+let settings: Settings
+beforeAll(async () => {
+  folder = await makeFolder()
+  database = await createTestDatabase()
+  settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, POD_URL: 'http://localhost:3000' }
+})
+afterAll(async () => {
+  await database.drop()
+  await folder.remove()
+})
+
+it('status tells what came to the door, and why it was refused', { timeout: 60_000 }, async () => {
+  const { address, child, ended } = await startPod(settings)
+  const send = (body: string) => statusOf(`${address}/receive/public`, { method: 'POST', body })
+  expect(await Promise.all([send('no envelope'), send('<xml/>')])).toEqual([202, 202])
+  expect(await pod(['wait-idle', '--timeout', '30'], settings)).toMatchObject({ code: 0 })
+  child.kill('SIGTERM')
+  expect(await ended).toBe(0)
+
+  const { stdout } = await pod(['status', '--json'], settings)
+  const { lately } = JSON.parse(stdout)
+  expect(lately).toMatchObject({ received: { accepted: 2 }, takenIn: { stored: 0, wrong: { InvalidEnvelope: 2 } } })
+
+  const lines = (await pod(['status'], settings)).stdout
+  expect(lines).toMatch(/^refused +2 InvalidEnvelope$/m)
+  expect(lines).toMatch(/^queue +waiting .* a minute +workers$/m)
+})
