@@ -1,16 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type EmbeddedServer, startEmbeddedPostgres } from '../../src/embedded-postgres.js'
 import { listDeadLetters } from '../../src/jobs/dead-letters.js'
 import { migrateQueue } from '../../src/jobs/queues.js'
 import { migrate } from '../../src/persistence/database.js'
 import { startProcess, type TestProcess } from '../support/child-process.js'
+import { startCrashingDatabase } from '../support/crashing-database.js'
 import { queueBackends } from '../support/queue-backends.js'
 import { openQueuePod, type QueuePod } from '../support/queue-pod.js'
 import { startTestRedis } from '../support/redis-server.js'
-import { openTcpProxy } from '../support/tcp-proxy.js'
 import { untilIdle } from '../support/test-workers.js'
 
 const JOBS = 2_000
@@ -24,7 +20,8 @@ afterEach(async () => {
 
 describe.each(queueBackends)('with the queue in $store', ({ store }) => {
   it('runs every job once, whoever is killed meanwhile', async () => {
-    const database = await startDatabase()
+    const database = await startCrashingDatabase()
+    undo.push(() => database.stop())
     const redis = store === 'Redis' ? await startTestRedis() : undefined
     if (redis) undo.push(() => redis.stop())
     const instructions = {
@@ -99,23 +96,4 @@ async function untilDone({ db }: QueuePod, jobs: number): Promise<void> {
     },
     { timeout: 60_000, interval: 20 },
   )
-}
-
-/** A server of this test's own, always at the same address. */
-async function startDatabase(): Promise<{ url: string; crash(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'pod-test-kill-'))
-  undo.push(() => rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 }))
-  let server: EmbeddedServer = await startEmbeddedPostgres(folder)
-  undo.push(() => server.stop())
-  const proxy = await openTcpProxy(Number(new URL(server.url).port))
-  undo.push(() => proxy.close())
-  return {
-    url: Object.assign(new URL(server.url), { port: `${proxy.port}` }).href,
-    async crash() {
-      process.kill(server.pid, 'SIGKILL')
-      await server.exited
-      server = await startEmbeddedPostgres(folder)
-      proxy.target(Number(new URL(server.url).port))
-    },
-  }
 }

@@ -10,6 +10,8 @@ export interface TestProcess {
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
   /** Resolves with the first message that has this field. */
   said(field: string): Promise<Record<string, unknown>>
+  /** Calls for each message from now on. */
+  listen(hear: (message: Record<string, unknown>) => void): void
   signal(signal: NodeJS.Signals): void
   /** kill -9: it can finish nothing. */
   kill(): Promise<void>
@@ -32,6 +34,7 @@ export function startProcess(file: string, instructions: object): TestProcess {
     pid: child.pid ?? Number.NaN,
     ended,
     said: (field) => firstWith(child, messages, field),
+    listen: (hear) => void child.on('message', hear),
     signal: (signal) => void child.kill(signal),
     async kill() {
       child.kill('SIGKILL')

@@ -50,7 +50,8 @@ export async function openTestStores({ store }: QueueBackend): Promise<TestStore
   }
 }
 
-async function forgetJobs(client: Client): Promise<void> {
+/** Empties the queue of a database. */
+export async function forgetJobs(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select format('bullmq.%I', tablename) as name from pg_tables where schemaname = 'bullmq' and tablename <> 'migration'`,
   )

@@ -1,12 +1,15 @@
 import pg from 'pg'
 import { vi } from 'vitest'
 
-/** Counts what the web process asks of the database while something runs, however it asks. */
-export async function statementsDuring(run: () => Promise<unknown>): Promise<number> {
+/** Counts what a process of the pod asks of the database while something runs, however it asks. */
+export async function statementsDuring(
+  run: () => Promise<unknown>,
+  process: 'web' | 'worker' = 'web',
+): Promise<number> {
   let statements = 0
   const query = pg.Client.prototype.query
   const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...rest: unknown[]) {
-    if (Reflect.get(Reflect.get(this, 'connectionParameters'), 'application_name') === 'pod web') statements += 1
+    if (Reflect.get(Reflect.get(this, 'connectionParameters'), 'application_name') === `pod ${process}`) statements += 1
     return Reflect.apply(query, this, rest)
   })
   try {

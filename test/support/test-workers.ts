@@ -1,5 +1,6 @@
 import { vi } from 'vitest'
 import { isIdle } from '../../src/jobs/queue-facts.js'
+import type { QueueName } from '../../src/jobs/queue-names.js'
 import { type RunningWorkers, startWorkers, type WorkersOptions } from '../../workers/start-workers.js'
 import type { QueuePod } from './queue-pod.js'
 
@@ -10,11 +11,11 @@ export function startQuickWorkers(pod: QueuePod, options: WorkersOptions): Runni
   return startWorkers(pod, { ...options, timing: { ...quick, ...options.timing } })
 }
 
-/** Resolves when nothing is left to do. */
-export async function untilIdle(pod: QueuePod, timeout = 15_000): Promise<void> {
+/** Resolves when nothing is left to do, or nothing for these queues. */
+export async function untilIdle(pod: QueuePod, timeout = 15_000, queues?: readonly QueueName[]): Promise<void> {
   await vi.waitFor(
     async () => {
-      if (!(await isIdle(pod))) throw new Error('there is still work to do')
+      if (!(await isIdle(pod, queues))) throw new Error('there is still work to do')
     },
     { timeout, interval: 20 },
   )

@@ -1,12 +1,21 @@
 import { createServer } from 'node:net'
+import { vi } from 'vitest'
 import { readConfig } from '../../src/config.js'
 import type { Viewer } from '../../src/domain/access.js'
 import { SCOPES } from '../../src/domain/scopes.js'
+import { isIdle } from '../../src/jobs/queue-facts.js'
 import { type OpenPod, openPod } from '../../src/open-pod.js'
 import { User } from '../../src/persistence/models/user.js'
 import { makeFolder, type Outcome, pod, type Settings, startPod } from '../bin/program.js'
 import { cannedCrypto } from './canned-crypto.js'
 import { createTestDatabase } from './database.js'
+
+/** Somebody who lives on a whole pod. */
+export interface Inhabitant extends Viewer {
+  readonly pod: WholePod
+  readonly address: string
+  readonly guid: string
+}
 
 /** A whole pod of ours on loopback: web and worker as processes of their own, as an operator would start them. */
 export interface WholePod {
@@ -17,7 +26,7 @@ export interface WholePod {
   /** Everything it has said so far, line by line as JSON. */
   said(): readonly Record<string, unknown>[]
   /** Makes an account with real keys. */
-  person(username: string): Promise<Viewer & { readonly address: string; readonly guid: string }>
+  person(username: string): Promise<Inhabitant>
   /** Runs a command of this pod. */
   command(...words: string[]): Promise<Outcome>
   /** What a command that works says, as JSON. */
@@ -25,7 +34,58 @@ export interface WholePod {
   stop(): Promise<void>
 }
 
-export async function startWholePod(): Promise<WholePod> {
+/** All of them, or none. */
+export async function startWholePods<Count extends 2 | 3>(count: Count): Promise<PodsOf<Count>> {
+  const started = await Promise.allSettled(Array.from({ length: count }, startWholePod))
+  const pods = started.flatMap((pod) => (pod.status === 'fulfilled' ? [pod.value] : []))
+  if (pods.length === count) return pods as unknown as PodsOf<Count> // it is as long as was asked for
+  await Promise.all(pods.map((pod) => pod.stop()))
+  throw new Error('The pods did not start.', { cause: started })
+}
+
+type PodsOf<Count extends 2 | 3> = Count extends 2
+  ? readonly [WholePod, WholePod]
+  : readonly [WholePod, WholePod, WholePod]
+
+/** Resolves when none of the pods has anything left to do or to tell another one. */
+export async function untilQuiet(...pods: readonly WholePod[]): Promise<void> {
+  let before: readonly string[] = []
+  await vi.waitFor(
+    async () => {
+      // What one of them does may come from another that has been looked at already: only two equal looks count.
+      const now: string[] = []
+      for (const pod of pods) now.push(await traceOf(pod))
+      const isQuiet = now.every((trace, index) => trace !== BUSY && trace === before[index])
+      before = now
+      if (!isQuiet) throw new Error(`There is still work to do: ${JSON.stringify(await whatIsLeft(pods))}`)
+    },
+    { timeout: 45_000, interval: 50 },
+  )
+}
+
+const BUSY = 'busy'
+
+/** What a pod has sent and stored so far, or that it is not done. */
+async function traceOf({ open }: WholePod): Promise<string> {
+  if (!(await isIdle(open))) return BUSY
+  const { rows } = await open.db.raw(`
+    select string_agg(sequencename || ' ' || coalesce(last_value, 0), ', ' order by sequencename) as trace
+    from pg_sequences where schemaname = 'public'`)
+  return rows[0].trace
+}
+
+async function whatIsLeft(pods: readonly WholePod[]) {
+  return Promise.all(
+    pods.map(async ({ host, open: { db } }) => ({
+      host,
+      outbox: await db('outbox').select('queue', 'name', 'data'),
+      deliveries: await db('deliveries').select('podId', 'state', 'attempts', 'lastStatus', 'lastFault'),
+      waiting: await db('waiting').pluck('waitsFor'),
+    })),
+  )
+}
+
+async function startWholePod(): Promise<WholePod> {
   const [folder, database, port] = await Promise.all([makeFolder(), createTestDatabase(), freePort()])
   const host = `localhost:${port}`
   const settings: Settings = {
@@ -47,7 +107,7 @@ export async function startWholePod(): Promise<WholePod> {
     return JSON.parse(stdout)
   }
 
-  return {
+  const whole: WholePod = {
     host,
     open,
     said: () =>
@@ -60,7 +120,7 @@ export async function startWholePod(): Promise<WholePod> {
       const user = await User.byUsername(open.db, username).throwIfNotFound()
       if (user.person === undefined) throw new Error('A user is a person.')
       const { address, guid } = user.person
-      return { userId: user.id, personId: user.personId, scopes: new Set(SCOPES), address, guid }
+      return { userId: user.id, personId: user.personId, scopes: new Set(SCOPES), address, guid, pod: whole }
     },
     command: (...words) => pod(words, settings),
     json,
@@ -72,6 +132,7 @@ export async function startWholePod(): Promise<WholePod> {
       await folder.remove()
     },
   }
+  return whole
 }
 
 /** The address of a pod has its port in it, so that must be known before anything listens there. */

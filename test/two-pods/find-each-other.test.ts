@@ -1,26 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { publishPost } from '../../src/domain/posts.js'
 import { createReshare } from '../../src/domain/reshares.js'
-import { askForEntity } from '../../src/jobs/ask-for.js'
+import { fetchEntityJob } from '../../src/jobs/definitions.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { startWholePod, type WholePod } from '../support/two-pods.js'
+import { type Inhabitant, startWholePods, type WholePod } from '../support/two-pods.js'
 
 /** Two pods that know nothing of each other but an address; each test finds them as the one before has left them. */
 describe('two pods', { timeout: 60_000 }, () => {
   let left: WholePod
   let right: WholePod
-  let alice: Awaited<ReturnType<WholePod['person']>>
-  let bob: Awaited<ReturnType<WholePod['person']>>
+  let alice: Inhabitant
+  let bob: Inhabitant
 
   beforeAll(async () => {
-    const started = await Promise.allSettled([startWholePod(), startWholePod()])
-    const [one, two] = started.map((pod) => (pod.status === 'fulfilled' ? pod.value : undefined))
-    if (one === undefined || two === undefined) {
-      await Promise.all([one?.stop(), two?.stop()])
-      throw new Error('The pods did not start.', { cause: started })
-    }
-    left = one
-    right = two
+    ;[left, right] = await startWholePods(2)
     ;[alice, bob] = await Promise.all([left.person('alice'), right.person('bob')])
   }, 120_000)
   afterAll(async () => {
@@ -108,7 +101,7 @@ describe('two pods', { timeout: 60_000 }, () => {
       public: true,
     })
 
-    await askForEntity(left.open, { type: 'post', guid: post.guid, from: bob.address, depth: 0 })
+    await left.open.jobs.enqueue(fetchEntityJob, { type: 'post', guid: post.guid, from: bob.address, depth: 0 })
     await left.json('wait-idle', '--timeout', '30')
 
     expect(await Post.query(left.open.db).whereIn('guid', [post.guid, linked.guid])).toHaveLength(2)

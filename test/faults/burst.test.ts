@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest'
+import { runBurst } from '../soak/burst.js'
+import { queueBackends } from '../support/queue-backends.js'
+
+it.each(queueBackends)(
+  'every message of a burst has one effect, whoever is killed, with the queue in $store',
+  async ({ store }) => {
+    const seed = Date.now() % 1_000_000
+    const { wrongs, killed } = await runBurst({
+      store,
+      seed,
+      messages: 600,
+      people: 10,
+      lifeMs: 700,
+      threads: false,
+      withinMs: 60_000,
+    })
+
+    expect(wrongs, `seed ${seed}`).toEqual([])
+    expect(killed).toBeGreaterThan(0)
+  },
+  120_000,
+)

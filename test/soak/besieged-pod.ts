@@ -1,0 +1,59 @@
+import { pino } from 'pino'
+import { readConfig } from '../../src/config.js'
+import { migrateQueue } from '../../src/jobs/queues.js'
+import { type OpenPod, openPod } from '../../src/open-pod.js'
+import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
+import { buildApp } from '../../src/web/app.js'
+import { cannedCrypto } from '../support/canned-crypto.js'
+import { type CrashingDatabase, startCrashingDatabase } from '../support/crashing-database.js'
+import { startTestRedis, type TestRedis } from '../support/redis-server.js'
+
+/** The web half of a pod in this process, on stores of its own that may be killed; its workers are processes. */
+export interface BesiegedPod {
+  readonly pod: OpenPod
+  readonly database: CrashingDatabase
+  readonly redis: TestRedis | undefined
+  /** What a worker process needs to find the same stores. */
+  readonly environment: NodeJS.ProcessEnv
+  /** Posts a body, and returns the status of the answer. */
+  post(path: string, body: string): Promise<number>
+  close(): Promise<void>
+}
+
+export async function startBesiegedPod(store: 'Redis' | 'PostgreSQL'): Promise<BesiegedPod> {
+  const database = await startCrashingDatabase()
+  const redis = store === 'Redis' ? await startTestRedis('--appendfsync', 'always') : undefined
+  const environment: NodeJS.ProcessEnv = {
+    POD_URL: 'https://pod.example',
+    DATABASE_URL: database.url,
+    SECRET_KEY: 'a key that is only good for tests',
+    ...(redis && { REDIS_URL: redis.url }),
+  }
+  await makeTables(database.url)
+  const log = pino({ level: 'silent' })
+  const pod = await openPod(readConfig(environment), 'web', { crypto: cannedCrypto(), log })
+  const app = await buildApp(pod)
+  return {
+    pod,
+    database,
+    redis,
+    environment,
+    async post(url, payload) {
+      const { statusCode } = await app.inject({ method: 'POST', url, payload })
+      return statusCode
+    },
+    async close() {
+      await app.close()
+      await pod.close()
+      await redis?.stop()
+      await database.stop()
+    },
+  }
+}
+
+async function makeTables(databaseUrl: string): Promise<void> {
+  const db = openDatabase({ ...WORKER_LIMITS, url: databaseUrl, applicationName: 'pod migrate' })
+  await migrate(db)
+  await db.destroy()
+  await migrateQueue(databaseUrl)
+}

@@ -1,0 +1,131 @@
+import type { Pod } from '../../src/pod.js'
+import type { Burst, LocalPost } from './burst-messages.js'
+
+type Counts = ReadonlyMap<string, number>
+
+/** Everything in which the pod differs from what the burst must have made of it, in sentences. */
+export async function wrongsOf(
+  pod: Pick<Pod, 'db'>,
+  burst: Burst,
+  localPosts: readonly LocalPost[],
+  said: readonly Record<string, unknown>[],
+): Promise<readonly string[]> {
+  const posts = [...localPosts, ...burst.posts, ...burst.reshares]
+  return [
+    ...differences('posts', oneEach(posts), await countsIn(pod, `select guid as name, 1 as count from posts`)),
+    ...differences(
+      'comments',
+      oneEach(burst.comments),
+      await countsIn(pod, `select guid as name, 1 as count from comments`),
+    ),
+    ...differences('likes', oneEach(burst.likes), await countsIn(pod, `select guid as name, 1 as count from likes`)),
+    ...differences('counters', countersOf(burst), await countsIn(pod, counters)),
+    ...differences('notifications', notificationsOf(burst, localPosts), await countsIn(pod, notifications)),
+    ...differences('relays', relaysOf(burst, localPosts), await countsIn(pod, relays)),
+    ...differences('participations', participationsOf(burst), await countsIn(pod, participations)),
+    ...differences('left behind', new Map(), await countsIn(pod, leftBehind)),
+    ...unsaid(burst, said),
+  ]
+}
+
+async function countsIn({ db }: Pick<Pod, 'db'>, sql: string): Promise<Counts> {
+  const { rows } = await db.raw(sql)
+  return new Map(rows.map(({ name, count }: { name: string; count: string }) => [name, Number(count)]))
+}
+
+/** Named by whom and what, so that merged and missing ones show up. */
+const notifications = `
+  select notifications.type || ' ' || posts.guid as name, count(*) as count
+  from notifications
+  join posts on posts.id = notifications.post_id
+  join notification_actors on notification_actors.notification_id = notifications.id
+  group by notifications.type, posts.guid`
+
+const counters = `
+  select guid || ' ' || kind as name, counter as count
+  from posts
+  cross join lateral (values
+    ('comments', comments_count), ('likes', likes_count), ('reshares', reshares_count)
+  ) as counted (kind, counter)
+  where counter <> 0`
+
+const relays = `
+  select data->>'record' || ' ' || (data->>'guid') as name, count(*) as count
+  from outbox where name = 'dispatch' group by 1`
+
+const participations = `
+  select data->>'postGuid' as name, count(*) as count from outbox where name = 'participate' group by 1`
+
+const leftBehind = `
+  select 'waiting for ' || waits_for as name, count(*) as count from waiting group by 1
+  union all
+  select name || ' in the outbox', count(*) from outbox where name not in ('dispatch', 'participate') group by 1`
+
+function oneEach(things: readonly { readonly guid: string }[]): Counts {
+  return new Map(things.map(({ guid }) => [guid, 1]))
+}
+
+function tally(names: readonly string[]): Counts {
+  const counts = new Map<string, number>()
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return counts
+}
+
+function countersOf({ comments, likes, reshares }: Burst): Counts {
+  return tally([
+    ...comments.map(({ parent_guid: guid }) => `${guid} comments`),
+    ...likes.map(({ parent_guid: guid }) => `${guid} likes`),
+    ...reshares.map(({ root_guid: guid }) => `${guid} reshares`),
+  ])
+}
+
+/** One for each local post and kind of event, with everybody who has caused it. */
+function notificationsOf({ comments, likes, reshares }: Burst, localPosts: readonly LocalPost[]): Counts {
+  const local = new Set(localPosts.map(({ guid }) => guid))
+  const caused = [
+    ...comments.map(({ parent_guid: guid, author }) => ({ type: 'commented_on_post', guid, author })),
+    ...likes.map(({ parent_guid: guid, author }) => ({ type: 'liked', guid, author })),
+    ...reshares.map(({ root_guid: guid = '', author }) => ({ type: 'reshared', guid, author })),
+  ].filter(({ guid }) => local.has(guid))
+  const actors = new Set(caused.map(({ type, guid, author }) => `${type} ${guid} ${author}`))
+  return tally([...actors].map((name) => name.slice(0, name.lastIndexOf(' '))))
+}
+
+function relaysOf({ comments, likes }: Burst, localPosts: readonly LocalPost[]): Counts {
+  const local = new Set(localPosts.map(({ guid }) => guid))
+  return tally(
+    [...comments, ...likes]
+      .filter(({ parent_guid: guid }) => local.has(guid))
+      .map(({ type, guid }) => `${type} ${guid}`),
+  )
+}
+
+function participationsOf({ posts, reshares }: Burst): Counts {
+  return tally([...posts, ...reshares].map(({ guid }) => guid))
+}
+
+/** What is broken is refused with its reason, once or more often: a batch whose worker dies is taken in again. */
+function unsaid({ broken }: Burst, said: readonly Record<string, unknown>[]): readonly string[] {
+  const dropped = said.filter(({ msg }) => msg === 'dropped')
+  const named = new Set(dropped.map(({ fault, guid }) => `${fault} ${guid}`))
+  const counted = tally(dropped.map(({ fault }) => String(fault)))
+  const missing = broken.filter(({ fault, guid }) => guid !== undefined && !named.has(`${fault} ${guid}`))
+  const nameless = tally(broken.filter(({ guid }) => guid === undefined).map(({ fault }) => fault))
+  return [
+    ...missing.map(({ fault, guid }) => `nobody has refused ${guid} as ${fault}`),
+    ...[...nameless]
+      .filter(([fault, count]) => (counted.get(fault) ?? 0) < count)
+      .map(([fault, count]) => `${count} must be refused as ${fault}, ${counted.get(fault) ?? 0} were`),
+  ]
+}
+
+const SHOWN = 10
+
+function differences(what: string, expected: Counts, found: Counts): readonly string[] {
+  const names = new Set([...expected.keys(), ...found.keys()])
+  const wrong = [...names].filter((name) => expected.get(name) !== found.get(name))
+  const shown = wrong
+    .slice(0, SHOWN)
+    .map((name) => `${what}: ${name} is there ${found.get(name) ?? 0} times, not ${expected.get(name) ?? 0}`)
+  return wrong.length > SHOWN ? [...shown, `${what}: and ${wrong.length - SHOWN} more`] : shown
+}

@@ -1,0 +1,31 @@
+import { connect } from 'node:net'
+import { pino } from 'pino'
+import { readConfig } from '../../src/config.js'
+import { openRemotePods } from '../../src/federation/remote-pod/remote-pods.js'
+import { openPod } from '../../src/open-pod.js'
+import { fetchHandlers } from '../../workers/fetch.js'
+import { maintenanceHandlers } from '../../workers/maintenance.js'
+import { startWorkers } from '../../workers/start-workers.js'
+import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
+import { cannedCrypto } from '../support/canned-crypto.js'
+import type { WorkerInstructions } from './mortal-workers.js'
+
+const CLOSED_PORT = 1
+
+const { environment, othersPort, threads }: WorkerInstructions = JSON.parse(process.argv[2] ?? '{}')
+const log = pino({ level: 'warn' }, { write: (line) => void process.send?.({ said: JSON.parse(line) }) })
+const crypto = threads ? openCryptoPool(1) : cannedCrypto()
+const remote = openRemotePods({
+  allowPrivate: 'all',
+  userAgent: 'test/1.0',
+  log,
+  resolve: async () => ['127.0.0.1'],
+  dial: ({ port }) => connect(port === 443 ? CLOSED_PORT : othersPort, '127.0.0.1'),
+})
+const pod = { ...(await openPod(readConfig(environment), 'worker', { crypto, log })), remote }
+startWorkers(pod, {
+  handlers: { fetch: fetchHandlers, maintenance: maintenanceHandlers },
+  queues: ['inbound', 'inbound-private', 'fetch', 'maintenance'],
+  timing: { lock: 2_000, stalledCheck: 500, backoff: () => 500 },
+})
+process.send?.({ ready: true })

@@ -1,0 +1,150 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { createUser } from '../../src/domain/accounts.js'
+import { listDeadLetters } from '../../src/jobs/dead-letters.js'
+import { isIdle } from '../../src/jobs/queue-facts.js'
+import { Person } from '../../src/persistence/models/person.js'
+import type { Pod } from '../../src/pod.js'
+import { type FakePods, startFakePods } from '../support/fake-pod.js'
+import { addPost } from '../support/network.js'
+import { type BesiegedPod, startBesiegedPod } from './besieged-pod.js'
+import { type Burst, type LocalPost, makeBurst } from './burst-messages.js'
+import { wrongsOf } from './burst-outcome.js'
+import { type MortalWorkers, startMortalWorkers } from './mortal-workers.js'
+import { until } from './until.js'
+
+export interface BurstOptions {
+  readonly store: 'Redis' | 'PostgreSQL'
+  readonly messages: number
+  readonly people: number
+  /** How long both workers are left alone until one is killed. */
+  readonly lifeMs: number
+  readonly threads: boolean
+  readonly seed: number
+  /** For each of its stages. */
+  readonly withinMs: number
+  report?(line: string): void
+}
+
+export interface BurstReport {
+  /** Everything that is not as it must be, in sentences. */
+  readonly wrongs: readonly string[]
+  readonly messages: number
+  readonly killed: number
+  readonly refusedAtDoor: number
+  readonly acceptedMs: number
+  readonly settledMs: number
+}
+
+/** What the workers serve; what goes out stays in its rows, where it is counted. */
+const QUEUES = ['inbound', 'inbound-private', 'fetch', 'maintenance'] as const
+const SENDERS = 16
+const PODS = 5
+
+/**
+ * A whole pod under a burst of mixed messages, while its workers are killed again and again and each of its stores once.
+ * Senders do as other pods do: they try again until they get their 202.
+ */
+export async function runBurst(options: BurstOptions): Promise<BurstReport> {
+  const [others, besieged] = await Promise.all([startFakePods(), startBesiegedPod(options.store)])
+  const { pod, environment } = besieged
+  let workers: MortalWorkers | undefined
+  try {
+    const localPosts = await makeLocalPosts(pod)
+    const burst = makeMessages(others, localPosts, options)
+    options.report?.(`${burst.envelopes.length} messages are made`)
+    const instructions = { environment, othersPort: others.server.port, threads: options.threads }
+    workers = startMortalWorkers(instructions, options.lifeMs)
+    const began = Date.now()
+    const refusedAtDoor = await sendThroughCrashes(besieged, burst, options)
+    const acceptedMs = Date.now() - began
+    await workers.spare()
+    options.report?.(`all are accepted, ${workers.killed} workers were killed; the rest goes in peace`)
+    await until('nothing is left to do', options.withinMs, () => isIdle(pod, QUEUES))
+    const settledMs = Date.now() - began
+    const wrongs = [...(await deadIn(pod)), ...(await wrongsOf(pod, burst, localPosts, workers.said))]
+    const { killed } = workers
+    return { wrongs, messages: burst.envelopes.length, killed, refusedAtDoor, acceptedMs, settledMs }
+  } finally {
+    await workers?.close()
+    await besieged.close()
+    await others.close()
+  }
+}
+
+async function makeLocalPosts(pod: Pod): Promise<readonly LocalPost[]> {
+  const posts: LocalPost[] = []
+  for (const username of ['alice', 'bob']) {
+    const { guid } = await createUser(pod, { username, password: `the password of ${username}` })
+    const person = await Person.query(pod.db).findOne({ guid }).throwIfNotFound()
+    for (let index = 0; index < 10; index += 1) {
+      posts.push({ guid: (await addPost(pod, person)).guid, author: person.address })
+    }
+  }
+  return posts
+}
+
+/** By people whom nobody knows here yet; whoever is asked for a post before it has come gives it away. */
+function makeMessages(others: FakePods, localPosts: readonly LocalPost[], options: BurstOptions): Burst {
+  const people = Array.from({ length: options.people }, (_, index) =>
+    others.person(`p${index}@q${index % PODS}.example`),
+  )
+  const burst = makeBurst(people, localPosts, options)
+  const byAddress = new Map(people.map((person) => [person.address, person]))
+  for (const post of burst.posts) {
+    const author = byAddress.get(post.author)
+    if (author !== undefined) others.serve(author, post)
+  }
+  return burst
+}
+
+/** Most of it at once, the rest while the stores are killed. Returns how often the door was shut. */
+async function sendThroughCrashes(besieged: BesiegedPod, burst: Burst, options: BurstOptions): Promise<number> {
+  const { pod, database, redis } = besieged
+  const { envelopes } = burst
+  const all = burst.posts.length + burst.reshares.length + burst.comments.length + burst.likes.length
+  async function untilStored(share: number): Promise<void> {
+    await until(`${share} of all is stored`, options.withinMs, async () => (await countStored(pod)) > share * all)
+    options.report?.(`${share * 100} % are stored`)
+  }
+  const part = (from: number, to: number) => envelopes.slice(from * envelopes.length, to * envelopes.length)
+
+  let refused = await sendAll(besieged, part(0, 0.6))
+  await untilStored(0.1)
+  await untilStored(0.3)
+  options.report?.('PostgreSQL is killed')
+  const [refusedByDatabase] = await Promise.all([sendAll(besieged, part(0.6, 0.8)), database.crash()])
+  await untilStored(0.5)
+  options.report?.('Redis is killed, if there is one')
+  const [refusedByRedis] = await Promise.all([sendAll(besieged, part(0.8, 1)), redis?.crash?.()])
+  refused += refusedByDatabase + refusedByRedis
+  await untilStored(0.7)
+  return refused
+}
+
+/** Returns how often the door was shut. */
+async function sendAll({ post }: BesiegedPod, envelopes: readonly string[]): Promise<number> {
+  const line = [...envelopes]
+  let refused = 0
+  async function send(): Promise<void> {
+    for (let envelope = line.pop(); envelope !== undefined; envelope = line.pop()) {
+      while ((await post('/receive/public', envelope)) !== 202) {
+        refused += 1
+        await pause(200)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: SENDERS }, send))
+  return refused
+}
+
+async function countStored({ db }: Pod): Promise<number> {
+  const { rows } = await db.raw(
+    `select (select count(*) from posts) + (select count(*) from comments) + (select count(*) from likes) as stored`,
+  )
+  return Number(rows[0].stored)
+}
+
+async function deadIn(pod: Pod): Promise<readonly string[]> {
+  const dead = await listDeadLetters(pod)
+  return dead.map(({ queue, name, fault }) => `a dead letter, ${name} of ${queue}: ${fault}`)
+}

@@ -1,0 +1,47 @@
+import { connect } from 'node:net'
+import { pino } from 'pino'
+import { readConfig } from '../../src/config.js'
+import { deliver } from '../../src/federation/deliver.js'
+import type { Lane } from '../../src/federation/delivery-figures.js'
+import { openRemotePods } from '../../src/federation/remote-pod/remote-pods.js'
+import { openPod } from '../../src/open-pod.js'
+import { maintenanceHandlers } from '../../workers/maintenance.js'
+import type { Handler } from '../../workers/run-job.js'
+import { startWorkers } from '../../workers/start-workers.js'
+import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
+import { cannedCrypto } from '../support/canned-crypto.js'
+import { type DeliveryInstructions, REFUSING_PORT } from './delivery-instructions.js'
+
+const CLOSED_PORT = 1
+const SAY_EVERY = 250
+
+const { environment, othersPort, threads, limits }: DeliveryInstructions = JSON.parse(process.argv[2] ?? '{}')
+const log = pino({ level: 'warn' }, { write: (line) => void process.send?.({ said: JSON.parse(line) }) })
+let isBack = false
+process.on('SIGUSR2', () => {
+  isBack = true
+})
+const remote = openRemotePods({
+  allowPrivate: 'all',
+  userAgent: 'test/1.0',
+  log,
+  resolve: async () => ['127.0.0.1'],
+  dial: ({ port }) => connect(port === REFUSING_PORT && !isBack ? CLOSED_PORT : othersPort, '127.0.0.1'),
+})
+const crypto = threads ? openCryptoPool(1) : cannedCrypto()
+const pod = { ...(await openPod(readConfig(environment), 'worker', { crypto, log })), remote }
+const handlersOf = (lane: Lane): { readonly deliver: Handler } => ({
+  deliver: (own, { data }: { readonly data: { readonly podId: number } }, signal) =>
+    deliver(own, data.podId, { lane, signal, limits }),
+})
+startWorkers(pod, {
+  handlers: {
+    outbound: handlersOf('outbound'),
+    'outbound-slow': handlersOf('outbound-slow'),
+    maintenance: maintenanceHandlers,
+  },
+  queues: ['outbound', 'outbound-slow', 'maintenance'],
+  timing: { lock: 2_000, stalledCheck: 500, backoff: () => 500 },
+})
+process.send?.({ ready: true })
+setInterval(() => process.send?.({ megabytes: process.memoryUsage().rss / 2 ** 20 }), SAY_EVERY)

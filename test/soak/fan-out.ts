@@ -1,0 +1,165 @@
+import { createUser } from '../../src/domain/accounts.js'
+import { knock } from '../../src/jobs/knock.js'
+import { isIdle } from '../../src/jobs/queue-facts.js'
+import { Person } from '../../src/persistence/models/person.js'
+import type { Pod } from '../../src/pod.js'
+import type { Entity } from '../../src/protocol/entities/registry.js'
+import { administer } from '../support/database.js'
+import { writeMessage } from '../support/deliveries.js'
+import { newGuid, startFakePods } from '../support/fake-pod.js'
+import { forgetJobs } from '../support/queue-backends.js'
+import { type BesiegedPod, startBesiegedPod } from './besieged-pod.js'
+import type { DeliveryInstructions } from './delivery-instructions.js'
+import { letTimePass, listeningPods, takes } from './listening-pods.js'
+import { type MortalWorkers, startMortalWorkers } from './mortal-workers.js'
+import { until } from './until.js'
+
+export interface FanOutOptions {
+  readonly store: 'Redis' | 'PostgreSQL'
+  readonly pods: number
+  /** Each of them is commented, and taken back again. */
+  readonly posts: number
+  readonly killEveryMs: number
+  readonly threads: boolean
+  readonly withinMs: number
+  report?(line: string): void
+}
+
+export interface FanOutReport {
+  /** Everything that is not as it must be, in sentences. */
+  readonly wrongs: readonly string[]
+  readonly deliveries: number
+  /** What came a second time, because its worker was killed before it could write down that it had arrived. */
+  readonly repeated: number
+  readonly killed: number
+  readonly settledMs: number
+}
+
+const QUEUES = ['outbound', 'outbound-slow', 'maintenance'] as const
+const workerFile = new URL('delivery-worker.ts', import.meta.url).pathname
+
+/** A post, and what must not arrive before it. */
+interface Chain {
+  readonly post: number
+  readonly after: readonly number[]
+}
+
+/**
+ * Posts for many pods, while the workers that deliver them are killed again and again, the queue forgets everything once, and
+ * every pod fails now and then.
+ */
+export async function runFanOut(options: FanOutOptions): Promise<FanOutReport> {
+  const others = await startFakePods()
+  const besieged = await startBesiegedPod(options.store)
+  const { pod, environment } = besieged
+  let workers: MortalWorkers | undefined
+  try {
+    let answers = 0
+    const hosts = Array.from({ length: options.pods }, (_, index) => `f${index}.example:3000`)
+    const listeners = await listeningPods(others, pod, hosts, (response) => {
+      answers += 1
+      if (answers % 17 !== 0) return takes(response)
+      response.writeHead(answers % 2 === 0 ? 500 : 400).end()
+      return false
+    })
+    const limits = { leaseMs: 2_000, drainMs: 1_000 }
+    const instructions: DeliveryInstructions = {
+      environment,
+      othersPort: others.server.port,
+      threads: options.threads,
+      limits,
+    }
+    workers = startMortalWorkers(instructions, options.killEveryMs, workerFile)
+    const began = Date.now()
+    const chains = await writePosts(pod, listeners.ids, options.posts)
+    const total = options.pods * chains.length * 3
+
+    await until('half of it has arrived', options.withinMs, async () => (await left(pod)) < total / 2)
+    options.report?.('the queue forgets everything')
+    await emptyQueue(besieged)
+    await until('nearly all has arrived', options.withinMs, async () => (await left(pod)) < total / 10)
+    await workers.spare()
+    options.report?.(`${workers.killed} workers were killed; the rest goes in peace`)
+    await until(
+      'nothing is left to do',
+      options.withinMs,
+      async () => (await left(pod)) === 0 && (await isIdle(pod, QUEUES)),
+    )
+    const taken = await listeners.taken(pod)
+    const settledMs = Date.now() - began
+    const repeated = taken.flat().length - total
+    return { wrongs: wrongsOf(hosts, taken, chains), deliveries: total, repeated, killed: workers.killed, settledMs }
+  } finally {
+    await workers?.close()
+    await besieged.close()
+    await others.close()
+  }
+}
+
+async function writePosts(pod: Pod, pods: readonly number[], posts: number): Promise<readonly Chain[]> {
+  const { guid } = await createUser(pod, { username: 'ann', password: 'the password of ann' })
+  const { id: senderId, address: author } = await Person.query(pod.db).findOne({ guid }).throwIfNotFound()
+  const knocks = pods.map((podId) => ({ podId, proven: false }))
+  const chains: Chain[] = []
+  for (let index = 0; index < posts; index += 1) {
+    const post = newGuid()
+    const now = new Date()
+    const steps: readonly (readonly [string, string, 'create' | 'retract', Entity])[] = [
+      [
+        'post',
+        post,
+        'create',
+        { type: 'status_message', author, guid: post, created_at: now, text: post, photos: [], public: true },
+      ],
+      [
+        'comment',
+        newGuid(),
+        'create',
+        { type: 'comment', author, guid: newGuid(), parent_guid: post, text: post, created_at: now },
+      ],
+      ['post', post, 'retract', { type: 'retraction', author, target_guid: post, target_type: 'Post' }],
+    ]
+    const ids: number[] = []
+    for (const [record, guid, verb, entity] of steps) {
+      ids.push((await writeMessage(pod, { senderId, record, guid, verb, entity, pods })).id)
+      await knock(pod, knocks).catch(() => {}) // the sweeper finds them
+    }
+    chains.push({ post: ids[0] ?? Number.NaN, after: ids.slice(1) })
+  }
+  return chains
+}
+
+/** Deliveries that have not arrived. Whatever waits for a later try is tried now. */
+async function left(pod: Pod): Promise<number> {
+  await letTimePass(pod)
+  const { rows } = await pod.db.raw(`select count(*) from deliveries`)
+  return Number(rows[0].count)
+}
+
+/** PostgreSQL may have to be asked again: others hold locks on these tables. */
+async function emptyQueue({ redis, database }: BesiegedPod): Promise<void> {
+  if (redis !== undefined) return redis.empty()
+  await until('the queue is empty', 30_000, async () => {
+    await administer(database.url, forgetJobs)
+    return true
+  })
+}
+
+function wrongsOf(
+  hosts: readonly string[],
+  taken: readonly (readonly number[])[],
+  chains: readonly Chain[],
+): readonly string[] {
+  return hosts.flatMap((host, index) => {
+    const got = taken[index] ?? []
+    const isStrange = got.some((id) => Number.isNaN(id)) ? [`${host} got something that nobody sent`] : []
+    const broken = chains.filter((chain) => !arrivedInOrder(got, chain))
+    const order = broken.map(({ post, after }) => `${host} should have got ${post} before ${after}: ${got}`)
+    return [...isStrange, ...order]
+  })
+}
+
+/** Each at least once, and the post for the last time before the others. */
+function arrivedInOrder(got: readonly number[], { post, after }: Chain): boolean {
+  return got.includes(post) && after.every((id) => got.lastIndexOf(post) < got.indexOf(id))
+}

@@ -1,0 +1,57 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
+import type { Pod } from '../../src/pod.js'
+import { knowPod } from '../support/deliveries.js'
+import type { FakePods } from '../support/fake-pod.js'
+
+/** Many pods that have been met, and what each of them has taken. */
+export interface ListeningPods {
+  readonly ids: readonly number[]
+  /** How many requests each of them has seen. */
+  readonly asked: readonly number[]
+  /** The messages that each has answered with 202, in the order in which they came. */
+  taken(pod: Pod): Promise<readonly (readonly number[])[]>
+}
+
+/** Answers a request that has come in completely. True: it was taken. */
+export type Answering = (response: ServerResponse, index: number) => boolean
+
+export async function listeningPods(
+  others: FakePods,
+  pod: Pod,
+  hosts: readonly string[],
+  answer: Answering,
+): Promise<ListeningPods> {
+  const bodies: string[][] = hosts.map(() => [])
+  const asked = hosts.map(() => 0)
+  const ids: number[] = []
+  for (const [index, host] of hosts.entries()) {
+    ids.push((await knowPod(pod, host)).id)
+    others.script(`${host}/receive/public`, async (request: IncomingMessage, response: ServerResponse) => {
+      asked[index] = (asked[index] ?? 0) + 1
+      const body = await text(request).catch(() => undefined) // its worker may be killed meanwhile
+      if (body !== undefined && answer(response, index)) bodies[index]?.push(body)
+    })
+  }
+  return {
+    ids,
+    asked,
+    async taken({ db }) {
+      const messages = await OutboundMessage.query(db).select('id', 'envelope')
+      const byEnvelope = new Map(messages.map(({ id, envelope }) => [envelope, id]))
+      return bodies.map((each) => each.map((body) => byEnvelope.get(body) ?? Number.NaN))
+    },
+  }
+}
+
+export function takes(response: ServerResponse): boolean {
+  response.writeHead(202).end()
+  return true
+}
+
+/** Time passes: whatever waits for its next try has it now. */
+export async function letTimePass({ db }: Pod): Promise<void> {
+  await db.raw(`update pods set next_try_at = null where next_try_at is not null`)
+  await db.raw(`update deliveries set due_at = created_at where state = 'waiting' and due_at > now()`)
+}

@@ -1,0 +1,36 @@
+import { parseArgs } from 'node:util'
+import { soakInbound } from './inbound.js'
+import { soakOutbound } from './outbound.js'
+
+/** What all of them understand. */
+export interface SoakOptions {
+  readonly seed: number
+  /** Not set: on each there is. */
+  readonly store: string | undefined
+  /** Not set: as much as its own measure says. */
+  readonly size: number | undefined
+}
+
+/** Hours of a hostile life in minutes: too long for every run of the tests, and worth it before a release. */
+const soaks: ReadonlyMap<string, (options: SoakOptions) => Promise<boolean>> = new Map([
+  ['inbound', soakInbound],
+  ['outbound', soakOutbound],
+])
+
+const { values, positionals } = parseArgs({
+  options: { seed: { type: 'string' }, store: { type: 'string' }, size: { type: 'string' } },
+  allowPositionals: true,
+})
+const chosen = soaks.get(positionals[0] ?? '')
+if (chosen === undefined) {
+  console.error(`npm run soak -- <${[...soaks.keys()].join(' | ')}> [--seed 1] [--store Redis] [--size 20000]`)
+  process.exit(2)
+}
+// What was started dies with this process, which dies as it should.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+const isWell = await chosen({
+  seed: Number(values.seed ?? Date.now() % 1_000_000),
+  store: values.store,
+  size: values.size === undefined ? undefined : Number(values.size),
+})
+process.exit(isWell ? 0 : 1)

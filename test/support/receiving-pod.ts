@@ -1,0 +1,160 @@
+import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
+import { vi } from 'vitest'
+import { readConfig } from '../../src/config.js'
+import { isIdle } from '../../src/jobs/queue-facts.js'
+import type { QueueName } from '../../src/jobs/queue-names.js'
+import { openJobQueues } from '../../src/jobs/queues.js'
+import { openPod } from '../../src/open-pod.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
+import type { Pod, PodCrypto } from '../../src/pod.js'
+import { writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
+import type { Entity } from '../../src/protocol/entities/registry.js'
+import type { Relayable } from '../../src/protocol/entities/relayables.js'
+import { signRelayable } from '../../src/protocol/relayable-signature.js'
+import { readPublicKey } from '../../src/protocol/rsa.js'
+import { buildApp } from '../../src/web/app.js'
+import { fetchHandlers } from '../../workers/fetch.js'
+import { maintenanceHandlers } from '../../workers/maintenance.js'
+import { type RunningWorkers, startWorkers, type WorkersOptions } from '../../workers/start-workers.js'
+import { cannedCrypto } from './canned-crypto.js'
+import { createTestDatabase } from './database.js'
+import { envelopeOf, type FakePerson, type FakePods } from './fake-pod.js'
+import { makePerson, type TestPerson } from './people.js'
+import type { Stores } from './queue-pod.js'
+
+/**
+ * A whole pod, `pod.example`: its web process without a port and its workers in this process, on a real database and queue.
+ * Its way out leads to the fake pods.
+ */
+export interface ReceivingPod extends Pod, AsyncDisposable {
+  readonly app: FastifyInstance
+  /** Makes them, once; asked again, it gives the same people. */
+  people<Name extends string>(...names: Name[]): Promise<Record<Name, TestPerson>>
+  /** A person of another pod who is known here already, so that nobody has to be asked for the key. */
+  meet(person: FakePerson): Promise<Person>
+  /** Posts the entity as the signer would send it to everybody; returns the status of the answer. */
+  publicly(entity: Entity, signer: FakePerson): Promise<number>
+  /** Posts it as the signer would send it to this user alone. */
+  privately(entity: Entity, signer: FakePerson, to: TestPerson): Promise<number>
+  /** Posts any body to any path, such as `/receive/public`. */
+  post(path: string, body: string): Promise<number>
+  /** Resolves when its workers have nothing left to do; what they do not serve stays where it is. */
+  settled(timeout?: number): Promise<void>
+  readonly workers: RunningWorkers
+  rows(...tables: string[]): Promise<readonly number[]>
+  close(): Promise<void>
+}
+
+export interface ReceivingPodOptions {
+  readonly others: FakePods
+  /** Not set: a database of its own, with the queue in it. */
+  readonly stores?: Stores
+  readonly environment?: NodeJS.ProcessEnv
+  readonly crypto?: PodCrypto
+  /** Beside those of the queues that take in and fetch. */
+  readonly handlers?: WorkersOptions['handlers']
+  /** Not set: those that take in, fetch and sweep. What goes out stays in its rows. */
+  readonly queues?: WorkersOptions['queues']
+  readonly timing?: WorkersOptions['timing']
+  /** Hands in a pod with one piece replaced. */
+  readonly change?: (pod: Pod) => Pod
+}
+
+/** Seconds become milliseconds: nothing a test waits for should take longer than the work itself. */
+const quick = { lock: 2_000, stalledCheck: 500, backoff: () => 10 }
+
+export async function startReceivingPod(options: ReceivingPodOptions): Promise<ReceivingPod> {
+  const { others, stores, change = (pod) => pod } = options
+  const database = stores === undefined ? await createTestDatabase() : undefined
+  const databaseUrl = stores?.databaseUrl ?? database?.url ?? ''
+  const config = readConfig({
+    POD_URL: 'https://pod.example',
+    DATABASE_URL: databaseUrl,
+    DATABASE_POOL: '12',
+    SECRET_KEY: 'a key that is only good for tests',
+    ...options.environment,
+  })
+  const log = pino({ level: process.env['TEST_LOG_LEVEL'] ?? 'silent' })
+  const opened = await openPod(config, 'worker', { crypto: options.crypto ?? cannedCrypto(), log })
+  const jobs = stores === undefined ? undefined : await openJobQueues({ ...stores, log })
+  const pod = change({ ...opened, jobs: jobs ?? opened.jobs, remote: others.remotePods() })
+  const app = await buildApp(pod)
+  const queues = options.queues ?? ['inbound', 'inbound-private', 'fetch', 'maintenance']
+  const workers = startWorkers(pod, {
+    handlers: { fetch: fetchHandlers, maintenance: maintenanceHandlers, ...options.handlers },
+    queues,
+    timing: { ...quick, ...options.timing },
+  })
+  const known = new Map<string, Promise<TestPerson>>()
+
+  function person(name: string): Promise<TestPerson> {
+    const made = known.get(name) ?? makePerson(pod, app, name)
+    known.set(name, made)
+    return made
+  }
+
+  async function post(url: string, payload: string): Promise<number> {
+    const { statusCode } = await app.inject({ method: 'POST', url, payload })
+    return statusCode
+  }
+
+  async function close(): Promise<void> {
+    await workers.close()
+    await app.close()
+    await jobs?.close()
+    await opened.close()
+    await database?.drop()
+  }
+
+  return {
+    ...pod,
+    app,
+    workers,
+    post,
+    async people<Name extends string>(...names: Name[]) {
+      const made = await Promise.all(names.map(async (name) => [name, await person(name)] as const))
+      return Object.fromEntries(made) as Record<Name, TestPerson> // one for each name
+    },
+    meet: (stranger) => meet(pod, stranger),
+    publicly: (entity, signer) => post('/receive/public', envelopeOf(signer, entity)),
+    async privately(entity, signer, { account }) {
+      const { publicKey } = await Person.query(pod.db).findOne({ guid: account.guid }).throwIfNotFound()
+      return post(`/receive/users/${account.guid}`, coatFor(publicKey, envelopeOf(signer, entity)))
+    },
+    settled: (timeout = 15_000) => vi.waitFor(() => expectIdle(pod, queues), { timeout, interval: 20 }),
+    rows: (...tables) => Promise.all(tables.map((table) => countRows(pod, table))),
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+async function meet({ db }: Pod, { address, guid, publicKey }: FakePerson): Promise<Person> {
+  return db.transaction(async (transaction) => {
+    const [, host = ''] = address.split('@')
+    const { id: podId } = await OtherPod.at(transaction, { host, port: 443, ssl: true })
+    return Person.add(transaction, { guid, address, publicKey, podId })
+  })
+}
+
+/** An envelope in its coat for whoever has this key. */
+export function coatFor(publicKey: string, envelope: string): string {
+  const key = readPublicKey(publicKey)
+  if (key === undefined) throw new Error('The recipient has no usable key.')
+  return writeEncryptedEnvelope(envelope, key)
+}
+
+/** The relayable with the mark of its author. */
+export function signedBy<Signed extends Relayable>({ privateKey }: FakePerson, relayable: Signed): Signed {
+  return { ...relayable, author_signature: signRelayable(relayable, privateKey) }
+}
+
+async function expectIdle(pod: Pod, queues: readonly QueueName[]): Promise<void> {
+  if (!(await isIdle(pod, queues))) throw new Error('there is still work to do')
+}
+
+async function countRows({ db }: Pod, table: string): Promise<number> {
+  const [{ count } = { count: 0 }] = await db(table).count<{ count: number }[]>()
+  return Number(count)
+}

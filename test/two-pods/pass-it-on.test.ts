@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createComment } from '../../src/domain/comments.js'
+import { deleteComment, deleteLike, deletePost } from '../../src/domain/deletions.js'
+import { createLike } from '../../src/domain/likes.js'
+import { subscribe } from '../../src/domain/post-interactions.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { createReshare } from '../../src/domain/reshares.js'
+import { vote } from '../../src/domain/votes.js'
+import type { Comment } from '../../src/persistence/models/comment.js'
+import { Poll } from '../../src/persistence/models/poll.js'
+import type { Post } from '../../src/persistence/models/post.js'
+import { firstAspectOf, knownAt, meetEachOther, newsOf, seenAt, shareWith } from '../support/inhabitants.js'
+import { type Inhabitant, startWholePods, untilQuiet, type WholePod } from '../support/two-pods.js'
+
+/**
+ * Two people on two pods follow somebody on a third, and know nothing of each other. Each test finds the pods as the one before
+ * has left them.
+ */
+describe('three pods', { timeout: 60_000 }, () => {
+  let pods: readonly [WholePod, WholePod, WholePod]
+  let alice: Inhabitant
+  let bob: Inhabitant
+  let carol: Inhabitant
+  let post: Post
+  let comment: Comment
+
+  beforeAll(async () => {
+    pods = await startWholePods(3)
+    const [a, b, c] = pods
+    ;[alice, bob, carol] = await Promise.all([a.person('alice'), b.person('bob'), c.person('carol')])
+    await meetEachOther(alice, bob)
+    await meetEachOther(alice, carol)
+    await shareWith(bob, alice)
+    await shareWith(carol, alice)
+    await quiet()
+    await news()
+  }, 120_000)
+  afterAll(async () => {
+    await Promise.all((pods ?? []).map((pod) => pod.stop()))
+  })
+
+  const quiet = () => untilQuiet(...pods)
+  const news = async () => [await newsOf(alice), await newsOf(bob), await newsOf(carol)]
+
+  /** All three have it, and see the same. */
+  async function expectSame({ guid }: Pick<Post, 'guid'>) {
+    const [here, ...elsewhere] = await Promise.all(pods.map((pod) => seenAt(pod, guid)))
+    expect(elsewhere).toEqual([here, here])
+    expect(here).toBeDefined()
+    return here
+  }
+
+  it('tell all followers of a post', async () => {
+    post = await publishPost(alice.pod.open, alice, {
+      text: 'Which tree do you like?',
+      public: true,
+      poll: { question: 'Which one?', answers: ['Oak', 'Lime'] },
+    })
+    await quiet()
+
+    await expectSame(post)
+  })
+
+  it('pass a comment on to somebody who has never heard of its author', async () => {
+    expect(await knownAt(carol.pod, bob)).toBeUndefined()
+
+    comment = await createComment(bob.pod.open, bob, { postGuid: post.guid, text: 'The lime, of course' })
+    await quiet()
+
+    expect(await expectSame(post)).toMatchObject({ counts: [1, 0, 0], comments: [{ author: bob.address }] })
+    expect(await knownAt(carol.pod, bob)).toMatchObject({ address: bob.address })
+    expect(await news()).toEqual([[['commented_on_post', bob.address]], [], []])
+  })
+
+  it('tell those who take part of what others say', async () => {
+    await subscribe(carol.pod.open, carol, post.guid)
+    await createComment(bob.pod.open, bob, { postGuid: post.guid, text: `Or not, @{${carol.address}}?` })
+    await quiet()
+    await createComment(carol.pod.open, carol, { postGuid: post.guid, text: 'Rather the oak' })
+    await quiet()
+
+    expect(await expectSame(post)).toMatchObject({ counts: [3, 0, 0] })
+    expect(await news()).toEqual([
+      [['commented_on_post', bob.address, carol.address]],
+      [['also_commented', carol.address]],
+      [['mentioned_in_comment', bob.address]],
+    ])
+  })
+
+  it('pass on likes and votes', async () => {
+    await createLike(carol.pod.open, carol, { postGuid: post.guid })
+    await createLike(carol.pod.open, carol, { postGuid: post.guid, commentGuid: comment.guid })
+    for (const who of [bob, carol]) {
+      const { answers = [] } = await Poll.query(who.pod.open.db)
+        .findOne({})
+        .withGraphFetched('answers')
+        .throwIfNotFound()
+      const lime = answers.find(({ answer }) => answer === 'Lime')
+      await vote(who.pod.open, who, { postGuid: post.guid, answerId: lime?.id ?? 0 })
+    }
+    await quiet()
+
+    expect(await expectSame(post)).toMatchObject({
+      counts: [3, 1, 0],
+      likes: [carol.address],
+      poll: ['Lime: 2', 'Oak: 0'],
+      comments: expect.arrayContaining([expect.objectContaining({ guid: comment.guid, likes: [carol.address] })]),
+    })
+    expect(await news()).toEqual([[['liked', carol.address]], [['liked_comment', carol.address]], []])
+  })
+
+  it('tell followers of a reshare, and give them what it shows', async () => {
+    await meetEachOther(bob, carol)
+    await shareWith(bob, carol)
+    const older = await publishPost(alice.pod.open, alice, { text: 'Written for nobody else', public: true })
+    await quiet()
+    await news()
+
+    const reshare = await createReshare(carol.pod.open, carol, older.guid)
+    await quiet()
+
+    expect(await expectSame(reshare)).toMatchObject({ root: older.guid })
+    expect(await expectSame(older)).toMatchObject({ counts: [0, 0, 1], reshares: [carol.address] })
+    expect(await news()).toEqual([[['reshared', carol.address]], [], []])
+  })
+
+  it('pass on what is taken back, by its author or by the author of the post', async () => {
+    await deleteLike(carol.pod.open, carol, { postGuid: post.guid })
+    await deleteComment(bob.pod.open, bob, { postGuid: post.guid, commentGuid: comment.guid })
+    await quiet()
+    expect(await expectSame(post)).toMatchObject({ counts: [2, 0, 0], likes: [] })
+
+    const unwanted = await createComment(carol.pod.open, carol, { postGuid: post.guid, text: 'Buy cheap watches' })
+    await quiet()
+    expect(await expectSame(post)).toMatchObject({ counts: [3, 0, 0] })
+    await deleteComment(alice.pod.open, alice, { postGuid: post.guid, commentGuid: unwanted.guid })
+    await quiet()
+
+    expect(await expectSame(post)).toMatchObject({ counts: [2, 0, 0] })
+  })
+
+  it('show what is private to nobody but those it is for, and neither what is said under it', async () => {
+    await shareWith(alice, bob)
+    const { guid } = await publishPost(alice.pod.open, alice, {
+      text: 'Only for bob',
+      public: false,
+      aspectIds: [await firstAspectOf(alice)],
+    })
+    await quiet()
+    await createComment(bob.pod.open, bob, { postGuid: guid, text: 'Thank you' })
+    await createLike(bob.pod.open, bob, { postGuid: guid })
+    await quiet()
+
+    const [here, there, elsewhere] = await Promise.all(pods.map((pod) => seenAt(pod, guid)))
+    expect(here).toMatchObject({ counts: [1, 1, 0] })
+    expect([there, elsewhere]).toEqual([here, undefined])
+  })
+
+  it('forget a post that its author deletes', async () => {
+    await deletePost(alice.pod.open, alice, post.guid)
+    await quiet()
+
+    expect(await Promise.all(pods.map((pod) => seenAt(pod, post.guid)))).toEqual([undefined, undefined, undefined])
+  })
+
+  it('have nothing left over: no dead letter, and nothing that waits', async () => {
+    for (const pod of pods) {
+      expect(await pod.json('dead', 'list')).toEqual([])
+      expect(await pod.open.db('waiting')).toEqual([])
+      expect(await pod.open.db('deliveries').where({ state: 'dead' })).toEqual([])
+    }
+  })
+})

@@ -1,0 +1,303 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { closeUser } from '../../src/domain/accounts.js'
+import { blockPerson } from '../../src/domain/blocks.js'
+import { createComment } from '../../src/domain/comments.js'
+import { listConversations, listMessages, startConversation, writeMessage } from '../../src/domain/conversations.js'
+import { deleteComment, deleteLike, deletePost } from '../../src/domain/deletions.js'
+import { createLike } from '../../src/domain/likes.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { changeProfile } from '../../src/domain/profiles.js'
+import { createReshare } from '../../src/domain/reshares.js'
+import { vote } from '../../src/domain/votes.js'
+import type { Comment } from '../../src/persistence/models/comment.js'
+import { Participation } from '../../src/persistence/models/participation.js'
+import { Poll } from '../../src/persistence/models/poll.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { contactOf, firstAspectOf, knownAt, meetEachOther, newsOf, seenAt, shareWith } from '../support/inhabitants.js'
+import { type Inhabitant, startWholePods, untilQuiet, type WholePod } from '../support/two-pods.js'
+
+/** Two pods as their operators would run them. Each test finds them as the one before has left them. */
+describe('two pods', { timeout: 60_000 }, () => {
+  let left: WholePod
+  let right: WholePod
+  let alice: Inhabitant
+  let bob: Inhabitant
+  let post: Post
+  let privatePost: Post
+  let reshare: Post
+  let comment: Comment
+
+  beforeAll(async () => {
+    ;[left, right] = await startWholePods(2)
+    ;[alice, bob] = await Promise.all([left.person('alice'), right.person('bob')])
+    await meetEachOther(alice, bob)
+  }, 120_000)
+  afterAll(async () => {
+    await Promise.all([left?.stop(), right?.stop()])
+  })
+
+  const quiet = () => untilQuiet(left, right)
+  const news = async () => [await newsOf(alice), await newsOf(bob)]
+
+  /** Both have it, and see the same. */
+  async function expectSame({ guid }: Pick<Post, 'guid'>) {
+    const [here, there] = [await seenAt(left, guid), await seenAt(right, guid)]
+    expect(there).toEqual(here)
+    expect(here).toBeDefined()
+    return here
+  }
+
+  it('tell each other who shares with whom, and who that is', async () => {
+    await changeProfile(left.open, alice, { name: 'Alice in the left pod', bio: 'Likes trees' })
+    await shareWith(alice, bob)
+    await quiet()
+
+    expect(await contactOf(alice, bob)).toEqual({ sharing: false, receiving: true })
+    expect(await contactOf(bob, alice)).toEqual({ sharing: true, receiving: false })
+    expect(await news()).toEqual([[], [['started_sharing', alice.address]]])
+    expect(await knownAt(right, alice)).toMatchObject({
+      name: 'Alice in the left pod',
+      profile: { bio: 'Likes trees' },
+    })
+
+    await shareWith(bob, alice)
+    await quiet()
+
+    for (const [one, other] of [
+      [alice, bob],
+      [bob, alice],
+    ] as const) {
+      expect(await contactOf(one, other)).toEqual({ sharing: true, receiving: true })
+    }
+    expect(await news()).toEqual([[['started_sharing', bob.address]], []])
+  })
+
+  it('tell contacts of a public post, with all that is part of it', async () => {
+    post = await publishPost(left.open, alice, {
+      text: `Which tree do you like, @{Bob; ${bob.address}}? #trees`,
+      public: true,
+      poll: { question: 'Which one?', answers: ['Oak', 'Lime'] },
+      location: { address: 'A park', lat: '52.51', lng: '13.36' },
+    })
+    await quiet()
+
+    expect(await expectSame(post)).toMatchObject({
+      author: alice.address,
+      poll: ['Lime: 0', 'Oak: 0'],
+      location: 'A park',
+      tags: ['trees'],
+      mentioned: [bob.address],
+    })
+    expect(await news()).toEqual([[], [['mentioned', alice.address]]])
+  })
+
+  it('tell the author of comments from the other side, and the commenter of what is said next', async () => {
+    comment = await createComment(right.open, bob, { postGuid: post.guid, text: 'The lime, of course' })
+    await quiet()
+
+    expect(await expectSame(post)).toMatchObject({
+      counts: [1, 0, 0],
+      comments: [{ guid: comment.guid, text: 'The lime, of course', author: bob.address }],
+    })
+    expect(await news()).toEqual([[['commented_on_post', bob.address]], []])
+    const { id } = await Post.query(left.open.db).findById(post.id).throwIfNotFound()
+    expect(await Participation.query(left.open.db).where({ postId: id }).withGraphFetched('author')).toMatchObject([
+      { author: { address: bob.address } },
+    ])
+
+    await createComment(left.open, alice, { postGuid: post.guid, text: 'Why not the oak?' })
+    await quiet()
+
+    expect(await expectSame(post)).toMatchObject({ counts: [2, 0, 0] })
+    expect(await news()).toEqual([[], [['also_commented', alice.address]]])
+  })
+
+  it('tell each other of mentions in comments', async () => {
+    await createComment(left.open, alice, { postGuid: post.guid, text: `Tell me, @{${bob.address}}` })
+    await quiet()
+
+    await expectSame(post)
+    expect(await news()).toEqual([[], [['mentioned_in_comment', alice.address]]])
+  })
+
+  it('tell each other of likes, of posts and of comments', async () => {
+    await createLike(right.open, bob, { postGuid: post.guid })
+    await createLike(left.open, alice, { postGuid: post.guid, commentGuid: comment.guid })
+    await quiet()
+
+    expect(await expectSame(post)).toMatchObject({
+      counts: [3, 1, 0],
+      likes: [bob.address],
+      comments: expect.arrayContaining([expect.objectContaining({ guid: comment.guid, likes: [alice.address] })]),
+    })
+    expect(await news()).toEqual([[['liked', bob.address]], [['liked_comment', alice.address]]])
+  })
+
+  it('count votes from both sides', async () => {
+    for (const [pod, who, choice] of [
+      [right, bob, 'Lime'],
+      [left, alice, 'Oak'],
+    ] as const) {
+      const { answers = [] } = await Poll.query(pod.open.db).findOne({}).withGraphFetched('answers').throwIfNotFound()
+      const answer = answers.find((each) => each.answer === choice)
+      await vote(pod.open, who, { postGuid: post.guid, answerId: answer?.id ?? 0 })
+    }
+    await quiet()
+
+    expect(await expectSame(post)).toMatchObject({ poll: ['Lime: 1', 'Oak: 1'] })
+    expect(await news()).toEqual([[], []])
+  })
+
+  it('tell the author of a reshare, and what is said under it', async () => {
+    reshare = await createReshare(right.open, bob, post.guid)
+    await quiet()
+
+    expect(await expectSame(reshare)).toMatchObject({ type: 'Reshare', root: post.guid })
+    expect(await expectSame(post)).toMatchObject({ counts: [3, 1, 1], reshares: [bob.address] })
+    expect(await news()).toEqual([[['reshared', bob.address]], []])
+
+    await createComment(right.open, bob, { postGuid: reshare.guid, text: 'Good question' })
+    await quiet()
+
+    expect(await expectSame(reshare)).toMatchObject({ counts: [1, 0, 0] })
+    expect(await news()).toEqual([[['also_commented', bob.address]], []])
+  })
+
+  it('keep what is private between those it is for', async () => {
+    privatePost = await publishPost(left.open, alice, {
+      text: `Only for you, @{${bob.address}}`,
+      public: false,
+      aspectIds: [await firstAspectOf(alice)],
+    })
+    await quiet()
+
+    expect(await expectSame(privatePost)).toMatchObject({ public: false, text: privatePost.text })
+    const there = await Post.query(right.open.db).findOne({ guid: privatePost.guid }).throwIfNotFound()
+    expect(await right.open.db('postVisibilities').where({ postId: there.id })).toEqual([
+      { postId: there.id, userId: bob.userId },
+    ])
+    expect(await news()).toEqual([[], [['mentioned', alice.address]]])
+
+    await createComment(right.open, bob, { postGuid: privatePost.guid, text: 'Thank you' })
+    await createLike(right.open, bob, { postGuid: privatePost.guid })
+    await quiet()
+
+    expect(await expectSame(privatePost)).toMatchObject({ counts: [1, 1, 0], likes: [bob.address] })
+    expect(await news()).toEqual([
+      [
+        ['commented_on_post', bob.address],
+        ['liked', bob.address],
+      ],
+      [],
+    ])
+  })
+
+  it('carry a conversation and its answers, and count what is unread', async () => {
+    const { guid } = await startConversation(left.open, alice, {
+      subject: 'Trees',
+      text: 'Shall we meet?',
+      recipientGuids: [bob.guid],
+    })
+    await quiet()
+
+    const unread = async (who: Inhabitant) => {
+      const listed = await listConversations(who.pod.open, who, { limit: 5 })
+      return listed.items.map(({ subject, read }) => [subject, read ? 'read' : 'unread'])
+    }
+    expect([await unread(alice), await unread(bob)]).toEqual([[['Trees', 'read']], [['Trees', 'unread']]])
+
+    await writeMessage(right.open, bob, { conversationGuid: guid, text: 'Under the lime' })
+    await quiet()
+
+    const texts = async (who: Inhabitant) => {
+      const messages = await listMessages(who.pod.open, who, guid, { offset: 0, limit: 10 })
+      return messages.items.map(({ text, author }) => `${author.address}: ${text}`).toSorted() // they fall into one second
+    }
+    const said = [`${alice.address}: Shall we meet?`, `${bob.address}: Under the lime`]
+    expect([await texts(alice), await texts(bob)]).toEqual([said, said])
+    expect(await unread(alice)).toEqual([['Trees', 'unread']])
+    expect(await news()).toEqual([[], []])
+  })
+
+  it('tell contacts of a changed profile, whether it is for all or for them alone', async () => {
+    await changeProfile(left.open, alice, { name: 'Alice', bio: 'Likes limes', publicDetails: true })
+    await changeProfile(right.open, bob, { name: 'Bob', birthday: '1990-02-28', publicDetails: false })
+    await quiet()
+
+    expect(await knownAt(right, alice)).toMatchObject({ name: 'Alice', profile: { bio: 'Likes limes' } })
+    expect(await knownAt(left, bob)).toMatchObject({ name: 'Bob', profile: { birthday: '1990-02-28' } })
+  })
+
+  it('tell of a birthday by command', async () => {
+    expect(await left.json('notify', 'birthdays', '--day', '2026-02-28')).toEqual({ notifications: 1 })
+    expect(await news()).toEqual([[['contacts_birthday', bob.address]], []])
+  })
+
+  it('take back likes, comments, reshares and posts, on both sides', async () => {
+    await deleteLike(right.open, bob, { postGuid: post.guid })
+    await deleteLike(left.open, alice, { postGuid: post.guid, commentGuid: comment.guid })
+    await quiet()
+    expect(await expectSame(post)).toMatchObject({ counts: [3, 0, 1], likes: [] })
+
+    await deleteComment(right.open, bob, { postGuid: post.guid, commentGuid: comment.guid })
+    await quiet()
+    expect(await expectSame(post)).toMatchObject({ counts: [2, 0, 1] })
+
+    const again = await createComment(right.open, bob, { postGuid: post.guid, text: 'Buy cheap watches' })
+    await quiet()
+    await deleteComment(left.open, alice, { postGuid: post.guid, commentGuid: again.guid })
+    await quiet()
+    expect(await expectSame(post)).toMatchObject({ counts: [2, 0, 1] })
+
+    await deletePost(right.open, bob, reshare.guid)
+    await quiet()
+    expect([await seenAt(left, reshare.guid), await seenAt(right, reshare.guid)]).toEqual([undefined, undefined])
+    expect(await expectSame(post)).toMatchObject({ counts: [2, 0, 0], reshares: [] })
+
+    await deletePost(left.open, alice, privatePost.guid)
+    await quiet()
+    expect([await seenAt(left, privatePost.guid), await seenAt(right, privatePost.guid)]).toEqual([
+      undefined,
+      undefined,
+    ])
+    for (const pod of [left, right]) {
+      const { rows } = await pod.open.db.raw(
+        `select count(*) from notifications where type not in ('started_sharing', 'contacts_birthday') and post_id is null`,
+      )
+      expect(rows).toEqual([{ count: 0 }])
+    }
+    await news()
+  })
+
+  it('turn away what a blocked person says', async () => {
+    await blockPerson(left.open, alice, bob.guid)
+    await quiet()
+
+    expect(await contactOf(alice, bob)).toEqual({ sharing: true, receiving: false })
+    expect(await contactOf(bob, alice)).toEqual({ sharing: false, receiving: true })
+
+    const unwanted = await createComment(right.open, bob, { postGuid: post.guid, text: 'Hello?' })
+    await quiet()
+
+    expect((await expectSame(post))?.comments.map(({ guid }) => guid)).not.toContain(unwanted.guid)
+    expect(await news()).toEqual([[], []])
+  })
+
+  it('take the leave of somebody to heart', async () => {
+    await closeUser(right.open, 'bob')
+    await quiet()
+
+    const gone = await knownAt(left, bob)
+    expect(gone).toMatchObject({ name: '', profile: { birthday: null, searchable: false } })
+    expect(gone?.closedAt).toBeInstanceOf(Date)
+    expect(await contactOf(alice, bob)).toEqual({ sharing: false, receiving: false })
+  })
+
+  it('have nothing left over: no dead letter, and nothing that waits', async () => {
+    for (const pod of [left, right]) {
+      expect(await pod.json('dead', 'list')).toEqual([])
+      expect(await pod.open.db('waiting')).toEqual([])
+      expect(await pod.open.db('deliveries').where({ state: 'dead' })).toEqual([])
+    }
+  })
+})
