@@ -14,8 +14,17 @@ export interface Result {
   readonly spread: number
   /** Microseconds of processor time for one message, by process. */
   readonly cpu_us: Readonly<Record<string, number>>
+  /** How long one message takes to somewhere, by where. */
+  readonly latency_ms?: Readonly<Record<string, Latency>>
+  /** Whatever else is worth knowing. */
+  readonly more?: Readonly<Record<string, number>>
   /** Whether everything that was done was also done right. */
   readonly ok: boolean
+}
+
+export interface Latency {
+  readonly p50: number
+  readonly p99: number
 }
 
 export interface BenchOptions {
@@ -30,6 +39,12 @@ export function median(values: readonly number[]): number {
   const middle = Math.floor(sorted.length / 2)
   const upper = sorted[middle] ?? Number.NaN
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
+}
+
+export function latencyOf(milliseconds: readonly number[]): Latency {
+  const sorted = [...milliseconds].sort((left, right) => left - right)
+  const at = (part: number) => sorted[Math.floor(sorted.length * part)] ?? Number.NaN
+  return { p50: at(0.5), p99: at(0.99) }
 }
 
 export function spreadOf(values: readonly number[]): number {

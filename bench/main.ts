@@ -1,11 +1,17 @@
 import { parseArgs } from 'node:util'
+import { benchAccept } from './accept.js'
 import { type Bench, isGoodEnough, type Result } from './bench.js'
 import { benchDiscovery } from './discovery.js'
+import { benchInbound } from './inbound.js'
+import { benchOutbound } from './outbound.js'
 import { benchProtocol } from './protocol.js'
 
 const benches: ReadonlyMap<string, Bench> = new Map([
   ['protocol', benchProtocol],
+  ['outbound', benchOutbound],
   ['discovery', benchDiscovery],
+  ['accept', benchAccept],
+  ['inbound', benchInbound],
 ])
 
 const usage = `npm run bench -- <name> [--rounds 5] [--json] [--check]
@@ -54,14 +60,33 @@ function misused(): void {
 }
 
 function lineOf(result: Result): string {
-  const { value, unit, limit, ratio, floor, spread, cpu_us } = rounded(result)
+  const { value, unit, limit, ratio, floor, spread, cpu_us, latency_ms, more: figures } = rounded(result)
   const processes = Object.entries(cpu_us).map(([name, microseconds]) => `${name} ${microseconds}`)
+  const more = [
+    ...Object.entries(latency_ms ?? {}).map(([name, { p50, p99 }]) => `${name} ${p50}/${p99} ms`),
+    ...Object.entries(figures ?? {}).map(([name, figure]) => `${name} ${figure}`),
+  ]
   const verdict = isGoodEnough(result) ? '' : result.ok ? 'below its floor' : 'WRONG'
-  return columns(result.case, value, unit, limit, ratio, floor, `±${spread}`, processes.join(' '), verdict)
+  return columns(
+    result.case,
+    value,
+    unit,
+    limit,
+    ratio,
+    floor,
+    `±${spread}`,
+    [...processes, ...more].join(' '),
+    verdict,
+  )
 }
 
 function rounded(result: Result): Result {
   const parts = Object.entries(result.cpu_us).map(([name, microseconds]) => [name, shorten(microseconds)])
+  const latencies = Object.entries(result.latency_ms ?? {}).map(([name, { p50, p99 }]) => [
+    name,
+    { p50: shorten(p50), p99: shorten(p99) },
+  ])
+  const figures = Object.entries(result.more ?? {}).map(([name, figure]) => [name, shorten(figure)])
   return {
     ...result,
     value: shorten(result.value),
@@ -69,6 +94,8 @@ function rounded(result: Result): Result {
     ...(result.ratio !== undefined && { ratio: shorten(result.ratio) }),
     spread: shorten(result.spread),
     cpu_us: Object.fromEntries(parts),
+    ...(result.latency_ms && { latency_ms: Object.fromEntries(latencies) }),
+    ...(result.more && { more: Object.fromEntries(figures) }),
   }
 }
 

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
 /** How often in a second of processor time something can be done: other work on the machine does not count against it. */
 export type Rate = number
 
@@ -15,4 +17,52 @@ export function rateOf(messages: number, once: () => void): Rate {
     microseconds = user + system
   }
   return (done / microseconds) * 1_000_000
+}
+
+/** Linux counts in hundredths of a second. */
+const MICROSECONDS_PER_TICK = 10_000
+
+/** Microseconds of processor time that a process and its children have taken; not a number where the system does not tell. */
+function processorTimeOf(pid: number): number {
+  try {
+    const children = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && parentOf(Number(name)) === pid)
+    return [pid, ...children.map(Number)].reduce((sum, each) => sum + ticksOf(each), 0) * MICROSECONDS_PER_TICK
+  } catch {
+    return Number.NaN
+  }
+}
+
+export function processorTimesOf(pids: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, processorTimeOf(pid)]))
+}
+
+/** Megabytes of memory that a process has now. */
+export function memoryOf(pid: number): number {
+  try {
+    return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
+  } catch {
+    return Number.NaN
+  }
+}
+
+/** Undefined: it has ended. */
+export function parentOf(pid: number): number | undefined {
+  const parent = fieldsOf(pid)[1]
+  return parent === undefined ? undefined : Number(parent)
+}
+
+/** Its own, and what its ended children have taken. */
+function ticksOf(pid: number): number {
+  const [user = 0, system = 0, usersOfEnded = 0, systemOfEnded = 0] = fieldsOf(pid).slice(11, 15).map(Number)
+  return user + system + usersOfEnded + systemOfEnded
+}
+
+/** From the state on; the name before it may hold anything. */
+function fieldsOf(pid: number): readonly string[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return text.slice(text.lastIndexOf(')') + 2).split(' ')
+  } catch {
+    return []
+  }
 }

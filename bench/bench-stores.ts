@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { startEmbeddedPostgres } from '../src/embedded-postgres.js'
+import { migrateQueue } from '../src/jobs/queues.js'
+import { migrate, openDatabase, WORKER_LIMITS } from '../src/persistence/database.js'
+import { parentOf } from './processor-time.js'
+
+/** Where it is not installed, a bench leaves its half out. */
+const REDIS = 'redis-server'
+
+export type QueueStoreName = 'redis' | 'postgresql'
+
+/** A database and a queue of a bench's own, as safe as those of a pod in production. */
+export interface BenchStores {
+  readonly databaseUrl: string
+  readonly redisUrl: string | undefined
+  /** Of the servers, for their processor time. */
+  readonly pids: Readonly<Record<string, number>>
+  /** How many statements a process, by the name it gives to PostgreSQL, runs meanwhile. */
+  countStatements(of: string, during: () => Promise<unknown>): Promise<number>
+  close(): Promise<void>
+}
+
+/** Undefined: there is no Redis on this machine. */
+export async function openBenchStores(queue: QueueStoreName): Promise<BenchStores | undefined> {
+  const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
+  const redis = queue === 'redis' ? await startRedis(folder) : undefined
+  if (queue === 'redis' && redis === undefined) {
+    await rm(folder, { recursive: true, force: true })
+    return undefined
+  }
+  const database = await startEmbeddedPostgres(join(folder, 'postgres'))
+  const db = openDatabase({ ...WORKER_LIMITS, url: database.url, applicationName: 'bench' })
+  try {
+    await migrate(db)
+    await migrateQueue(database.url)
+    const { rows } = await db.raw('select pg_backend_pid() as pid')
+    const postgres = parentOf(Number(rows[0].pid)) ?? Number.NaN
+    return {
+      databaseUrl: database.url,
+      redisUrl: redis?.url,
+      pids: { postgres, ...(redis && { redis: redis.pid }) },
+      countStatements: (of, during) =>
+        countStatements(database.url, join(folder, 'postgres', 'postgres.log'), of, during),
+      async close() {
+        await redis?.stop()
+        await database.stop()
+        await rm(folder, { recursive: true, force: true })
+      },
+    }
+  } finally {
+    await db.destroy()
+  }
+}
+
+/** The server writes each of them down, which makes it slow. */
+async function countStatements(url: string, log: string, of: string, during: () => Promise<unknown>): Promise<number> {
+  const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'bench' })
+  try {
+    await db.raw(`alter system set log_line_prefix = '%a|'`)
+    await db.raw(`alter system set log_statement = 'all'`)
+    await db.raw('select pg_reload_conf()')
+    const { size } = await stat(log)
+    await during()
+    await db.raw('alter system reset all')
+    await db.raw('select pg_reload_conf()')
+    const lines = (await readFile(log)).subarray(size).toString('utf8').split('\n')
+    return lines.filter((line) => line.startsWith(`${of}|LOG:`) && /LOG: +(statement|execute)/.test(line)).length
+  } finally {
+    await db.destroy()
+  }
+}
+
+/** With every message on disk before it is acknowledged. */
+async function startRedis(folder: string): Promise<{ url: string; pid: number; stop(): Promise<void> } | undefined> {
+  const port = await freePort()
+  const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '']
+  const safe = ['--appendonly', 'yes', '--appendfsync', 'always']
+  const server = spawn(REDIS, [...settings, ...safe], { stdio: 'ignore' })
+  if (!(await hasStarted(server, port)) || server.pid === undefined) return undefined
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    pid: server.pid,
+    async stop() {
+      const ended = once(server, 'exit')
+      server.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+async function hasStarted(server: ChildProcess, port: number): Promise<boolean> {
+  const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 20, maxRetriesPerRequest: null })
+  client.on('error', () => {})
+  const failed = Promise.race([once(server, 'exit'), once(server, 'error')]).then(
+    () => false,
+    () => false,
+  )
+  try {
+    return await Promise.race([client.ping().then(() => true), failed])
+  } finally {
+    client.disconnect()
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // it listens on a port
+  server.close()
+  return port
+}

@@ -1,0 +1,144 @@
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Entity, writeEntity } from '../src/protocol/entities/registry.js'
+import type { Relayable } from '../src/protocol/entities/relayables.js'
+import { openCryptoPool } from '../workers/threads/crypto-pool.js'
+
+/** Messages of other pods about posts that are here already, as a burst brings them, and the people who signed them. */
+export interface InboundCorpus {
+  readonly people: readonly { readonly address: string; readonly guid: string; readonly publicKey: string }[]
+  readonly parents: readonly { readonly guid: string; readonly author: string }[]
+  readonly messages: readonly { readonly guid: string; readonly envelope: string }[]
+  readonly kinds: Readonly<Record<'posts' | 'comments' | 'likes', number>>
+  readonly signaturesOfMessage: number
+}
+
+const PEOPLE = 16
+const PARENTS = 400
+const MESSAGES = 6_000
+/** Of ten messages. */
+const MIX = [...Array(2).fill('posts'), ...Array(4).fill('comments'), ...Array(4).fill('likes')] as const
+const AT_A_TIME = 64
+
+type Crypto = ReturnType<typeof openCryptoPool>
+
+interface Signer {
+  readonly address: string
+  readonly guid: string
+  readonly publicKey: string
+  readonly privateKey: KeyObject
+}
+
+/** Signing takes minutes, so what was made once is kept in the folder for temporary files. */
+export async function inboundCorpus(bits: 2048 | 4096): Promise<InboundCorpus> {
+  const file = join(tmpdir(), `pod-bench-inbound-${bits}-${MESSAGES}.json`)
+  if (existsSync(file)) return JSON.parse(await readFile(file, 'utf8'))
+  process.stderr.write(`Signing ${MESSAGES} messages with RSA-${bits}, once; they are kept in ${file}.\n`)
+  const crypto = openCryptoPool(availableParallelism())
+  try {
+    const corpus = await makeCorpus(crypto, bits)
+    await writeFile(file, JSON.stringify(corpus))
+    return corpus
+  } finally {
+    await crypto.close()
+  }
+}
+
+async function makeCorpus(crypto: Crypto, bits: number): Promise<InboundCorpus> {
+  const people = Array.from({ length: PEOPLE }, (_, index) => makeSigner(bits, index))
+  const parents = Array.from({ length: PARENTS }, (_, index) => ({
+    guid: guid(),
+    author: signerOf(people, index).address,
+  }))
+  const messages = await inParts(Array.from({ length: MESSAGES }), (_, index) =>
+    makeMessage(crypto, people, parents, index),
+  )
+  const kindsOf = (kind: string) => messages.filter((message) => message.kind === kind).length
+  const kinds = { posts: kindsOf('posts'), comments: kindsOf('comments'), likes: kindsOf('likes') }
+  return {
+    people: people.map(({ privateKey: _, ...known }) => known),
+    parents,
+    messages: messages.map(({ guid, envelope }) => ({ guid, envelope })),
+    kinds,
+    signaturesOfMessage: (kinds.posts + 2 * (kinds.comments + kinds.likes)) / messages.length,
+  }
+}
+
+function makeSigner(bits: number, index: number): Signer {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: bits })
+  return {
+    address: `signer${index}@pod${index}-${bits}.example`,
+    guid: guid(),
+    publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+    privateKey,
+  }
+}
+
+/** A comment or like comes from the author of its parent, with the signature of its own author inside. */
+async function makeMessage(
+  crypto: Crypto,
+  people: readonly Signer[],
+  parents: InboundCorpus['parents'],
+  index: number,
+): Promise<{ kind: string; guid: string; envelope: string }> {
+  const kind = MIX[index % MIX.length] ?? 'posts'
+  const parentIndex = index % PARENTS
+  const poster = signerOf(people, parentIndex)
+  const parent = parents[parentIndex]
+  // Nobody likes a post twice: the author moves on when all parents have had their turn.
+  const author = signerOf(people, parentIndex + 1 + (Math.floor(index / PARENTS) % (PEOPLE - 1)))
+  if (parent === undefined) throw new Error('there is no parent')
+  const own = guid()
+  const entity =
+    kind === 'posts'
+      ? statusMessage(poster.address, own)
+      : await signed(crypto, relayable(kind, author.address, own, parent.guid), author.privateKey)
+  return {
+    kind,
+    guid: own,
+    envelope: await crypto.sealEnvelope(writeEntity(entity), poster.address, poster.privateKey),
+  }
+}
+
+async function signed(crypto: Crypto, written: Relayable, key: KeyObject): Promise<Entity> {
+  return { ...written, author_signature: await crypto.signRelayable(written, key) }
+}
+
+const SENTENCE = 'The quick brown fox — «schnell» — jumps over the lazy dog & 狐 too. '
+
+function statusMessage(author: string, own: string): Entity {
+  const created = { created_at: new Date(), public: true, text: SENTENCE.repeat(4), photos: [] }
+  return { type: 'status_message', author, guid: own, ...created }
+}
+
+function relayable(kind: string, author: string, own: string, parent: string): Relayable {
+  const both = { author, guid: own, parent_guid: parent }
+  if (kind === 'comments') return { type: 'comment', ...both, text: SENTENCE.repeat(2), created_at: new Date() }
+  return { type: 'like', ...both, parent_type: 'Post', positive: true }
+}
+
+function signerOf(people: readonly Signer[], index: number): Signer {
+  const signer = people[index % people.length]
+  if (signer === undefined) throw new Error('there is nobody')
+  return signer
+}
+
+function guid(): string {
+  return randomBytes(16).toString('hex')
+}
+
+async function inParts<Item, Result>(
+  items: readonly Item[],
+  run: (item: Item, index: number) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  while (results.length < items.length) {
+    const from = results.length
+    const part = items.slice(from, from + AT_A_TIME)
+    results.push(...(await Promise.all(part.map((item, index) => run(item, from + index)))))
+  }
+  return results
+}

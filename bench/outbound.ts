@@ -1,0 +1,364 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { generateKeyPairSync, type KeyObject, publicEncrypt } from 'node:crypto'
+import { once } from 'node:events'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { pino } from 'pino'
+import { Agent } from 'undici'
+import { readConfig } from '../src/config.js'
+import { createUser } from '../src/domain/accounts.js'
+import { dispatch } from '../src/federation/dispatch.js'
+import { dispatchJob, type OutgoingRecord } from '../src/jobs/definitions.js'
+import { enqueueAllWith } from '../src/jobs/outbox.js'
+import { type OpenPod, openPod } from '../src/open-pod.js'
+import { maintenanceHandlers } from '../workers/maintenance.js'
+import { outboundHandlers, outboundSlowHandlers } from '../workers/outbound.js'
+import { startWorkers } from '../workers/start-workers.js'
+import { openCryptoPool } from '../workers/threads/crypto-pool.js'
+import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import { type BenchStores, openBenchStores, type QueueStoreName } from './bench-stores.js'
+import type { SinkCount, SinkReady, SinkTask } from './delivery-sink.js'
+import { processorTimesOf, rateOf } from './processor-time.js'
+
+const THREADS = 2
+const POSTS_FOR_ALL = 50
+const POSTS_FOR_SOME = 5
+const PEOPLE_ON_EACH_POD = 5
+const AT_ONCE_PER_POD = 4
+const PODS_OF_FANOUT = 5_000
+/** Half of what it was on two cores that did other things as well. */
+const FLOORS = { public: 0.07, private: 0.1, fanout: 0.2 }
+
+/** From the outbox rows of posts to the last pod that has them, beside bare POSTs of the same bytes to the same pods. */
+export async function* benchOutbound({ rounds }: BenchOptions): AsyncGenerator<Result> {
+  const sink = fork(
+    new URL(import.meta.url.endsWith('.ts') ? './delivery-sink.ts' : './delivery-sink.js', import.meta.url),
+  )
+  try {
+    const { ports } = await said<SinkReady>(sink)
+    for (const queue of ['redis', 'postgresql'] as const) {
+      const stores = await openBenchStores(queue)
+      if (stores === undefined) {
+        process.stderr.write('There is no redis-server on the PATH, so the half with Redis is left out.\n')
+        continue
+      }
+      try {
+        yield* measureStore({ queue, stores, sink, ports, rounds })
+      } finally {
+        await stores.close()
+      }
+    }
+  } finally {
+    sink.kill()
+  }
+}
+
+interface Setting {
+  readonly queue: QueueStoreName
+  readonly stores: BenchStores
+  readonly sink: ChildProcess
+  readonly ports: readonly number[]
+  readonly rounds: number
+}
+
+async function* measureStore(setting: Setting): AsyncGenerator<Result> {
+  const crypto = openCryptoPool(THREADS)
+  const config = readConfig({
+    POD_URL: 'http://127.0.0.1:1',
+    DATABASE_URL: setting.stores.databaseUrl,
+    REDIS_URL: setting.stores.redisUrl,
+    SECRET_KEY: 'a key that is only good for benches',
+    ALLOW_PRIVATE_ADDRESSES: 'true',
+  })
+  const pod = await openPod(config, 'worker', { crypto, log: pino({ level: 'silent' }) })
+  try {
+    const workers = startWorkers(pod, {
+      queues: ['outbound', 'outbound-slow', 'maintenance'],
+      handlers: {
+        outbound: outboundHandlers,
+        'outbound-slow': outboundSlowHandlers,
+        maintenance: maintenanceHandlers,
+      },
+    })
+    try {
+      for (const kind of kinds) yield measureKind(pod, setting, kind)
+    } finally {
+      await workers.close()
+    }
+    yield measureFanout(pod, setting)
+  } finally {
+    await pod.close()
+    await crypto.close()
+  }
+}
+
+interface Kind {
+  readonly name: string
+  readonly author: string
+  readonly public: boolean
+  readonly posts: number
+  readonly peopleOnEachPod: number
+  /** Of the readers' keys. */
+  readonly bits: number
+  readonly floor?: number
+}
+
+const forSome = { public: false, posts: POSTS_FOR_SOME, peopleOnEachPod: PEOPLE_ON_EACH_POD }
+const kinds: readonly Kind[] = [
+  {
+    name: 'public',
+    author: 'ann',
+    public: true,
+    posts: POSTS_FOR_ALL,
+    peopleOnEachPod: 1,
+    bits: 2048,
+    floor: FLOORS.public,
+  },
+  { ...forSome, name: 'private rsa2048', author: 'ben', bits: 2048 },
+  { ...forSome, name: 'private rsa4096', author: 'cat', bits: 4096, floor: FLOORS.private },
+]
+
+async function measureKind(pod: OpenPod, setting: Setting, kind: Kind): Promise<Result> {
+  const { queue, sink, ports, rounds, stores } = setting
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: kind.bits })
+  const author = await addAuthor(pod, kind, ports, publicKey)
+  const deliveries = kind.posts * ports.length * kind.peopleOnEachPod
+  const measured: Round[] = []
+  for (let round = -1; round < rounds; round += 1) {
+    const records = await addPosts(pod, author, kind)
+    const begin = () => pod.db.transaction((transaction) => enqueueAllWith(pod, transaction, dispatchJob, records))
+    const subject = await cpuDuring(stores, () => taken(sink, deliveries, begin))
+    const body = await lastBody(pod, kind, publicKey)
+    const isComplete = (await untilSettled(pod)) && (await takenInAll(sink)) === deliveries
+    const bare = await cpuDuring(stores, () => taken(sink, deliveries, () => postAll(ports, deliveries, body)))
+    // The first round warms up: connections, statements, the compiler of the JavaScript engine.
+    if (round >= 0) measured.push({ deliveries, subject, bare, isComplete })
+  }
+  const encrypted = kind.public ? undefined : rateOf(1, () => publicEncrypt(publicKey, Buffer.alloc(32)))
+  return {
+    ...resultOf(`${kind.name}, ${queue}`, measured, kind.floor),
+    ...(encrypted !== undefined && { more: { rsa_per_second: Math.round(encrypted) } }),
+  }
+}
+
+interface Round {
+  readonly deliveries: number
+  readonly subject: Spent
+  readonly bare: Spent
+  readonly isComplete: boolean
+}
+
+/** Seconds, and microseconds of processor time by process. */
+interface Spent {
+  readonly seconds: number
+  readonly cpu: Readonly<Record<string, number>>
+}
+
+async function cpuDuring({ pids }: BenchStores, work: () => Promise<unknown>): Promise<Spent> {
+  const own = process.cpuUsage()
+  const before = processorTimesOf(pids)
+  const start = performance.now()
+  await work()
+  const seconds = (performance.now() - start) / 1_000
+  const after = processorTimesOf(pids)
+  const { user, system } = process.cpuUsage(own)
+  const others = Object.keys(pids).map((name) => [name, (after[name] ?? 0) - (before[name] ?? 0)])
+  return { seconds, cpu: { worker: user + system, ...Object.fromEntries(others) } }
+}
+
+/** Resolves when the sink has taken so many deliveries that follow from `begin`. */
+async function taken(sink: ChildProcess, expect: number, begin: () => Promise<unknown>): Promise<void> {
+  sink.send({ expect } satisfies SinkTask)
+  const all = said<SinkCount>(sink)
+  await begin()
+  await all
+}
+
+/** How many it has taken in all since then: one too many would have been sent twice. */
+async function takenInAll(sink: ChildProcess): Promise<number> {
+  sink.send({} satisfies SinkTask)
+  return (await said<SinkCount>(sink)).taken
+}
+
+async function said<Message>(sink: ChildProcess): Promise<Message> {
+  const [message]: Message[] = await once(sink, 'message')
+  if (message === undefined) throw new Error('the sink said nothing')
+  return message
+}
+
+/** A user with so many readers on each pod. They share a key: a thread cannot tell. */
+async function addAuthor(
+  pod: OpenPod,
+  { author, peopleOnEachPod, bits }: Kind,
+  ports: readonly number[],
+  publicKey: KeyObject,
+): Promise<{ userId: number; personId: number; aspectId: number }> {
+  await createUser(pod, { username: author, password: `the password of ${author}` })
+  const user = await pod.db('users').where({ username: author }).first('id', 'personId')
+  const { rows } = await pod.db.raw(
+    `with others as (
+       insert into pods (host, port, last_success_at) select '127.0.0.1', unnest(cast(:ports as integer[])), now()
+       on conflict (host, port) do update set last_success_at = now()
+       returning id, port
+     ), readers as (
+       insert into people (guid, address, pod_id, public_key)
+       select md5(:author || port || n), :author || n || '@127.0.0.1:' || port, others.id, :key
+       from others, generate_series(1, cast(:count as integer)) as n
+       returning id
+     ), aspect as (
+       insert into aspects (user_id, name, position) values (:userId, 'Readers', 1) returning id
+     ), contact as (
+       insert into contacts (user_id, person_id, receiving) select :userId, id, true from readers returning id
+     ), membership as (
+       insert into aspect_memberships (aspect_id, contact_id) select aspect.id, contact.id from aspect, contact
+     )
+     select id from aspect`,
+    {
+      author: `${author}${bits}-`,
+      ports: [...ports],
+      key: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+      count: peopleOnEachPod,
+      userId: user.id,
+    },
+  )
+  return { userId: user.id, personId: user.personId, aspectId: rows[0].id }
+}
+
+async function addPosts(
+  pod: OpenPod,
+  author: { readonly personId: number; readonly aspectId: number },
+  kind: Pick<Kind, 'public' | 'posts'>,
+): Promise<readonly OutgoingRecord[]> {
+  const { rows } = await pod.db.raw(
+    `with posts as (
+       insert into posts (guid, author_id, type, public, text)
+       select md5(random()::text), ?, 'StatusMessage', ?, repeat('Good morning. ', 40) from generate_series(1, ?)
+       returning id, guid
+     ), shared as (
+       insert into post_aspects (post_id, aspect_id) select id, ? from posts
+     )
+     select guid from posts`,
+    [author.personId, kind.public, kind.posts, author.aspectId],
+  )
+  return rows.map(({ guid }: { guid: string }) => ({ record: 'post', guid }))
+}
+
+/** What one of the deliveries has carried, for the bare ones. */
+async function lastBody(pod: OpenPod, { public: isPublic }: Kind, key: KeyObject): Promise<string> {
+  const { envelope } = await pod.db('outboundMessages').whereNotNull('envelope').orderBy('id', 'desc').first('envelope')
+  if (isPublic) return envelope
+  const [coat = ''] = await pod.crypto.encryptEnvelope(envelope, [key])
+  return coat
+}
+
+/** True: it is written down that everything has arrived. */
+async function untilSettled(pod: OpenPod): Promise<boolean> {
+  for (;;) {
+    const { rows } = await pod.db.raw(
+      `select (select count(*) from deliveries) as left, (select count(*) from outbox) as work,
+         (select count(*) from pods where failures > 0) as failing`,
+    )
+    const [{ left, work, failing }] = rows
+    if (left + work === 0 || failing > 0) return failing === 0
+  }
+}
+
+async function postAll(ports: readonly number[], deliveries: number, body: string): Promise<void> {
+  const agent = new Agent({ pipelining: 1 })
+  const each = deliveries / ports.length
+  await Promise.all(
+    ports.map(async (port) => {
+      let left = each
+      async function postOneByOne(): Promise<void> {
+        while (left > 0) {
+          left -= 1
+          const answer = await agent.request({
+            origin: `http://127.0.0.1:${port}`,
+            path: '/receive/public',
+            method: 'POST',
+            headers: { 'content-type': 'application/magic-envelope+xml' },
+            body,
+          })
+          await answer.body.dump()
+        }
+      }
+      await Promise.all(Array.from({ length: AT_ONCE_PER_POD }, postOneByOne))
+    }),
+  )
+  await agent.close()
+}
+
+/** Who gets a post on five thousand pods, beside the same rows written from nothing. */
+async function measureFanout(pod: OpenPod, { queue, stores, rounds }: Setting): Promise<Result> {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const manyPods = Array.from({ length: PODS_OF_FANOUT }, (_, index) => index + 10_000)
+  const author = await addAuthor(
+    pod,
+    { ...forSome, name: '', author: 'dan', peopleOnEachPod: 1, bits: 2048 },
+    manyPods,
+    publicKey,
+  )
+  await pod.db.raw('analyze')
+  const measured: Round[] = []
+  const delays = monitorEventLoopDelay({ resolution: 5 })
+  delays.enable()
+  for (let round = -1; round < rounds; round += 1) {
+    const [record] = await addPosts(pod, author, { public: true, posts: 1 })
+    if (record === undefined) throw new Error('there is no post')
+    const work = { data: record, payload: undefined, acceptedAt: undefined, finish: async () => {} }
+    const subject = await cpuDuring(stores, () => dispatch(pod, work))
+    const [{ id, count }] = await deliveriesOfLast(pod)
+    await pod.db('deliveries').delete()
+    const bare = await cpuDuring(stores, () =>
+      pod.db.raw(
+        `insert into deliveries (message_id, pod_id)
+         select ?, people.pod_id from contacts join people on people.id = contacts.person_id where user_id = ? order by 2`,
+        [id, author.userId],
+      ),
+    )
+    await pod.db('deliveries').delete()
+    if (round >= 0) {
+      measured.push({ deliveries: PODS_OF_FANOUT, subject, bare, isComplete: Number(count) === PODS_OF_FANOUT })
+    }
+  }
+  return {
+    ...resultOf(`fan-out to ${PODS_OF_FANOUT} pods, ${queue}`, measured, FLOORS.fanout),
+    more: {
+      milliseconds: Math.round(median(measured.map(({ subject }) => subject.seconds)) * 1_000),
+      // The longest time in which nothing else could be done, the jobs for all these pods included.
+      blocked_ms: Math.round(delays.max / 1_000_000),
+    },
+  }
+}
+
+async function deliveriesOfLast(pod: OpenPod): Promise<[{ id: number; count: number }]> {
+  const { rows } = await pod.db.raw(
+    `select message_id as id, count(*) from deliveries group by message_id order by message_id desc limit 1`,
+  )
+  return rows
+}
+
+function resultOf(name: string, measured: readonly Round[], floor: number | undefined): Result {
+  const rates = measured.map(({ deliveries, subject }) => deliveries / subject.seconds)
+  const limits = measured.map(({ deliveries, bare }) => deliveries / bare.seconds)
+  const names = Object.keys(measured[0]?.subject.cpu ?? {})
+  const cpu = names.map((process) => [
+    process,
+    median(measured.map(({ deliveries, subject }) => (subject.cpu[process] ?? Number.NaN) / deliveries)),
+  ])
+  return {
+    bench: 'outbound',
+    case: name,
+    value: median(rates),
+    unit: 'deliveries/s',
+    limit: median(limits),
+    ratio: median(rates.map((rate, round) => rate / (limits[round] ?? Number.NaN))),
+    ...(floor !== undefined && { floor }),
+    rounds: measured.length,
+    spread: spreadOf(rates),
+    cpu_us: {
+      ...Object.fromEntries(cpu),
+      bare: median(measured.map(({ deliveries, bare }) => (bare.cpu['worker'] ?? Number.NaN) / deliveries)),
+    },
+    ok: measured.every(({ isComplete }) => isComplete),
+  }
+}
