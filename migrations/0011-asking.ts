@@ -4,12 +4,12 @@ export const asking: Migration = {
   async up(db) {
     await db.raw(`
       -- Where somebody is asked for what a message waits for, and the outbox row of that; null: it can only come by itself.
-      alter table waiting add column asked_at text collate "C", add column asked_by bigint;
+      alter table waiting add column asked_of text collate "C", add column asked_by bigint;
       create index waiting_asked_by on waiting (asked_by) where asked_by is not null;
     `)
   },
 
   async down(db) {
-    await db.raw(`alter table waiting drop column asked_at, drop column asked_by`)
+    await db.raw(`alter table waiting drop column asked_of, drop column asked_by`)
   },
 }

@@ -74,6 +74,10 @@ const leftovers = {
   refresh_tokens: `expires_at < now() - interval '1 day'`,
   authorization_codes: `expires_at < now() - interval '1 day'`,
   oidc_records: `expires_at < now() - interval '1 day'`,
+  // Anybody may register a client; nobody has ever let these in.
+  clients: `created_at < now() - interval '30 days'
+    and not exists (select from authorizations where authorizations.client_id = clients.id)`,
+  invitations: `used_at is null and expires_at < now() - interval '30 days'`,
   outbox: `failed_at < now() - interval '30 days'`,
   deliveries: `state = 'dead' and died_at < now() - interval '30 days'`,
   outbound_messages: `created_at < now() - interval '1 day'

@@ -15,7 +15,7 @@ const CONCURRENCY: Readonly<Record<QueueName, number>> = {
   inbound: 32,
   'inbound-private': 8,
   fetch: 16,
-  outbound: 64,
+  outbound: 128,
   'outbound-slow': 64,
   notify: 8,
   maintenance: 2,

@@ -3,7 +3,9 @@ import { AccessToken } from '../persistence/models/access-token.js'
 import { Block } from '../persistence/models/contact.js'
 import { Post } from '../persistence/models/post.js'
 import { User } from '../persistence/models/user.js'
+import { type ReadablePost, readablePost } from '../persistence/readable-post.js'
 import type { Pod } from '../pod.js'
+import { Refusal } from './refusals.js'
 import { ALWAYS_GRANTED, isScope, type Scope } from './scopes.js'
 
 /** The user in whose name something is asked, and what the token lets them do. */
@@ -38,6 +40,26 @@ export async function findReadablePost(pod: Pick<Pod, 'db'>, viewer: Viewer, gui
   return post?.public || viewer.scopes.has('private:read') ? post : undefined
 }
 
+/** A post, or a comment under it. */
+interface Target {
+  readonly postGuid: string
+  readonly commentGuid?: string | undefined
+}
+
+type TargetRefusal = 'post_missing' | 'comment_missing'
+
+/** The same where nothing of the post is needed but its place. */
+export async function requireTarget(pod: Pick<Pod, 'db'>, viewer: Viewer, target: Target): Promise<ReadablePost> {
+  const post = await readablePost(pod.db, viewer, target)
+  if (!(post?.public || (post && viewer.scopes.has('private:read')))) {
+    throw refusal('post_missing', 'There is no such post.')
+  }
+  if (target.commentGuid !== undefined && post.commentId === null) {
+    throw refusal('comment_missing', 'There is no such comment under this post.')
+  }
+  return post
+}
+
 /** Only people of this pod are asked: another pod answers for its own. */
 export async function isBlockedBy(pod: Pick<Pod, 'db'>, personId: number, viewer: Viewer): Promise<boolean> {
   const block = await Block.query(pod.db)
@@ -45,4 +67,8 @@ export async function isBlockedBy(pod: Pick<Pod, 'db'>, personId: number, viewer
     .whereIn('userId', User.query(pod.db).select('id').where({ personId }))
     .first()
   return block !== undefined
+}
+
+function refusal(reason: TargetRefusal, message: string): Refusal<TargetRefusal> {
+  return new Refusal(reason, message)
 }

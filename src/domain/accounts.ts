@@ -57,6 +57,8 @@ export const ARGON2 = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 export async function createUser(
   pod: Pod,
   { username, password }: { readonly username: string; readonly password: string },
+  /** What has to come true together with the account, or there is none. */
+  also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
 ): Promise<Account> {
   checkUsername(pod, username)
   checkPassword(password)
@@ -78,6 +80,7 @@ export async function createUser(
       await Aspect.query(transaction).insert(
         DEFAULT_ASPECTS.map((name, index) => ({ userId: user.id, name, position: index + 1 })),
       )
+      await also(transaction, user)
       return accountOf(user, person)
     })
   } catch (error) {

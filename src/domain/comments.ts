@@ -1,10 +1,12 @@
 import { dispatchJob } from '../jobs/definitions.js'
 import { enqueueWith } from '../jobs/outbox.js'
 import { inTransaction } from '../persistence/errors.js'
+import { type ListedComment, listedComment, listedComments } from '../persistence/listed-comments.js'
 import { Comment } from '../persistence/models/comment.js'
 import { Mention } from '../persistence/models/mention.js'
 import { Post } from '../persistence/models/post.js'
 import { Tag } from '../persistence/models/tag.js'
+import type { Page, TimePage } from '../persistence/paged.js'
 import type { Pod } from '../pod.js'
 import { readTags } from '../protocol/mentions.js'
 import { findReadablePost, isBlockedBy, type Viewer } from './access.js'
@@ -16,6 +18,24 @@ import { signatureUnder } from './signatures.js'
 import { faultOfText } from './texts.js'
 
 type CreateCommentRefusal = 'post_missing' | 'text_invalid' | 'blocked'
+type ReadCommentRefusal = 'comment_missing'
+
+/** All that are under a post, whoever wrote them; the oldest first, if the page names no place. */
+export function listComments(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  postId: number,
+  page: TimePage,
+): Promise<Page<ListedComment>> {
+  return listedComments(pod.db, viewer, postId, page)
+}
+
+/** One that the viewer has just seen. */
+export async function findComment(pod: Pick<Pod, 'db'>, viewer: Viewer, id: number): Promise<ListedComment> {
+  const comment = await listedComment(pod.db, viewer, id)
+  if (!comment) throw refusal('comment_missing', 'The comment is gone already.')
+  return comment
+}
 
 export async function createComment(
   pod: Pod,
@@ -61,6 +81,8 @@ export async function createComment(
   })
 }
 
-function refusal(reason: CreateCommentRefusal, message: string): Refusal<CreateCommentRefusal> {
+type CommentRefusal = CreateCommentRefusal | ReadCommentRefusal
+
+function refusal(reason: CommentRefusal, message: string): Refusal<CommentRefusal> {
   return new Refusal(reason, message)
 }

@@ -7,10 +7,10 @@ import {
   type ConversationFilter,
   type ListedConversation,
   type ListedMessage,
-  type MessageFilter,
   listedConversation,
   listedConversations,
   listedMessages,
+  type MessageFilter,
 } from '../persistence/listed-conversations.js'
 import { Contact } from '../persistence/models/contact.js'
 import { Conversation, ConversationVisibility } from '../persistence/models/conversation.js'
@@ -101,14 +101,12 @@ export async function findConversation(
   return conversation
 }
 
-/** The oldest first; reading them does not make them read. */
-export async function listMessages(
+/** The oldest first, of a conversation that was found for the viewer; reading them does not make them read. */
+export function listMessages(
   pod: Pick<Pod, 'db'>,
-  viewer: Viewer,
-  guid: string,
+  { id }: ListedConversation,
   filter: MessageFilter,
 ): Promise<Page<ListedMessage>> {
-  const { id } = await findConversation(pod, viewer, guid)
   return listedMessages(pod.db, id, filter)
 }
 

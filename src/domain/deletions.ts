@@ -29,7 +29,8 @@ export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promis
   if (!post.public && !viewer.scopes.has('private:modify')) {
     throw refusal('scope_missing', 'The token may not delete anything private.')
   }
-  await inTransaction(pod.db, (transaction) => takeBack(pod, transaction, postToTakeBack(viewer, post)))
+  const deleted = await inTransaction(pod.db, (transaction) => takeBack(pod, transaction, postToTakeBack(viewer, post)))
+  if (!deleted) throw refusal('post_missing', 'There is no such post.')
 }
 
 /** The author of a comment may delete it, and so may the author of the post it stands under. */
@@ -46,15 +47,16 @@ export async function deleteComment(
     throw refusal('not_allowed', 'Neither the comment nor the post is yours.')
   }
 
-  await inTransaction(pod.db, async (transaction) => {
+  const deleted = await inTransaction(pod.db, async (transaction) => {
     const { id, guid, authorId } = comment
     const mentioned = post.public ? await Mention.query(transaction).select('personId').where({ commentId: id }) : []
     const others = [authorId, ...mentioned.map(({ personId }) => personId)].filter((other) => other !== viewer.personId)
-    await takeBack(pod, transaction, {
+    return takeBack(pod, transaction, {
       ...{ kind: 'comment', type: 'Comment', id, guid, authorId, public: post.public, byId: viewer.personId },
       audience: audienceUnder(post, others),
     })
   })
+  if (!deleted) throw refusal('comment_missing', 'There is no such comment under this post.')
 }
 
 /** The viewer's own like of a post, or of a comment under it. */
@@ -68,13 +70,14 @@ export async function deleteLike(
   const like = await findLike(pod, viewer, post, target.commentGuid)
   if (!like) throw refusal('like_missing', 'You do not like this.')
 
-  await inTransaction(pod.db, async (transaction) => {
+  const deleted = await inTransaction(pod.db, (transaction) => {
     const { id, guid, authorId } = like
-    await takeBack(pod, transaction, {
+    return takeBack(pod, transaction, {
       ...{ kind: 'like', type: 'Like', id, guid, authorId, public: post.public, byId: authorId },
       audience: audienceUnder(post, []),
     })
   })
+  if (!deleted) throw refusal('like_missing', 'You do not like this.')
 }
 
 /** A photo of the viewer's own; a post that has nothing to show without it goes too. */
@@ -86,10 +89,11 @@ export async function deletePhoto(pod: Pod, viewer: Viewer, guid: string): Promi
   await inTransaction(pod.db, async (transaction) => {
     const emptied = await emptyWithoutPhotos(transaction, [photo.id])
     const { id, authorId, postId } = photo
-    await takeBack(pod, transaction, {
+    const deleted = await takeBack(pod, transaction, {
       ...{ kind: 'photo', type: 'Photo', id, guid, authorId, public: photo.public, byId: authorId },
       audience: postId === null ? { of: 'photo', photoId: id } : { of: 'post', postId },
     })
+    if (!deleted) throw refusal('photo_missing', 'There is no such photo of yours.')
     for (const post of emptied) await takeBack(pod, transaction, postToTakeBack(viewer, post))
     await removeFromProfile(pod, transaction, photo)
   })

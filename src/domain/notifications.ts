@@ -11,6 +11,9 @@ import { Notification } from '../persistence/models/notification.js'
 import type { Page } from '../persistence/paged.js'
 import type { Pod } from '../pod.js'
 import type { Viewer } from './access.js'
+import { Refusal } from './refusals.js'
+
+type NotificationRefusal = 'notification_missing'
 
 /** Something that happened and that somebody may want to know. Ids of rows that are really new. */
 export interface Causes {
@@ -45,28 +48,35 @@ export function findNotifications(
   return listedNotifications(pod.db, viewer.userId, filter)
 }
 
-/** Whoever opens one has read it. Undefined: it is not there, or somebody else's. */
-export function openNotification(
+/** The viewer's own, and as it is: to look for it does not make it read. */
+export async function findNotification(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
   guid: string,
-): Promise<ListedNotification | undefined> {
+): Promise<ListedNotification> {
+  const notification = await listedNotification(pod.db, viewer.userId, guid)
+  if (notification !== undefined) return notification
+  throw new Refusal<NotificationRefusal>('notification_missing', 'There is no such notification.')
+}
+
+/** Whoever opens one has read it. */
+export function openNotification(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedNotification> {
   return markNotification(pod, viewer, guid, { read: true })
 }
 
-/** Neither makes it any newer. Undefined: it is not there, or somebody else's. */
+/** Neither makes it any newer. */
 export async function markNotification(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
   guid: string,
   { read }: { readonly read: boolean },
-): Promise<ListedNotification | undefined> {
+): Promise<ListedNotification> {
   if (read) {
     await Notification.query(pod.db).where({ guid, userId: viewer.userId, read: false }).patch({ read })
   } else {
     await markUnread(pod, viewer, guid)
   }
-  return listedNotification(pod.db, viewer.userId, guid)
+  return findNotification(pod, viewer, guid)
 }
 
 /** Where a later one about the same thing is unread, that one goes on collecting. */

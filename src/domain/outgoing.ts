@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { knockAfter } from '../jobs/knock.js'
-import { type Audience, deleteCreations, insertDeliveries } from '../persistence/audiences.js'
+import { type Audience, deleteCreations, insertDeliveries, insertLetters, type Told } from '../persistence/audiences.js'
 import type { Pod } from '../pod.js'
 import { type Entity, writeEntity } from '../protocol/entities/registry.js'
 
@@ -33,14 +33,21 @@ export async function sendOut(
   knockAfter(pod, transaction, reached)
 }
 
+/** The same for any number of envelopes that are for one person each. */
+export async function sendLetters(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  letters: readonly (OutgoingMessage & { readonly personId: number })[],
+): Promise<void> {
+  const rows = letters.map((letter) => ({ ...letter, entity: writeEntity(letter.entity) }))
+  const reached = await insertLetters(transaction, rows)
+  knockAfter(pod, transaction, reached)
+}
+
 /**
  * What is deleted need not be told any more to those who have not heard of it. Called after the deletion in its transaction,
  * so that a dispatch that holds the record has come to its end.
  */
-export async function cancelOutgoing(
-  transaction: Knex.Transaction,
-  record: string,
-  guids: readonly string[],
-): Promise<void> {
-  if (guids.length > 0) await deleteCreations(transaction, record, guids)
+export async function cancelOutgoing(transaction: Knex.Transaction, gone: readonly Told[]): Promise<void> {
+  await deleteCreations(transaction, gone)
 }

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { lockThings } from '../jobs/waiting.js'
 import { type Destroyed, type Destructible, destroy } from '../persistence/destroy.js'
 import { Person } from '../persistence/models/person.js'
 import { Tombstone } from '../persistence/models/tombstone.js'
@@ -20,20 +21,25 @@ export interface TakenBack {
   readonly audience: Audience
 }
 
-/** Destroys it with all that is under it, tells everybody who has it, and leaves a tombstone in case it comes by once more. */
+/**
+ * Destroys it with all that is under it, tells everybody who has it, and leaves a tombstone in case it comes by once more;
+ * its lock is held, so that this is not at the very same moment. False: somebody else has taken it back meanwhile.
+ */
 export async function takeBack(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   { kind, type, id, guid, authorId, byId, audience, ...taken }: TakenBack,
-): Promise<void> {
+): Promise<boolean> {
+  await lockThings(transaction, [`${kind}:${guid}`])
   const author = await Person.query(transaction).findById(authorId).throwIfNotFound()
   const by = await Person.query(transaction).findById(byId).throwIfNotFound()
   const entity = { type: 'retraction', author: author.address, target_guid: guid, target_type: type } as const
   const message = { record: kind, guid, verb: 'retract', senderId: byId, public: taken.public, entity } as const
   // First of all: who has it is known only as long as it is here.
   await sendOut(pod, transaction, message, audience)
-  await destroyAndCancel(transaction, kind, [id])
+  const gone = await destroyAndCancel(transaction, kind, [id])
   await Tombstone.leave(transaction, [{ type, guid, by: by.address }])
+  return gone.length > 0
 }
 
 /** Destroys any number of one kind and tells what is gone; what other pods have not heard of yet they are not told any more. */
@@ -43,9 +49,6 @@ export async function destroyAndCancel(
   ids: readonly number[],
 ): Promise<readonly Destroyed[]> {
   const gone = await destroy(transaction, kind, ids)
-  for (const record of new Set(gone.map((one) => one.record))) {
-    const guids = gone.filter((one) => one.record === record).map(({ guid }) => guid)
-    await cancelOutgoing(transaction, record, guids)
-  }
+  await cancelOutgoing(transaction, gone)
   return gone
 }

@@ -13,6 +13,7 @@ import {
 } from '../persistence/due-deliveries.js'
 import type { Pod } from '../pod.js'
 import { countDelivery, type Lane } from './delivery-figures.js'
+import { askOrGiveWay } from './give-way.js'
 import { type Letter, writeLetters } from './letters.js'
 import { failureOf, noteOf, type Outcome, outcomeOfAnswer, outcomeOfError } from './pod-health.js'
 import { podOrigin } from './pod-origin.js'
@@ -64,9 +65,10 @@ export async function deliver(pod: Pod, podId: number, { lane, signal, ...option
   }
   // Broken off, it is for the sweeper: whatever was in the way is still there.
   if (end === 'time over') await knock(pod, [{ podId, proven: lane === 'outbound' }])
+  if (end === 'gave way') await knock(pod, [{ podId, proven: false }])
 }
 
-async function drainPod(drain: Drain): Promise<'released' | 'time over' | 'broken off'> {
+async function drainPod(drain: Drain): Promise<'released' | 'gave way' | 'time over' | 'broken off'> {
   const until = performance.now() + drain.limits.drainMs
   let { failures } = drain.other
   let hasAnswered = false
@@ -77,7 +79,7 @@ async function drainPod(drain: Drain): Promise<'released' | 'time over' | 'broke
       drain.pod,
       due.filter(({ held }) => !held),
     )
-    const sent = await sendAll(drain, letters)
+    const sent = await sendAll(drain, letters, hasAnswered)
     const note = noteOf(
       sent.map(({ outcome }) => outcome),
       failures,
@@ -91,6 +93,7 @@ async function drainPod(drain: Drain): Promise<'released' | 'time over' | 'broke
     if (note.kind === 'away' && failures === 0) {
       drain.pod.log.info({ pod: drain.other.host, reason: note.error }, 'the pod does not answer')
     }
+    if (note.kind === 'silent') return 'gave way'
     if (!isMoreDue) return 'released'
     if (sent.some(({ outcome }) => outcome.kind === 'untried')) return 'broken off'
   }
@@ -98,14 +101,14 @@ async function drainPod(drain: Drain): Promise<'released' | 'time over' | 'broke
 }
 
 /** A few at a time, begun in their order. Once the pod has failed no other begins. */
-async function sendAll(drain: Drain, letters: readonly Letter[]): Promise<readonly Sent[]> {
+async function sendAll(drain: Drain, letters: readonly Letter[], hasAnswered: boolean): Promise<readonly Sent[]> {
   const sent: Sent[] = []
   const waiting = letters.values()
   let isOver = false
   async function sendOneByOne(): Promise<void> {
     for (const letter of waiting) {
       if (isOver) return
-      const outcome = await send(drain, letter)
+      const outcome = await send(drain, letter, hasAnswered)
       isOver ||= outcome.kind === 'away' || outcome.kind === 'untried'
       const coat = 'body' in letter && !letter.due.isPublic ? letter.body : undefined
       sent.push({ due: letter.due, outcome, coat })
@@ -116,7 +119,8 @@ async function sendAll(drain: Drain, letters: readonly Letter[]): Promise<readon
   return sent
 }
 
-async function send({ pod, other, signal, limits }: Drain, letter: Letter): Promise<Outcome> {
+async function send(drain: Drain, letter: Letter, hasAnswered: boolean): Promise<Outcome> {
+  const { pod, other, lane, signal, limits } = drain
   if ('fault' in letter) return { kind: 'unsealed', fault: letter.fault }
   const origin = podOrigin(other)
   if (origin === undefined) {
@@ -128,8 +132,11 @@ async function send({ pod, other, signal, limits }: Drain, letter: Letter): Prom
   }
   try {
     const { path, contentType, body } = letter
-    const answer = await pod.remote.post(`${origin}${path}`, contentType, body, { deadline: limits.exchangeMs, signal })
-    return outcomeOfAnswer(answer, letter.due.isPublic)
+    const post = (signal: AbortSignal) =>
+      pod.remote.post(`${origin}${path}`, contentType, body, { deadline: limits.exchangeMs, signal })
+    const mayGiveWay = lane === 'outbound' && !hasAnswered
+    const answer = mayGiveWay ? await askOrGiveWay(post, signal, limits) : await post(signal)
+    return answer === undefined ? { kind: 'silent' } : outcomeOfAnswer(answer, letter.due.isPublic)
   } catch (error) {
     return signal.aborted ? { kind: 'untried' } : outcomeOfError(error)
   }

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { notifyAbout } from '../domain/notifications.js'
 import { mentionedIn } from '../domain/posts.js'
 import { discoverMentionedJob, fetchLinkedJob, participateJob, type WantedEntity } from '../jobs/definitions.js'
-import { enqueueAllWith } from '../jobs/outbox.js'
+import { enqueueAllWith, enqueueWith } from '../jobs/outbox.js'
 import { LOOKUP_LIMITS } from '../limits.js'
 import { Person } from '../persistence/models/person.js'
 import { findSurroundings } from '../persistence/post-surroundings.js'
@@ -11,6 +11,7 @@ import { readLinks } from '../protocol/mentions.js'
 import type { StoredRecord, Wrong } from './batch.js'
 import { homeOf, isThisPod, placeOf } from './pod-place.js'
 import { fetchableKind } from './serve-entity.js'
+import { hasSpeaker } from './speaker.js'
 import { turnAway } from './turn-away.js'
 
 type Sent = StoredRecord['arrival']
@@ -115,8 +116,9 @@ function textOf({ entity }: Sent): string {
 
 /** Only who takes part hears of comments and likes under a post of somebody who has no contact here. */
 async function subscribe(pod: Pod, transaction: Knex.Transaction, records: readonly StoredRecord[]): Promise<void> {
-  const posts = records.flatMap(({ arrival: { entity } }) =>
-    entity.type === 'reshare' || (entity.type === 'status_message' && entity.public) ? [{ postGuid: entity.guid }] : [],
+  const postGuids = records.flatMap(({ arrival: { entity } }) =>
+    entity.type === 'reshare' || (entity.type === 'status_message' && entity.public) ? [entity.guid] : [],
   )
-  await enqueueAllWith(pod, transaction, participateJob, posts)
+  if (postGuids.length === 0 || !(await hasSpeaker(pod, transaction))) return
+  await enqueueWith(pod, transaction, participateJob, { postGuids })
 }

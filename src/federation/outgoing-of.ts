@@ -11,6 +11,7 @@ import {
   holdRelayable,
   type RelayableKind,
 } from '../persistence/dispatched.js'
+import { Block, Contact } from '../persistence/models/contact.js'
 import { Person } from '../persistence/models/person.js'
 import { User } from '../persistence/models/user.js'
 import type { Pod } from '../pod.js'
@@ -165,6 +166,8 @@ async function outgoingProfile(
   source: Source,
   { personId, to }: { readonly personId: number; readonly to?: number },
 ): Promise<Outgoing | undefined> {
+  // Nobody changes it until it is written, so that of two changes the older one is never told last.
+  await Person.hold(source.db, personId)
   const user = await openUser(source, { personId })
   const entity = await profileEntity(source, personId)
   if (user?.person === undefined || entity === undefined) return undefined
@@ -181,11 +184,23 @@ async function outgoingContact(
   const user = await openUser(source, { id: contact.userId })
   const recipient = await Person.query(source.db).findById(contact.personId)
   if (user?.person === undefined || recipient === undefined) return undefined
+  // One after the other, and only what is so now: whatever has changed since has a record of its own, which may come first.
+  await Person.hold(source.db, user.personId)
+  if (!(await isStillSo(source, contact))) return undefined
   const entity = contactEntity(user.person, recipient, contact)
   return {
     message: creation('contact', recipient.guid, { senderId: user.personId, public: false, entity }),
     audience: { of: 'people', personIds: [recipient.id] },
   }
+}
+
+async function isStillSo(
+  { db }: Source,
+  { userId, personId, sharing, blocking }: Extract<OutgoingRecord, { record: 'contact' }>,
+): Promise<boolean> {
+  const contact = await Contact.query(db).findOne({ userId, personId, receiving: true })
+  const block = await Block.query(db).findById([userId, personId])
+  return sharing === (contact !== undefined) && blocking === (block !== undefined)
 }
 
 async function openUser(

@@ -1,51 +1,44 @@
 import { createHash } from 'node:crypto'
-import type { Knex } from 'knex'
-import { sendOut } from '../domain/outgoing.js'
+import { sendLetters } from '../domain/outgoing.js'
 import type { Work } from '../jobs/outbox.js'
 import { inTransaction } from '../persistence/errors.js'
 import type { Person } from '../persistence/models/person.js'
 import { Post } from '../persistence/models/post.js'
-import { User } from '../persistence/models/user.js'
 import type { Pod } from '../pod.js'
+import { findSpeaker } from './speaker.js'
 
 /**
- * Asks the author of a public post, in the name of one account, for what will be said under it. It is no participation of that
- * person, so it is not stored as one here; a repeat has the same guid and sends nothing.
+ * Asks the authors of public posts, in the name of one account, for what will be said under them. It is no participation of
+ * that person, so it is not stored as one here; a repeat has the same guid and sends nothing.
  */
-export async function participate(pod: Pod, work: Work<{ readonly postGuid: string }>): Promise<void> {
+export async function participate(pod: Pod, work: Work<{ readonly postGuids: readonly string[] }>): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     await work.finish(transaction)
-    const post = await Post.query(transaction).findOne({ guid: work.data.postGuid }).withGraphFetched('author')
-    const speaker = await speakerOf(pod, transaction)
-    if (!post?.public || !post.author?.podId || speaker === undefined) return
-    const guid = guidOf(speaker, post)
-    const entity = {
-      type: 'participation',
-      author: speaker.address,
-      guid,
-      parent_guid: post.guid,
-      parent_type: 'Post',
-    } as const
-    await sendOut(
+    const speaker = await findSpeaker(pod, transaction)
+    if (speaker === undefined) return
+    const posts = await Post.query(transaction)
+      .joinRelated('author')
+      .whereIn('posts.guid', [...work.data.postGuids])
+      .where('posts.public', true)
+      .whereNotNull('author.podId')
+      .select('posts.guid', 'posts.authorId')
+    await sendLetters(
       pod,
       transaction,
-      { record: 'participation', guid, verb: 'create', senderId: speaker.id, public: false, entity },
-      { of: 'people', personIds: [post.authorId] },
+      posts.map((post) => letterAbout(post, speaker)),
     )
   })
 }
 
-/** The account that the settings name, else the first administrator, else the first account. */
-async function speakerOf({ config }: Pod, transaction: Knex.Transaction): Promise<Person | undefined> {
-  const user = await User.query(transaction)
-    .whereNull('closedAt')
-    .whereNull('lockedAt')
-    .orderByRaw(`username = ? desc, role is not distinct from 'admin' desc, id`, [config.podminAccount ?? ''])
-    .withGraphFetched('person')
-    .first()
-  return user?.person
-}
-
-function guidOf(speaker: Person, post: Post): string {
-  return createHash('sha256').update(`participation ${speaker.guid} ${post.guid}`).digest('hex').slice(0, 32)
+function letterAbout(post: Pick<Post, 'guid' | 'authorId'>, speaker: Person) {
+  const guid = createHash('sha256').update(`participation ${speaker.guid} ${post.guid}`).digest('hex').slice(0, 32)
+  return {
+    record: 'participation',
+    guid,
+    verb: 'create',
+    senderId: speaker.id,
+    public: false,
+    entity: { type: 'participation', author: speaker.address, guid, parent_guid: post.guid, parent_type: 'Post' },
+    personId: post.authorId,
+  } as const
 }

@@ -26,6 +26,8 @@ export type Outcome =
   | { readonly kind: 'unsealed'; readonly fault: 'internal' | 'no_key' }
   /** We did not get to it. */
   | { readonly kind: 'untried' }
+  /** We had no time to wait for the answer. */
+  | { readonly kind: 'silent' }
 
 /** What the answer to a delivery means. A pod whose public door is gone is none any more; a person may be gone alone. */
 export function outcomeOfAnswer({ status, retryAfter }: DeliveryAnswer, isPublic: boolean): Outcome {
@@ -50,13 +52,13 @@ export function retrySeconds(failures: number, random = Math.random): number {
   return (failures + 3) ** 4 + Math.floor(random() * 30) * (failures + 1)
 }
 
-/** What becomes of a delivery that did not arrive; undefined: it arrived, or nobody has tried. */
+/** What becomes of a delivery that did not arrive; undefined: it arrived, or nobody has tried to the end. */
 export function failureOf(
   outcome: Outcome,
   { record, attempts }: Pick<DueDelivery, 'record' | 'attempts'>,
   { tries, triesOfContact }: Pick<DeliveryLimits, 'tries' | 'triesOfContact'>,
 ): Omit<FailedDelivery, 'id' | 'coat'> | undefined {
-  if (outcome.kind === 'arrived' || outcome.kind === 'untried') return undefined
+  if (outcome.kind === 'arrived' || outcome.kind === 'untried' || outcome.kind === 'silent') return undefined
   const failures = attempts + 1
   const isFinal = outcome.kind === 'forbidden' || (outcome.kind === 'unsealed' && outcome.fault === 'no_key')
   const dead = isFinal || failures >= (record === 'contact' ? triesOfContact : tries)
@@ -79,6 +81,7 @@ export function noteOf(outcomes: readonly Outcome[], failures: number, random = 
     return { kind: 'away', status: podStatusOf(away.fault), error: away.reason, seconds }
   }
   if (outcomes.some(({ kind }) => kind === 'arrived')) return { kind: 'well' }
+  if (outcomes.some(({ kind }) => kind === 'silent')) return { kind: 'silent' }
   const refused = outcomes.findLast((outcome) => outcome.kind === 'refused' || outcome.kind === 'forbidden')
   if (refused === undefined) return { kind: 'unknown' }
   const { fault, reason } = refused

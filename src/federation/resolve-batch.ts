@@ -1,11 +1,9 @@
-import { LOOKUP_LIMITS } from '../limits.js'
 import type { Pod } from '../pod.js'
 import { splitAddress } from '../protocol/address.js'
-import type { PhotoEntity } from '../protocol/entities/posts.js'
-import type { TargetType } from '../protocol/entities/retraction.js'
 import type { Surroundings } from '../protocol/sender-rules.js'
 import { isAuthorised } from './authorise-batch.js'
 import type { Arrival, Sorted, Waiting } from './batch.js'
+import { isOnTheWeb } from './photo-facts.js'
 import type { StorableEntity } from './storable.js'
 import {
   addComing,
@@ -16,6 +14,7 @@ import {
   isTakenBack,
   parentOf,
   surroundingsOf,
+  targetThing,
 } from './surroundings.js'
 
 /** An arrival together with everything that decides about it. */
@@ -83,9 +82,9 @@ function missingFor({ config }: Pick<Pod, 'config'>, resolved: Resolved): Omit<W
   const { entity, sender, surroundings } = resolved
   if (!isAuthorised({ ...resolved, surroundings: { ...asHoped(resolved), ...known(surroundings) } })) return undefined
   if (entity.type === 'retraction') {
-    const kind = kindOfTarget[entity.target_type]
-    if (surroundings.target !== undefined || kind === undefined) return undefined
-    return { waitsFor: `${kind}:${entity.target_guid}`, fault: 'TargetNotFound', patience: patienceOfRetraction }
+    const waitsFor = targetThing(entity)
+    if (surroundings.target !== undefined || waitsFor === undefined) return undefined
+    return { waitsFor, fault: 'TargetNotFound', patience: patienceOfRetraction }
   }
   if (entity.type === 'message') {
     if (surroundings.conversation !== undefined) return undefined
@@ -116,21 +115,6 @@ function known(surroundings: Surroundings): Surroundings {
   return Object.fromEntries(Object.entries(surroundings).filter(([, thing]) => thing !== undefined))
 }
 
-/** What a target is called among the things that can be waited for; others are never on their way. */
-const kindOfTarget = {
-  Post: 'post',
-  StatusMessage: 'post',
-  Reshare: 'post',
-  Photo: 'photo',
-  Comment: 'comment',
-  Like: 'like',
-  PollParticipation: 'poll_participation',
-  Poll: 'poll',
-  Conversation: 'conversation',
-  Participation: undefined,
-  Person: undefined,
-} as const satisfies { readonly [Type in TargetType]: string | undefined }
-
 function hostOf(address: string): string | undefined {
   return splitAddress(address)?.host
 }
@@ -138,10 +122,6 @@ function hostOf(address: string): string | undefined {
 /** What nobody can be shown, or was taken back before it came. */
 function withoutLostPhotos(entity: StorableEntity, found: Found): StorableEntity {
   if (entity.type !== 'status_message') return entity
-  return { ...entity, photos: entity.photos.filter((photo) => isShowable(photo) && !isPhotoTakenBack(photo, found)) }
-}
-
-/** The path may be anything that looks like one, and stands in front of a name wherever the photo is shown. */
-function isShowable({ remote_photo_path: path }: PhotoEntity): boolean {
-  return URL.canParse(path) && /^https?:\/\//i.test(path) && path.length <= LOOKUP_LIMITS.urlCharacters
+  const photos = entity.photos.filter((photo) => isOnTheWeb(photo.remote_photo_path) && !isPhotoTakenBack(photo, found))
+  return { ...entity, photos }
 }

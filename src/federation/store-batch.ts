@@ -16,6 +16,7 @@ import { storePhotos } from './store-photos.js'
 import { storeReshares, storeStatusMessages } from './store-posts.js'
 import { storeComments, storeLikes, storeParticipations, storeVotes } from './store-relayables.js'
 import { leaveTombstones, storeRetractions } from './store-retractions.js'
+import { parentOf, targetThing } from './surroundings.js'
 
 /** Stores any number of one kind; `now` bounds the times that other pods tell. */
 type Store<Entity extends StorableEntity> = (
@@ -66,7 +67,7 @@ export async function storeBatch(pod: Pod, batch: Batch): Promise<Ended> {
   return inTransaction(pod.db, async (transaction) => {
     const { ready, waiting, wrong } = await takeWoken(transaction, batch)
     const parked = waiting.filter(({ message }) => message.wanted === undefined)
-    await lockThings(transaction, [...ready.flatMap(lockedFor), ...parked.map(({ waitsFor }) => waitsFor)])
+    await lockThings(transaction, [...ready.flatMap(touchedBy), ...parked.map(({ waitsFor }) => waitsFor)])
     await leaveTombstones(transaction, parked.flatMap(retractionIn))
     const stored = await storeAll(pod, transaction, ready)
     const records = stored.flatMap((some) => some.records)
@@ -139,6 +140,17 @@ function retractionIn({ arrival }: Waiting): Arrival<RetractionEntity>[] {
 
 function sendersOf(arrivals: readonly Arrival[]): readonly string[] {
   return [...new Set(arrivals.map(({ signer }) => signer.address))]
+}
+
+/**
+ * What comes, what that is counted on, and what is taken back: nobody else may add to these or take them away meanwhile, and
+ * all batches take them in one order, whatever they hold.
+ */
+function touchedBy(arrival: Arrival<StorableEntity>): Thing[] {
+  const { entity } = arrival
+  const target = entity.type === 'retraction' ? targetThing(entity) : undefined
+  const parents = parentOf(entity).map(({ kind, guid }) => `${kind}:${guid}` as const)
+  return [...lockedFor(arrival), ...parents, ...(target === undefined ? [] : [target])]
 }
 
 /** Everything that somebody may wait for and that comes with this entity. */

@@ -40,7 +40,7 @@ export async function storeConversations(
     transaction,
     records.flatMap(({ arrival }) => arrival.entity.messages.map((entity) => messageOf(arrival, entity, now))),
   )
-  const refused = [...first.values()].filter(({ entity }) => unwelcome.has(entity.guid)).map(notAllowed)
+  const refused = arrivals.filter(({ entity }) => unwelcome.has(entity.guid)).map(notAllowed)
   const rest = without(arrivals, [...records, ...refused])
   const { over, wrong } = await sortRepeats(transaction, 'conversations', rest)
   return { records, over, wrong: [...wrong, ...refused] }
@@ -162,6 +162,8 @@ async function sortRepeats(
     if (author === entity.author) over.push({ message, arrival, reason: `${entity.guid} is here already` })
     else if (author !== undefined) {
       wrong.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid is that of something by ${author}` })
+    } else if (entity.type === 'conversation') {
+      over.push({ message, arrival, reason: 'it was taken back, or its author has left' })
     } else {
       wrong.push({ message, arrival, fault: 'ConversationNotFound', reason: 'its conversation was not stored' })
     }

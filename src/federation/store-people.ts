@@ -24,6 +24,7 @@ export async function storeProfiles(
         const { acceptedAt } = arrival.message
         return { arrival, profile: arrivedProfile(arrival.entity, owner, { acceptedAt, now }) }
       })
+      .reverse() // what came with one job has one time
       .sort((one, other) => newestFirst(one.profile, other.profile))
     return first === undefined ? [] : [first]
   })
@@ -58,7 +59,12 @@ export async function storeContacts(
   now: Date,
   pod: Pod,
 ): Promise<Stored<ContactEntity>> {
-  const people = await Person.byAddresses(transaction, addressesOf(arrivals)).select('id', 'address')
+  // Held: somebody who leaves at this moment takes these contacts along, or has left before.
+  const people = await Person.byAddresses(transaction, addressesOf(arrivals))
+    .select('id', 'address')
+    .whereNull('closedAt')
+    .orderBy('id')
+    .forKeyShare()
   const ids = new Map(people.map(({ id, address }) => [address, id]))
   const last = new Map<string, { arrival: Arrival<ContactEntity>; userId: number; personId: number }>()
   for (const arrival of arrivals) {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { type ArrivedLonePhoto, authorsOfPhotos, putPhotos, showPhotosTo } from '../persistence/arrived-photos.js'
 import type { PhotoEntity } from '../protocol/entities/posts.js'
-import type { Arrival, Stored, Wrong } from './batch.js'
+import type { Arrival, Over, Stored, Wrong } from './batch.js'
 import { isOnTheWeb, pixels } from './photo-facts.js'
 import { plausibleTime } from './plausible-time.js'
 
@@ -45,7 +45,13 @@ export async function storePhotos(
     return arrival === undefined || !isNew ? [] : [{ id, arrival }]
   })
   const taken = new Set(theirs)
-  return { records, wrong: arrivals.filter((arrival) => !taken.has(arrival)).map(wrongOf) }
+  const others = arrivals.filter((arrival) => !taken.has(arrival))
+  const isTheirs = ({ entity }: Arrival<PhotoEntity>) => authors.get(entity.guid) === entity.author
+  return {
+    records,
+    wrong: others.filter((arrival) => !isTheirs(arrival)).map(wrongOf),
+    over: others.filter(isTheirs).map(overOf),
+  }
 }
 
 function photoOf({ entity, message }: Arrival<PhotoEntity>, now: Date): ArrivedLonePhoto {
@@ -61,6 +67,10 @@ function photoOf({ entity, message }: Arrival<PhotoEntity>, now: Date): ArrivedL
     width: pixels(entity.width),
     createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
   }
+}
+
+function overOf(arrival: Arrival<PhotoEntity>): Over {
+  return { message: arrival.message, arrival, reason: 'it was taken back, or who took it has left' }
 }
 
 function wrongOf(arrival: Arrival<PhotoEntity>): Wrong {

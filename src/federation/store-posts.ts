@@ -17,6 +17,7 @@ import { Tag } from '../persistence/models/tag.js'
 import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../protocol/entities/posts.js'
 import { readTags } from '../protocol/mentions.js'
 import type { Arrival, Over, Stored, StoredRecord, Wrong } from './batch.js'
+import { pixels } from './photo-facts.js'
 import { plausibleTime } from './plausible-time.js'
 
 /** Posts with all that is part of them. */
@@ -86,7 +87,11 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
     const { message, entity } = arrival
     const author = authors.get(entity.guid)
     if (author === undefined) {
-      over.push({ message, arrival, reason: 'what it shows is gone, or was shown by its author before' })
+      over.push({
+        message,
+        arrival,
+        reason: 'it was taken back, or what it shows is gone or was shown by its author before',
+      })
     } else if (author !== entity.author) {
       wrong.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid is that of a post by ${author}` })
     }
@@ -166,9 +171,3 @@ function photosOf(postId: number, arrival: Arrival, photos: readonly PhotoEntity
 function timeOf({ entity, message }: Arrival<StatusMessageEntity | ReshareEntity>, now: Date): Date {
   return plausibleTime(entity.created_at, message.acceptedAt, now)
 }
-
-function pixels(side: number | undefined): number | undefined {
-  return side !== undefined && side >= 1 && side <= largestSide ? side : undefined
-}
-
-const largestSide = 100_000

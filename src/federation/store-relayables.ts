@@ -143,7 +143,11 @@ async function storeRelayables<Entity extends Relayable>(
     if (fault !== undefined) wrong.push({ message, arrival, ...fault })
     else if (isNew && outcome.id !== null) records.push({ id: outcome.id, arrival })
     else if (isNew)
-      over.push({ message, arrival, reason: 'what it belongs to is gone, or has one by its author already' })
+      over.push({
+        message,
+        arrival,
+        reason: 'it was taken back, or what it belongs to is gone or has one by its author already',
+      })
     // Whatever is left is a repeat, from which nothing follows.
   }
   await relay(pod, transaction, records, outcomes)

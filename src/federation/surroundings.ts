@@ -1,3 +1,4 @@
+import type { Thing } from '../jobs/waiting.js'
 import { findConversations } from '../persistence/known-conversations.js'
 import { findSurroundings, type KnownPart, type KnownRoot } from '../persistence/post-surroundings.js'
 import { findRetractionTargets } from '../persistence/retraction-targets.js'
@@ -23,8 +24,8 @@ export interface Found {
   readonly reshares: Set<string>
   /** What was deleted, with the name of its type and of who did it. */
   readonly deleted: ReadonlySet<string>
-  /** Whose the parts are that are known here. */
-  readonly owners: ReadonlyMap<string, string>
+  /** Whose the parts are that are known here or come with the batch. */
+  readonly owners: Map<string, string>
 }
 
 /** At most one statement for everything about posts, one for targets of retractions and one for conversations. */
@@ -67,13 +68,14 @@ export function surroundingsOf(entity: StorableEntity, found: Found): Surroundin
 
 /** From here on this counts as known: what comes with it in one batch is stored after it. What is here already comes first. */
 export function addComing(entity: StorableEntity, { root }: Surroundings, found: Found): void {
-  const { roots, targets, conversations, reshares } = found
+  const { roots, targets, conversations, reshares, owners } = found
   const addRoot = (kind: KnownRoot['kind'], guid: string, thing: KnownThing) => {
     if (!roots.has(`${kind} ${guid}`)) roots.set(`${kind} ${guid}`, thing)
   }
   const addTarget = (types: readonly TargetType[], guid: string, target: Target) => {
     for (const type of types) if (!targets.has(`${type} ${guid}`)) targets.set(`${type} ${guid}`, target)
   }
+  for (const { type, guid } of partsOf(entity)) owners.set(`${type} ${guid}`, entity.author)
   switch (entity.type) {
     case 'status_message': {
       const post = { author: entity.author, local: false, public: entity.public }
@@ -132,6 +134,26 @@ export function parentOf(entity: StorableEntity): readonly Parent[] {
 function targetOf(entity: StorableEntity): readonly { readonly type: TargetType; readonly guid: string }[] {
   return entity.type === 'retraction' ? [{ type: entity.target_type, guid: entity.target_guid }] : []
 }
+
+/** What a retraction is about, among the things that may be on their way. */
+export function targetThing({ target_type: type, target_guid: guid }: RetractionEntity): Thing | undefined {
+  const kind = kindOfTarget[type]
+  return kind && `${kind}:${guid}`
+}
+
+const kindOfTarget = {
+  Post: 'post',
+  StatusMessage: 'post',
+  Reshare: 'post',
+  Photo: 'photo',
+  Comment: 'comment',
+  Like: 'like',
+  PollParticipation: 'poll_participation',
+  Participation: 'participation',
+  Poll: 'poll',
+  Conversation: 'conversation',
+  Person: undefined,
+} as const satisfies { readonly [Type in TargetType]: string | undefined }
 
 function conversationOf(entity: StorableEntity): readonly string[] {
   return entity.type === 'message' ? [entity.conversation_guid] : []

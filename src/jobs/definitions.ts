@@ -86,8 +86,8 @@ export type OutgoingRecord =
 /** Finds out who should hear of a record, and writes a delivery for each. */
 export const dispatchJob = defineJob<OutgoingRecord>()('outbound', 'dispatch', patient)
 
-/** Asks the author of a public post for what will be said under it. */
-export const participateJob = defineJob<{ readonly postGuid: string }>()('outbound-slow', 'participate', {
+/** Asks the authors of public posts, of any number that came together, for what will be said under them. */
+export const participateJob = defineJob<{ readonly postGuids: readonly string[] }>()('outbound-slow', 'participate', {
   ...patient,
   priority: 10,
 })

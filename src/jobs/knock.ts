@@ -10,6 +10,8 @@ export interface Knock {
 }
 
 const KNOCK_WITHIN = 500
+/** A bulk add is made up in one go, and keeps everything else in the process waiting: of so many some 40 ms. */
+const KNOCKS_AT_ONCE = 500
 
 /** What the transactions under way will knock at once they have committed. */
 const pending = new WeakMap<Knex.Transaction, Knock[]>()
@@ -38,10 +40,12 @@ export async function knock({ jobs }: Pick<Pod, 'jobs'>, knocks: readonly Knock[
     [deliverSlowlyJob, knocks.filter(({ proven }) => !proven)],
   ] as const
   await Promise.all(
-    lanes.map(([job, pods]) => {
+    lanes.map(async ([job, pods]) => {
       const ids = [...new Set(pods.map(({ podId }) => podId))]
       const each = ids.map((podId) => ({ data: { podId }, unique: `pod-${podId}` }))
-      return jobs.enqueueEach(job, each, within)
+      for (let done = 0; done < each.length; done += KNOCKS_AT_ONCE) {
+        await jobs.enqueueEach(job, each.slice(done, done + KNOCKS_AT_ONCE), within)
+      }
     }),
   )
 }

@@ -161,9 +161,9 @@ async function alreadyAsked(
   waiting: readonly ParkedMessage[],
 ): Promise<ReadonlyMap<Ask, number>> {
   const { rows } = await transaction.raw(
-    `select waits_for || ' ' || asked_at as ask, max(asked_by) as id from waiting
+    `select waits_for || ' ' || asked_of as ask, max(asked_by) as id from waiting
      where waits_for = any(?) and asked_by is not null
-     group by waits_for, asked_at`,
+     group by waits_for, asked_of`,
     [[...new Set(waiting.map(({ waitsFor }) => waitsFor))]],
   )
   return new Map(rows.map(({ ask, id }: { ask: Ask; id: number }) => [ask, id]))
@@ -196,17 +196,17 @@ async function insertWaiting(
       digest: digestOf(message),
       times: message.times + 1,
       patience: message.patience ?? PATIENCE,
-      asked_at: ask?.slice(message.waitsFor.length + 1) ?? null,
+      asked_of: ask?.slice(message.waitsFor.length + 1) ?? null,
       asked_by: (ask && asked.get(ask)) ?? null,
     }
   })
   await transaction.raw(
-    `insert into waiting (waits_for, name, recipient_guid, payload, accepted_at, digest, times, due_at, asked_at, asked_by)
+    `insert into waiting (waits_for, name, recipient_guid, payload, accepted_at, digest, times, due_at, asked_of, asked_by)
      select waits_for, name, recipient_guid, payload, accepted_at, decode(digest, 'hex'), times,
-       date_trunc('milliseconds', now()) + make_interval(secs => patience), asked_at, asked_by
+       date_trunc('milliseconds', now()) + make_interval(secs => patience), asked_of, asked_by
      from json_to_recordset(?::json) as row(
        waits_for text, name text, recipient_guid text, payload text, accepted_at timestamptz, digest text, times smallint,
-       patience float, asked_at text, asked_by bigint
+       patience float, asked_of text, asked_by bigint
      )
      order by digest
      on conflict (digest) do nothing`,

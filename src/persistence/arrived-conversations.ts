@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { takenBack } from './models/tombstone.js'
 
 /** A conversation with everybody in it by name. */
 export interface ArrivedConversation {
@@ -91,6 +92,7 @@ const newConversations = `
     insert into conversations (guid, author_id, subject, created_at, updated_at)
     select arrived.guid, people.id, arrived.subject, arrived."createdAt", arrived."createdAt"
     from arrived join people on people.address = arrived.author
+    where people.closed_at is null and not ${takenBack('conversations', 'arrived.guid', ['people.id'])}
     order by arrived.guid
     on conflict do nothing
     returning id, guid, created_at

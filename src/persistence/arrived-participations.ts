@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { takenBack } from './models/tombstone.js'
 
 export interface ArrivedParticipation {
   readonly guid: string
@@ -22,6 +23,7 @@ const newParticipations = `
   from json_to_recordset(?::json) as arrived(guid text, author text, "postGuid" text, "createdAt" timestamptz)
   join people on people.address = arrived.author
   join posts on posts.guid = arrived."postGuid"
+  where people.closed_at is null and not ${takenBack('participations', 'arrived.guid', ['people.id'])}
   order by arrived.guid
   on conflict do nothing
   returning id, guid`

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { takenBack } from './models/tombstone.js'
 
 /** A photo that comes by itself; its post may be here, or come later. */
 export interface ArrivedLonePhoto {
@@ -64,6 +65,7 @@ const put = `
   )
   join people on people.address = arrived.author
   left join posts on posts.guid = arrived."postGuid" and posts.author_id = people.id and posts.type = 'StatusMessage'
+  where people.closed_at is null and not ${takenBack('photos', 'arrived.guid', ['people.id'])}
   order by arrived.guid
   on conflict (guid) do update set
     text = excluded.text, remote_path = excluded.remote_path, name = excluded.name, height = excluded.height,

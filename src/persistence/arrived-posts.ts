@@ -1,4 +1,6 @@
 import type { Knex } from 'knex'
+import { named } from './database.js'
+import { takenBack } from './models/tombstone.js'
 
 /** A post as it comes off the wire: author and root by name. */
 export interface ArrivedPost {
@@ -53,8 +55,7 @@ export async function insertNewPosts(
   transaction: Knex.Transaction,
   posts: readonly ArrivedPost[],
 ): Promise<readonly NewPostRow[]> {
-  const { rows } = await transaction.raw(newPosts, [JSON.stringify(posts)])
-  return rows
+  return named<NewPostRow>(transaction, 'new-posts', newPosts, [JSON.stringify(posts)])
 }
 
 /** Shows private posts of these authors with their photos to people who live here; returns what is really new. */
@@ -94,24 +95,32 @@ export async function insertLocations(
   if (locations.length > 0) await transaction.raw(newLocations, [JSON.stringify(locations)])
 }
 
-/** In guid order, counters in id order: two batches never wait for each other. */
+/**
+ * In guid order, counters in id order: two batches never wait for each other. Authors are held: somebody who leaves at this
+ * moment takes these posts along, or has left before.
+ */
 const newPosts = `
   with arrived as (
-    select * from json_to_recordset(?::json) as row(
+    select * from json_to_recordset($1::json) as row(
       guid text, author text, type text, public boolean, text text, "providerDisplayName" text, embed jsonb,
       "rootGuid" text, "createdAt" timestamptz
     )
+  ), authors as (
+    select id, address from people
+    where address in (select author from arrived) and closed_at is null
+    order by id for key share
   ), inserted as (
     insert into posts (
       guid, author_id, type, public, text, provider_display_name, embed, root_id, created_at, interacted_at
     )
     select
-      arrived.guid, people.id, arrived.type, arrived.public, arrived.text, arrived."providerDisplayName",
+      arrived.guid, authors.id, arrived.type, arrived.public, arrived.text, arrived."providerDisplayName",
       arrived.embed, roots.id, arrived."createdAt", arrived."createdAt"
     from arrived
-    join people on people.address = arrived.author
+    join authors on authors.address = arrived.author
     left join posts as roots on roots.guid = arrived."rootGuid"
-    where arrived."rootGuid" is null or roots.id is not null
+    where (arrived."rootGuid" is null or roots.id is not null)
+      and not ${takenBack('posts', 'arrived.guid', ['authors.id'])}
     order by arrived.guid
     on conflict do nothing
     returning id, guid, root_id

@@ -29,7 +29,7 @@ export interface ArrivedProfile {
   readonly acceptedAt: Date
 }
 
-/** Holds the rows of these people in one order; those who live here are left out. */
+/** Holds the rows of these people in one order; those who live here are left out, and those who have left. */
 export async function lockProfileOwners(
   transaction: Knex.Transaction,
   addresses: readonly string[],
@@ -54,7 +54,7 @@ export async function replaceProfiles(
 const owners = `
   select people.id, people.address, pods.host, pods.port, pods.ssl
   from people join pods on pods.id = people.pod_id
-  where people.address = any(?)
+  where people.address = any(?) and people.closed_at is null
   order by people.id
   for no key update of people`
 

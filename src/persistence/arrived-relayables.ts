@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
+import { named } from './database.js'
 import type { SignedElements } from './models/comment.js'
+import { takenBack } from './models/tombstone.js'
 
 /** A relayable as it comes off the wire: author and parent by name. */
 interface ArrivedRelayable {
@@ -44,29 +46,32 @@ export interface RelayableOutcome {
 
 /** Inserts any number with one statement, counts them, and tells of each what became of it. */
 export async function insertComments(transaction: Knex.Transaction, comments: readonly ArrivedComment[]) {
-  return outcomes(transaction, newComments, comments)
+  return outcomes(transaction, 'new-comments', newComments, comments)
 }
 
 /** The same for likes; those that are not positive count nowhere. */
 export async function insertLikes(transaction: Knex.Transaction, likes: readonly ArrivedLike[]) {
-  return outcomes(transaction, newLikes, likes)
+  return outcomes(transaction, 'new-likes', newLikes, likes)
 }
 
 /** The same for votes. */
 export async function insertVotes(transaction: Knex.Transaction, votes: readonly ArrivedVote[]) {
-  return outcomes(transaction, newVotes, votes)
+  return outcomes(transaction, 'new-votes', newVotes, votes)
 }
 
 async function outcomes(
   transaction: Knex.Transaction,
+  name: string,
   statement: string,
   relayables: readonly ArrivedRelayable[],
 ): Promise<readonly RelayableOutcome[]> {
-  const { rows } = await transaction.raw(statement, [JSON.stringify(relayables)])
-  return rows
+  return named<RelayableOutcome>(transaction, name, statement, [JSON.stringify(relayables)])
 }
 
+type Table = 'comments' | 'likes' | 'poll_participations'
+
 interface Placement {
+  readonly table: Table
   /** The columns of what is particular to the kind, as they come. */
   readonly arrived: string
   /** What is found for them: the target as columns, and the joins that lead from it to `roots`. */
@@ -75,10 +80,10 @@ interface Placement {
 }
 
 /** Who wrote each of them, and what it is about. A signature is kept where it is needed again: to pass it on. */
-function placed({ arrived, columns, joins }: Placement): string {
+function placed({ table, arrived, columns, joins }: Placement): string {
   return `
   with arrived as (
-    select * from json_to_recordset(?::json) as row(
+    select * from json_to_recordset($1::json) as row(
       guid text, author text, parent text, signature text, elements jsonb, "createdAt" timestamptz, ${arrived}
     )
   ), placed as (
@@ -91,7 +96,8 @@ function placed({ arrived, columns, joins }: Placement): string {
       exists (
         select from blocks join users on users.id = blocks.user_id
         where users.person_id = roots.author_id and blocks.person_id = people.id
-      ) as ignored
+      ) as ignored,
+      ${takenBack(table, 'arrived.guid', ['people.id', 'roots.author_id'])} as buried
     from arrived
     join people on people.address = arrived.author
     ${joins}
@@ -99,7 +105,7 @@ function placed({ arrived, columns, joins }: Placement): string {
   )`
 }
 
-function told(table: 'comments' | 'likes' | 'poll_participations'): string {
+function told(table: Table): string {
   return `
   select
     arrived.guid,
@@ -115,17 +121,21 @@ function told(table: 'comments' | 'likes' | 'poll_participations'): string {
   left join people as writers on writers.id = former.author_id`
 }
 
+const isTakenIn = `not ignored and not misses and not buried`
+
 const signatureIfLocal = `case when local then signature end, case when local then elements end`
 
 /** In guid order, counters in id order: two batches never wait for each other. */
 const newComments = `
   ${placed({
+    table: 'comments',
     arrived: 'text text',
     columns: 'roots.id as post_id, false as misses',
     joins: 'join posts as roots on roots.guid = arrived.parent',
   })}, inserted as (
     insert into comments (guid, post_id, author_id, text, author_signature, signed_elements, created_at)
-    select guid, post_id, author_id, text, ${signatureIfLocal}, "createdAt" from placed where not ignored and not misses order by guid
+    select guid, post_id, author_id, text, ${signatureIfLocal}, "createdAt"
+    from placed where ${isTakenIn} order by guid
     on conflict do nothing
     returning id, guid, post_id, created_at
   ), locked as (
@@ -143,6 +153,7 @@ const newComments = `
 
 const newLikes = `
   ${placed({
+    table: 'likes',
     arrived: '"parentType" text, positive boolean',
     columns: `case when "parentType" = 'Post' then roots.id end as post_id, target.comment_id, false as misses`,
     joins: `
@@ -158,7 +169,7 @@ const newLikes = `
       guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at
     )
     select guid, author_id, post_id, comment_id, positive, ${signatureIfLocal}, "createdAt"
-    from placed where not ignored and not misses order by guid
+    from placed where ${isTakenIn} order by guid
     on conflict do nothing
     returning id, guid, post_id, comment_id, positive
   ), locked_posts as (
@@ -184,6 +195,7 @@ const newLikes = `
 
 const newVotes = `
   ${placed({
+    table: 'poll_participations',
     arrived: 'answer text',
     columns: 'polls.id as poll_id, poll_answers.id as poll_answer_id, poll_answers.id is null as misses',
     joins: `
@@ -195,7 +207,7 @@ const newVotes = `
       guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, created_at
     )
     select guid, poll_id, poll_answer_id, author_id, ${signatureIfLocal}, "createdAt"
-    from placed where not ignored and not misses order by guid
+    from placed where ${isTakenIn} order by guid
     on conflict do nothing
     returning id, guid, poll_answer_id
   ), locked as (

@@ -57,16 +57,30 @@ export async function insertDeliveries(
   return rows
 }
 
-/** Takes back what has not arrived yet, wherever it was to go. */
-export async function deleteCreations(
+/** The same for messages that are for one person each, and all different: any number with one statement. */
+export async function insertLetters(
   transaction: Knex.Transaction,
-  record: string,
-  guids: readonly string[],
-): Promise<void> {
-  await transaction.raw(`delete from outbound_messages where record = ? and guid = any(?) and verb = 'create'`, [
-    record,
-    [...guids],
-  ])
+  letters: readonly (NewMessage & { readonly personId: number })[],
+): Promise<readonly ReachedPod[]> {
+  if (letters.length === 0) return []
+  const { rows } = await transaction.raw(deliveriesOfLetters, [JSON.stringify(letters)])
+  return rows
+}
+
+/** Something that was told, or was to be told. */
+export interface Told {
+  readonly record: string
+  readonly guid: string
+}
+
+/** Takes back what has not arrived yet, wherever it was to go. */
+export async function deleteCreations(transaction: Knex.Transaction, gone: readonly Told[]): Promise<void> {
+  if (gone.length === 0) return
+  await transaction.raw(
+    `delete from outbound_messages using unnest(?::text[], ?::text[]) as gone (record, guid)
+     where outbound_messages.record = gone.record and outbound_messages.guid = gone.guid and verb = 'create'`,
+    [gone.map(({ record }) => record), gone.map(({ guid }) => guid)],
+  )
 }
 
 /** Ids of people, some of them several times. */
@@ -113,6 +127,17 @@ const members: Readonly<Record<Audience['of'], string>> = {
   people: `select cast(null as bigint) as id where false`,
 }
 
+/** What did not go to pods that are asleep is counted there, what goes out makes their jobs. */
+const countedAndTold = `locked as (
+    select id from pods where id in (select pod_id from skipped) order by id for no key update
+  ), counted as (
+    update pods set skipped_deliveries = pods.skipped_deliveries + skipped.count
+    from skipped
+    join locked on locked.id = skipped.pod_id
+    where pods.id = skipped.pod_id
+  )
+  select distinct pod_id as "podId", proven from recipients where pod_id in (select pod_id from delivered)`
+
 /**
  * Who was named is told even when their account is closed: it may be the very message that says so. A message that is there
  * already is touched, so that nobody clears it away meanwhile.
@@ -156,13 +181,35 @@ function deliveriesTo(audience: string): string {
       from recipients
       where asleep
       group by pod_id
-    ), locked as (
-      select id from pods where id in (select pod_id from skipped) order by id for no key update
-    ), counted as (
-      update pods set skipped_deliveries = pods.skipped_deliveries + skipped.count
-      from skipped
-      join locked on locked.id = skipped.pod_id
-      where pods.id = skipped.pod_id
-    )
-    select distinct pod_id as "podId", proven from recipients where pod_id in (select pod_id from delivered)`
+    ), ${countedAndTold}`
 }
+
+const deliveriesOfLetters = `
+  with letters as (
+    select * from json_to_recordset(?::json) as row(
+      record text, guid text, verb text, "senderId" bigint, public boolean, entity text, "personId" bigint
+    )
+  ), recipients as (
+    select letters.*, pods.id as pod_id, ${IS_ASLEEP} as asleep, ${IS_PROVEN} as proven
+    from letters
+    join people on people.id = letters."personId"
+    join pods on pods.id = people.pod_id
+    where pods.blocked_at is null
+  ), messages as (
+    insert into outbound_messages (record, guid, verb, sender_id, public, entity)
+    select record, guid, verb, "senderId", public, entity
+    from recipients where not asleep order by record, guid, verb
+    on conflict (record, guid, verb) where record not in ('profile', 'contact')
+      do update set created_at = excluded.created_at
+    returning id, record, guid, verb
+  ), delivered as (
+    insert into deliveries (message_id, pod_id, person_id)
+    select messages.id, recipients.pod_id, case when not recipients.public then recipients."personId" end
+    from messages
+    join recipients using (record, guid, verb)
+    order by 1
+    on conflict do nothing
+    returning pod_id
+  ), skipped as (
+    select pod_id, count(*) from recipients where asleep group by pod_id
+  ), ${countedAndTold}`

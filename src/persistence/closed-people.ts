@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { deleteCreations } from './audiences.js'
 import { destroy } from './destroy.js'
 
 /** With all that is under them each takes its time, and a statement has only so much. */
@@ -23,14 +24,15 @@ export async function emptyPeople(
 async function destroyPosts(transaction: Knex.Transaction, authorIds: readonly number[]): Promise<void> {
   const posts: number[] = await transaction('posts').whereIn('authorId', authorIds).orderBy('id').pluck('id')
   for (let done = 0; done < posts.length; done += POSTS_AT_ONCE) {
-    await destroy(transaction, 'post', posts.slice(done, done + POSTS_AT_ONCE))
+    const gone = await destroy(transaction, 'post', posts.slice(done, done + POSTS_AT_ONCE))
+    await deleteCreations(transaction, gone)
   }
 }
 
-/** In one order, so that two who close the same people wait for each other. */
+/** In one order, so that two who close the same people wait for each other, and whoever stores posts of theirs for both. */
 const closed = `
   with locked as (
-    select id from people where id = any(:ids) order by id for no key update
+    select id from people where id = any(:ids) order by id for update
   )
   update people set closed_at = coalesce(closed_at, :now), name = '', avatar_url = null
   from locked where people.id = locked.id`
@@ -43,6 +45,11 @@ const emptied: readonly string[] = [
      location = '', gender = null, birthday = null, searchable = false, public_details = false, nsfw = false, tags = '{}',
      edited_at = null
    where person_id = any(:ids)`,
+  // What has not arrived anywhere is not told any more: neither what goes, nor what they showed of themselves.
+  `delete from outbound_messages using photos
+   where author_id = any(:ids) and record = 'photo' and verb = 'create' and outbound_messages.guid = photos.guid`,
+  `delete from outbound_messages using people
+   where people.id = any(:ids) and record = 'profile' and outbound_messages.guid = people.guid`,
   `delete from photos where author_id = any(:ids)`,
   `delete from participations where author_id = any(:ids)`,
   `delete from mentions where person_id = any(:ids)`,

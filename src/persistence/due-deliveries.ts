@@ -142,6 +142,8 @@ export type PodNote =
   | { readonly kind: 'refuses'; readonly status: PodStatus; readonly error: string; readonly moved: boolean }
   /** It is left alone for a while. */
   | { readonly kind: 'away'; readonly status: PodStatus; readonly error: string; readonly seconds: number }
+  /** It does not answer soon: until it has done so once more, it takes no slot of those who do. */
+  | { readonly kind: 'silent' }
   /** Nothing. */
   | { readonly kind: 'unknown' }
 
@@ -182,7 +184,7 @@ export async function settleDeliveries(db: Knex, settlement: Settlement): Promis
        select exists (
          select from deliveries
          where pod_id = :podId and state = 'waiting' and due_at <= now() and id <> all(:settled)
-       ) and :kind <> 'away' as is_due
+       ) and :kind not in ('away', 'silent') as is_due
      )
      update pods set ${noted[note.kind]},
        drained_by = case when more.is_due and blocked_at is null then drained_by end,
@@ -219,10 +221,11 @@ const noted: Readonly<Record<PodNote['kind'], string>> = {
   away: `
     status = :status, last_error = :error, ${isOffline}, redirects = 0,
     failures = failures + 1, next_try_at = now() + :seconds * interval '1 second'`,
+  silent: `last_success_at = null`,
   unknown: `redirects = redirects`,
 }
 
-/** Pods with something due that nobody delivers to, and for which a knock seems to be lost. */
+/** Pods with something due that nobody delivers to, and for which a knock seems to be lost; those that will answer come first. */
 export async function forgottenPods(
   db: Knex,
   limit: number,
@@ -236,7 +239,7 @@ export async function forgottenPods(
          select from deliveries
          where pod_id = pods.id and state = 'waiting' and due_at <= now() - interval '5 seconds'
        )
-     order by id
+     order by proven desc, id
      limit ?`,
     [limit],
   )

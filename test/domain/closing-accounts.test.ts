@@ -4,7 +4,7 @@ import { writeEntity } from '../../src/protocol/entities/registry.js'
 import { addLocal } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost, addStranger, newGuid } from '../support/network.js'
-import { addAspect, sentAbout } from '../support/outgoing.js'
+import { addAspect, dispatchNow, sentAbout } from '../support/outgoing.js'
 
 describe('closing an account', () => {
   let pod: MeetingPod
@@ -54,6 +54,30 @@ describe('closing an account', () => {
       // What is told is signed with it.
       sealedPrivateKey: expect.any(Buffer),
     })
+  })
+
+  it('takes back what has not arrived anywhere, and leaves what was said elsewhere', async () => {
+    const tess = await addLocal(pod, 'tess')
+    const uma = await addStranger(pod, 'uma@u.example')
+    await addAspect(pod, tess.userId, [uma])
+    const mine = await addPost(pod, tess)
+    const theirs = await addPost(pod, uma)
+    const [comment, photo] = [newGuid(), newGuid()]
+    await pod.db('comments').insert({ guid: comment, authorId: tess.id, postId: theirs.id, text: 'Hello' })
+    await pod.db('photos').insert({ guid: photo, authorId: tess.id, name: 'tea.jpg', pending: false, public: true })
+    const records = [
+      { record: 'post', guid: mine.guid },
+      { record: 'comment', guid: comment },
+      { record: 'photo', guid: photo },
+      { record: 'profile', personId: tess.id },
+    ] as const
+    for (const record of records) await dispatchNow(pod, record)
+    const waiting = () => pod.db('outboundMessages').where({ senderId: tess.id }).orderBy('id').pluck('record')
+    expect(await waiting()).toEqual(['post', 'comment', 'photo', 'profile'])
+
+    await closeUser(pod, 'tess')
+
+    expect(await waiting()).toEqual(['comment', 'account_deletion'])
   })
 
   it('needs as many statements for a few people and posts as for many', async () => {

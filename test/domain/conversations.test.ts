@@ -9,7 +9,7 @@ import {
   startConversation,
   writeMessage,
 } from '../../src/domain/conversations.js'
-import type { ConversationFilter } from '../../src/persistence/listed-conversations.js'
+import type { ConversationFilter, MessageFilter } from '../../src/persistence/listed-conversations.js'
 import type { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod.js'
 import { addStranger, newGuid, viewerOf } from '../support/network.js'
@@ -47,6 +47,8 @@ const write = (viewer: Viewer, guid: string, text = 'Yes') =>
   writeMessage(pod, viewer, { conversationGuid: guid, text })
 const list = async (viewer: Viewer, filter: Partial<ConversationFilter> = {}) =>
   (await listConversations(pod, viewer, { limit: 20, ...filter })).items.map(({ guid }) => guid)
+const messagesFor = async (viewer: Viewer, guid: string, filter: MessageFilter) =>
+  listMessages(pod, await findConversation(pod, viewer, guid), filter)
 const isRead = async (viewer: Viewer, guid: string) => (await findConversation(pod, viewer, guid)).read
 const sent = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
 /** The same pod so many minutes later. */
@@ -63,7 +65,7 @@ describe('starting a conversation', () => {
       'quin@q.example',
     ])
     expect(await isRead(ben, conversation.guid)).toBe(false)
-    expect(await listMessages(pod, ben, conversation.guid, { offset: 0, limit: 9 })).toMatchObject({
+    expect(await messagesFor(ben, conversation.guid, { offset: 0, limit: 9 })).toMatchObject({
       items: [{ text: 'Shall we?', author: { guid: guids.ann, address: 'ann@pod.example' } }],
       more: false,
     })
@@ -123,13 +125,13 @@ describe('a message', () => {
     for (let index = 1; index < 20; index += 1)
       await writeMessage(later(index), ben, { conversationGuid: guid, text: `${index}` })
     const page = async (offset: number, onlyAfter?: Date) =>
-      (await listMessages(pod, ann, guid, { offset, limit: 15, ...(onlyAfter && { onlyAfter }) })).items.map(
+      (await messagesFor(ann, guid, { offset, limit: 15, ...(onlyAfter && { onlyAfter }) })).items.map(
         ({ text }) => text,
       )
 
     const {
       items: [first],
-    } = await listMessages(pod, ann, guid, { offset: 0, limit: 1 })
+    } = await messagesFor(ann, guid, { offset: 0, limit: 1 })
     expect(await page(0)).toHaveLength(15)
     expect(await page(15)).toEqual(['15', '16', '17', '18', '19'])
     expect(await page(0, first?.createdAt)).toHaveLength(15)

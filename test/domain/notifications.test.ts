@@ -16,6 +16,7 @@ import { Participation } from '../../src/persistence/models/participation.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
 import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
+import { reasonOf } from '../support/refusals.js'
 import { statementsDuring } from '../support/statements.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
@@ -437,9 +438,9 @@ describe('notifications', () => {
     it('are nobody else’s', async () => {
       const guid = made[4] ?? ''
 
-      expect(await openNotification(test.pod, alice, guid)).toBeUndefined()
-      expect(await markNotification(test.pod, alice, guid, { read: true })).toBeUndefined()
-      expect(await openNotification(test.pod, gus, newGuid())).toBeUndefined()
+      expect(await reasonOf(openNotification(test.pod, alice, guid))).toBe('notification_missing')
+      expect(await reasonOf(markNotification(test.pod, alice, guid, { read: true }))).toBe('notification_missing')
+      expect(await reasonOf(openNotification(test.pod, gus, newGuid()))).toBe('notification_missing')
       expect(await Notification.query(db).findOne({ guid })).toMatchObject({ read: false })
     })
 

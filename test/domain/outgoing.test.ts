@@ -203,9 +203,9 @@ describe('what is deleted', () => {
     const [gone, kept, taken] = [message({ verb: 'create' }), message({ verb: 'create' }), message()]
     for (const sent of [gone, kept, taken]) await send(sent, to(person))
 
-    await pod.db.transaction((transaction) => cancelOutgoing(transaction, 'comment', [gone.guid, taken.guid]))
-    await pod.db.transaction((transaction) => cancelOutgoing(transaction, 'like', [kept.guid]))
-    await pod.db.transaction((transaction) => cancelOutgoing(transaction, 'comment', []))
+    await pod.db.transaction((transaction) => cancelOutgoing(transaction, [gone, taken]))
+    await pod.db.transaction((transaction) => cancelOutgoing(transaction, [{ ...kept, record: 'like' }]))
+    await pod.db.transaction((transaction) => cancelOutgoing(transaction, []))
 
     expect(await sentAbout(pod, gone.guid)).toEqual([])
     expect((await sentAbout(pod, kept.guid)).map((sent) => sent.to)).toEqual([[hostOf(person)]])

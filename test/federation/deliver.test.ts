@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createUser } from '../../src/domain/accounts.js'
 import { deliver } from '../../src/federation/deliver.js'
 import type { DeliveryLimits } from '../../src/limits.js'
@@ -567,6 +567,40 @@ describe('a drain', () => {
     expect([fresh, proven].map(({ got }) => got.length)).toEqual([0, 1])
     expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(1)
     expect((await pod.jobs.counts('outbound')).waiting).toBe(0)
+  })
+
+  it('in the fast lane gives way when too many pods are silent at once, and is for the slow lane from then on', async () => {
+    const pods = await Promise.all([1, 2, 3].map(() => otherPod({ lastSuccessAt: new Date() })))
+    for (const each of pods) each.answer('nothing')
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: pods.map(({ id }) => id) })
+    const slow = (await pod.jobs.counts('outbound-slow')).waiting
+    const stop = new AbortController()
+
+    const limits = { silentAtOnce: 1, patienceMs: 100 }
+    const draining = pods.map(({ id }) => deliver(pod, id, { lane: 'outbound', signal: stop.signal, limits }))
+    await vi.waitFor(async () => expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(slow + 2), {
+      timeout: 5_000,
+      interval: 10,
+    })
+    stop.abort(new Error('the process ends'))
+    await Promise.all(draining)
+
+    expect(pods.map(({ got }) => got.length)).toEqual([1, 1, 1])
+    const rows = await Promise.all(pods.map((each) => each.row()))
+    expect(rows.filter(({ lastSuccessAt }) => lastSuccessAt === null)).toHaveLength(2)
+    for (const row of rows) expect(row).toMatchObject({ failures: 0, offlineSince: null, drainedBy: null })
+    expect(await pods[0]?.deliveries()).toMatchObject([{ state: 'waiting', attempts: 0 }])
+  })
+
+  it('in the fast lane has all the time there is while few pods are silent', async () => {
+    const other = await otherPod({ lastSuccessAt: new Date() })
+    other.answer('nothing')
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+
+    const limits = { silentAtOnce: 1, patienceMs: 10, exchangeMs: 200 }
+    await deliver(pod, other.id, { lane: 'outbound', signal: new AbortController().signal, limits })
+
+    expect(await other.row()).toMatchObject({ failures: 1, status: 'net_failed' })
   })
 
   it('whose time is over comes again, behind the others', async () => {

@@ -3,10 +3,12 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Viewer } from '../../src/domain/access.js'
 import { createComment } from '../../src/domain/comments.js'
 import { publishPost } from '../../src/domain/posts.js'
+import { changeProfile } from '../../src/domain/profiles.js'
 import { createReshare } from '../../src/domain/reshares.js'
 import { dispatch } from '../../src/federation/dispatch.js'
+import { outgoingOf } from '../../src/federation/outgoing-of.js'
 import { AlreadyDone } from '../../src/jobs/outbox.js'
-import { Contact } from '../../src/persistence/models/contact.js'
+import { Block, Contact } from '../../src/persistence/models/contact.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import { Person, Profile } from '../../src/persistence/models/person.js'
@@ -472,6 +474,7 @@ describe('somebody of this pod', () => {
     ],
   ])('tells somebody elsewhere how things stand: %j', async (state, told) => {
     const person = await stranger()
+    await setBetween(person, state)
 
     await dispatchNow(pod, { record: 'contact', userId: ann.userId, personId: person.id, ...state })
 
@@ -482,16 +485,72 @@ describe('somebody of this pod', () => {
 
   it('tells each change of that, and nothing to those who live here', async () => {
     const person = await stranger()
-    const between = { record: 'contact', userId: ann.userId, blocking: false } as const
+    const { guid } = await Person.query(pod.db).findById(ben.personId).throwIfNotFound()
+    const between = { record: 'contact', userId: ann.userId, personId: person.id } as const
 
-    await dispatchNow(pod, { ...between, personId: person.id, sharing: true })
-    await dispatchNow(pod, { ...between, personId: person.id, sharing: false })
-    await dispatchNow(pod, { ...between, personId: ben.personId, sharing: true })
+    for (const sharing of [true, false]) {
+      await setBetween(person, { sharing, blocking: false })
+      await dispatchNow(pod, { ...between, sharing, blocking: false })
+    }
+    await dispatchNow(pod, { ...between, personId: ben.personId, sharing: false, blocking: false })
 
     expect(await sentAbout(pod, person.guid)).toHaveLength(2)
-    const { guid } = await Person.query(pod.db).findById(ben.personId).throwIfNotFound()
     expect(await sentAbout(pod, guid)).toEqual([])
   })
+
+  it('tells nothing that has changed since: whoever is told of the change first is not told the contrary after it', async () => {
+    const person = await stranger()
+    const between = { record: 'contact', userId: ann.userId, personId: person.id, blocking: false } as const
+    await setBetween(person, { sharing: false, blocking: false })
+
+    await dispatchNow(pod, { ...between, sharing: false })
+    await dispatchNow(pod, { ...between, sharing: true })
+    await dispatchNow(pod, { ...between, sharing: false, blocking: true })
+
+    expect((await sentOnce(person.guid)).read).toMatchObject({ sharing: false, blocking: false })
+  })
+
+  it('holds what is told of them until it is written, so that nothing newer can be told before it', async () => {
+    const person = await stranger()
+    await Contact.query(pod.db).insert({ userId: ann.userId, personId: person.id, receiving: true })
+    const telling = await pod.db.transaction()
+    await outgoingOf(pod, telling, { record: 'profile', personId: ann.personId })
+    let isChanged = false
+
+    const change = changeProfile(pod, ann, { bio: 'Drinks coffee' }).then(() => {
+      isChanged = true
+    })
+    await vi.waitFor(async () => expect(await waitingForLocks()).toBe(1), { timeout: 5_000, interval: 10 })
+    expect(isChanged).toBe(false)
+    await telling.commit()
+    await change
+
+    const between = { record: 'contact', userId: ann.userId, personId: person.id, blocking: false } as const
+    const first = await pod.db.transaction()
+    await outgoingOf(pod, first, { ...between, sharing: true })
+    const second = dispatchNow(pod, { ...between, sharing: true })
+    await vi.waitFor(async () => expect(await waitingForLocks()).toBe(1), { timeout: 5_000, interval: 10 })
+    await first.commit()
+    await second
+    await Contact.query(pod.db).where({ userId: ann.userId }).delete()
+  })
+
+  async function waitingForLocks(): Promise<number> {
+    const { rows } = await pod.db.raw(
+      `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return Number(rows[0].count)
+  }
+
+  async function setBetween(
+    { id: personId }: Person,
+    { sharing, blocking }: { readonly sharing: boolean; readonly blocking: boolean },
+  ): Promise<void> {
+    const pair = { userId: ann.userId, personId }
+    await Contact.query(pod.db).where(pair).delete()
+    if (sharing) await Contact.query(pod.db).insert({ ...pair, receiving: true })
+    if (blocking) await Block.query(pod.db).insert(pair)
+  }
 
   it('writes to the other participants of a conversation, and only what is their own', async () => {
     const guids = { conversation: newGuid(), first: newGuid(), second: newGuid(), answer: newGuid() }

@@ -3,7 +3,16 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { ReshareEntity } from '../../src/protocol/entities/posts.js'
 import { commentBy, postBy, reshareBy } from '../support/entities.js'
 import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { addLocal, type LocalPerson, meetStranger, nothing, open, receive, type Stranger } from '../support/inbox.js'
+import {
+  addLocal,
+  type LocalPerson,
+  meetStranger,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost } from '../support/network.js'
 
@@ -40,7 +49,16 @@ describe('a public post', () => {
     await receive(pod, open(quin, post), open(quin, post))
     await receive(pod, open(quin, post))
 
-    expect(await work('participate')).toEqual([{ postGuid: post.guid }])
+    expect(await work('participate')).toEqual([{ postGuids: [post.guid] }])
+  })
+
+  it('has it asked by one job for all that come together', async () => {
+    const [one, other] = [postBy(quin), postBy(remy)]
+    await receive(pod, open(quin, one), open(remy, other), sealed(quin, ann, postBy(quin, { public: false })))
+
+    const [data, ...more] = await pod.db('outbox').where({ name: 'participate' }).pluck('data')
+    expect(more).toEqual([])
+    expect(data.postGuids.toSorted()).toEqual([one.guid, other.guid].toSorted())
   })
 
   it('tells whom it mentions, and looks for those who are unknown', async () => {
@@ -107,7 +125,7 @@ describe('a reshare', () => {
     expect(await Post.query(pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
     expect(await notifications()).toEqual([{ userId: ann.userId, type: 'reshared' }])
     expect(await pod.db('participations').select(...columns)).toEqual([{ authorId: ann.id, postId: id, count: 1 }])
-    expect(await work('participate')).toEqual([{ postGuid: reshare.guid }])
+    expect(await work('participate')).toEqual([{ postGuids: [reshare.guid] }])
   })
 
   it('of a post of others has nobody here take part', async () => {

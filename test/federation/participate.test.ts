@@ -34,8 +34,8 @@ beforeEach(async () => {
   await User.query(pod.db).patch({ role: null, closedAt: null })
 })
 
-async function work(postGuid: string) {
-  const data = { postGuid }
+async function work(...postGuids: string[]) {
+  const data = { postGuids }
   const row = { queue: 'outbound-slow', name: 'participate', data: JSON.stringify(data) }
   const [{ id } = { id: 0 }] = await pod.db('outbox').insert(row).returning('id')
   const taken = await takeWork(pod.db, { outboxId: id })
@@ -74,6 +74,29 @@ describe('an account of this pod asks for what will be said under a post:', () =
     const named = { ...pod, config: { ...pod.config, podminAccount: 'ben' } }
 
     expect(await participateIn(await addPost(pod, quin), named)).toMatchObject([{ senderId: ben.id }])
+  })
+
+  it('for as many as came together, but not those of a pod that is asleep or blocked', async () => {
+    const remy = await meetStranger(pod, others, 'remy@r.example')
+    const [sleeper, blocked] = [
+      await meetStranger(pod, others, 'sam@s.example'),
+      await meetStranger(pod, others, 'tom@t.example'),
+    ]
+    await pod
+      .db('pods')
+      .where({ host: 's.example' })
+      .update({ offlineSince: new Date(0) })
+    await pod.db('pods').where({ host: 't.example' }).update({ blockedAt: new Date() })
+    const authors = [quin, quin, remy, sleeper, sleeper, blocked]
+    const posts = await Promise.all(authors.map((author) => addPost(pod, author)))
+
+    await participate(pod, await work(...posts.map(({ guid }) => guid)))
+
+    const sent = await OutboundMessage.query(pod.db).orderBy('id')
+    const to = await Promise.all(sent.map(async ({ guid }) => (await sentAbout(pod, guid)).flatMap((each) => each.to)))
+    expect(to.flat().sort()).toEqual([quin.address, quin.address, remy.address])
+    const counted = await pod.db('pods').where('skippedDeliveries', '>', 0).select('host', 'skippedDeliveries')
+    expect(counted).toEqual([{ host: 's.example', skippedDeliveries: 2 }])
   })
 
   it('once, however often it is done', async () => {

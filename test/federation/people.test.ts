@@ -148,6 +148,14 @@ describe('a profile', () => {
     expect(await shown()).toMatchObject({ name: 'at 9' })
   })
 
+  it('counts if it is the last of several that were accepted at once', async () => {
+    const names = ['first', 'second', 'third']
+
+    await receive(pod, ...names.map((name) => open(quin, profileOf({ first_name: name }), at(10))))
+
+    expect(await shown()).toMatchObject({ name: 'third' })
+  })
+
   it('with a clock that is ahead keeps no later one out', async () => {
     await receive(pod, open(quin, profileOf({ first_name: 'future', edited_at: new Date(Date.now() + 86_400_000) })))
     const later = new Date(Date.now() + 1_000)

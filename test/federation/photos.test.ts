@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { putPhotos } from '../../src/persistence/arrived-photos.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import type { PhotoEntity } from '../../src/protocol/entities/posts.js'
+import { pollWith, postBy } from '../support/entities.js'
 import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
 import {
   addLocal,
@@ -96,6 +97,32 @@ describe('a photo on its own', () => {
     expect(await put(remy, 'Mine')).toEqual([])
     expect(await put(quin, 'Second')).toMatchObject([{ guid: photo.guid, isNew: false }])
     expect(await photos()).toMatchObject([{ authorId: quin.id, text: 'Second' }])
+  })
+
+  it.each([
+    [
+      'photo',
+      (mine: Stranger, theirs: Stranger) => {
+        const photo = photoBy(mine)
+        return [postBy(mine, { photos: [photo] }), postBy(theirs, { photos: [{ ...photo, author: theirs.address }] })]
+      },
+    ],
+    [
+      'poll',
+      (mine: Stranger, theirs: Stranger) => {
+        const poll = pollWith('Yes', 'No')
+        return [postBy(mine, { poll }), postBy(theirs, { poll })]
+      },
+    ],
+  ])('as part of a post is not taken by another post that comes with it: a %s', async (_what, make) => {
+    const [mine, theirs] = make(quin, remy)
+    if (mine === undefined || theirs === undefined) throw new Error('There are two posts.')
+
+    expect(await receive(pod, open(quin, mine), open(remy, theirs))).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
+
+    expect(await pod.db('posts').pluck('author_id')).toEqual([quin.id])
+    const [photo, poll] = await pod.rows('photos', 'polls')
+    expect((photo ?? 0) + (poll ?? 0)).toBe(1)
   })
 
   it('belongs to the post of its author that it names, now or later', async () => {

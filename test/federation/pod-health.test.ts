@@ -27,6 +27,7 @@ describe('noteOf', () => {
   it.each([
     ['nothing was tried', [untried], 'unknown'],
     ['nothing was sent', [], 'unknown'],
+    ['there was no time to wait for an answer', [{ kind: 'silent' }], 'silent'],
     ['something arrived and something was refused', [refused, arrived, refused], 'well'],
     ['all was refused', [refused], 'refuses'],
     ['the pod failed after something had arrived', [arrived, away], 'away'],

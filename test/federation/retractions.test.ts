@@ -14,6 +14,7 @@ import { writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { RetractionEntity } from '../../src/protocol/entities/retraction.js'
+import { participationBy } from '../support/entities.js'
 import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost, addStranger } from '../support/network.js'
@@ -351,6 +352,17 @@ describe('a retraction of what is not here', () => {
       .select(pod.db.raw('extract(epoch from due_at - now())::float as seconds'))
     expect(seconds).toBeGreaterThan(3_500)
     expect(seconds).toBeLessThanOrEqual(3_600)
+  })
+
+  it('waits for a participation like for anything else', async () => {
+    const post = await ownPost()
+    const participation = participationBy(quin, post)
+
+    expect(await receive(message(quin, retraction('Participation', participation.guid, quin.address)))).toMatchObject({
+      waiting: [[`participation:${participation.guid}`, 3_600]],
+    })
+    expect(await receive(message(quin, participation))).toEqual({ ...done, over: 1 })
+    expect(await pod.rows('participations')).toEqual([0])
   })
 
   it('does not keep away what somebody else has written', async () => {

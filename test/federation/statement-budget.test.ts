@@ -20,6 +20,7 @@ beforeAll(async () => {
   ann = await addLocal(pod, 'ann')
   quin = await meetStranger(pod, others, 'quin@q.example')
   remy = await meetStranger(pod, others, 'remy@r.example')
+  await receiveBatch(pod, [open(quin, postBy(quin))]) // what a process finds out once
 })
 afterAll(async () => {
   await pod.close()

@@ -186,7 +186,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
       await Promise.all([park(...messages.slice(20, 40)), park(...messages.slice(40))])
 
       expect(await asks()).toEqual([ask(askAt)])
-      expect(await pod.db('waiting').distinct('askedAt')).toEqual([{ askedAt: 'q.example' }])
+      expect(await pod.db('waiting').distinct('askedOf')).toEqual([{ askedOf: 'q.example' }])
       expect(await pod.db('waiting').distinct('askedBy')).toHaveLength(1)
     })
 

@@ -3,6 +3,7 @@ import { createUser } from '../../src/domain/accounts.js'
 import { checkPods } from '../../src/federation/check-pods.js'
 import { type Knock, knock, knockAfter } from '../../src/jobs/knock.js'
 import { queueFacts } from '../../src/jobs/queue-facts.js'
+import { forgottenPods } from '../../src/persistence/due-deliveries.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
@@ -106,7 +107,17 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     await expect(knockIn(true)).rejects.toThrow('something is wrong')
     expect(enqueueEach).not.toHaveBeenCalled()
     await knockIn(false)
-    expect(enqueueEach).toHaveBeenCalledTimes(2) // one for each lane
+    expect(enqueueEach).toHaveBeenCalledOnce()
+  })
+
+  it('are knocked at for so many pods at a time, so that nothing else waits for all of them', async () => {
+    const enqueueEach = vi.fn(pod.jobs.enqueueEach)
+    const knocks = Array.from({ length: 1_100 }, (_, podId) => ({ podId, proven: true }))
+
+    await knock({ jobs: { ...pod.jobs, enqueueEach } }, knocks)
+
+    expect(enqueueEach.mock.calls.map(([, each]) => each.length)).toEqual([500, 500, 100])
+    expect(await waiting('outbound')).toBe(1_100)
   })
 
   it('have one job for a pod, and one more that follows the one that is running', async () => {
@@ -161,6 +172,16 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     workers = startQuickWorkers(pod, { handlers, queues: ['outbound', 'outbound-slow'] })
     await vi.waitFor(async () => expect(await pod.db('deliveries')).toHaveLength(3), { timeout: 5_000, interval: 20 })
     expect([fresh, proven, soon, blocked, held].map(({ got }) => got.length)).toEqual([1, 1, 0, 0, 0])
+  })
+
+  it('are found by the sweeper first where they will answer, however many others there are', async () => {
+    const dead = await Promise.all([otherPod(), otherPod({ failures: 1, lastSuccessAt: new Date() })])
+    const proven = await otherPod({ lastSuccessAt: new Date() })
+    await write(...dead, proven)
+    await later()
+
+    expect(await forgottenPods(pod.db, 1)).toEqual([{ podId: proven.id, proven: true }])
+    expect((await forgottenPods(pod.db, 3)).map(({ podId }) => podId)).toEqual([proven.id, ...dead.map(({ id }) => id)])
   })
 
   it('go on by themselves after the queue was emptied', async () => {

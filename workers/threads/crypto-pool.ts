@@ -18,6 +18,9 @@ const ENVELOPES_A_TASK = 64
 /** A private-key operation of 4096 bits takes as long as sixty verifications. */
 const PRIVATE_KEYS_A_TASK = 4
 
+/** What a task leaves behind is garbage after it: more room makes no thread faster, only larger. */
+const YOUNG_MB = 16
+
 type Tasks = typeof tasks
 
 /** A step has had its time. */
@@ -36,7 +39,7 @@ export function openCryptoPool(
     maxThreads: threads,
     idleTimeout: 60_000,
     maxQueue: 200,
-    resourceLimits: { maxOldGenerationSizeMb: 128 },
+    resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: YOUNG_MB },
   })
 
   let closed = false

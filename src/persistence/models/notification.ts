@@ -3,16 +3,19 @@ import { Model, type QueryBuilder } from 'objection'
 import { Person } from './person.js'
 import { Post } from './post.js'
 
-export type NotificationType =
-  | 'commented_on_post'
-  | 'also_commented'
-  | 'mentioned_in_comment'
-  | 'mentioned'
-  | 'liked'
-  | 'liked_comment'
-  | 'reshared'
-  | 'started_sharing'
-  | 'contacts_birthday'
+export const NOTIFICATION_TYPES = [
+  'commented_on_post',
+  'also_commented',
+  'mentioned_in_comment',
+  'mentioned',
+  'liked',
+  'liked_comment',
+  'reshared',
+  'started_sharing',
+  'contacts_birthday',
+] as const
+
+export type NotificationType = (typeof NOTIFICATION_TYPES)[number]
 
 /** What a user is told. Which of the four references are set belongs to the type; the database checks it. */
 export class Notification extends Model {

@@ -31,6 +31,29 @@ export class Tombstone extends Model {
   }
 }
 
+/** What retractions call the rows of these tables. */
+const names = {
+  posts: ['Post', 'StatusMessage', 'Reshare'],
+  photos: ['Photo'],
+  comments: ['Comment'],
+  likes: ['Like'],
+  poll_participations: ['PollParticipation'],
+  participations: ['Participation'],
+  conversations: ['Conversation'],
+} as const
+
+/**
+ * Whether one of these people has taken back what is about to be inserted, as a condition of that statement: with the lock of
+ * the thing held, nothing can come in between.
+ */
+export function takenBack(table: keyof typeof names, guid: string, by: readonly string[]): string {
+  return `exists (
+    select from tombstones
+    where target_type in (${names[table].map((name) => `'${name}'`).join(', ')})
+      and tombstones.guid = ${guid} and deleted_by_id in (${by.join(', ')})
+  )`
+}
+
 const newTombstones = `
   insert into tombstones (target_type, guid, deleted_by_id)
   select left_behind.type, left_behind.guid, people.id

@@ -20,7 +20,7 @@ export class WaitingMessage extends Model {
   /** Then it becomes a job for the last time. */
   declare dueAt: Date
   /** The host that is asked for it; null: nobody is. */
-  declare askedAt: string | null
+  declare askedOf: string | null
   /** The outbox row of the job that asks. */
   declare askedBy: number | null
 }

@@ -1,0 +1,69 @@
+import { type ListedPhoto, listedPhotosOf } from '../persistence/listed-photos.js'
+import { type ListedPost, listedPostsOf, type Reach } from '../persistence/listed-posts.js'
+import type { Page, TimePage } from '../persistence/paged.js'
+import { type ShownPerson, shownAuthor, shownPerson } from '../persistence/shown-person.js'
+import type { Pod } from '../pod.js'
+import type { Viewer } from './access.js'
+import { Refusal } from './refusals.js'
+
+type PersonRefusal = 'person_missing'
+
+/** A person as the viewer may see them. */
+export interface PersonInSight extends ShownPerson {
+  /** The viewer themselves. */
+  readonly own: boolean
+  /** Birthday, gender, location and bio may be told. */
+  readonly showsDetails: boolean
+  /** What the viewer has to do with the person may be told. */
+  readonly showsRelationship: boolean
+}
+
+/** Who hides from search is shown only to those who may see the viewer's contacts. */
+export async function findPersonInSight(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<PersonInSight> {
+  const person = await shownPerson(pod.db, viewer, guid)
+  const own = person?.id === viewer.personId
+  const showsRelationship = viewer.scopes.has('contacts:read')
+  const inSight = own || showsRelationship || person?.profile.searchable
+  if (person === undefined || person.closed || !inSight) throw personMissing()
+
+  const { publicDetails } = person.profile
+  const trusted = own ? viewer.scopes.has('profile:read_private') : person.relationship.sharing
+  return { ...person, own, showsDetails: publicDetails || trusted, showsRelationship: own || showsRelationship }
+}
+
+/** What somebody has written and the viewer may see, hidden or not. */
+export async function listPostsOf(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  authorId: number,
+  page: TimePage,
+): Promise<Page<ListedPost>> {
+  return listedPostsOf(pod.db, viewer, { authorId, reach: reachOf(viewer, authorId), page })
+}
+
+/** What somebody has shown in pictures and the viewer may see. */
+export async function listPhotosOf(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  authorId: number,
+  page: TimePage,
+): Promise<Page<ListedPhoto>> {
+  return listedPhotosOf(pod.db, viewer, { authorId, reach: reachOf(viewer, authorId), page })
+}
+
+/** Somebody whose posts and photos can be listed: whoever is known here and has not left. */
+export async function findAuthor(pod: Pick<Pod, 'db'>, guid: string): Promise<number> {
+  const author = await shownAuthor(pod.db, guid)
+  if (author === undefined || author.closed) throw personMissing()
+  return author.id
+}
+
+/** A token that may show nothing private does not show the viewer's own either. */
+function reachOf({ personId, scopes }: Viewer, authorId: number): Reach {
+  if (!scopes.has('private:read')) return 'public'
+  return authorId === personId ? 'all' : 'readable'
+}
+
+function personMissing(): Refusal<PersonRefusal> {
+  return new Refusal('person_missing', 'There is no such person.')
+}

@@ -1,0 +1,39 @@
+import type { Knex } from 'knex'
+
+/** What the authorization server remembers for a while: who is signed in, and who is being asked something. */
+export type RecordKind = 'Session' | 'Interaction'
+
+export async function keepRecord(
+  db: Knex,
+  kind: RecordKind,
+  record: {
+    readonly hash: Buffer
+    readonly uid: string | undefined
+    readonly payload: object
+    readonly lifetime: number
+  },
+): Promise<void> {
+  await db.raw(
+    `insert into oidc_records (model, id_hash, uid, payload, expires_at)
+     values (?, ?, ?, ?::jsonb, now() + make_interval(secs => ?))
+     on conflict (model, id_hash) do update
+     set uid = excluded.uid, payload = excluded.payload, expires_at = excluded.expires_at`,
+    [kind, record.hash, record.uid ?? null, JSON.stringify(record.payload), record.lifetime],
+  )
+}
+
+export async function findRecord(
+  db: Knex,
+  kind: RecordKind,
+  by: { readonly idHash: Buffer } | { readonly uid: string },
+): Promise<Record<string, unknown> | undefined> {
+  const record: { readonly payload: Record<string, unknown> } | undefined = await db('oidc_records')
+    .where({ model: kind, ...by })
+    .where('expiresAt', '>', db.fn.now())
+    .first('payload')
+  return record?.payload
+}
+
+export async function dropRecord(db: Knex, kind: RecordKind, idHash: Buffer): Promise<void> {
+  await db('oidc_records').where({ model: kind, idHash }).delete()
+}

@@ -1,0 +1,77 @@
+/** A place between two rows of a list by time; without an id, the rows of that very millisecond are passed over. */
+export interface PageKey {
+  readonly time: Date
+  readonly id?: number
+}
+
+/** Which part of a list by time: older than one place, or newer than another; `before` counts where both are given. */
+export interface TimePage {
+  readonly before?: PageKey
+  readonly after?: PageKey
+  readonly limit: number
+}
+
+/** Which part of a list that has another order. */
+export interface IndexPage {
+  readonly offset: number
+  readonly limit: number
+}
+
+export interface Page<Item> {
+  readonly items: readonly Item[]
+  /** There are others behind the last of these. */
+  readonly more: boolean
+}
+
+/** What was found when one more than the page holds was looked for. */
+export function pageOf<Item>(found: readonly Item[], { limit }: { readonly limit: number }): Page<Item> {
+  return { items: found.slice(0, limit), more: found.length > limit }
+}
+
+export type TimeOrder = 'newest first' | 'oldest first'
+
+/** From the place a page names, in the direction it names; lists differ in what comes first where none is named. */
+export function orderOf({ before, after }: TimePage, otherwise: TimeOrder = 'newest first'): TimeOrder {
+  if (before !== undefined) return 'newest first'
+  return after === undefined ? otherwise : 'oldest first'
+}
+
+/** The end of a statement that finds a page and one row more; places in the list become values of the statement. */
+export interface Seek {
+  /** Belongs into the name of the statement: each form has a text of its own. */
+  readonly name: string
+  readonly condition: string
+  readonly order: string
+}
+
+const BEHIND_EVERY_ID = '9223372036854775807'
+const BEFORE_EVERY_ID = '0'
+
+interface SeekBy {
+  /** Columns. */
+  readonly time: string
+  readonly id: string
+  /** What comes first where the page names no place. */
+  readonly otherwise?: TimeOrder
+  /** The number of the first of the values, where others come before them. */
+  readonly firstValue?: number
+}
+
+/** Adds what it needs to the values. The id decides between rows of one millisecond, so that none is lost between two pages. */
+export function seek(page: TimePage, values: unknown[], { time, id, otherwise, firstValue = 1 }: SeekBy): Seek {
+  const { before, after, limit } = page
+  const place = (value: unknown) => `$${values.push(value) + firstValue - 1}`
+  const beyond = (side: '<' | '>', key: PageKey, nowhere: string) =>
+    `and (${time}, ${id}) ${side} (${place(key.time)}::timestamptz, ${place(key.id ?? nowhere)}::bigint)`
+
+  const order = orderOf(page, otherwise)
+  const direction = order === 'newest first' ? 'desc' : 'asc'
+  let condition = ''
+  if (before !== undefined) condition = beyond('<', before, BEFORE_EVERY_ID)
+  else if (after !== undefined) condition = beyond('>', after, BEHIND_EVERY_ID)
+  return {
+    name: `${order}${condition === '' ? '' : ' beyond'}`,
+    condition,
+    order: `order by ${time} ${direction}, ${id} ${direction} limit ${place(limit + 1)}`,
+  }
+}

@@ -1,0 +1,240 @@
+import type { Knex } from 'knex'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { deleteComment } from '../../src/domain/deletions.js'
+import { SCOPES } from '../../src/domain/scopes.js'
+import { lockThings, type Thing } from '../../src/jobs/waiting.js'
+import { Post } from '../../src/persistence/models/post.js'
+import type { Entity } from '../../src/protocol/entities/registry.js'
+import type { RetractionEntity } from '../../src/protocol/entities/retraction.js'
+import { commentBy, likeBy, photoBy, pollWith, postBy, voteBy } from '../support/entities.js'
+import { type FakePods, startFakePods } from '../support/fake-pod.js'
+import {
+  addLocal,
+  type LocalPerson,
+  meetStranger,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost } from '../support/network.js'
+
+let others: FakePods
+let pod: MeetingPod
+let ann: LocalPerson
+let quin: Stranger
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+  ann = await addLocal(pod, 'ann')
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(async () => {
+  await pod.db.raw(
+    'truncate posts, photos, notifications, contacts, outbound_messages, outbox, waiting, tombstones cascade',
+  )
+  await pod.db('people').whereNotNull('podId').delete()
+  quin = await meetStranger(pod, others, 'quin@q.example')
+})
+
+/** Runs while a transaction holds what it is given, and lets go of it afterwards. */
+async function whileHeld<Result>(
+  hold: (transaction: Knex.Transaction) => Promise<unknown>,
+  run: (transaction: Knex.Transaction) => Promise<Result>,
+): Promise<Result> {
+  return pod.db.transaction(async (transaction) => {
+    await hold(transaction)
+    return run(transaction)
+  })
+}
+
+const whileLocked = <Result>(thing: Thing, run: () => Promise<Result>) =>
+  whileHeld((transaction) => lockThings(transaction, [thing]), run)
+
+/** What transactions of this pod wait for, one entry for each. */
+async function stuckOn(): Promise<readonly string[]> {
+  const { rows } = await pod.db.raw(
+    `select wait_event from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return rows.map((row: { wait_event: string }) => row.wait_event)
+}
+
+const untilStuck = (...on: readonly string[]) =>
+  vi.waitFor(async () => expect((await stuckOn()).toSorted()).toEqual(on), { timeout: 10_000, interval: 10 })
+
+/** What is awaited later must not be unhandled until then. */
+function started<Result>(work: Promise<Result>): { readonly work: Promise<Result> } {
+  work.catch(() => {})
+  return { work }
+}
+
+const asViewer = ({ userId, id }: LocalPerson) => ({ userId, personId: id, scopes: new Set(SCOPES) })
+
+const retractionOf = (target_type: RetractionEntity['target_type'], { guid }: { readonly guid: string }) =>
+  ({ type: 'retraction', author: quin.address, target_guid: guid, target_type }) as const
+
+describe('a repeat that comes at the moment when it is taken back', () => {
+  it.each<readonly [string, RetractionEntity['target_type'], () => Promise<Entity & { readonly guid: string }>]>([
+    ['post', 'Post', async () => postBy(quin)],
+    ['photo', 'Photo', async () => photoBy(quin)],
+    ['comment', 'Comment', async () => commentBy(quin, await addPost(pod, ann))],
+    ['like', 'Like', async () => likeBy(quin, await addPost(pod, ann))],
+    [
+      'poll_participation',
+      'PollParticipation',
+      async () => {
+        const poll = pollWith('Yes', 'No')
+        const remy = await meetStranger(pod, others, 'remy@r.example')
+        await receive(pod, open(remy, postBy(remy, { poll })))
+        await pod.db('posts').update({ authorId: ann.id })
+        const [yes] = poll.poll_answers
+        if (yes === undefined) throw new Error('There is no answer.')
+        return voteBy(quin, poll, yes)
+      },
+    ],
+    [
+      'participation',
+      'Participation',
+      async () => {
+        const { guid } = await addPost(pod, ann)
+        const about = { parent_guid: guid, parent_type: 'Post' } as const
+        return { type: 'participation', author: quin.address, guid: guid.toUpperCase(), ...about }
+      },
+    ],
+  ])('stays away: %s', async (kind, target, make) => {
+    const entity = await make()
+    const thing = `${kind}:${entity.guid}` as Thing // the kinds above are such
+    const table = `${kind}s`
+    const [before] = await pod.rows(table)
+    expect(await receive(pod, open(quin, entity))).toEqual(nothing)
+
+    const { retraction, repeat } = await whileLocked(thing, async () => {
+      const retraction = started(receive(pod, open(quin, retractionOf(target, entity))))
+      await untilStuck('advisory')
+      const repeat = started(receive(pod, open(quin, entity)))
+      await untilStuck('advisory', 'advisory')
+      return { retraction, repeat }
+    })
+
+    expect(await retraction.work).toEqual(nothing)
+    expect((await repeat.work).wrong).toEqual([])
+    expect(await pod.rows(table)).toEqual([before])
+  })
+
+  it('stays away from under a post of ours whose author does not want it', async () => {
+    const post = await addPost(pod, ann)
+    const comment = commentBy(quin, post)
+    await receive(pod, open(quin, comment))
+
+    const { deletion, repeat } = await whileLocked(`comment:${comment.guid}`, async () => {
+      const deletion = started(deleteComment(pod, asViewer(ann), { postGuid: post.guid, commentGuid: comment.guid }))
+      await untilStuck('advisory')
+      const repeat = started(receive(pod, open(quin, comment)))
+      await untilStuck('advisory', 'advisory')
+      return { deletion, repeat }
+    })
+
+    await deletion.work
+    expect(await repeat.work).toEqual({ ...nothing, over: 1 })
+    expect(await pod.rows('comments')).toEqual([0])
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 0 })
+  })
+})
+
+describe('somebody who leaves at the moment when something of theirs comes', () => {
+  const deletion = () => open(quin, { type: 'account_deletion', author: quin.address })
+
+  it('has taken their post along', async () => {
+    const post = postBy(quin)
+
+    const { arrival } = await whileLocked(`post:${post.guid}`, async () => {
+      const arrival = started(receive(pod, open(quin, post)))
+      await untilStuck('advisory')
+      expect(await receive(pod, deletion())).toEqual(nothing)
+      return { arrival }
+    })
+
+    expect(await arrival.work).toEqual({ ...nothing, over: 1 })
+    expect(await pod.rows('posts')).toEqual([0])
+  })
+
+  it('takes along a post that is being stored', async () => {
+    const { arrival, leaving } = await whileHeld(
+      (transaction) => transaction('people').where({ id: ann.id }).forUpdate().select('id'),
+      async () => {
+        // A mention of ann waits for her row when its post is stored already.
+        const arrival = started(receive(pod, open(quin, postBy(quin, { text: `@{${ann.address}}` }))))
+        await untilStuck('transactionid')
+        const leaving = started(receive(pod, deletion()))
+        await untilStuck('transactionid', 'transactionid')
+        return { arrival, leaving }
+      },
+    )
+
+    await arrival.work
+    expect(await leaving.work).toEqual(nothing)
+    expect(await pod.rows('posts')).toEqual([0])
+  })
+
+  it('shares with nobody', async () => {
+    const { arrival } = await whileHeld(
+      async (transaction) => {
+        await transaction('people').where({ id: quin.id }).forUpdate().select('id')
+        await transaction('people').where({ id: quin.id }).update({ closedAt: new Date() })
+      },
+      async () => {
+        const contact = { type: 'contact', author: quin.address, recipient: ann.address } as const
+        const message = sealed(quin, ann, { ...contact, following: true, sharing: true, blocking: false })
+        const arrival = started(receive(pod, message))
+        await untilStuck('transactionid')
+        return { arrival }
+      },
+    )
+
+    await arrival.work
+    expect(await pod.rows('contacts', 'notifications')).toEqual([0, 0])
+  })
+
+  it('gets no new profile', async () => {
+    const { arrival } = await whileHeld(
+      (transaction) => transaction('people').where({ id: quin.id }).update({ closedAt: new Date() }),
+      async () => {
+        const profile = { type: 'profile', author: quin.address, first_name: 'Back', searchable: true } as const
+        const arrival = started(receive(pod, open(quin, { ...profile, public: true, nsfw: false })))
+        await untilStuck('transactionid')
+        return { arrival }
+      },
+    )
+
+    expect(await arrival.work).toEqual({ ...nothing, over: 1 })
+    expect(await pod.db('people').where({ id: quin.id }).pluck('name')).toEqual([''])
+  })
+})
+
+describe('two batches about the same posts', () => {
+  it('wait before they hold any of them', async () => {
+    const [one, other] = [await addPost(pod, ann), await addPost(pod, ann)]
+
+    const batches = await whileHeld(
+      (transaction) => transaction('posts').where({ id: one.id }).forNoKeyUpdate().select('id'),
+      async () => {
+        const first = started(receive(pod, open(quin, commentBy(quin, one)), open(quin, likeBy(quin, other))))
+        await untilStuck('transactionid')
+        const second = started(receive(pod, open(quin, commentBy(quin, other)), open(quin, likeBy(quin, one))))
+        await untilStuck('advisory', 'transactionid')
+        return [first, second]
+      },
+    )
+
+    expect(await Promise.all(batches.map(({ work }) => work))).toEqual([nothing, nothing])
+    expect(await Post.query(pod.db).select('commentsCount', 'likesCount')).toEqual([
+      { commentsCount: 1, likesCount: 1 },
+      { commentsCount: 1, likesCount: 1 },
+    ])
+  })
+})

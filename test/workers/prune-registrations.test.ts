@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest'
+import { authorize } from '../../src/domain/authorizations.js'
+import { registerClient } from '../../src/domain/clients.js'
+import { prune } from '../../workers/maintenance.js'
+import { startTestPod } from '../support/test-pod.js'
+
+it('forgets after a month the clients that nobody has ever let in', async () => {
+  await using pod = await startTestPod()
+  await pod.people('alice')
+  const register = async () => {
+    const metadata = { application_type: 'web', token_endpoint_auth_method: 'none', subject_type: 'public' } as const
+    const redirectUris = ['https://client.example/callback']
+    const registration = { name: undefined, redirectUris, sectorIdentifierUri: undefined, metadata }
+    return (await registerClient(pod.pod, registration)).client.clientId
+  }
+  const [unused, used] = [await register(), await register()]
+  await authorize(pod.pod, { address: 'alice@pod.example', clientId: used }, ['openid'])
+  await pod.pod.db('clients').update({ createdAt: pod.pod.db.raw(`now() - interval '31 days'`) })
+  const fresh = await register()
+
+  await prune(pod.pod)
+
+  const left = await pod.pod.db('clients').orderBy('id')
+  expect(left.map(({ clientId }) => clientId)).toEqual([used, fresh])
+  expect(left.map(({ clientId }) => clientId)).not.toContain(unused)
+})
