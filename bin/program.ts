@@ -14,6 +14,7 @@ import { doctorCommand } from './commands/doctor.js'
 import { envelopeCommands } from './commands/envelope.js'
 import { federationCommands } from './commands/federation.js'
 import { inspectCommand } from './commands/inspect.js'
+import { invitationCommands } from './commands/invitations.js'
 import { notificationCommands } from './commands/notifications.js'
 import { peopleCommands } from './commands/people.js'
 import { podsCommands } from './commands/pods.js'
@@ -51,6 +52,7 @@ export function buildProgram(): Command {
     databaseCommands,
     peopleCommands,
     notificationCommands,
+    invitationCommands,
     clientCommands,
     workCommands,
     deadLetterCommands,

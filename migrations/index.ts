@@ -13,6 +13,7 @@ import { deliveries } from './0012-deliveries.js'
 import { conversationStrangers } from './0013-conversation-strangers.js'
 import { figures } from './0014-figures.js'
 import { signingIn } from './0020-signing-in.js'
+import { tombstonesByGuid } from './0021-tombstones-by-guid.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -32,4 +33,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0013-conversation-strangers', conversationStrangers],
   ['0014-figures', figures],
   ['0020-signing-in', signingIn],
+  ['0021-tombstones-by-guid', tombstonesByGuid],
 ])

@@ -8,7 +8,7 @@ import { StartError } from './start-error.js'
 /** Where a server listens: an address and a port, or a socket path. */
 export type Listen = { readonly host: string; readonly port: number } | { readonly path: string }
 
-export type ClientApiDialect = 'standard' | 'diaspora'
+type ClientApiDialect = 'standard' | 'diaspora'
 
 /** Everything the pod can be told from outside. Nothing else reads `process.env`. */
 export interface Config {
@@ -45,6 +45,8 @@ export interface Config {
   readonly registrations: 'open' | 'invite' | 'closed'
   /** Whether everybody may know how many people, posts and comments there are. */
   readonly statistics: boolean
+  /** Of one network address: tries to sign in or up in five minutes, new clients in an hour, asking for tokens in a minute; 0: no limit. */
+  readonly addressLimits: { readonly signIns: number; readonly clients: number; readonly tokens: number }
   /** How clients are answered in the few places where what is documented and what diaspora* does exclude each other. */
   readonly clientApiDialect: ClientApiDialect
   readonly usernameBlacklist: readonly string[]
@@ -84,6 +86,9 @@ interface Environment {
   readonly PODMIN_ACCOUNT?: string
   readonly REGISTRATIONS?: 'open' | 'invite' | 'closed'
   readonly STATISTICS: 'on' | 'off'
+  readonly SIGN_IN_LIMIT: number
+  readonly CLIENT_LIMIT: number
+  readonly TOKEN_LIMIT: number
   readonly CLIENT_API_DIALECT: ClientApiDialect
   readonly USERNAME_BLACKLIST: string
 }
@@ -126,6 +131,9 @@ const settings = {
   PODMIN_ACCOUNT: { type: 'string', maxLength: 255, description: 'a name of at most 255 characters' },
   REGISTRATIONS: { type: 'string', enum: ['open', 'invite', 'closed'], description: 'open, invite or closed' },
   STATISTICS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
+  SIGN_IN_LIMIT: addressLimit(20),
+  CLIENT_LIMIT: addressLimit(20),
+  TOKEN_LIMIT: addressLimit(120),
   CLIENT_API_DIALECT: {
     type: 'string',
     enum: ['standard', 'diaspora'],
@@ -184,10 +192,16 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     podminAccount: given.PODMIN_ACCOUNT?.toLowerCase(),
     registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
     statistics: given.STATISTICS === 'on',
+    addressLimits: { signIns: given.SIGN_IN_LIMIT, clients: given.CLIENT_LIMIT, tokens: given.TOKEN_LIMIT },
     clientApiDialect: given.CLIENT_API_DIALECT,
     allowPrivateAddresses,
     usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
   }
+}
+
+function addressLimit(limit: number) {
+  const description = 'a number from 0, which is no limit, to 1000000'
+  return { type: 'integer', minimum: 0, maximum: 1_000_000, default: limit, description } as const
 }
 
 function sentence(error: ErrorObject): string {

@@ -184,6 +184,9 @@ export const DELIVERY_LIMITS = {
   drainMs: 12_000,
   /** From the first byte to the status. */
   exchangeMs: 30_000,
+  /** Proven pods that may keep a first try waiting for all of that time; once there are more, those that took so long give way. */
+  silentAtOnce: 16,
+  patienceMs: 1_500,
   /** How long a pod is left alone whose worker is not heard of any more: longer than a drain with its last exchange. */
   leaseMs: 60_000,
   /** Deliveries in a row that end in a redirect, until we look where the pod has gone. */
@@ -209,13 +212,10 @@ export const OIDC_LIMITS = {
   /** To find the password, or to make an account first. */
   interactionSeconds: 3_600,
   sessionSeconds: 14 * 86_400,
-  /** Tries to sign in or to sign up, right or wrong, of one network address. */
-  signIns: 20,
+  /** The times in which the settings count what one network address does. */
   signInsPerSeconds: 300,
-  registrations: 20,
-  registrationsPerSeconds: 3_600,
-  tokenRequests: 120,
-  tokenRequestsPerSeconds: 60,
+  clientsPerSeconds: 3_600,
+  tokensPerSeconds: 60,
   /** Wrong passwords of one network address for one account; from then on each costs a wait that doubles. */
   wrongPasswords: 5,
   firstWaitSeconds: 5,

@@ -24,6 +24,7 @@ describe('without any setting', () => {
       redisUrl: undefined,
       workerQueues: QUEUES,
       adminListen: 'default',
+      clientApiDialect: 'standard',
     })
   })
 })

@@ -23,6 +23,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   bullmq: /^(src\/jobs|workers)\//,
   ioredis: /^src\/jobs\//,
   fastify: /^src\/(web\/|server\.ts$)/,
+  'oidc-provider': /^src\/web\/oidc\//,
   piscina: /^workers\/threads\//,
   'ipaddr.js': /^src\/federation\/remote-pod\//,
   saxes: /^src\/protocol\//,

@@ -49,6 +49,11 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   registrations: (registrations) => ({ REGISTRATIONS: registrations }),
   podminAccount: (name) => ({ PODMIN_ACCOUNT: name ?? null }),
   statistics: (shown) => ({ STATISTICS: shown ? 'on' : 'off' }),
+  addressLimits: ({ signIns, clients, tokens }) => ({
+    SIGN_IN_LIMIT: signIns,
+    CLIENT_LIMIT: clients,
+    TOKEN_LIMIT: tokens,
+  }),
   clientApiDialect: (dialect) => ({ CLIENT_API_DIALECT: dialect }),
   allowPrivateAddresses: (allowed) => ({
     ALLOW_PRIVATE_ADDRESSES: typeof allowed === 'string' ? String(allowed === 'all') : [...allowed].join(','),

@@ -55,8 +55,9 @@ export async function listedConversations(
   if (onlyUnread) narrow('unread', () => 'unread > 0')
   if (onlyAfter !== undefined) narrow('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
   const part = seek(filter, values, { time: 'created_at', id: 'conversation_id' })
-  const page = `
+  const found = `
     select * from conversation_visibilities where person_id = $1 ${conditions.join(' ')} ${part.condition} ${part.order}`
+  const page = `select * from (${found}) as found limit ${part.most}`
 
   const name = ['conversations', ...names, part.name].join(' ')
   const text = shown(page, orderOf(filter) === 'newest first' ? 'desc' : 'asc')

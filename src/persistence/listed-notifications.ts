@@ -51,8 +51,9 @@ export async function listedNotifications(
   if (onlyUnread) narrow('unread', () => 'not read')
   if (onlyAfter !== undefined) narrow('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
   const part = seek(filter, values, { time: 'created_at', id: 'id' })
-  const page = `
+  const found = `
     select * from notifications where user_id = $1 ${conditions.join(' ')} ${part.condition} ${part.order}`
+  const page = `select * from (${found}) as found limit ${part.most}`
 
   const name = ['notifications', ...names, part.name].join(' ')
   const rows = await named<Row>(db, name, shown(page, orderOf(filter) === 'newest first' ? 'desc' : 'asc'), values)

@@ -40,9 +40,18 @@ export function orderOf({ before, after }: TimePage, otherwise: TimeOrder = 'new
 export interface Seek {
   /** Belongs into the name of the statement: each form has a text of its own. */
   readonly name: string
+  /**
+   * No page of this form has more rows. Written around a statement it tells the planner that there are few: a limit that is a
+   * value could be any, and a list that looks long is planned anew for each request.
+   */
+  readonly most: number
   readonly condition: string
   readonly order: string
 }
+
+/** With the row that tells whether there are others. */
+const ORDINARY_PAGE = 16
+const LONGEST_PAGE = 101
 
 const BEHIND_EVERY_ID = '9223372036854775807'
 const BEFORE_EVERY_ID = '0'
@@ -69,8 +78,10 @@ export function seek(page: TimePage, values: unknown[], { time, id, otherwise, f
   let condition = ''
   if (before !== undefined) condition = beyond('<', before, BEFORE_EVERY_ID)
   else if (after !== undefined) condition = beyond('>', after, BEHIND_EVERY_ID)
+  const most = limit < ORDINARY_PAGE ? ORDINARY_PAGE : LONGEST_PAGE
   return {
-    name: `${order}${condition === '' ? '' : ' beyond'}`,
+    name: `${order}${condition === '' ? '' : ' beyond'}${most === ORDINARY_PAGE ? '' : ', long'}`,
+    most,
     condition,
     order: `order by ${time} ${direction}, ${id} ${direction} limit ${place(limit + 1)}`,
   }

@@ -46,47 +46,48 @@ interface Known {
 /** Those of these that are known here, with one statement. */
 export async function findSurroundings(db: Knex, wanted: Wanted): Promise<Known> {
   const { posts = [], comments = [], polls = [], parts = [], deleted = [] } = wanted
-  const guids = [posts, comments, polls, parts, deleted]
+  const guids = [posts, comments, polls, parts, deleted].map((some) => [...new Set(some)])
   const [known] = guids.some((some) => some.length > 0)
     ? await named<Known>(db, 'surroundings', surroundings, guids)
     : []
   return known ?? { roots: [], parts: [], deleted: [] }
 }
 
+/** Joined and not `= any(…)`: without knowing the list, the server may plan to compare each of its texts with each row of a table. */
 const roots = `
   select
     found.kind, found.guid, people.id as "authorId", people.address as author, people.pod_id is null as local,
     posts.public
   from (
-    select 'post' as kind, guid, id as post_id from posts where guid = any($1)
+    select 'post' as kind, guid, id as post_id from unnest($1::text[]) as guid join posts using (guid)
     union all
-    select 'comment', guid, post_id from comments where guid = any($2)
+    select 'comment', guid, post_id from unnest($2::text[]) as guid join comments using (guid)
     union all
-    select 'poll', guid, post_id from polls where guid = any($3)
+    select 'poll', guid, post_id from unnest($3::text[]) as guid join polls using (guid)
   ) as found
   join posts on posts.id = found.post_id
   join people on people.id = posts.author_id`
 
 const parts = `
   select 'photo' as type, photos.guid, people.address as author
-  from photos join people on people.id = photos.author_id
-  where photos.guid = any($4)
+  from unnest($4::text[]) as guid join photos using (guid)
+  join people on people.id = photos.author_id
   union all
   select 'poll', polls.guid, people.address
-  from polls join posts on posts.id = polls.post_id join people on people.id = posts.author_id
-  where polls.guid = any($4)
-  union all
-  select 'poll_answer', poll_answers.guid, people.address
-  from poll_answers
-  join polls on polls.id = poll_answers.poll_id
+  from unnest($4::text[]) as guid join polls using (guid)
   join posts on posts.id = polls.post_id
   join people on people.id = posts.author_id
-  where poll_answers.guid = any($4)`
+  union all
+  select 'poll_answer', poll_answers.guid, people.address
+  from unnest($4::text[]) as guid join poll_answers using (guid)
+  join polls on polls.id = poll_answers.poll_id
+  join posts on posts.id = polls.post_id
+  join people on people.id = posts.author_id`
 
 const tombstones = `
   select tombstones.target_type as type, tombstones.guid, people.address as by
-  from tombstones join people on people.id = tombstones.deleted_by_id
-  where tombstones.guid = any($5)`
+  from unnest($5::text[]) as guid join tombstones using (guid)
+  join people on people.id = tombstones.deleted_by_id`
 
 /** One row that holds three lists. */
 const surroundings = `

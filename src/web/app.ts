@@ -12,6 +12,7 @@ import { addHeaders } from './headers.js'
 import { addHealthRoutes, type Readiness } from './health.js'
 import type { Metrics } from './metrics.js'
 import { networkRoutes } from './network.js'
+import { oidcRoutes } from './oidc/routes.js'
 import { addApiDocs } from './openapi.js'
 import { webReadiness } from './readiness.js'
 import { addRequestLog } from './request-log.js'
@@ -87,6 +88,7 @@ export async function buildApp(
 
     await addApiDocs(others)
     await others.register(api, { prefix: '/api/v1' })
+    await others.register(oidcRoutes)
     await others.register(pageRoutes)
     await others.register(networkRoutes)
     addHealthRoutes(others, app.readiness)

@@ -1,9 +1,13 @@
-import swagger, { type SwaggerTransform } from '@fastify/swagger'
+import swagger, { type SwaggerTransform, type SwaggerTransformObject } from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import { type FastifyInstance, fastify } from 'fastify'
 import { ALWAYS_GRANTED, SCOPES } from '../domain/scopes.js'
 import { apiRoutes } from './api.js'
-import { ErrorBody } from './schemas.js'
+import { Comment, NewComment } from './comment-schemas.js'
+import { Conversation, Message, StartedConversation } from './conversation-schemas.js'
+import { Notification } from './notification-schemas.js'
+import { Photo, Picture, Poll, Post, Root } from './post-schemas.js'
+import { ErrorBody, OtherPerson, OwnProfile, PersonSummary } from './schemas.js'
 
 const VERSION = '1.0.0'
 
@@ -21,6 +25,9 @@ every token. No token, or one that does not count, is a 401; a missing scope is 
 **Times** are UTC with three decimals, like \`2025-03-01T08:15:30.250Z\`. **Addresses** of pictures and pages are absolute.
 Repeated slashes and one at the end of a path do not matter.
 
+**Lists** come in pages. The \`Link\` header of an answer leads to the next one (\`rel="next"\`, only if there is more) and to where
+newer items appear (\`rel="previous"\`): use these addresses as they are.
+
 **Promise.** Fields are added, never taken away or given another meaning.`
 
 /** The page loads only what the pod itself serves. */
@@ -36,12 +43,19 @@ const DOCS_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
+/** What several routes answer or take: told once, by name. */
+const NAMED_SCHEMAS = [
+  ...[ErrorBody, PersonSummary, OwnProfile, OtherPerson, Picture, Photo, Poll, Root, Post, Comment, NewComment],
+  ...[Conversation, StartedConversation, Message, Notification],
+]
+
 /** Describes what is registered after it: must come before the routes. */
 async function addApiDescription(app: FastifyInstance): Promise<void> {
-  app.addSchema(ErrorBody)
+  for (const schema of NAMED_SCHEMAS) app.addSchema(schema)
   await app.register(swagger, {
     hideUntagged: true,
     transform: describeAccess,
+    transformObject: tellAliases,
     refResolver: { buildLocalReference: (json, _base, _fragment, i) => String(json['$id'] ?? `schema-${i}`) },
     openapi: {
       openapi: '3.1.1',
@@ -52,7 +66,15 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         license: { name: 'AGPL-3.0-or-later', identifier: 'AGPL-3.0-or-later' },
       },
       servers: [{ url: '/', description: 'This pod' }],
-      tags: [{ name: 'Own profile', description: 'What the person the token belongs to says about themselves.' }],
+      tags: [
+        { name: 'Own profile', description: 'What the person the token belongs to says about themselves.' },
+        { name: 'People', description: 'Others, wherever they live: who they are, and what they have shown.' },
+        { name: 'Comments', description: 'What people say under a post.' },
+        { name: 'Reports', description: 'What those who look after this pod should see.' },
+        { name: 'Post interactions', description: 'What you want to hear and see of a post, and votes in its poll.' },
+        { name: 'Conversations', description: 'Private ones, each with everything that was said in it.' },
+        { name: 'Notifications', description: 'What others did that concerns you.' },
+      ],
       components: {
         securitySchemes: {
           token: {
@@ -120,4 +142,15 @@ const describeAccess: SwaggerTransform = ({ schema, url, route }) => {
 /** `comment_missing` → Comment missing. */
 function sentenceOf(reason: string): string {
   return `${reason.charAt(0).toUpperCase()}${reason.slice(1).replaceAll('_', ' ')}.`
+}
+
+/** A route that PATCH and PUT have in common is two calls, each with a name of its own. */
+const tellAliases: SwaggerTransformObject = (document) => {
+  if (!('openapiObject' in document)) return document.swaggerObject
+  for (const path of Object.values(document.openapiObject.paths ?? {})) {
+    if (path?.put?.operationId === undefined || path.put.operationId !== path.patch?.operationId) continue
+    // It is the very object of the other.
+    path.put = { ...path.put, operationId: `${path.put.operationId}WithPut`, description: 'The same as PATCH.' }
+  }
+  return document.openapiObject
 }

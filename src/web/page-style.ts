@@ -1,8 +1,10 @@
 /** The one style of all pages: light and dark, from the width of a phone upwards, without a file of its own to load. */
 export const PAGE_STYLE = `
-:root { color-scheme: light dark; --ink: #1c2128; --soft: #57606a; --paper: #f6f7f9; --card: #fff; --line: #d8dee4; --link: #0b5cad }
+:root { color-scheme: light dark; --ink: #1c2128; --soft: #57606a; --paper: #f6f7f9; --card: #fff; --line: #d8dee4; --link: #0b5cad;
+  --button: #0b5cad; --wrong: #b3261e }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9ed; --soft: #9da7b3; --paper: #14181d; --card: #1c2128; --line: #343c46; --link: #7ab7ff }
+  :root { --ink: #e6e9ed; --soft: #9da7b3; --paper: #14181d; --card: #1c2128; --line: #343c46; --link: #7ab7ff;
+    --button: #2368b4; --wrong: #f2776d }
 }
 * { box-sizing: border-box }
 body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 1.5rem; background: var(--paper);
@@ -54,4 +56,20 @@ details summary { cursor: pointer; color: var(--soft) }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; margin: 1rem 0 0 }
 dt { color: var(--soft) }
 dd { margin: 0; overflow-wrap: anywhere }
+.field { display: grid; gap: .3rem; margin-top: 1.1rem }
+.field label { font-weight: 600 }
+input { width: 100%; padding: .6rem .75rem; border: 1px solid var(--line); border-radius: .5rem; background: var(--paper);
+  color: inherit; font: inherit }
+.actions { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1.5rem }
+button { padding: .6rem 1.3rem; border: 1px solid var(--button); border-radius: .5rem; background: var(--button); color: #fff;
+  font: inherit; font-weight: 600; cursor: pointer }
+button:hover { filter: brightness(1.1) }
+button.quiet { border-color: var(--line); background: none; color: var(--ink) }
+:is(a, button, input, summary):focus-visible { outline: 3px solid var(--link); outline-offset: 2px }
+.alert { padding: .7rem .9rem; border: 1px solid var(--line); border-left: 4px solid var(--wrong); border-radius: .5rem;
+  background: var(--paper) }
+main > p:first-child { margin-top: 0 }
+.card details { margin-top: .75rem }
+.scopes { margin: .75rem 0 0; padding-left: 1.25rem }
+.scopes li { margin-top: .25rem }
 `

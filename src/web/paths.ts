@@ -17,18 +17,18 @@ export function pathOf(url: string): string {
 
 /** Answers of these paths are JSON, errors included. */
 export function answersJson(path: string): boolean {
+  if (isInteractive(path)) return false
   return isBelow(path, '/api') || isBelow(path, '/health')
 }
 
 /** Answers of these paths are somebody's own, whatever they are. */
 export function isPrivate(path: string): boolean {
-  return isBelow(path, '/api') && !isBelow(path, '/api/docs')
+  return (isBelow(path, '/api') || isBelow(path, '/users')) && !isBelow(path, '/api/docs')
 }
 
 /** Web apps of other origins may use these. Pages on which a person decides something are not for them. */
 export function isForOtherOrigins(path: string): boolean {
-  if (INTERACTIVE.some((page) => isBelow(path, page))) return false
-  return OPEN.some((open) => isBelow(path, open))
+  return !isInteractive(path) && OPEN.some((open) => isBelow(path, open))
 }
 
 const OPEN = [
@@ -38,6 +38,11 @@ const OPEN = [
   '/.well-known/nodeinfo',
   '/nodeinfo',
 ] as const
+
+/** A person decides something here. */
+function isInteractive(path: string): boolean {
+  return INTERACTIVE.some((page) => isBelow(path, page))
+}
 
 const INTERACTIVE = ['/api/openid_connect/authorizations', '/api/openid_connect/user_applications'] as const
 

@@ -1,8 +1,13 @@
 import { type Static, type TSchema, Type } from 'typebox'
 
 /** A value that may be missing and then says so: the key is always there. */
-function nullable<Schema extends TSchema>(schema: Schema) {
+export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Unsafe<Static<Schema> | null>({ ...schema, type: [Reflect.get(schema, 'type'), 'null'] })
+}
+
+/** Stands for a schema that has a name: the document tells it once. */
+export function refTo<Schema extends TSchema>(schema: Schema) {
+  return Type.Unsafe<Static<Schema>>({ $ref: `${Reflect.get(schema, '$id')}#` })
 }
 
 export const ErrorBody = Type.Object(
@@ -15,11 +20,24 @@ export const ErrorBody = Type.Object(
   { $id: 'Error', description: 'Every error has this body.' },
 )
 
-const Url = Type.String({ format: 'uri', description: 'Absolute.' })
+export const Timestamp = Type.String({ format: 'date-time', description: 'UTC, with three decimals.' })
+
+export const Url = Type.String({ format: 'uri', description: 'Absolute.' })
 
 const Avatar = Type.Object(
   { large: Url, medium: Url, small: Url, raw: Url },
   { description: 'The same picture for everybody who has none.' },
+)
+
+export const PersonSummary = Type.Object(
+  {
+    guid: Type.String({ description: 'The same on every pod, and for ever.' }),
+    network_id: Type.String({ description: 'The address, as `alice@pod.example`.' }),
+    diaspora_id: Type.String({ description: 'The same as `network_id`.' }),
+    name: Type.String({ description: 'What to show: first and last name, or the address where both are blank.' }),
+    avatar: Url,
+  },
+  { $id: 'PersonSummary', description: 'Somebody, wherever they are named.' },
 )
 
 export const OwnProfile = Type.Object(
@@ -40,5 +58,38 @@ export const OwnProfile = Type.Object(
     avatar: Avatar,
     tags: Type.Array(Type.String(), { description: 'Without `#`, in the order of the profile.' }),
   },
-  { description: 'What a person says about themselves.' },
+  { $id: 'OwnProfile', description: 'What a person says about themselves.' },
+)
+
+/** What both profiles say about the same facts. */
+const { guid, network_id, diaspora_id, name, avatar, tags, searchable, show_profile_info, nsfw, ...details } =
+  OwnProfile.properties
+
+export const OtherPerson = Type.Object(
+  {
+    ...{ guid, network_id, diaspora_id, name, avatar, tags },
+    ...Type.Partial(Type.Object(details)).properties,
+    ...Type.Partial(Type.Object({ searchable, show_profile_info, nsfw })).properties,
+    blocked: Type.Boolean({ description: 'Whether you block this person.' }),
+    relationship: nullable(
+      Type.Object(
+        {
+          receiving: Type.Boolean({ description: 'You share with this person.' }),
+          sharing: Type.Boolean({ description: 'This person shares with you.' }),
+        },
+        { description: 'Null unless the token has the scope `contacts:read`.' },
+      ),
+    ),
+    aspects: nullable(
+      Type.Array(Type.Object({ id: Type.Integer(), name: Type.String() }), {
+        description:
+          'Those of your aspects that this person is in. Null unless the token has the scope `contacts:read`.',
+      }),
+    ),
+  },
+  {
+    $id: 'Person',
+    description:
+      'Somebody, as you may see them. Birthday, gender, location and bio are there only if the person shows them to everybody or shares with you; settings only for yourself.',
+  },
 )

@@ -99,7 +99,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
       'store',
     ])
     expect(result.rows).toContainEqual({ table: 'posts', inserted: 1, updated: 0, deleted: 0 })
-    expect(result.jobs).toContainEqual({ name: 'participate', data: { postGuid: post.guid } })
+    expect(result.jobs).toContainEqual({ name: 'participate', data: { postGuids: [post.guid] } })
     expect(await traces()).toBe(0)
   })
 

@@ -54,7 +54,9 @@ const relays = `
   from outbox where name = 'dispatch' group by 1`
 
 const participations = `
-  select data->>'postGuid' as name, count(*) as count from outbox where name = 'participate' group by 1`
+  select guid as name, count(*) as count
+  from outbox cross join jsonb_array_elements_text(data->'postGuids') as guid
+  where outbox.name = 'participate' group by 1`
 
 const leftBehind = `
   select 'waiting for ' || waits_for as name, count(*) as count from waiting group by 1

@@ -17,11 +17,7 @@ export async function knowPod({ db }: Pod, host: string, changes: Partial<OtherP
 }
 
 /** Somebody who has been met and lives there. */
-async function knowPerson(
-  { db }: Pod,
-  { guid, address, publicKey }: FakePerson,
-  podId: number,
-): Promise<Person> {
+async function knowPerson({ db }: Pod, { guid, address, publicKey }: FakePerson, podId: number): Promise<Person> {
   return db.transaction((transaction) => Person.add(transaction, { guid, address, publicKey, podId }))
 }
 

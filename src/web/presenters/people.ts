@@ -1,7 +1,8 @@
 import type { Static } from 'typebox'
 import type { OwnProfile as OwnProfileFacts } from '../../domain/people.js'
+import type { PersonInSight } from '../../domain/shown-people.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
-import type { OwnProfile } from '../schemas.js'
+import type { OtherPerson, OwnProfile, PersonSummary } from '../schemas.js'
 
 /** For people without a picture. Other pods recognise `user/default` in the address and keep no copy. */
 export const DEFAULT_AVATAR_PATH = '/images/user/default.png'
@@ -11,19 +12,45 @@ export function presentOwnProfile(
   podUrl: string,
 ): Static<typeof OwnProfile> {
   return {
+    ...presentNames(person),
+    ...presentSettings(profile),
+    ...(showsDetails ? presentDetails(profile) : WITHHELD),
+    avatar: presentAvatar(profile, podUrl),
+    tags: profile.tags,
+  }
+}
+
+/** Details that somebody else does not show are not there at all; those of the viewer are there and empty. */
+export function presentPerson(shown: PersonInSight, podUrl: string): Static<typeof OtherPerson> {
+  const { person, profile, own, showsDetails, showsRelationship, relationship, aspects, blocked } = shown
+  return {
+    ...presentNames(person),
+    ...(own && { ...presentSettings(profile), ...WITHHELD }),
+    ...(showsDetails && presentDetails(profile)),
+    avatar: presentAvatar(profile, podUrl),
+    tags: profile.tags,
+    blocked,
+    relationship: showsRelationship ? relationship : null,
+    aspects: showsRelationship ? [...aspects] : null,
+  }
+}
+
+const WITHHELD = { birthday: null, gender: null, location: null, bio: null }
+
+function presentDetails({ birthday, gender, location, bio }: Pick<Profile, keyof typeof WITHHELD>) {
+  return { birthday, gender, location, bio }
+}
+
+function presentSettings({ searchable, publicDetails, nsfw }: Pick<Profile, 'searchable' | 'publicDetails' | 'nsfw'>) {
+  return { searchable, show_profile_info: publicDetails, nsfw }
+}
+
+function presentNames(person: Pick<Person, 'guid' | 'name' | 'address'>) {
+  return {
     guid: person.guid,
     network_id: person.address,
     diaspora_id: person.address,
     name: presentName(person),
-    searchable: profile.searchable,
-    show_profile_info: profile.publicDetails,
-    nsfw: profile.nsfw,
-    birthday: showsDetails ? profile.birthday : null,
-    gender: showsDetails ? profile.gender : null,
-    location: showsDetails ? profile.location : null,
-    bio: showsDetails ? profile.bio : null,
-    avatar: presentAvatar(profile, podUrl),
-    tags: profile.tags,
   }
 }
 
@@ -32,12 +59,12 @@ export function presentName(person: Pick<Person, 'name' | 'address'>): string {
 }
 
 /** Somebody, wherever they are named. */
-export function presentPersonSummary(person: Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>, podUrl: string) {
+export function presentPersonSummary(
+  person: Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>,
+  podUrl: string,
+): Static<typeof PersonSummary> {
   return {
-    guid: person.guid,
-    network_id: person.address,
-    diaspora_id: person.address,
-    name: presentName(person),
+    ...presentNames(person),
     avatar: absolute(person.avatarUrl, podUrl) ?? `${podUrl}${DEFAULT_AVATAR_PATH}`,
   }
 }

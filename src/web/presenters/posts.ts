@@ -1,9 +1,40 @@
-import { isPicture, PHOTO_SIZES, photoFolder } from '../../domain/photos.js'
+import type { Static } from 'typebox'
 import type { PublicPost } from '../../domain/public-posts.js'
-import type { Photo } from '../../persistence/models/photo.js'
+import type { ListedPoll, ListedPost } from '../../persistence/listed-posts.js'
+import type { Person } from '../../persistence/models/person.js'
 import type { Poll } from '../../persistence/models/poll.js'
+import type { Location, Post as StoredPost } from '../../persistence/models/post.js'
+import type { Poll as PollSchema, Post as PostSchema } from '../post-schemas.js'
 import { titleOf } from '../text/plain-text.js'
 import { presentName, presentPersonSummary } from './people.js'
+import { type PhotoFacts, presentPicture } from './photos.js'
+
+/** A post for somebody who lives here; a reshare shows what its root shows. */
+export function presentPost(post: ListedPost, podUrl: string): Static<typeof PostSchema> {
+  const { root } = post
+  return { ...presentListed(post, podUrl), ...(root && { root: presentListed(root, podUrl) }) }
+}
+
+function presentListed(post: ListedPost, podUrl: string) {
+  const { author, root, own, providerDisplayName } = post
+  const shown = root ?? post
+  return {
+    ...presentFrame(post, author, podUrl),
+    ...presentContent(shown, podUrl),
+    title: titleOrPhrase(shown.text, shown.author),
+    nsfw: isMarkedNsfw(shown, shown.author.nsfw),
+    ...(providerDisplayName !== null && { provider_display_name: providerDisplayName }),
+    ...(shown.poll && { poll: presentPollFor(shown.poll) }),
+    own_interaction_state: {
+      liked: own.liked,
+      // Misspelt by the specification, and spelt by the clients there are.
+      reshated: own.reshared,
+      reshared: own.reshared,
+      subscribed: own.subscribed,
+      reported: own.reported,
+    },
+  }
+}
 
 /** What a pod that has just met a person reads to find their posts. */
 export function presentStreamItem({ post, author }: PublicPost) {
@@ -16,30 +47,16 @@ export function presentStreamItem({ post, author }: PublicPost) {
   }
 }
 
-/** A public post for everybody who asks for JSON; a reshare shows what its root shows. */
+/** A public post for everybody who asks for JSON. */
 export function presentPublicPost(shared: PublicPost, podUrl: string): object {
   const { post, author, root } = shared
-  const { text, mentionedPeople = [], photos = [], location, poll } = (root ?? shared).post
+  const shown = (root ?? shared).post
   return {
-    guid: post.guid,
-    created_at: post.createdAt.toISOString(),
-    public: post.public,
-    post_type: post.type,
+    ...presentFrame(post, author, podUrl),
+    ...presentContent(shown, podUrl),
     title: postTitle(shared),
-    body: text,
     nsfw: isNsfw(shared),
-    author: presentPersonSummary(author, podUrl),
-    interaction_counters: {
-      comments: post.commentsCount,
-      likes: post.likesCount,
-      reshares: post.resharesCount,
-    },
-    mentioned_people: mentionedPeople.map((person) => presentPersonSummary(person, podUrl)),
-    photos: photos.filter(isPicture).map((photo) => presentPhoto(photo, podUrl)),
-    ...(location && {
-      location: { address: location.address, lat: Number(location.lat), lng: Number(location.lng) },
-    }),
-    ...(poll && { poll: presentPoll(poll) }),
+    ...(shown.poll && { poll: presentPoll(shown.poll) }),
     ...(root && { root: presentPublicPost(root, podUrl) }),
   }
 }
@@ -47,22 +64,83 @@ export function presentPublicPost(shared: PublicPost, podUrl: string): object {
 /** What a post is called: its beginning, or whose it is. */
 export function postTitle(shared: PublicPost): string {
   const { post, author } = shared.root ?? shared
-  return titleOf(post.text) ?? `A post by ${presentName(author)}`
+  return titleOrPhrase(post.text, author)
 }
 
-/** The author says so about this post, or about all of theirs. */
 export function isNsfw(shared: PublicPost): boolean {
   const { post, author } = shared.root ?? shared
-  return /#nsfw/i.test(post.text) || author.profile?.nsfw === true
+  return isMarkedNsfw(post, author.profile?.nsfw === true)
 }
 
-function presentPhoto(photo: Photo, podUrl: string) {
-  const folder = photoFolder(photo, podUrl)
-  const sizes = Object.entries(PHOTO_SIZES).map(([size, prefix]) => [size, `${folder}${prefix}${photo.name}`])
-  return { dimensions: { height: photo.height, width: photo.width }, sizes: Object.fromEntries(sizes) }
+function titleOrPhrase(text: string, author: Pick<Person, 'name' | 'address'>): string {
+  return titleOf(text) ?? `A post by ${presentName(author)}`
 }
 
-function presentPoll({ guid, question, answers = [] }: Poll) {
+/** The author says so about this post, or about all of theirs; a reshare whose root is gone shows nothing. */
+function isMarkedNsfw({ type, text }: Pick<StoredPost, 'type' | 'text'>, authorIs: boolean): boolean {
+  return type === 'StatusMessage' && (authorIs || /#nsfw/i.test(text))
+}
+
+/** What is a post's own, also where it shows another one. */
+function presentFrame(
+  post: Pick<StoredPost, 'guid' | 'createdAt' | 'public' | 'type' | 'commentsCount' | 'likesCount' | 'resharesCount'>,
+  author: Parameters<typeof presentPersonSummary>[0],
+  podUrl: string,
+) {
+  return {
+    guid: post.guid,
+    created_at: post.createdAt.toISOString(),
+    public: post.public,
+    post_type: post.type,
+    author: presentPersonSummary(author, podUrl),
+    interaction_counters: { comments: post.commentsCount, likes: post.likesCount, reshares: post.resharesCount },
+  }
+}
+
+interface Content {
+  readonly text: string
+  readonly mentionedPeople?: readonly Parameters<typeof presentPersonSummary>[0][]
+  readonly photos?: readonly PhotoFacts[]
+  readonly location?: Pick<Location, 'address' | 'lat' | 'lng'> | null
+}
+
+function presentContent({ text, mentionedPeople = [], photos = [], location = null }: Content, podUrl: string) {
+  return {
+    body: text,
+    mentioned_people: mentionedPeople.map((person) => presentPersonSummary(person, podUrl)),
+    photos: photos.flatMap((photo) => presentPicture(photo, podUrl) ?? []),
+    ...presentLocation(location),
+  }
+}
+
+/** Other pods may write anything as a coordinate; a place that no map has is not shown. */
+function presentLocation(location: Content['location']) {
+  if (!location) return {}
+  const [lat, lng] = [Number(location.lat), Number(location.lng)]
+  return Number.isFinite(lat) && Number.isFinite(lng) ? { location: { address: location.address, lat, lng } } : {}
+}
+
+function presentPollFor(poll: ListedPoll): Static<typeof PollSchema> {
+  const { guid, question, participation_count } = presentPoll(poll)
+  return {
+    guid,
+    question,
+    participation_count,
+    already_participated: poll.answers.some(({ own }) => own),
+    poll_answers: poll.answers.map(({ id, answer, voteCount, own }) => ({
+      id,
+      answer,
+      vote_count: voteCount,
+      own_answer: own,
+    })),
+  }
+}
+
+function presentPoll({
+  guid,
+  question,
+  answers = [],
+}: Pick<Poll, 'guid' | 'question'> & { answers?: readonly PollLine[] }) {
   return {
     guid,
     question,
@@ -70,3 +148,5 @@ function presentPoll({ guid, question, answers = [] }: Poll) {
     poll_answers: answers.map(({ id, answer, voteCount }) => ({ id, answer, vote_count: voteCount })),
   }
 }
+
+type PollLine = Pick<NonNullable<Poll['answers']>[number], 'id' | 'answer' | 'voteCount'>

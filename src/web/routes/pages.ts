@@ -1,13 +1,15 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { readAsset } from '../assets.js'
 import { escapeHtml, page } from '../html.js'
+import { OIDC_PATHS } from '../oidc/paths.js'
 import { DEFAULT_AVATAR_PATH } from '../presenters/people.js'
 
 const A_DAY = 86_400
 
 /** The few things people and other pods look at without a client. */
 export const pageRoutes: FastifyPluginAsync = async (app) => {
-  const { podName, host } = app.pod.config
+  const { podName, host, registrations } = app.pod.config
+  const signUp = registrations === 'open' ? `<a href="${OIDC_PATHS.signUp}">Create an account</a>` : ''
   const start = page({
     title: podName,
     content: `<h1>${escapeHtml(podName)}</h1>
@@ -15,7 +17,7 @@ export const pageRoutes: FastifyPluginAsync = async (app) => {
 <p>The people who live here have addresses like <code>somebody@${escapeHtml(host)}</code>. They write to, and hear from, people
 on this pod and on all the others: there is no centre.</p>
 <p>To use this pod, sign in with a client app and your address.</p>
-<nav><a href="/api/docs">API for client apps</a><a href="https://diasporafoundation.org">About diaspora*</a></nav>`,
+<nav>${signUp}<a href="${OIDC_PATHS.applications}">Your applications</a><a href="/api/docs">API for client apps</a><a href="https://diasporafoundation.org">About diaspora*</a></nav>`,
   })
 
   app.get('/', { config: { public: true }, schema: { hide: true } }, async (_request, reply) =>

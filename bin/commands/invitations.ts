@@ -1,0 +1,43 @@
+import { type Command, Option } from 'commander'
+import { invite } from '../../src/domain/invitations.js'
+import { CommandError } from '../command-error.js'
+import { readDuration } from '../options.js'
+import { type OutputOptions, print } from '../output.js'
+import { withPod } from '../with-pod.js'
+
+const DEFAULT_LIFE_SECONDS = 14 * 86_400
+const LONGEST_LIFE_SECONDS = 365 * 86_400
+
+export function invitationCommands(program: Command): void {
+  program
+    .command('invite')
+    .description('Lets one person sign up, where REGISTRATIONS is invite: prints the address to send them.')
+    .addOption(
+      new Option('--expires-in <time>', 'like 12h or 30d').argParser(readDuration).default(DEFAULT_LIFE_SECONDS, '14d'),
+    )
+    .option('--note <text>', 'what you want to remember about it')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod invite --note "for Rosa" --expires-in 7d')
+    .action(makeInvitation)
+}
+
+async function makeInvitation(options: OutputOptions & { expiresIn: number; note?: string }): Promise<void> {
+  const { expiresIn: lifetime, note } = options
+  if (lifetime < 1 || lifetime > LONGEST_LIFE_SECONDS) {
+    throw new CommandError('An invitation lasts from one second to one year.')
+  }
+  const made = await withPod(async (pod) => ({
+    ...(await invite(pod, { lifetime, note })),
+    url: pod.config.url,
+    registrations: pod.config.registrations,
+  }))
+  const address = `${made.url}/users/sign_up?invitation=${made.code}`
+  const expires = made.expiresAt.toISOString()
+  print(options, { url: address, expires_at: expires }, [
+    address,
+    `For one person until ${expires}. It is not shown again.`,
+    ...(made.registrations === 'invite'
+      ? []
+      : [`REGISTRATIONS is ${made.registrations}: an invitation counts only while it is invite.`]),
+  ])
+}

@@ -1,0 +1,17 @@
+import type { Migration } from './migration.js'
+
+/** Whoever looks for tombstones always knows the guid, but not always the type. */
+export const tombstonesByGuid: Migration = {
+  async up(db) {
+    await db.raw(`
+      alter table tombstones
+        drop constraint tombstones_pkey,
+        add primary key (guid, target_type, deleted_by_id)`)
+  },
+  async down(db) {
+    await db.raw(`
+      alter table tombstones
+        drop constraint tombstones_pkey,
+        add primary key (target_type, guid, deleted_by_id)`)
+  },
+}

@@ -1,0 +1,12 @@
+import type { FastifyInstance } from 'fastify'
+
+/**
+ * Coordinates are written with a decimal point, `1.0` and not `1`: typed clients read a whole number as another type and
+ * fail. JSON has one type of number, so this is done to its text. A text of a person cannot be hit: quotes in it are escaped.
+ */
+export function addDecimalPoints(app: FastifyInstance): void {
+  app.addHook('onSend', async (_request, _reply, payload) => {
+    if (typeof payload !== 'string' || !payload.includes('"lat":')) return payload
+    return payload.replace(/"(lat|lng)":(-?\d+)(?=[,}])/g, '"$1":$2.0')
+  })
+}

@@ -1,0 +1,129 @@
+import type { Adapter, AdapterPayload, errors } from 'oidc-provider'
+import { hashToken } from '../../domain/access.js'
+import { endGrant, findGrant } from '../../domain/authorizations.js'
+import { findClient } from '../../domain/clients.js'
+import { consumeCode, dropToken, findToken, keepToken, type TokenKind } from '../../persistence/issued-tokens.js'
+import { dropRecord, findRecord, keepRecord, type RecordKind } from '../../persistence/oidc-records.js'
+import type { Pod } from '../../pod.js'
+
+type Errors = Pick<typeof errors, 'InvalidGrant'>
+
+const TOKENS: Readonly<Record<string, TokenKind>> = {
+  AccessToken: 'access_token',
+  RefreshToken: 'refresh_token',
+  AuthorizationCode: 'authorization_code',
+}
+
+/** Where the authorization server keeps what it knows. Of names that let somebody in, only hashes are stored. */
+export function openAdapters(pod: Pod, errors: Errors): (model: string) => Adapter {
+  return (model) => {
+    const kind = TOKENS[model]
+    if (kind !== undefined) return tokenAdapter(pod, errors, kind)
+    if (model === 'Session' || model === 'Interaction') return recordAdapter(pod, model)
+    if (model === 'Client') return { ...nothing, find: (id) => findProviderClient(pod, id) }
+    if (model === 'Grant') return grantAdapter(pod)
+    return nothing
+  }
+}
+
+/** What is not used: nothing of it is ever found. */
+const nothing: Adapter = {
+  upsert: refuse,
+  find: async () => undefined,
+  findByUid: async () => undefined,
+  findByUserCode: async () => undefined,
+  consume: refuse,
+  destroy: refuse,
+  // Tokens go with their authorization; an access token that is revoked goes alone.
+  revokeByGrantId: async () => undefined,
+}
+
+function tokenAdapter(pod: Pod, { InvalidGrant }: Errors, kind: TokenKind): Adapter {
+  const followsAuthorization = kind !== 'authorization_code'
+  return {
+    ...nothing,
+    async upsert(id, { jti: _jti, grantId = '', ...payload }, expiresIn) {
+      // A refresh token lasts until it is revoked.
+      const lifetime = kind === 'refresh_token' ? undefined : expiresIn
+      const kept = await keepToken(pod.db, kind, { hash: hashToken(id), grantId, payload, lifetime })
+      if (!kept) throw new InvalidGrant('the authorization has been withdrawn')
+    },
+    async find(id) {
+      const token = await findToken(pod.db, kind, hashToken(id))
+      if (token === undefined) return undefined
+      return {
+        ...token.payload,
+        jti: id,
+        grantId: token.grantId,
+        clientId: token.clientId,
+        accountId: token.address,
+        ...(followsAuthorization && { scope: token.scopes.join(' ') }),
+        ...(token.consumedAt && { consumed: Math.floor(token.consumedAt.getTime() / 1000) }),
+      }
+    },
+    async consume(id) {
+      if (await consumeCode(pod.db, hashToken(id))) return
+      // Two came with one code at the same moment: nobody knows which of them is the thief.
+      const token = await findToken(pod.db, kind, hashToken(id))
+      if (token) await endGrant(pod, token.grantId)
+      throw new InvalidGrant('the code has been used')
+    },
+    destroy: (id) => dropToken(pod.db, kind, hashToken(id)),
+  }
+}
+
+function recordAdapter(pod: Pod, kind: RecordKind): Adapter {
+  return {
+    ...nothing,
+    upsert: (id, payload, lifetime = 0) =>
+      keepRecord(pod.db, kind, { hash: hashToken(id), uid: payload.uid, payload: withoutIds(payload), lifetime }),
+    async find(id) {
+      const payload = await findRecord(pod.db, kind, { idHash: hashToken(id) })
+      return payload && { ...payload, jti: id }
+    },
+    findByUid: (uid) => findRecord(pod.db, kind, { uid }),
+    destroy: (id) => dropRecord(pod.db, kind, hashToken(id)),
+  }
+}
+
+/** The name of a session is what its cookie holds, and an interaction would keep that of the session it began in. */
+function withoutIds({ jti: _jti, ...payload }: AdapterPayload): object {
+  const { session } = payload
+  if (typeof session !== 'object' || session === null) return payload
+  const { cookie: _cookie, ...rest } = session as Record<string, unknown> // an object, whatever is in it
+  return { ...payload, session: rest }
+}
+
+/** Consent writes authorizations; the authorization server only reads them, or ends one. */
+function grantAdapter(pod: Pod): Adapter {
+  return {
+    ...nothing,
+    async find(id) {
+      const grant = await findGrant(pod, id)
+      if (grant === undefined) return undefined
+      const { address: accountId, clientId, scopes } = grant
+      return { jti: id, kind: 'Grant', accountId, clientId, openid: { scope: scopes.join(' ') } }
+    },
+    destroy: (id) => endGrant(pod, id),
+  }
+}
+
+async function findProviderClient(pod: Pod, id: string): Promise<AdapterPayload | undefined> {
+  const client = await findClient(pod, id)
+  if (client === undefined) return undefined
+  const { metadata } = client
+  return {
+    client_id: id,
+    ...(client.name !== null && { client_name: client.name }),
+    ...(client.secretHash && { client_secret: client.secretHash.toString('hex') }),
+    redirect_uris: [...client.redirectUris],
+    application_type: metadata.application_type,
+    token_endpoint_auth_method: metadata.token_endpoint_auth_method,
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+  }
+}
+
+async function refuse(): Promise<never> {
+  throw new Error('The authorization server was to keep something that it has no use for.')
+}

@@ -1,0 +1,48 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { listAuthorizedClients, withdrawAuthorization } from '../../domain/authorizations.js'
+import { RequestFault } from '../faults.js'
+import { applicationsPage } from '../pages/applications-page.js'
+import { formPolicy } from '../pages/forms.js'
+import { browserOf } from './browser.js'
+import { formText } from './form-text.js'
+import { OIDC_PATHS } from './paths.js'
+
+/** Whom somebody has let in, and how they put them out again. */
+export const applicationRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { public: true, refusals: { authorization_missing: 404 } } as const
+  const schema = { hide: true }
+
+  app.get(OIDC_PATHS.applications, { config, schema }, async (request, reply) => {
+    const browser = browserOf(pod, await app.provider(), request, reply)
+    const address = await browser.address()
+    if (address === undefined) return reply.redirect(OIDC_PATHS.signIn, 303)
+    return reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', formPolicy())
+      .send(
+        applicationsPage({
+          podName: pod.config.podName,
+          formToken: browser.formToken(),
+          address,
+          clients: await listAuthorizedClients(pod, address),
+          endPath: (id) => `${OIDC_PATHS.consent}/${id}`,
+          signOut: OIDC_PATHS.signOut,
+        }),
+      )
+  })
+
+  async function end(request: FastifyRequest, reply: FastifyReply) {
+    const browser = browserOf(pod, await app.provider(), request, reply)
+    const address = await browser.address()
+    if (address === undefined) return reply.redirect(OIDC_PATHS.signIn, 303)
+    browser.checkForm(formText(request, 'form'))
+    const { id } = request.params as { readonly id: string } // there is no such route without it
+    if (!/^[1-9][0-9]{0,14}$/.test(id)) throw new RequestFault(404, 'This application has no access any more.')
+    await withdrawAuthorization(pod, address, Number(id))
+    return reply.redirect(OIDC_PATHS.applications, 303)
+  }
+  // A form can only post.
+  app.post(`${OIDC_PATHS.consent}/:id`, { config, schema }, end)
+  app.delete(`${OIDC_PATHS.consent}/:id`, { config, schema }, end)
+}

@@ -1,0 +1,103 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Provider } from 'oidc-provider'
+import { openUserAt } from '../../domain/authorizations.js'
+import { OIDC_LIMITS } from '../../limits.js'
+import type { Pod } from '../../pod.js'
+import { RequestFault } from '../faults.js'
+
+type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
+
+/** Somebody's browser: who is signed in with it, what a client asks of them, and whether a form is one of ours. */
+export interface Browser {
+  /** The address of whoever is signed in. */
+  address(): Promise<string | undefined>
+  signIn(address: string): Promise<void>
+  signOut(): Promise<void>
+  /** What goes into each form, and comes back with it. */
+  formToken(): string
+  checkForm(token: unknown): void
+  /** The request of a client that began in this very browser. */
+  request(uid: string): Promise<Interaction>
+  /** Goes on with it as somebody who has just signed in; says where. */
+  continueAs(interaction: Interaction, address: string): Promise<string>
+  /** Goes on with it after a decision; says where. */
+  decide(interaction: Interaction, result: NonNullable<Interaction['result']>): Promise<string>
+}
+
+const FORM_COOKIE = 'pod_form'
+const COOKIE = { httpOnly: true, sameSite: 'lax', signed: true, path: '/' } as const
+
+export function browserOf(pod: Pod, provider: Provider, request: FastifyRequest, reply: FastifyReply): Browser {
+  const context = provider.createContext(request.raw, reply.raw)
+  const { cookies } = context
+  const sessionCookie = provider.cookieName('session')
+
+  async function session() {
+    return provider.Session.get(context)
+  }
+
+  async function forget(): Promise<void> {
+    if (cookies.get(sessionCookie, COOKIE) === undefined) return
+    await (await session()).destroy()
+    cookies.set(sessionCookie, null, COOKIE)
+  }
+
+  async function finish(interaction: Interaction): Promise<string> {
+    await interaction.persist()
+    return new URL(interaction.returnTo).pathname // the cookies are those of the name by which the browser knows the pod
+  }
+
+  return {
+    async address() {
+      const { accountId } = await session()
+      return accountId !== undefined && (await openUserAt(pod, accountId)) ? accountId : undefined
+    },
+    async signIn(address) {
+      await forget() // a session that somebody else has begun is not gone on with
+      const begun = new provider.Session()
+      begun.loginAccount({ accountId: address, acr: '0' })
+      await begun.save(OIDC_LIMITS.sessionSeconds)
+      const expires = new Date(Date.now() + OIDC_LIMITS.sessionSeconds * 1_000)
+      cookies.set(sessionCookie, begun.jti, { ...COOKIE, expires })
+    },
+    signOut: forget,
+    formToken() {
+      const kept = cookies.get(FORM_COOKIE, COOKIE)
+      if (kept !== undefined) return kept
+      const token = randomBytes(32).toString('base64url')
+      cookies.set(FORM_COOKIE, token, COOKIE)
+      return token
+    },
+    checkForm(token) {
+      if (isSame(cookies.get(FORM_COOKIE, COOKIE), token)) return
+      throw new RequestFault(
+        403,
+        'This form is too old, or your browser keeps no cookies. Please go back and try again.',
+      )
+    },
+    async request(uid) {
+      const interaction = await provider.interactionDetails(request.raw, reply.raw).catch(() => undefined)
+      if (interaction?.uid === uid) return interaction
+      throw new RequestFault(400, 'This took too long. Please go back to the application and begin again.')
+    },
+    async continueAs(interaction, address) {
+      if ((await session()).accountId !== address) {
+        await forget()
+        interaction.session = undefined // it began in the session that is over now
+      }
+      interaction.result = { ...interaction.lastSubmission, login: { accountId: address, acr: '0' } }
+      return finish(interaction)
+    },
+    async decide(interaction, result) {
+      interaction.result = 'error' in result ? result : { ...interaction.lastSubmission, ...result }
+      return finish(interaction)
+    },
+  }
+}
+
+function isSame(kept: string | undefined, given: unknown): boolean {
+  if (kept === undefined || typeof given !== 'string') return false
+  const [one, other] = [Buffer.from(kept), Buffer.from(given)]
+  return one.length === other.length && timingSafeEqual(one, other)
+}

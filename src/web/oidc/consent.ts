@@ -1,0 +1,75 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { authorize } from '../../domain/authorizations.js'
+import { findClient, type RegisteredClient } from '../../domain/clients.js'
+import { readScopes, type Scope } from '../../domain/scopes.js'
+import { RequestFault } from '../faults.js'
+import { consentPage } from '../pages/consent-page.js'
+import { formPolicy } from '../pages/forms.js'
+import { queryText } from '../query-text.js'
+import { browserOf } from './browser.js'
+import { formText } from './form-text.js'
+import { OIDC_PATHS } from './paths.js'
+
+/** Whether a client may come in, and with what: decided by whoever is signed in, on a page that shows all of it. */
+export const consentRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { public: true } as const
+  const schema = { hide: true }
+
+  /** What is asked, of whom, by which client. */
+  async function question(request: FastifyRequest, reply: FastifyReply, uid: string | undefined) {
+    const browser = browserOf(pod, await app.provider(), request, reply)
+    const interaction = await browser.request(uid ?? '')
+    const { params, prompt } = interaction
+    const address = await browser.address()
+    const client = await findClient(pod, String(params['client_id']))
+    if (prompt.name !== 'consent' || address === undefined || client === undefined) throw nothingAsked()
+    const { scopes } = readScopes(String(params['scope'] ?? ''))
+    return { browser, interaction, address, client, scopes, redirectUri: String(params['redirect_uri']) }
+  }
+
+  app.get(OIDC_PATHS.consent, { config, schema }, async (request, reply) => {
+    const uid = queryText(request, 'request') ?? ''
+    const { browser, address, client, scopes, redirectUri } = await question(request, reply, uid)
+    return reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', formPolicy(redirectUri))
+      .send(
+        consentPage({
+          podName: pod.config.podName,
+          action: OIDC_PATHS.consent,
+          formToken: browser.formToken(),
+          request: uid,
+          address,
+          clientName: client.name ?? 'an application without a name',
+          redirectUri,
+          scopes,
+        }),
+      )
+  })
+
+  app.post(OIDC_PATHS.consent, { config, schema }, async (request, reply) => {
+    const { browser, interaction, address, client, scopes } = await question(
+      request,
+      reply,
+      formText(request, 'request'),
+    )
+    browser.checkForm(formText(request, 'form'))
+    const result =
+      formText(request, 'approve') === 'true'
+        ? { consent: { grantId: await authorize(pod, whose(address, client), scopes satisfies readonly Scope[]) } }
+        : { error: 'access_denied', error_description: 'the user said no' }
+    return reply.redirect(await browser.decide(interaction, result), 303)
+  })
+}
+
+function whose(
+  address: string,
+  { clientId }: RegisteredClient,
+): { readonly address: string; readonly clientId: string } {
+  return { address, clientId }
+}
+
+function nothingAsked(): RequestFault {
+  return new RequestFault(400, 'This took too long. Please go back to the application and begin again.')
+}

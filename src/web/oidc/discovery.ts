@@ -1,0 +1,33 @@
+import { CLIENT_AUTH_METHODS } from '../../domain/clients.js'
+import { SCOPES } from '../../domain/scopes.js'
+import { OIDC_PATHS } from './paths.js'
+
+/** What this pod can do for clients that want to sign somebody in. The issuer is, to the letter, what stands in ID tokens. */
+export function describeIssuer(podUrl: string): object {
+  return {
+    issuer: podUrl,
+    registration_endpoint: `${podUrl}${OIDC_PATHS.registration}`,
+    authorization_endpoint: `${podUrl}${OIDC_PATHS.authorization}`,
+    token_endpoint: `${podUrl}${OIDC_PATHS.token}`,
+    userinfo_endpoint: `${podUrl}${OIDC_PATHS.userInfo}`,
+    jwks_uri: `${podUrl}${OIDC_PATHS.jwks}`,
+    revocation_endpoint: `${podUrl}${OIDC_PATHS.revocation}`,
+    scopes_supported: SCOPES,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query', 'fragment'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    subject_types_supported: ['public', 'pairwise'],
+    id_token_signing_alg_values_supported: ['RS256'],
+    userinfo_signing_alg_values_supported: ['none'],
+    token_endpoint_auth_methods_supported: CLIENT_AUTH_METHODS,
+    revocation_endpoint_auth_methods_supported: CLIENT_AUTH_METHODS,
+    code_challenge_methods_supported: ['S256'],
+    prompt_values_supported: ['none', 'login', 'consent'],
+    acr_values_supported: ['0'],
+    claims_supported: ['sub', 'name', 'nickname', 'profile', 'picture'],
+    claims_parameter_supported: true,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
+    authorization_response_iss_parameter_supported: true,
+  }
+}

@@ -1,0 +1,39 @@
+import type { ErrorOut, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { Logger } from 'pino'
+import { HTTP_LIMITS } from '../../limits.js'
+import { isOurs } from '../../persistence/errors.js'
+import { errorPage } from '../html.js'
+
+const SENTENCES: Readonly<Record<string, string>> = {
+  invalid_client: 'This application is not known here. It may have to register again.',
+  invalid_redirect_uri: 'This application wants to be answered at an address that it has not registered.',
+  server_error: 'Something went wrong on this pod.',
+  temporarily_unavailable: 'The pod cannot do this at the moment. Please try again soon.',
+}
+
+/** A page for the person, where the client cannot be trusted with an answer. */
+export function answerFault(ctx: Pick<KoaContextWithOIDC, 'status' | 'type' | 'body'>, { error }: ErrorOut): void {
+  const reason = ctx.status === 503 ? 'temporarily_unavailable' : error
+  ctx.type = 'html'
+  ctx.body = errorPage(ctx.status, SENTENCES[reason] ?? 'This request of an application cannot be answered.')
+}
+
+/** What is ours and may pass is a 503; everything else that nobody foresaw is told to the log. */
+export function watchFaults(provider: Provider, log: Logger): void {
+  const passing = new WeakSet<object>()
+  provider.on('server_error', (ctx, error) => {
+    if (isOurs(error)) {
+      passing.add(ctx)
+      log.warn({ err: error }, 'something this request needs is out of reach')
+    } else log.error({ err: error }, 'unexpected error')
+  })
+  provider.silent = true
+  provider.use(async (ctx, next) => {
+    await next()
+    if (!passing.has(ctx)) return
+    ctx.status = 503
+    ctx.set('retry-after', String(HTTP_LIMITS.retryAfterSeconds))
+    if (ctx.type === 'text/html') answerFault(ctx, { error: 'temporarily_unavailable' })
+    else ctx.body = { error: 'temporarily_unavailable', error_description: SENTENCES['temporarily_unavailable'] }
+  })
+}

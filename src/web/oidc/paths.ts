@@ -1,0 +1,17 @@
+/** Where clients and people find what belongs to signing in; the paths are those of diaspora*. */
+const FOLDER = '/api/openid_connect'
+
+export const OIDC_PATHS = {
+  discovery: '/.well-known/openid-configuration',
+  registration: `${FOLDER}/clients`,
+  authorization: `${FOLDER}/authorizations/new`,
+  consent: `${FOLDER}/authorizations`,
+  token: `${FOLDER}/access_tokens`,
+  userInfo: `${FOLDER}/user_info`,
+  jwks: `${FOLDER}/jwks.json`,
+  revocation: `${FOLDER}/revoke`,
+  applications: `${FOLDER}/user_applications`,
+  signIn: '/users/sign_in',
+  signOut: '/users/sign_out',
+  signUp: '/users/sign_up',
+} as const

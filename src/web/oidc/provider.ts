@@ -1,0 +1,142 @@
+import { createHmac } from 'node:crypto'
+import type { Configuration, Provider } from 'oidc-provider'
+import { findGrantOf, openUserAt } from '../../domain/authorizations.js'
+import { findClient, isClientSecret } from '../../domain/clients.js'
+import { SCOPES } from '../../domain/scopes.js'
+import { signingKey } from '../../domain/signing-keys.js'
+import { subjectOf } from '../../domain/subjects.js'
+import { OIDC_LIMITS } from '../../limits.js'
+import type { Pod } from '../../pod.js'
+import { openAdapters } from './adapter.js'
+import { reshape } from './customised.js'
+import { answerFault, watchFaults } from './faults.js'
+import { type Library, loadLibrary } from './library.js'
+import { OIDC_PATHS } from './paths.js'
+import { askingPolicy } from './policy.js'
+import { requestedScopes, ScopeFault } from './scope-rules.js'
+
+/** The authorization server. Its key is made when the first client comes; the next ones wait for the same. */
+export function providerOf(pod: Pod): () => Promise<Provider> {
+  let opened: Promise<Provider> | undefined
+  return async () => {
+    opened ??= openProvider(pod)
+    try {
+      return await opened
+    } catch (error) {
+      opened = undefined // the database was away, perhaps; the next one tries again
+      throw error
+    }
+  }
+}
+
+async function openProvider(pod: Pod): Promise<Provider> {
+  const library = await loadLibrary(pod.log)
+  const key = await signingKey(pod)
+  const provider = new library.Provider(pod.config.url, {
+    ...settings(pod, library),
+    adapter: openAdapters(pod, library.errors),
+    jwks: { keys: [key] } as NonNullable<Configuration['jwks']>, // made by Node, which has a looser type for it
+    cookies: {
+      names: { session: 'pod_session', interaction: 'pod_request', resume: 'pod_resume' },
+      keys: [createHmac('sha256', String(key.d)).update('cookies').digest('hex')],
+      long: { httpOnly: true, sameSite: 'lax', signed: true, path: '/' },
+      short: { httpOnly: true, sameSite: 'lax', signed: true, path: '/' },
+    },
+  })
+  provider.proxy = true // what stands in the forwarded headers is put there by us
+  reshape(provider, library, {
+    isSecret: isClientSecret,
+    async subject(address, clientId) {
+      const client = await findClient(pod, clientId)
+      return client === undefined ? address : subjectOf(pod, address, client)
+    },
+  })
+  watchFaults(provider, pod.log)
+  return provider
+}
+
+function settings(pod: Pod, library: Library): Configuration {
+  const { errors } = library
+  return {
+    scopes: [...SCOPES],
+    claims: { openid: ['sub', 'auth_time', 'acr'] },
+    acrValues: ['0'],
+    responseTypes: ['code'],
+    subjectTypes: ['public'],
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
+    routes: {
+      authorization: OIDC_PATHS.authorization,
+      token: OIDC_PATHS.token,
+      jwks: OIDC_PATHS.jwks,
+      revocation: OIDC_PATHS.revocation,
+    },
+    features: {
+      devInteractions: { enabled: false },
+      registration: { enabled: false },
+      userinfo: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      resourceIndicators: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+      dPoP: { enabled: false },
+      revocation: {
+        enabled: true,
+        allowedPolicy: async (_ctx, client, token) => client.clientId === token.clientId,
+      },
+    },
+    ttl: {
+      AccessToken: OIDC_LIMITS.accessTokenSeconds,
+      AuthorizationCode: OIDC_LIMITS.codeSeconds,
+      IdToken: OIDC_LIMITS.idTokenSeconds,
+      RefreshToken: OIDC_LIMITS.refreshTokenSeconds,
+      Interaction: OIDC_LIMITS.interactionSeconds,
+      Session: OIDC_LIMITS.sessionSeconds,
+    },
+    // A client without a secret is known by nothing else; older ones with a secret do not send it.
+    pkce: { required: (_ctx, client) => client.tokenEndpointAuthMethod === 'none' },
+    allowOmittingSingleRegisteredRedirectUri: true,
+    expiresWithSession: async () => false,
+    issueRefreshToken: async () => true,
+    rotateRefreshToken: false,
+    // A refresh token and a code that comes twice end all that was granted, an access token only itself.
+    revokeGrantPolicy: ({ oidc }) => !(oidc.route === 'revocation' && oidc.entities.AccessToken),
+    clientBasedCORS: () => true,
+    extraParams: {
+      claims: (ctx, claims) => {
+        const { params } = ctx.oidc
+        if (params === undefined) return
+        // As it was asked for: what the library does not know is gone from its own account of it.
+        params['scope'] = scopesOf(ctx.query['scope'], claims, errors).join(' ')
+      },
+    },
+    interactions: {
+      policy: askingPolicy(library),
+      url: (_ctx, { prompt, uid }) =>
+        `${prompt.name === 'consent' ? OIDC_PATHS.consent : OIDC_PATHS.signIn}?request=${uid}`,
+    },
+    async findAccount(_ctx, address) {
+      if (!(await openUserAt(pod, address))) return undefined
+      return { accountId: address, claims: async () => ({ sub: address }) }
+    },
+    async loadExistingGrant({ oidc }) {
+      const { account, client, provider } = oidc
+      if (!account || !client) return undefined
+      const grant = await findGrantOf(pod, { address: account.accountId, clientId: client.clientId })
+      return grant && provider.Grant.find(grant.grantId)
+    },
+    renderError: answerFault,
+    // Nothing that a client registers is asked by this library; where an address has to be, the pod does it its own way.
+    fetch: async () => {
+      throw new Error('The authorization server asks nobody.')
+    },
+  }
+}
+
+function scopesOf(scope: unknown, claims: string | undefined, { InvalidScope }: Library['errors']): readonly string[] {
+  const text = typeof scope === 'string' ? scope : ''
+  try {
+    return requestedScopes(text, claims)
+  } catch (error) {
+    if (error instanceof ScopeFault) throw new InvalidScope(error.message, text.slice(0, 200))
+    throw error
+  }
+}

@@ -1,0 +1,125 @@
+import { Ajv } from 'ajv'
+import type { FastifyPluginAsync } from 'fastify'
+import {
+  CLIENT_AUTH_METHODS,
+  type ClientMetadata,
+  type RegisteredClient,
+  registerClient,
+} from '../../domain/clients.js'
+import { Refusal } from '../../domain/refusals.js'
+import { OIDC_LIMITS } from '../../limits.js'
+import { MalformedBody } from '../faults.js'
+import { openRateLimit } from '../rate-limit.js'
+import { OIDC_PATHS } from './paths.js'
+
+const text = { type: 'string', minLength: 1, maxLength: 2048 }
+const texts = { type: 'array', items: text, maxItems: 50 }
+
+interface Registration {
+  readonly redirect_uris: readonly string[]
+  readonly client_name?: string
+  readonly sector_identifier_uri?: string
+  readonly response_types?: readonly string[]
+  readonly [name: string]: unknown
+}
+
+/** What a client may say about itself; anything else is passed over. */
+const properties = {
+  redirect_uris: { ...texts, minItems: 1 },
+  client_name: { ...text, maxLength: 255 },
+  application_type: { enum: ['web', 'native'], default: 'web' },
+  response_types: texts,
+  grant_types: texts,
+  contacts: texts,
+  logo_uri: text,
+  client_uri: text,
+  policy_uri: text,
+  tos_uri: text,
+  subject_type: { enum: ['public', 'pairwise'], default: 'public' },
+  sector_identifier_uri: text,
+  token_endpoint_auth_method: { enum: CLIENT_AUTH_METHODS, default: 'client_secret_post' },
+  jwks: { type: 'object' },
+  jwks_uri: text,
+}
+const OWN_COLUMNS = ['redirect_uris', 'client_name']
+
+const isRegistration = new Ajv({ useDefaults: true }).compile<Registration>({
+  type: 'object',
+  properties,
+  required: ['redirect_uris'],
+})
+
+/** Clients make themselves known here; nobody is asked. */
+export const registrationRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const limit = openRateLimit({
+    times: pod.config.addressLimits.clients,
+    perSeconds: OIDC_LIMITS.clientsPerSeconds,
+    sources: OIDC_LIMITS.sources,
+    now: () => pod.now(),
+  })
+  const { errorHandler } = app
+
+  app.setErrorHandler((error, request, reply) => {
+    if (error instanceof Refusal) return reply.code(400).send(oauthError(error.reason, error.message))
+    if (error instanceof MalformedBody)
+      return reply.code(400).send(oauthError('invalid_client_metadata', error.message))
+    return errorHandler(error as Error & { code: string; name: string }, request, reply) // what it takes is any error
+  })
+
+  app.post(
+    OIDC_PATHS.registration,
+    { config: { public: true }, schema: { hide: true }, onRequest: async ({ ip }) => limit(ip) },
+    async (request, reply) => {
+      const { client, secret } = await registerClient(pod, readRegistration(request.body))
+      // RFC 7591 says 201, and strict clients believe nothing else; docs/decisions/0006.
+      return reply.code(201).send(presentClient(client, secret))
+    },
+  )
+}
+
+function readRegistration(body: unknown) {
+  const given = Object.fromEntries(
+    Object.entries(body ?? {}).filter(([name, value]) => Object.hasOwn(properties, name) && value !== null),
+  )
+  if (!isRegistration(given)) throw new Refusal('invalid_client_metadata', sentence())
+  if (given.response_types !== undefined && !given.response_types.includes('code')) {
+    throw new Refusal('invalid_client_metadata', 'The only response type here is code.')
+  }
+  const metadata = Object.fromEntries(Object.entries(given).filter(([name]) => !OWN_COLUMNS.includes(name)))
+  return {
+    name: given.client_name,
+    redirectUris: given.redirect_uris,
+    sectorIdentifierUri: given.sector_identifier_uri,
+    metadata: metadata as unknown as ClientMetadata, // checked, and with its defaults
+  }
+}
+
+function sentence(): string {
+  const [error] = isRegistration.errors ?? []
+  const field = error?.instancePath.slice(1).replaceAll('/', '.') ?? ''
+  return `${field === '' ? 'The registration' : field} ${error?.message ?? 'cannot be read'}.`
+}
+
+function presentClient(client: RegisteredClient, secret: string | undefined): object {
+  const unsaid = Object.fromEntries(Object.keys(properties).map((name) => [name, null]))
+  return {
+    ...unsaid,
+    ...client.metadata,
+    client_id: client.clientId,
+    ...(secret !== undefined && { client_secret: secret }),
+    client_secret_expires_at: 0,
+    client_id_issued_at: Math.floor(client.createdAt.getTime() / 1_000),
+    client_name: client.name,
+    redirect_uris: client.redirectUris,
+    response_types: ['code'],
+    grant_types: ['authorization_code', 'refresh_token'],
+    ppid: client.metadata.subject_type === 'pairwise',
+    created_at: client.createdAt.toISOString(),
+    updated_at: client.updatedAt.toISOString(),
+  }
+}
+
+function oauthError(error: string, description: string): object {
+  return { error, error_description: description }
+}

@@ -1,0 +1,103 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { Provider } from 'oidc-provider'
+import { OIDC_LIMITS } from '../../limits.js'
+import { addBodyReaders } from '../bodies.js'
+import { RequestFault } from '../faults.js'
+import { openRateLimit } from '../rate-limit.js'
+import { addValidation } from '../validation.js'
+import { applicationRoutes } from './applications.js'
+import { consentRoutes } from './consent.js'
+import { describeIssuer } from './discovery.js'
+import { OIDC_PATHS } from './paths.js'
+import { providerOf } from './provider.js'
+import { registrationRoutes } from './registration.js'
+import { signInRoutes } from './sign-in.js'
+import { signUpRoutes } from './sign-up.js'
+import { userInfoRoutes } from './user-info.js'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly provider: () => Promise<Provider>
+  }
+}
+
+/** How clients get their tokens, and people decide about it: OpenID Connect on the paths of diaspora*. */
+export const oidcRoutes: FastifyPluginAsync = async (app) => {
+  const { url } = app.pod.config
+  app.decorate('provider', providerOf(app.pod))
+  app.addHook('onRequest', async ({ raw }) => {
+    // Who asked by which name is not believed: all addresses are those of the pod, whatever stands before it.
+    raw.headers['x-forwarded-proto'] = new URL(url).protocol.slice(0, -1)
+    raw.headers['x-forwarded-host'] = new URL(url).host
+  })
+
+  const issuer = describeIssuer(url)
+  for (const path of [OIDC_PATHS.discovery, '/.well-known/oauth-authorization-server']) {
+    app.get(path, { config: { public: true }, schema: { hide: true } }, async (_request, reply) =>
+      reply.header('cache-control', 'public, max-age=3600').send(issuer),
+    )
+  }
+  await app.register(providerRoutes)
+  await app.register(async (forms) => {
+    await addBodyReaders(forms)
+    addValidation(forms)
+    forms.addHook('onRoute', (route) => {
+      route.bodyLimit = OIDC_LIMITS.bodyBytes
+    })
+    // Everything that follows is a page, and pages are asked for with GET.
+    forms.post(
+      OIDC_PATHS.authorization,
+      { config: { public: true }, schema: { hide: true } },
+      async (request, reply) => {
+        const fields = Object.entries(request.body ?? {}).filter(([, value]) => typeof value === 'string')
+        return reply.redirect(`${OIDC_PATHS.authorization}?${new URLSearchParams(fields)}`, 303)
+      },
+    )
+    for (const routes of [
+      registrationRoutes,
+      userInfoRoutes,
+      signInRoutes,
+      signUpRoutes,
+      consentRoutes,
+      applicationRoutes,
+    ]) {
+      await forms.register(routes)
+    }
+  })
+}
+
+/** What the authorization server answers by itself; it reads the bodies, too. */
+const providerRoutes: FastifyPluginAsync = async (app) => {
+  const config = { public: true } as const
+  const schema = { hide: true }
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  app.addHook('onRequest', async (request) => {
+    if (Number(request.headers['content-length'] ?? 0) > OIDC_LIMITS.bodyBytes) {
+      throw new RequestFault(413, 'The body is too large.')
+    }
+  })
+
+  const limitTokens = openRateLimit({
+    times: app.pod.config.addressLimits.tokens,
+    perSeconds: OIDC_LIMITS.tokensPerSeconds,
+    sources: OIDC_LIMITS.sources,
+    now: () => app.pod.now(),
+  })
+  const limited = { onRequest: async (request: FastifyRequest) => limitTokens(request.ip) }
+
+  app.get(OIDC_PATHS.authorization, { config, schema }, handOver)
+  app.get(`${OIDC_PATHS.authorization}/:request`, { config, schema }, handOver)
+  app.get(OIDC_PATHS.jwks, { config, schema }, handOver)
+  app.post(OIDC_PATHS.token, { config, schema, ...limited }, handOver)
+  app.post(OIDC_PATHS.revocation, { config, schema, ...limited }, handOver)
+}
+
+async function handOver(this: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const answer = (await this.provider()).callback()
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) reply.raw.setHeader(name, value)
+  }
+  reply.hijack()
+  await answer(request.raw, reply.raw)
+}

@@ -1,0 +1,29 @@
+import { ALWAYS_GRANTED, isScope, type Scope } from '../../domain/scopes.js'
+
+/** What is wrong with the scopes somebody asks for, in the words of OAuth. */
+export class ScopeFault extends Error {
+  override name = 'ScopeFault'
+}
+
+/** All that a request asks for: its scopes, those it names as claims of the user info, and the one that always comes along. */
+export function requestedScopes(scope: string, claims: string | undefined): readonly Scope[] {
+  const names = scope.split(' ').filter((name) => name !== '')
+  const unknown = names.filter((name) => !isScope(name))
+  if (unknown.length > 0) throw new ScopeFault(`unknown scope: ${unknown.join(' ').slice(0, 100)}`)
+  const scopes = new Set<Scope>([...names.filter(isScope), ...claimedScopes(claims), ALWAYS_GRANTED])
+  // Who may read private posts learns who the contacts are.
+  if ((scopes.has('private:read') || scopes.has('private:modify')) && !scopes.has('contacts:read')) {
+    throw new ScopeFault('private:read and private:modify need contacts:read')
+  }
+  return [...scopes]
+}
+
+function claimedScopes(claims: string | undefined): readonly Scope[] {
+  if (claims === undefined) return []
+  try {
+    const wanted: unknown = JSON.parse(claims)?.userinfo
+    return typeof wanted === 'object' && wanted !== null ? Object.keys(wanted).filter(isScope) : []
+  } catch {
+    throw new ScopeFault('claims is not valid JSON')
+  }
+}

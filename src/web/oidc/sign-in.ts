@@ -1,0 +1,97 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { findClient } from '../../domain/clients.js'
+import { signIn, usernameIn } from '../../domain/sign-in.js'
+import { OIDC_LIMITS } from '../../limits.js'
+import { formPolicy } from '../pages/forms.js'
+import { signInPage } from '../pages/sign-in-page.js'
+import { queryText } from '../query-text.js'
+import { openRateLimit } from '../rate-limit.js'
+import { type Browser, browserOf } from './browser.js'
+import { formText } from './form-text.js'
+import { OIDC_PATHS } from './paths.js'
+import { openWrongPasswords } from './wrong-passwords.js'
+
+interface Attempt {
+  readonly username: string
+  readonly wrong?: string
+}
+
+/** With a request of a client it goes on afterwards; without one it leads to the applications of whoever signs in. */
+export const signInRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { public: true } as const
+  const schema = { hide: true }
+  const limit = openRateLimit({
+    times: pod.config.addressLimits.signIns,
+    perSeconds: OIDC_LIMITS.signInsPerSeconds,
+    sources: OIDC_LIMITS.sources,
+    now: () => pod.now(),
+  })
+  const wrongPasswords = openWrongPasswords(() => pod.now())
+
+  async function show(reply: FastifyReply, browser: Browser, uid: string | undefined, attempt?: Attempt) {
+    const interaction = uid === undefined ? undefined : await browser.request(uid)
+    const params = interaction?.params ?? {}
+    const client = interaction && (await findClient(pod, String(params['client_id'])))
+    const hint = usernameIn(pod, String(params['login_hint'] ?? ''))
+    const { podName, host } = pod.config
+    return reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', formPolicy(interaction && String(params['redirect_uri'])))
+      .send(
+        signInPage({
+          podName,
+          host,
+          action: OIDC_PATHS.signIn,
+          formToken: browser.formToken(),
+          username: attempt?.username ?? hint,
+          request: uid,
+          clientName: client && (client.name ?? 'an application without a name'),
+          wrong: attempt?.wrong,
+          signUp: pod.config.registrations === 'open' ? withRequest(OIDC_PATHS.signUp, uid) : undefined,
+        }),
+      )
+  }
+
+  const browserOfRequest = async (request: FastifyRequest, reply: FastifyReply) =>
+    browserOf(pod, await app.provider(), request, reply)
+
+  app.get(OIDC_PATHS.signIn, { config, schema }, async (request, reply) => {
+    const browser = await browserOfRequest(request, reply)
+    const uid = queryText(request, 'request')
+    if (uid === undefined && (await browser.address())) return reply.redirect(OIDC_PATHS.applications, 303)
+    return show(reply, browser, uid)
+  })
+
+  app.post(OIDC_PATHS.signIn, { config, schema, onRequest: async ({ ip }) => limit(ip) }, async (request, reply) => {
+    const browser = await browserOfRequest(request, reply)
+    browser.checkForm(formText(request, 'form'))
+    const uid = formText(request, 'request')
+    const username = usernameIn(pod, formText(request, 'username') ?? '')
+    wrongPasswords.check(request.ip, username)
+    const interaction = uid === undefined ? undefined : await browser.request(uid)
+
+    const address = await signIn(pod, username, formText(request, 'password') ?? '')
+    if (address === undefined) {
+      wrongPasswords.count(request.ip, username)
+      const wrong = 'This username and this password do not belong together.'
+      return show(reply.code(422), browser, uid, { username, wrong })
+    }
+    wrongPasswords.forget(request.ip, username)
+    if (interaction) return reply.redirect(await browser.continueAs(interaction, address), 303)
+    await browser.signIn(address)
+    return reply.redirect(OIDC_PATHS.applications, 303)
+  })
+
+  app.post(OIDC_PATHS.signOut, { config, schema }, async (request, reply) => {
+    const browser = await browserOfRequest(request, reply)
+    browser.checkForm(formText(request, 'form'))
+    await browser.signOut()
+    return reply.redirect('/', 303)
+  })
+}
+
+/** The same page, with what a client waits for. */
+export function withRequest(path: string, uid: string | undefined): string {
+  return uid === undefined ? path : `${path}?request=${encodeURIComponent(uid)}`
+}

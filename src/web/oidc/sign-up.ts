@@ -1,0 +1,88 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { signUp, signUpRefusal } from '../../domain/invitations.js'
+import { Refusal } from '../../domain/refusals.js'
+import { usernameIn } from '../../domain/sign-in.js'
+import { OIDC_LIMITS } from '../../limits.js'
+import { formPolicy } from '../pages/forms.js'
+import { noSignUpPage, signUpPage } from '../pages/sign-up-page.js'
+import { queryText } from '../query-text.js'
+import { openRateLimit } from '../rate-limit.js'
+import { type Browser, browserOf } from './browser.js'
+import { formText } from './form-text.js'
+import { OIDC_PATHS } from './paths.js'
+import { withRequest } from './sign-in.js'
+
+interface Visit {
+  readonly request: string | undefined
+  readonly invitation: string | undefined
+  readonly username?: string
+  readonly wrong?: string
+}
+
+/** Open to everybody, to those who are invited, or to nobody, as the settings of the pod say. */
+export const signUpRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { public: true } as const
+  const schema = { hide: true }
+  const limit = openRateLimit({
+    times: pod.config.addressLimits.signIns,
+    perSeconds: OIDC_LIMITS.signInsPerSeconds,
+    sources: OIDC_LIMITS.sources,
+    now: () => pod.now(),
+  })
+
+  async function show(reply: FastifyReply, browser: Browser, visit: Visit) {
+    const { podName, host } = pod.config
+    reply.type('text/html; charset=utf-8')
+    const refused = await signUpRefusal(pod, visit.invitation)
+    if (refused) return reply.code(403).send(noSignUpPage(podName, refused.message))
+    const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
+    return reply
+      .header('content-security-policy', formPolicy(interaction && String(interaction.params['redirect_uri'])))
+      .send(
+        signUpPage({
+          podName,
+          host,
+          action: OIDC_PATHS.signUp,
+          signIn: withRequest(OIDC_PATHS.signIn, visit.request),
+          formToken: browser.formToken(),
+          username: visit.username ?? '',
+          request: visit.request,
+          invitation: visit.invitation,
+          wrong: visit.wrong,
+        }),
+      )
+  }
+
+  const browserOfRequest = async (request: FastifyRequest, reply: FastifyReply) =>
+    browserOf(pod, await app.provider(), request, reply)
+
+  app.get(OIDC_PATHS.signUp, { config, schema }, async (request, reply) => {
+    const browser = await browserOfRequest(request, reply)
+    return show(reply, browser, {
+      request: queryText(request, 'request'),
+      invitation: queryText(request, 'invitation'),
+    })
+  })
+
+  app.post(OIDC_PATHS.signUp, { config, schema, onRequest: async ({ ip }) => limit(ip) }, async (request, reply) => {
+    const browser = await browserOfRequest(request, reply)
+    browser.checkForm(formText(request, 'form'))
+    const visit = { request: formText(request, 'request'), invitation: formText(request, 'invitation') }
+    const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
+    const username = usernameIn(pod, formText(request, 'username') ?? '')
+    const password = formText(request, 'password') ?? ''
+    if (password !== formText(request, 'password_again')) {
+      return show(reply.code(422), browser, { ...visit, username, wrong: 'The two passwords are not the same.' })
+    }
+    try {
+      const { address } = await signUp(pod, { username, password, invitation: visit.invitation })
+      if (interaction) return reply.redirect(await browser.continueAs(interaction, address), 303)
+      await browser.signIn(address)
+      return reply.redirect(OIDC_PATHS.applications, 303)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return show(reply.code(422), browser, { ...visit, username, wrong: error.message })
+    }
+  })
+}

@@ -1,0 +1,31 @@
+import type { FastifyPluginAsync } from 'fastify'
+import type { Viewer } from '../../domain/access.js'
+import { findUserInfo, type UserInfo } from '../../domain/subjects.js'
+import { splitAddress } from '../../protocol/address.js'
+import { presentAvatar, presentName } from '../presenters/people.js'
+import { OIDC_PATHS } from './paths.js'
+
+/** Who the user is, as far as the client may know. */
+export const userInfoRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  app.route({
+    method: ['GET', 'POST'],
+    url: OIDC_PATHS.userInfo,
+    config: { scopes: ['openid'] },
+    schema: { hide: true },
+    handler: async ({ viewer }) => presentUserInfo(await findUserInfo(pod, viewer), viewer, pod.config.url),
+  })
+}
+
+function presentUserInfo({ subject, person, email }: UserInfo, { scopes }: Viewer, podUrl: string): object {
+  const may = (scope: 'name' | 'nickname' | 'picture') => scopes.has(scope) || scopes.has('profile')
+  const picture = person.avatarUrl === null || !person.profile ? undefined : presentAvatar(person.profile, podUrl).large
+  return {
+    sub: subject,
+    ...(may('name') && { name: presentName(person) }),
+    ...(may('nickname') && { nickname: splitAddress(person.address)?.name }),
+    ...(may('picture') && picture !== undefined && { picture }),
+    ...(scopes.has('profile') && { profile: `${podUrl}/api/v1/user` }),
+    ...(scopes.has('email') && email !== null && { email }),
+  }
+}

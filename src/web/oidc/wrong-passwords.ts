@@ -1,0 +1,39 @@
+import { OIDC_LIMITS } from '../../limits.js'
+import { forgetFirst, sourceOf, tooMany } from '../rate-limit.js'
+
+/**
+ * Whoever guesses passwords waits longer and longer. Counted for an account and an address together: nobody can lock
+ * somebody else out.
+ */
+export interface WrongPasswords {
+  check(ip: string, username: string): void
+  count(ip: string, username: string): void
+  forget(ip: string, username: string): void
+}
+
+export function openWrongPasswords(now: () => Date): WrongPasswords {
+  const known = new Map<string, { readonly times: number; readonly until: number }>()
+  const keyOf = (ip: string, username: string) => `${sourceOf(ip)} ${username.slice(0, 255)}`
+  return {
+    check(ip, username) {
+      const wait = (known.get(keyOf(ip, username))?.until ?? 0) - now().getTime()
+      if (wait > 0) throw tooMany(Math.ceil(wait / 1_000))
+    },
+    count(ip, username) {
+      const key = keyOf(ip, username)
+      const times = (known.get(key)?.times ?? 0) + 1
+      known.delete(key)
+      if (known.size >= OIDC_LIMITS.sources) forgetFirst(known)
+      known.set(key, { times, until: now().getTime() + waitAfter(times) * 1_000 })
+    },
+    forget(ip, username) {
+      known.delete(keyOf(ip, username))
+    },
+  }
+}
+
+function waitAfter(times: number): number {
+  const over = times - OIDC_LIMITS.wrongPasswords
+  if (over < 0) return 0
+  return Math.min(OIDC_LIMITS.firstWaitSeconds * 2 ** over, OIDC_LIMITS.longestWaitSeconds)
+}

@@ -1,0 +1,32 @@
+import type { Scope } from '../../domain/scopes.js'
+
+/** What it means for a person when a client may do this. Undefined: it is said by another one already. */
+const WORDS: Readonly<Record<Scope, string | undefined>> = {
+  openid: 'Know who you are: your address on the network',
+  sub: undefined,
+  name: 'See your name',
+  nickname: 'See your username',
+  picture: 'See your picture',
+  profile: 'See your profile',
+  email: 'See your e-mail address',
+  'profile:read_private': 'See all of your profile, also what you do not show to everybody',
+  'profile:modify': 'Change your profile',
+  'contacts:read': 'See your contacts and aspects',
+  'contacts:modify': 'Change your contacts and aspects',
+  conversations: 'Read and write private messages',
+  interactions: 'Comment, like, reshare, vote and report for you',
+  notifications: 'See your notifications and mark them as read',
+  'public:read': 'Read public posts',
+  'public:modify': 'Write and delete public posts for you',
+  'private:read': 'Read posts that are not public',
+  'private:modify': 'Write and delete posts for your aspects',
+  'tags:read': 'See the tags you follow',
+  'tags:modify': 'Change the tags you follow',
+}
+
+/** In the order in which people should read it, not in that of the request. */
+export function scopesInWords(scopes: readonly Scope[]): readonly string[] {
+  return (Object.keys(WORDS) as Scope[])
+    .filter((scope) => scopes.includes(scope))
+    .flatMap((scope) => WORDS[scope] ?? [])
+}

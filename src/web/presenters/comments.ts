@@ -1,0 +1,32 @@
+import type { Static } from 'typebox'
+import type { Config } from '../../config.js'
+import type { ListedComment } from '../../persistence/listed-comments.js'
+import type { Comment, NewComment } from '../comment-schemas.js'
+import { presentPersonSummary } from './people.js'
+
+export function presentComment(comment: ListedComment, podUrl: string): Static<typeof Comment> {
+  const { own, likesCount } = comment
+  return {
+    ...presentWritten(comment, podUrl),
+    interactions: { liked: own.liked, likes_count: likesCount },
+    reported: own.reported,
+  }
+}
+
+/** To its author, who has just written it. */
+export function presentNewComment(
+  comment: ListedComment,
+  { url, clientApiDialect }: Pick<Config, 'url' | 'clientApiDialect'>,
+): Static<typeof NewComment> {
+  return clientApiDialect === 'diaspora' ? presentComment(comment, url) : presentWritten(comment, url)
+}
+
+function presentWritten({ guid, createdAt, author, text, mentionedPeople }: ListedComment, podUrl: string) {
+  return {
+    guid,
+    created_at: createdAt.toISOString(),
+    author: presentPersonSummary(author, podUrl),
+    body: text,
+    mentioned_people: mentionedPeople.map((person) => presentPersonSummary(person, podUrl)),
+  }
+}

@@ -1,0 +1,37 @@
+import type { Static } from 'typebox'
+import type { Config } from '../../config.js'
+import type { ListedConversation, ListedMessage } from '../../persistence/listed-conversations.js'
+import type { Conversation, Message, StartedConversation } from '../conversation-schemas.js'
+import { presentPersonSummary } from './people.js'
+
+export function presentConversation(conversation: ListedConversation, podUrl: string): Static<typeof Conversation> {
+  const { guid, subject, createdAt, read, participants } = conversation
+  return {
+    guid,
+    subject,
+    created_at: createdAt.toISOString(),
+    read,
+    participants: participants.map((person) => presentPersonSummary(person, podUrl)),
+  }
+}
+
+/** The answer to whoever has started it. */
+export function presentStartedConversation(
+  conversation: ListedConversation,
+  { url, clientApiDialect }: Pick<Config, 'url' | 'clientApiDialect'>,
+): Static<typeof StartedConversation> {
+  const { read, ...started } = presentConversation(conversation, url)
+  return clientApiDialect === 'diaspora' ? { ...started, read } : started
+}
+
+export function presentMessage(
+  { guid, createdAt, text, author }: ListedMessage,
+  podUrl: string,
+): Static<typeof Message> {
+  return {
+    guid,
+    created_at: createdAt.toISOString(),
+    body: text,
+    author: presentPersonSummary(author, podUrl),
+  }
+}

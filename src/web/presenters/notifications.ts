@@ -1,0 +1,24 @@
+import type { Static } from 'typebox'
+import type { Config } from '../../config.js'
+import type { ListedNotification } from '../../persistence/listed-notifications.js'
+import type { NotificationType } from '../../persistence/models/notification.js'
+import { COMMENTED_IN_DIASPORA, type Notification, type NotificationTypeName } from '../notification-schemas.js'
+import { presentPersonSummary } from './people.js'
+
+export function presentNotification(
+  { guid, type, read, createdAt, target, actors }: ListedNotification,
+  { url, clientApiDialect }: Pick<Config, 'url' | 'clientApiDialect'>,
+): Static<typeof Notification> {
+  return {
+    guid,
+    type: type === 'commented_on_post' && clientApiDialect === 'diaspora' ? COMMENTED_IN_DIASPORA : type,
+    read,
+    created_at: createdAt.toISOString(),
+    ...(target && { target: { guid: target.guid, author: presentPersonSummary(target.author, url) } }),
+    event_creators: actors.map((person) => presentPersonSummary(person, url)),
+  }
+}
+
+export function readNotificationType(name: Static<typeof NotificationTypeName>): NotificationType {
+  return name === COMMENTED_IN_DIASPORA ? 'commented_on_post' : name
+}

@@ -1,0 +1,67 @@
+import { isIPv6 } from 'node:net'
+import { RequestFault } from './faults.js'
+
+export interface RateRule {
+  /** 0: as often as they like. */
+  readonly times: number
+  readonly perSeconds: number
+  /** Sources that are remembered; the one that came first is forgotten for a new one. */
+  readonly sources: number
+  readonly now: () => Date
+}
+
+/** Counts what one network address does, in this process. Throws when it is too much: a 429 that says when to come again. */
+export type RateLimit = (ip: string) => void
+
+export function openRateLimit({ times, perSeconds, sources, now }: RateRule): RateLimit {
+  const windows = new Map<string, { count: number; readonly endsAt: number }>()
+  return (ip) => {
+    if (times === 0) return
+    const source = sourceOf(ip)
+    const at = now().getTime()
+    const known = windows.get(source)
+    const window = known && known.endsAt > at ? known : { count: 0, endsAt: at + perSeconds * 1_000 }
+    if (window !== known) {
+      windows.delete(source)
+      if (windows.size >= sources) forgetFirst(windows)
+      windows.set(source, window)
+    }
+    window.count += 1
+    if (window.count > times) throw tooMany(Math.ceil((window.endsAt - at) / 1_000))
+  }
+}
+
+/** Of IPv6 whoever has one address has at least 2⁶⁴ of them. */
+export function sourceOf(ip: string): string {
+  if (!isIPv6(ip)) return ip
+  const mapped = /^::ffff:([0-9.]+)$/i.exec(ip)?.[1]
+  if (mapped !== undefined) return mapped
+  const [head = '', tail] = (ip.split('%')[0] ?? '').split('::')
+  const groups = head.split(':').filter((group) => group !== '')
+  const after = tail?.split(':').filter((group) => group !== '') ?? []
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - groups.length - after.length)
+  return [...groups, ...Array<string>(zeros).fill('0'), ...after]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')
+}
+
+export function tooMany(seconds: number): RequestFault {
+  const text = `That was too often. Please try again in ${inWords(seconds)}.`
+  return new RequestFault(429, text, {
+    headers: { 'retry-after': String(seconds) },
+    fields: { error: 'slow_down', error_description: text },
+  })
+}
+
+function inWords(seconds: number): string {
+  if (seconds < 120) return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
+  return `${Math.ceil(seconds / 60)} minutes`
+}
+
+export function forgetFirst(map: Map<string, unknown>): void {
+  for (const [key] of map) {
+    map.delete(key)
+    return
+  }
+}

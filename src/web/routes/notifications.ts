@@ -1,0 +1,95 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Static, Type } from 'typebox'
+import { findNotification, findNotifications, markNotification, openNotification } from '../../domain/notifications.js'
+import { BooleanField, readBoolean } from '../booleans.js'
+import { onlyAfter, onlyUnread, readOnlyAfter, readOnlyUnread } from '../looking-for-news.js'
+import { missingFirst } from '../missing-first.js'
+import { Notification, NotificationTypeName } from '../notification-schemas.js'
+import { linkTimePages, readTimePage, timePaging } from '../paging.js'
+import { presentNotification, readNotificationType } from '../presenters/notifications.js'
+import { refTo } from '../schemas.js'
+
+const tags = ['Notifications']
+const scopes = ['notifications'] as const
+const params = Type.Object({ notification_id: Type.String({ description: 'Its guid.' }) })
+const missing = { notification_missing: 404 }
+
+/** What the viewer is told of what others do. */
+export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const ownNotification = missingFirst<Static<typeof params>>((request) =>
+    findNotification(app.pod, request.viewer, request.params.notification_id),
+  )
+
+  app.get(
+    '/notifications',
+    {
+      schema: {
+        operationId: 'listNotifications',
+        tags,
+        summary: 'List your notifications',
+        description:
+          'The newest first, read or not. With `only_after` those that are new or to which something was added later: others who did the same join a notification that you have not read.',
+        querystring: Type.Object({
+          ...timePaging,
+          ...onlyAfter,
+          ...onlyUnread,
+          type: Type.Optional(NotificationTypeName),
+        }),
+        response: { 200: Type.Array(refTo(Notification)) },
+      },
+      config: { scopes },
+    },
+    async (request, reply) => {
+      const { type } = request.query
+      const page = readTimePage(request)
+      const notifications = await findNotifications(app.pod, request.viewer, {
+        ...page,
+        ...readOnlyAfter(request.query),
+        ...readOnlyUnread(request.query),
+        ...(type !== undefined && { type: readNotificationType(type) }),
+      })
+      linkTimePages(request, reply, page, notifications)
+      return notifications.items.map((notification) => presentNotification(notification, app.pod.config))
+    },
+  )
+
+  app.get(
+    '/notifications/:notification_id',
+    {
+      schema: {
+        operationId: 'openNotification',
+        tags,
+        summary: 'Read a notification',
+        description: 'Whoever asks for one has read it.',
+        params,
+        response: { 200: refTo(Notification) },
+      },
+      config: { scopes, refusals: missing },
+    },
+    async (request) => {
+      const notification = await openNotification(app.pod, request.viewer, request.params.notification_id)
+      return presentNotification(notification, app.pod.config)
+    },
+  )
+
+  app.route({
+    method: ['PATCH', 'PUT'],
+    url: '/notifications/:notification_id',
+    ...ownNotification,
+    schema: {
+      operationId: 'markNotification',
+      tags,
+      summary: 'Mark a notification as read or unread',
+      description: 'Neither makes it any newer.',
+      params,
+      body: Type.Object({ read: BooleanField }),
+      response: { 200: refTo(Notification) },
+    },
+    config: { scopes, refusals: { ...missing, invalid: 422 } },
+    handler: async (request) => {
+      const read = readBoolean(request.body.read)
+      const { notification_id: guid } = request.params
+      return presentNotification(await markNotification(app.pod, request.viewer, guid, { read }), app.pod.config)
+    },
+  })
+}

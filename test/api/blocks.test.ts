@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { addToAspect } from '../../src/domain/contacts.js'
+import { createLike } from '../../src/domain/likes.js'
+import { type ApiPerson, expectError } from '../support/api-pod.js'
+import { aspectOf, type Neighbourhood, publish, share } from '../support/neighbourhood.js'
+import { addStranger, newGuid } from '../support/network.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
+import { reasonOf } from '../support/refusals.js'
+
+let api: Neighbourhood
+
+const block = (who: ApiPerson, { guid }: { guid: string }) => who.post(`/users/${guid}/block`)
+const unblock = (who: ApiPerson, { guid }: { guid: string }) => who.delete(`/users/${guid}/block`)
+const seenBy = async (who: ApiPerson, { guid }: { guid: string }) => (await who.get(`/users/${guid}`)).body
+
+describe.each(queueBackends)('with the queue in $store', (backend) => {
+  beforeAll(async () => {
+    api = await openNeighbourhoodOn(backend)
+  })
+  afterAll(() => api.close())
+
+  describe('POST and DELETE /users/:person_guid/block', () => {
+    it('51: answer nothing but that it is done', async () => {
+      const answer = await block(api.alice, api.eve)
+
+      expect([answer.status, answer.text, answer.headers['content-length']]).toEqual([201, '', '0'])
+    })
+
+    it('52: block nobody twice', async () => {
+      expectError(await block(api.alice, api.eve), 409)
+    })
+
+    it('53: are seen by who blocks, and by nobody else', async () => {
+      expect((await seenBy(api.alice, api.eve)).blocked).toBe(true)
+      expect((await seenBy(api.eve, api.alice)).blocked).toBe(false)
+      expect((await seenBy(api.dan, api.eve)).blocked).toBe(false)
+    })
+
+    it('54: take it back', async () => {
+      const answer = await unblock(api.alice, api.eve)
+
+      expect([answer.status, answer.text]).toEqual([204, ''])
+      expect((await seenBy(api.alice, api.eve)).blocked).toBe(false)
+    })
+
+    it('55: take nothing back twice', async () => {
+      expectError(await unblock(api.alice, api.eve), 410)
+    })
+
+    it('56: do not know a guid that nobody has', async () => {
+      expectError(await block(api.alice, { guid: newGuid() }), 404)
+      expectError(await unblock(api.alice, { guid: newGuid() }), 404)
+    })
+
+    it('57: need the scope contacts:modify', async () => {
+      const client = await api.alice.with('contacts:read')
+
+      expectError(await client.post(`/users/${api.eve.guid}/block`), 403)
+      expectError(await client.delete(`/users/${api.eve.guid}/block`), 403)
+      expect((await (await api.dan.with('contacts:modify')).post(`/users/${api.eve.guid}/block`)).status).toBe(201)
+    })
+
+    it('58: do not let anybody block themselves', async () => {
+      expectError(await block(api.alice, api.alice), 422)
+    })
+
+    it('take a body for none, whatever a client sends along', async () => {
+      const { nat } = await api.people('nat')
+      const body = (type: string, text: string) =>
+        api.call({
+          method: 'POST',
+          path: `/users/${nat.guid}/block`,
+          token: api.eve.token,
+          headers: { 'content-type': type },
+          body: text,
+        })
+
+      expect((await body('application/json', '')).status).toBe(201)
+      expectError(await body('text/plain', 'please'), 409)
+      expectError(await body('application/json', '{'), 400)
+    })
+
+    it('have one winner of fifty at once, and leave one row or none', async () => {
+      const { ola } = await api.people('ola')
+      const fifty = async (ask: () => Promise<{ status: number }>) => {
+        const answers = await Promise.all(Array.from({ length: 50 }, ask))
+        return answers.map(({ status }) => status).sort()
+      }
+      const rows = () => api.pod.db('blocks').where({ userId: ola.viewer.userId }).select('personId')
+
+      expect(await fifty(() => block(ola, api.bob))).toEqual([201, ...Array.from({ length: 49 }, () => 409)])
+      expect(await rows()).toEqual([{ personId: api.bob.viewer.personId }])
+      expect(await fifty(() => unblock(ola, api.bob))).toEqual([204, ...Array.from({ length: 49 }, () => 410)])
+      expect(await rows()).toEqual([])
+    })
+
+    it('tell the pod of a person who lives elsewhere', async () => {
+      const quin = await addStranger(api.pod, 'quin@q.example')
+      await api.pod.db('outbox').delete()
+
+      await block(api.alice, quin)
+      await unblock(api.alice, quin)
+
+      const contact = { record: 'contact', userId: api.alice.viewer.userId, personId: quin.id, sharing: false }
+      expect(await api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')).toEqual([
+        { ...contact, blocking: true },
+        { ...contact, blocking: false },
+      ])
+    })
+  })
+
+  describe('a standing block', () => {
+    it('59: ends what the viewer shares, on both sides', async () => {
+      await block(api.alice, api.bob)
+      await block(api.alice, api.carol)
+
+      expect(await seenBy(api.alice, api.bob)).toMatchObject({
+        relationship: { receiving: false, sharing: true },
+        aspects: [],
+        blocked: true,
+      })
+      expect((await seenBy(api.bob, api.alice)).relationship).toEqual({ receiving: true, sharing: false })
+      expect((await seenBy(api.alice, api.carol)).relationship).toEqual({ receiving: false, sharing: true })
+    })
+
+    it('60: leaves the person and what they have shown to be read', async () => {
+      const answer = await api.alice.get(`/users/${api.bob.guid}/posts`)
+
+      expect(answer.body.map(({ guid }: { guid: string }) => guid)).toEqual([api.LB, api.RB, api.PB])
+    })
+
+    it('61: keeps the person from commenting, liking and voting, and leaves no trace of it', async () => {
+      const postGuid = await publish(api, api.alice, {
+        text: 'A question',
+        public: true,
+        poll: { question: 'Well?', answers: ['y', 'n'] },
+      })
+      const before = (await api.alice.get(`/users/${api.alice.guid}/posts`)).body[0]
+
+      const { viewer } = api.bob
+      const answerId: number = before.poll.poll_answers[0].id
+      expectError(await api.bob.post(`/posts/${postGuid}/comments`, { body: 'hi' }), 422)
+      expectError(await api.bob.post(`/posts/${postGuid}/vote`, { poll_answer: answerId }), 422)
+      expect(await reasonOf(createLike(api.pod, viewer, { postGuid }))).toBe('blocked')
+
+      expect((await api.alice.get(`/users/${api.alice.guid}/posts`)).body[0]).toEqual(before)
+    })
+
+    it('62: makes read what is unread because of that person alone', async () => {
+      const { pat, ria, sam } = await api.people('pat', 'ria', 'sam')
+      const likedBy = async (...people: readonly ApiPerson[]) => {
+        const postGuid = await publish(api, pat, { text: 'like me', public: true })
+        for (const { viewer } of people) await createLike(api.pod, viewer, { postGuid })
+      }
+      await likedBy(ria)
+      await likedBy(ria, sam)
+      const unread = async () => {
+        const { body } = await pat.get('/notifications?only_unread=true')
+        return body.map((one: { event_creators: { guid: string }[] }) => one.event_creators.map(({ guid }) => guid))
+      }
+      expect(await unread()).toEqual([[ria.guid, sam.guid], [ria.guid]])
+
+      await block(pat, ria)
+
+      expect(await unread()).toEqual([[ria.guid, sam.guid]])
+    })
+
+    it('63: does not give back what was between the two when it ends', async () => {
+      await unblock(api.alice, api.bob)
+
+      expect(await seenBy(api.alice, api.bob)).toMatchObject({
+        relationship: { receiving: false, sharing: true },
+        aspects: [],
+        blocked: false,
+      })
+    })
+
+    it('64: keeps the person out of every aspect', async () => {
+      await block(api.alice, api.bob)
+      const aspectId = await aspectOf(api, api.alice, 'Friends')
+
+      const adding = () => addToAspect(api.pod, api.alice.viewer, { aspectId, personGuid: api.bob.guid })
+      expect(await reasonOf(adding())).toBe('not_to_be_added')
+      await unblock(api.alice, api.bob)
+      await share(api, api.alice, api.bob)
+      expect((await seenBy(api.alice, api.bob)).relationship).toEqual({ receiving: true, sharing: true })
+    })
+  })
+})

@@ -1,0 +1,151 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { publishPost } from '../../src/domain/posts.js'
+import { HTTP_LIMITS } from '../../src/limits.js'
+import { describeApi } from '../../src/web/openapi.js'
+import { type ApiAnswer, expectError } from '../support/api-pod.js'
+import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
+import { callOf, type Pools } from './concrete-requests.js'
+import { type ApiCall, type Document, type GeneratedRequest, type Operation, requestsOf } from './generated-requests.js'
+
+/** `FUZZ_REQUESTS=20000 FUZZ_SEED=5 npx vitest run test/api/fuzz.test.ts`; a run that fails tells its seed. */
+const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 2_000)
+const SEED = process.env['FUZZ_SEED']
+/** As many clients ask at the same moment. */
+const AT_ONCE = 20
+const HANGS_AFTER = 60_000
+
+const PLACES = 8
+
+let api: Neighbourhood
+let document: Document
+let pools: Pools
+beforeAll(async () => {
+  // A machine that has other things to do is no fault of the pod.
+  const limits = { ...HTTP_LIMITS, eventLoopDelayMs: HANGS_AFTER }
+  api = await openNeighbourhood({ limits, environment: { DATABASE_POOL: '20' } })
+  document = (await describeApi()) as Document // tested on its own
+  pools = await openPools()
+  for (let place = 0; place < PLACES; place += 1) await renew()
+})
+afterAll(() => api.close())
+
+async function openPools(): Promise<Pools> {
+  const { alice, bob, carol, dan, eve } = api
+  const everybody = [alice, bob, carol, dan, eve]
+  const few = [await alice.with(), await bob.with('private:read', 'interactions', 'conversations', 'notifications')]
+  return {
+    tokens: [...everybody, alice, alice, bob, ...few].map(({ token }) => token),
+    person_guid: [...everybody, dan, eve, dan].map(({ guid }) => guid),
+    post_guid: [api.PA, api.PB, api.RB, api.XB, api.LB, api.LC],
+    comment_guid: [],
+    poll_answer: [],
+    conversation_guid: [],
+    notification_id: [],
+  }
+}
+
+let renewed = 0
+
+/** Most things can be done once only: now and then there is something new to do them with. */
+async function renew(): Promise<void> {
+  const { alice, bob, carol, dan, eve, pod } = api
+  const place = renewed % PLACES
+  renewed += 1
+  const all = [alice, bob, carol, dan, eve].map(({ viewer }) => viewer)
+  await pod.db('blocks').whereIn('userId', [alice.viewer.userId, bob.viewer.userId]).delete()
+  const pairs = all.flatMap(({ userId, personId: own }) =>
+    all.flatMap(({ personId }) => (personId === own ? [] : [{ userId, personId, sharing: true, receiving: true }])),
+  )
+  await pod.db('contacts').insert(pairs).onConflict(['userId', 'personId']).merge()
+
+  const poll = { question: 'Noon?', answers: ['yes', 'no'] }
+  const post = await publishPost(pod, alice.viewer, { text: 'Lunch?', public: true, poll })
+  const [answer] = await pod
+    .db('pollAnswers')
+    .join('polls', 'polls.id', 'pollId')
+    .where({ postId: post.id })
+    .select('pollAnswers.id')
+  // Some of the first posts stay: private ones, and one without a poll.
+  if (place > 3) pools.post_guid[place] = post.guid
+  const under = pools.post_guid[place]
+  pools.poll_answer[place] = answer.id
+  pools.comment_guid[place] = (await bob.post(`/posts/${under}/comments`, { body: 'Yes' })).body.guid
+  const conversation = { subject: 'Hello', body: 'Hello Bob', recipients: [bob.guid] }
+  pools.conversation_guid[place] = (await alice.post('/conversations', conversation)).body.guid
+  await carol.post(`/posts/${post.guid}/comments`, { body: 'No' })
+  pools.notification_id[place] = (await alice.get('/notifications?per_page=1')).body[0].guid
+}
+
+it(
+  `answers ${REQUESTS} requests of every kind, made from its own description, as that description says`,
+  async () => {
+    const answers = new Map<string, Set<number>>()
+    const requests = fc.oneof(...requestsOf(document))
+    const together = fc.array(requests, { minLength: AT_ONCE, maxLength: AT_ONCE })
+
+    const seed = SEED === undefined ? 20_250_301 : Number(SEED)
+    const answered = fc
+      .asyncProperty(together, async (all) => {
+        await Promise.all(all.map(async (request) => keep(answers, request, await send(request))))
+      })
+      .beforeEach(renew)
+    await fc.assert(answered, { numRuns: Math.ceil(REQUESTS / AT_ONCE), seed, endOnFailure: true, reporter: tell })
+
+    // Requests that are all refused at the first look, or never for what they say, would tell little.
+    const calls = Object.values(document.paths).flatMap((operations) =>
+      Object.entries(operations).map(([method, operation]) => ({ name: callName(method, operation), operation })),
+    )
+    const never = (statuses: readonly number[]) =>
+      calls.filter(({ name }) => !statuses.some((status) => answers.get(name)?.has(status)))
+    expect(never([200, 201, 204]).map(({ name }) => name)).toEqual([])
+    expect(never([400, 422]).filter(({ operation }) => takesSomething(operation))).toEqual([])
+  },
+  30 * 60_000,
+)
+
+it('would notice an answer that the description does not allow', async () => {
+  await expect(api.call({ path: '/../docs/json', token: api.alice.token })).rejects.toThrow('answered 200')
+})
+
+function takesSomething({ parameters = [], requestBody }: Operation): boolean {
+  return requestBody !== undefined || parameters.some((parameter) => parameter.in === 'query')
+}
+
+/** Without the requests themselves, some of which are a megabyte long. */
+function tell({ failed, seed, numRuns, errorInstance }: fc.RunDetails<[GeneratedRequest[]]>): void {
+  if (!failed) return
+  throw new Error(`With FUZZ_SEED=${seed}, after ${numRuns * AT_ONCE} requests`, { cause: errorInstance })
+}
+
+/** Throws what the pod must never do; what else is wrong with an answer the call throws itself. */
+async function send(request: GeneratedRequest): Promise<ApiAnswer> {
+  const call = callOf(request, pools)
+  const answer = await orTooLate(api.call(call), call)
+  if (answer.status >= 500) throw new Error(`${nameOf(call)} answered ${answer.status}`)
+  if (answer.status >= 400) expectError(answer, answer.status)
+  return answer
+}
+
+async function orTooLate<Result>(work: Promise<Result>, call: ApiCall): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`${nameOf(call)} is not answered`)), HANGS_AFTER)
+  })
+  return Promise.race([work, tooLate]).finally(() => clearTimeout(timer))
+}
+
+function nameOf({ method, path, body = '' }: ApiCall): string {
+  return `${method} ${path.slice(0, 500)} ${String(body).slice(0, 500)}`
+}
+
+/** A request that came by another method than its call has counts for none. */
+function callName(method: string, { operationId }: Pick<Operation, 'operationId'>): string {
+  return `${method.toUpperCase()} ${operationId}`
+}
+
+function keep(answers: Map<string, Set<number>>, request: GeneratedRequest, { status, body }: ApiAnswer): void {
+  const name = callName(request.method, request)
+  answers.set(name, (answers.get(name) ?? new Set()).add(status))
+  if (name === 'POST createComment' && status === 201) pools.comment_guid[request.place % PLACES] = body.guid
+}

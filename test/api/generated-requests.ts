@@ -1,0 +1,254 @@
+import fc from 'fast-check'
+import { anyText } from '../protocol/arbitrary-entities.js'
+import type { ApiPod } from '../support/api-pod.js'
+import {
+  anything,
+  goodTexts,
+  hostileNames,
+  longTexts,
+  oddHeaders,
+  oddSegments,
+  segment,
+  seldom,
+  times,
+  unreadable,
+} from './hostile-values.js'
+
+export type ApiCall = Parameters<ApiPod['call']>[0]
+
+/** The part of a JSON schema that the document uses for what comes in. */
+interface Schema {
+  readonly type?: string | readonly string[]
+  readonly anyOf?: readonly Schema[]
+  readonly enum?: readonly unknown[]
+  readonly pattern?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+}
+
+interface Parameter {
+  readonly in: string
+  readonly name: string
+  readonly schema: Schema
+}
+
+export interface Operation {
+  readonly operationId: string
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
+}
+
+/** What `describeApi` makes. */
+export interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}
+
+export type PoolName =
+  | 'person_guid'
+  | 'post_guid'
+  | 'comment_guid'
+  | 'poll_answer'
+  | 'conversation_guid'
+  | 'notification_id'
+  | 'tokens'
+
+/**
+ * Something that is there when the request is sent: what a pool has in a place by then. Without a place it has that of the
+ * request, where things belong together.
+ */
+export class Known {
+  readonly pool: PoolName
+  readonly place: number | undefined
+
+  constructor(pool: PoolName, place?: number) {
+    this.pool = pool
+    this.place = place
+  }
+
+  toJSON(): string {
+    return `${this.pool} ${this.place ?? ''}`
+  }
+}
+
+/** A request before it is known what is there. */
+export interface GeneratedRequest {
+  readonly operationId: string
+  readonly place: number
+  readonly method: NonNullable<ApiCall['method']>
+  /** Text stands there as it is; a value is written as the path or the query needs it. */
+  readonly path: readonly Part[]
+  readonly query: readonly Pair[]
+  readonly body: GeneratedBody
+  readonly headers: Readonly<Record<string, string>>
+  readonly token: Known | 'none' | 'unknown' | 'in the query' | 'twice'
+}
+
+type Pair = readonly [name: string, value: unknown]
+
+type Part = { readonly text: string } | { readonly value: unknown }
+
+type GeneratedBody =
+  | { readonly form: 'none' }
+  | { readonly form: 'text'; readonly text: string }
+  | { readonly form: 'JSON' | 'fields'; readonly value: unknown }
+
+/** Requests of one call: most of them nearly right, each part now and then of a wrong type or hostile. */
+export function requestsOf(document: Document): readonly fc.Arbitrary<GeneratedRequest>[] {
+  return Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => requestOf(path, method, operation)),
+  )
+}
+
+function requestOf(path: string, method: string, operation: Operation): fc.Arbitrary<GeneratedRequest> {
+  const { operationId, parameters = [], requestBody } = operation
+  const schema = requestBody?.content['application/json']?.schema
+  return fc.record({
+    operationId: fc.constant(operationId),
+    place: fc.nat(99),
+    method: seldom(fc.constant(method.toUpperCase()), fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE')).map(
+      (name) => name as GeneratedRequest['method'], // one of these
+    ),
+    path: pathOf(path.replace('/api/v1', '')),
+    query: queryOf(parameters.filter((parameter) => parameter.in === 'query')),
+    body: schema === undefined ? seldom(noBody, bodyOf({ type: 'object' })) : bodyOf(schema),
+    headers: seldom(fc.constant({}), oddHeaders),
+    token: seldom<GeneratedRequest['token']>(
+      fc.nat(99).map((place) => new Known('tokens', place)),
+      fc.constantFrom('none', 'unknown', 'in the query', 'twice'),
+    ),
+  })
+}
+
+function pathOf(path: string): fc.Arbitrary<readonly Part[]> {
+  const parts = path.split(/(\{\w+\})/).map((text): fc.Arbitrary<Part> => {
+    const [, name] = /^\{(\w+)\}$/.exec(text) ?? []
+    if (name === undefined) return fc.constant({ text })
+    const known = knownAs(path.startsWith('/conversations') ? 'conversation_guid' : name) ?? segment
+    return fc.oneof(
+      { weight: 12, arbitrary: known.map((value) => ({ value })) },
+      { weight: 1, arbitrary: segment.map((value) => ({ value })) },
+      { weight: 1, arbitrary: fc.constantFrom(...oddSegments).map((text) => ({ text })) },
+    )
+  })
+  const end = seldom(fc.constant(''), fc.constantFrom('/', '//', '.json', '/nothing', '/%20', ';x=1', '.xml', '%00'))
+  return fc.tuple(
+    ...parts,
+    end.map((text) => ({ text })),
+  )
+}
+
+function queryOf(parameters: readonly Parameter[]): fc.Arbitrary<GeneratedRequest['query']> {
+  const given = parameters.map(({ name, schema }) =>
+    fc.option(
+      fc.tuple(
+        seldom(fc.constant(name), fc.constantFrom(`${name}[]`, `${name}[x]`, name.toUpperCase())),
+        generated(name, schema),
+      ),
+      { nil: undefined, freq: 2 },
+    ),
+  )
+  const more = fc.array(fc.tuple(fc.oneof(anyText(0, 20), fc.constantFrom(...hostileNames)), anything), {
+    maxLength: 2,
+  })
+  return fc
+    .tuple(
+      fc.tuple(...given),
+      seldom<readonly Pair[]>(fc.constant([]), more),
+      seldom(fc.constant(false), fc.constant(true)),
+    )
+    .map(([one, two, twice]) => {
+      const pairs = [...one.filter((pair) => pair !== undefined), ...two]
+      return twice && pairs.length === 1 ? [...pairs, ...pairs] : pairs
+    })
+}
+
+const noBody: fc.Arbitrary<GeneratedBody> = fc.constant({ form: 'none' })
+
+function bodyOf(schema: Schema): fc.Arbitrary<GeneratedBody> {
+  const value = seldom(generated('', schema), anything)
+  return fc.oneof(
+    { weight: 8, arbitrary: value.map((inside) => ({ form: 'JSON' as const, value: inside })) },
+    { weight: 2, arbitrary: value.map((inside) => ({ form: 'fields' as const, value: inside })) },
+    { weight: 1, arbitrary: fc.constantFrom(...unreadable).map((text) => ({ form: 'text' as const, text })) },
+    { weight: 1, arbitrary: anyText().map((text) => ({ form: 'text' as const, text })) },
+    { weight: 1, arbitrary: noBody },
+  )
+}
+
+/** What a schema allows, with something else in its place or in one of its parts now and then. */
+function generated(name: string, schema: Schema): fc.Arbitrary<unknown> {
+  const known = knownAs(name)
+  const valid = validOf(name, schema)
+  const usual = known === undefined ? valid : fc.oneof({ weight: 4, arbitrary: known }, { weight: 1, arbitrary: valid })
+  return seldom(usual, anything)
+}
+
+function validOf(name: string, schema: Schema): fc.Arbitrary<unknown> {
+  const { type, anyOf, enum: choice, pattern, minimum = -(2 ** 53), maximum = 2 ** 53, items, properties = {} } = schema
+  if (anyOf !== undefined) return fc.oneof(...anyOf.map((one) => validOf(name, one)))
+  if (choice !== undefined) return fc.constantFrom(...choice)
+  if (typeof type === 'object') return fc.oneof(...type.map((one) => validOf(name, { ...schema, type: one })))
+  switch (type) {
+    case 'boolean':
+      return fc.boolean()
+    case 'integer':
+      return fc.oneof(fc.integer({ min: Math.max(minimum, -100), max: 200 }), fc.constantFrom(minimum, maximum))
+    case 'string':
+      return pattern === undefined ? fc.oneof(goodTexts, anyText(0, 40), longTexts) : fc.stringMatching(RegExp(pattern))
+    case 'array':
+      return fc.array(generated(name, items ?? {}), { maxLength: 8 })
+    case 'object':
+      return objectOf(properties, schema.required ?? [])
+    default:
+      return fc.constant(null)
+  }
+}
+
+function objectOf(properties: Readonly<Record<string, Schema>>, required: readonly string[]): fc.Arbitrary<unknown> {
+  const fields = Object.entries(properties).map(([name, schema]) => {
+    const field = generated(name, schema).map((value) => [name, value] as const)
+    return required.includes(name)
+      ? seldom<readonly [string, unknown] | undefined>(field, fc.constant(undefined))
+      : fc.option(field, { nil: undefined })
+  })
+  const more = seldom<readonly Pair[]>(
+    fc.constant([]),
+    fc.array(fc.tuple(fc.constantFrom(...hostileNames), anything), { maxLength: 3 }),
+  )
+  return fc
+    .tuple(fc.tuple(...fields), more)
+    .map(([own, other]) => Object.fromEntries([...own.filter((field) => field !== undefined), ...other]))
+}
+
+/** Values that mean something under this name; undefined: any will do. */
+function knownAs(name: string): fc.Arbitrary<unknown> | undefined {
+  const known = (pool: PoolName) =>
+    seldom(
+      fc.constant(new Known(pool)),
+      fc.nat(99).map((place) => new Known(pool, place)),
+    )
+  switch (name) {
+    case 'person_guid':
+    case 'post_guid':
+    case 'comment_guid':
+    case 'conversation_guid':
+    case 'notification_id':
+    case 'poll_answer':
+      return known(name)
+    case 'recipients':
+      return fc.uniqueArray(fc.nat(5), { minLength: 1, maxLength: 2 }).map((places) => {
+        return places.map((place) => new Known('person_guid', place))
+      })
+    case 'before':
+    case 'after':
+    case 'only_after':
+      return times
+    case 'birthday':
+      return fc.oneof(times, fc.constantFrom('1004-02-29', '1984-02-30', '', '9999-12-31', '0000-01-01', '10000-01-01'))
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createComment } from '../../src/domain/comments.js'
+import type { ApiAnswer, ApiPerson } from '../support/api-pod.js'
+import { type Neighbourhood, publish } from '../support/neighbourhood.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
+
+const AT_ONCE = 50
+
+describe.each(queueBackends)('fifty at once, with the queue in $store', (backend) => {
+  let api: Neighbourhood
+  let alice: ApiPerson
+  let bob: ApiPerson
+  /** A poll of Bob's that nothing has happened to, with a comment under it. */
+  let post: string
+  let comment: string
+  beforeAll(async () => {
+    // So many are really under way at once, and no turn takes so long that the pod would rather ask to come again.
+    api = await openNeighbourhoodOn(backend, { environment: { DATABASE_POOL: '20' } })
+    ;({ alice, bob } = api)
+  })
+  afterAll(() => api.close())
+  beforeEach(async () => {
+    post = await publish(api, bob, { text: 'Lunch?', public: true, poll: { question: 'Noon?', answers: ['y', 'n'] } })
+    comment = (await createComment(api.pod, bob.viewer, { postGuid: post, text: 'Anybody?' })).guid
+  })
+
+  /** How often each status was answered. */
+  async function statusesOf(call: (number: number) => Promise<ApiAnswer>): Promise<Record<number, number>> {
+    const answers = await Promise.all(Array.from({ length: AT_ONCE }, (_, number) => call(number)))
+    const counts: Record<number, number> = {}
+    for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+    return counts
+  }
+  async function rowsOf(table: string, where: object): Promise<number> {
+    return (await api.pod.db(table).where(where)).length
+  }
+  const postId = async (): Promise<number> => (await api.pod.db('posts').where({ guid: post }).first('id')).id
+  const ofPost = async () => ({ postId: await postId() })
+
+  it('subscribe: one does, and hears of the post by one reason', async () => {
+    const statuses = await statusesOf(() => alice.post(`/posts/${post}/subscribe`))
+
+    expect(statuses).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    const rows = await api.pod.db('participations').where({ ...(await ofPost()), authorId: alice.viewer.personId })
+    expect(rows).toMatchObject([{ count: 1 }])
+  })
+
+  it('mute: one does, and no participation is left', async () => {
+    await alice.post(`/posts/${post}/subscribe`)
+
+    const statuses = await statusesOf(() => alice.post(`/posts/${post}/mute`))
+
+    expect(statuses).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    expect(await rowsOf('participations', { ...(await ofPost()), authorId: alice.viewer.personId })).toBe(0)
+    expect(await rowsOf('mutedPosts', await ofPost())).toBe(1)
+  })
+
+  it('hide, and show again: one does', async () => {
+    const hidden = await statusesOf(() => alice.post(`/posts/${post}/hide`, { hide: true }))
+    expect(hidden).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    expect(await rowsOf('hiddenPosts', await ofPost())).toBe(1)
+
+    const shown = await statusesOf(() => alice.post(`/posts/${post}/hide`, { hide: false }))
+    expect(shown).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    expect(await rowsOf('hiddenPosts', await ofPost())).toBe(0)
+  })
+
+  it('vote: one does, whatever the others would have chosen', async () => {
+    const { id: pollId } = await api.pod
+      .db('polls')
+      .where(await ofPost())
+      .first('id')
+    const answers: { id: number }[] = await api.pod.db('pollAnswers').where({ pollId }).orderBy('position')
+
+    const statuses = await statusesOf((number) =>
+      alice.post(`/posts/${post}/vote`, { poll_answer: answers[number % answers.length]?.id }),
+    )
+
+    expect(statuses).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    expect(await rowsOf('pollParticipations', { pollId })).toBe(1)
+    const counted: { voteCount: number }[] = await api.pod.db('pollAnswers').where({ pollId })
+    expect(counted.map(({ voteCount }) => voteCount).sort()).toEqual([0, 1])
+    const rows = await api.pod.db('participations').where({ ...(await ofPost()), authorId: alice.viewer.personId })
+    expect(rows).toMatchObject([{ count: 1 }])
+  })
+
+  it('report of a post: one is kept', async () => {
+    const statuses = await statusesOf((number) => alice.post(`/posts/${post}/report`, { reason: `Reason ${number}` }))
+
+    expect(statuses).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    expect(await rowsOf('reports', await ofPost())).toBe(1)
+  })
+
+  it('report of a comment: one is kept', async () => {
+    const path = `/posts/${post}/comments/${comment}/report`
+
+    const statuses = await statusesOf((number) => alice.post(path, { reason: `Reason ${number}` }))
+
+    expect(statuses).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    const { id: commentId } = await api.pod.db('comments').where({ guid: comment }).first('id')
+    expect(await rowsOf('reports', { commentId })).toBe(1)
+  })
+
+  it('block, and unblock: one does', async () => {
+    const pair = { userId: alice.viewer.userId, personId: api.eve.viewer.personId }
+
+    const blocked = await statusesOf(() => alice.post(`/users/${api.eve.guid}/block`))
+    expect(blocked).toEqual({ 201: 1, 409: AT_ONCE - 1 })
+    expect(await rowsOf('blocks', pair)).toBe(1)
+
+    const unblocked = await statusesOf(() => alice.delete(`/users/${api.eve.guid}/block`))
+    expect(unblocked).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    expect(await rowsOf('blocks', pair)).toBe(0)
+  })
+
+  it('delete of a comment: one does, and it is counted once', async () => {
+    await bob.post(`/posts/${post}/comments`, { body: 'Nobody.' })
+
+    const statuses = await statusesOf(() => bob.delete(`/posts/${post}/comments/${comment}`))
+
+    expect(statuses).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    expect(await api.pod.db('posts').where({ guid: post }).first('commentsCount')).toEqual({ commentsCount: 1 })
+  })
+})

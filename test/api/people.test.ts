@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { closeUser } from '../../src/domain/accounts.js'
+import { expectError } from '../support/api-pod.js'
+import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
+import { addStranger, newGuid } from '../support/network.js'
+import { statementsDuring } from '../support/statements.js'
+
+const DETAILS = { birthday: '1984-01-02', gender: 'yes', location: 'Berlin', bio: 'A cat person.' }
+
+let api: Neighbourhood
+beforeAll(async () => {
+  api = await openNeighbourhood()
+})
+afterAll(() => api.close())
+
+describe('GET /users/:person_guid', () => {
+  it('37: answers what there is between the two', async () => {
+    const answer = await api.alice.get(`/users/${api.bob.guid}`)
+
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({
+      guid: api.bob.guid,
+      network_id: 'bob@pod.example',
+      name: 'bob@pod.example',
+      tags: [],
+      relationship: { receiving: true, sharing: true },
+      aspects: [{ id: api.FR, name: 'Friends' }],
+      blocked: false,
+    })
+  })
+
+  it('38: has no private fields of somebody who shares with nobody', async () => {
+    await api.dan.editProfile({ ...DETAILS, tags: ['tea'] })
+
+    const answer = await api.alice.get(`/users/${api.dan.guid}`)
+
+    expect(Object.keys(answer.body).sort()).toEqual(
+      ['aspects', 'avatar', 'blocked', 'diaspora_id', 'guid', 'name', 'network_id', 'relationship', 'tags'].sort(),
+    )
+    expect(answer.body).toMatchObject({
+      relationship: { receiving: false, sharing: false },
+      aspects: [],
+      tags: ['tea'],
+    })
+  })
+
+  it('39: has those of somebody who shares with the viewer', async () => {
+    await api.carol.editProfile(DETAILS)
+
+    const answer = await api.alice.get(`/users/${api.carol.guid}`)
+
+    expect(answer.body).toMatchObject({ ...DETAILS, relationship: { receiving: false, sharing: true }, aspects: [] })
+  })
+
+  it('39: has none of somebody with whom only the viewer shares', async () => {
+    await api.alice.editProfile({ ...DETAILS, publicDetails: false })
+
+    const answer = await api.carol.get(`/users/${api.alice.guid}`)
+
+    expect(answer.body.relationship).toEqual({ receiving: true, sharing: false })
+    for (const detail of Object.keys(DETAILS)) expect(answer.body).not.toHaveProperty(detail)
+  })
+
+  it('40: has those of somebody who shows them to everybody', async () => {
+    await api.dan.editProfile({ ...DETAILS, publicDetails: true })
+
+    expect((await api.alice.get(`/users/${api.dan.guid}`)).body).toMatchObject(DETAILS)
+    await api.dan.editProfile({ publicDetails: false })
+  })
+
+  it('41: says nothing about contacts to a token that may not read them', async () => {
+    const answer = await (await api.alice.with()).get(`/users/${api.bob.guid}`)
+
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({ relationship: null, aspects: null, blocked: false })
+  })
+
+  it('42: does not know a guid that nobody has, whatever it looks like', async () => {
+    for (const guid of [newGuid(), 'x', '%00', '1', 'a%2Fb', 'x'.repeat(400)]) {
+      expectError(await api.alice.get(`/users/${guid}`), 404)
+    }
+  })
+
+  it('43: does not know somebody who has left', async () => {
+    const { fay } = await api.people('fay')
+    expect((await api.alice.get(`/users/${fay.guid}`)).status).toBe(200)
+
+    await closeUser(api.pod, 'fay')
+
+    for (const list of ['', '/posts', '/photos']) expectError(await api.alice.get(`/users/${fay.guid}${list}`), 404)
+  })
+
+  it('44: hides who does not want to be found from a token that may not read contacts', async () => {
+    await api.dan.editProfile({ searchable: false })
+
+    expectError(await (await api.alice.with()).get(`/users/${api.dan.guid}`), 404)
+    expect((await (await api.alice.with('contacts:read')).get(`/users/${api.dan.guid}`)).status).toBe(200)
+    expect((await (await api.alice.with()).get(`/users/${api.dan.guid}/posts`)).status).toBe(200)
+    expect((await (await api.dan.with()).get(`/users/${api.dan.guid}`)).status).toBe(200)
+    await api.dan.editProfile({ searchable: true })
+  })
+
+  it('45: answers both profiles of the viewer in one', async () => {
+    const { body: own } = await api.alice.get('/user')
+
+    const answer = await api.alice.get(`/users/${api.alice.guid}`)
+
+    expect(answer.body).toEqual({
+      ...own,
+      blocked: false,
+      relationship: { receiving: false, sharing: false },
+      aspects: [],
+    })
+  })
+
+  it('45: withholds the private fields of the viewer as their own profile does', async () => {
+    await api.alice.editProfile({ ...DETAILS, publicDetails: false })
+
+    const answer = await (await api.alice.with()).get(`/users/${api.alice.guid}`)
+
+    expect(answer.body).toMatchObject({ birthday: null, gender: null, location: null, bio: null, searchable: true })
+  })
+
+  it('knows people of other pods', async () => {
+    const quin = await addStranger(api.pod, 'quin@q.example', { profile: { firstName: 'Quin', lastName: 'Quartz' } })
+
+    const answer = await api.alice.get(`/users/${quin.guid}`)
+
+    expect(answer.body).toMatchObject({ guid: quin.guid, network_id: 'quin@q.example', name: 'Quin Quartz' })
+  })
+
+  it('asks the database twice: who asks, and who is asked for', async () => {
+    expect(await statementsDuring(() => api.alice.get(`/users/${api.bob.guid}`))).toBe(2)
+  })
+})

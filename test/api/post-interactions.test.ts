@@ -1,0 +1,232 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createComment } from '../../src/domain/comments.js'
+import { createLike } from '../../src/domain/likes.js'
+import { createReshare } from '../../src/domain/reshares.js'
+import { type ApiAnswer, type ApiPerson, expectError } from '../support/api-pod.js'
+import { type Neighbourhood, publish } from '../support/neighbourhood.js'
+import { newGuid } from '../support/network.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
+
+describe.each(queueBackends)('with the queue in $store', (backend) => {
+  let api: Neighbourhood
+  let alice: ApiPerson
+  let bob: ApiPerson
+  let carol: ApiPerson
+  /** Public posts of Alice's and Bob's that nothing has happened to. */
+  let ownPost: string
+  let post: string
+  beforeAll(async () => {
+    api = await openNeighbourhoodOn(backend)
+    ;({ alice, bob, carol } = api)
+  })
+  afterAll(() => api.close())
+  beforeEach(async () => {
+    await api.pod.db('notifications').delete()
+    ownPost = await publish(api, alice, { text: 'Good morning', public: true })
+    post = await publish(api, bob, { text: 'Good evening', public: true })
+  })
+
+  const interact = (who: Pick<ApiPerson, 'post'>, verb: string, guid: string, body?: object | string) =>
+    who.post(`/posts/${guid}/${verb}`, body)
+  const comments = async (who: ApiPerson, under: string, body = 'Well said') => {
+    expect((await who.post(`/posts/${under}/comments`, { body })).status).toBe(201)
+  }
+  /** What a person is told of in a list of the author's posts. */
+  const stateOf = async (guid: string, author: ApiPerson = bob, reader: ApiPerson = alice) => {
+    const posts: ApiAnswer['body'][] = (await reader.get(`/users/${author.guid}/posts`)).body
+    return posts.find((each) => each.guid === guid)?.own_interaction_state
+  }
+  /** What somebody has been told: type, target, and who did it. */
+  const newsOf = async (who: ApiPerson) => {
+    const news: ApiAnswer['body'][] = (await who.get('/notifications')).body
+    return news.map(({ type, target, event_creators }) => [
+      type,
+      target?.guid,
+      ...event_creators.map(({ guid }: { readonly guid: string }) => guid),
+    ])
+  }
+
+  it('137: subscribing makes a post subscribed, once', async () => {
+    const answer = await interact(alice, 'subscribe', post)
+
+    expect([answer.status, answer.text]).toEqual([204, ''])
+    expect(await stateOf(post)).toMatchObject({ subscribed: true })
+    expectError(await interact(alice, 'subscribe', post), 409)
+    expect(await stateOf(post, bob, carol)).toMatchObject({ subscribed: false })
+  })
+
+  it.each(['subscribe', 'mute'])('137: %s takes an empty body for none, and none that cannot be read', async (verb) => {
+    const send = (body: string, type = 'application/json') =>
+      api.call({
+        method: 'POST',
+        path: `/posts/${post}/${verb}`,
+        token: alice.token,
+        body,
+        headers: { 'content-type': type },
+      })
+    if (verb === 'mute') await interact(alice, 'subscribe', post)
+
+    expectError(await send('{'), 422)
+    expectError(await send('null'), 422)
+    expect(await stateOf(post)).toMatchObject({ subscribed: verb === 'mute' })
+    expect((await send('')).status).toBe(204)
+    expectError(await send('{"post_guid":"x"}'), verb === 'mute' ? 410 : 409)
+  })
+
+  it('137: no post is found that is not there, or not for the reader', async () => {
+    const calls = [
+      ['subscribe', undefined],
+      ['mute', undefined],
+      ['hide', { hide: true }],
+      ['hide', {}],
+      ['vote', { poll_answer: 1 }],
+      ['vote', {}],
+    ] as const
+    for (const [verb, body] of calls) {
+      for (const guid of [api.XB, newGuid(), 'x']) expectError(await interact(alice, verb, guid, body), 404)
+      expectError(await interact(await alice.with('interactions'), verb, api.RB, body), 404)
+    }
+  })
+
+  it('needs the scope interactions', async () => {
+    const reader = await alice.with('private:read')
+    const answers = [
+      await interact(reader, 'subscribe', post),
+      await interact(reader, 'mute', post),
+      await interact(reader, 'hide', post, { hide: true }),
+      await interact(reader, 'vote', api.LB, { poll_answer: 1 }),
+    ]
+    for (const answer of answers) expectError(answer, 403)
+  })
+
+  it('reaches a private post that was shared with the reader', async () => {
+    const client = await alice.with('interactions', 'private:read')
+
+    for (const verb of ['subscribe', 'mute']) expect((await interact(client, verb, api.RB)).status).toBe(204)
+  })
+
+  it('138: whoever has liked, commented or reshared is subscribed already', async () => {
+    await createLike(api.pod, alice.viewer, { postGuid: post })
+    expectError(await interact(alice, 'subscribe', post), 409)
+
+    const { guid: comment } = await createComment(api.pod, bob.viewer, { postGuid: api.PA, text: 'Hello' })
+    await createLike(api.pod, carol.viewer, { postGuid: api.PA, commentGuid: comment })
+    expectError(await interact(carol, 'subscribe', api.PA), 409)
+
+    await comments(carol, post)
+    expectError(await interact(carol, 'subscribe', post), 409)
+
+    await createReshare(api.pod, api.dan.viewer, post)
+    expectError(await interact(api.dan, 'subscribe', post), 409)
+  })
+
+  it('139: muting ends a subscription, and needs one', async () => {
+    expectError(await interact(alice, 'mute', post), 410)
+    await interact(alice, 'subscribe', post)
+
+    const answer = await interact(alice, 'mute', post)
+
+    expect([answer.status, answer.text]).toEqual([204, ''])
+    expect(await stateOf(post)).toMatchObject({ subscribed: false })
+    expectError(await interact(alice, 'mute', post), 410)
+  })
+
+  it('139: muting ends one of many reasons at once', async () => {
+    await comments(alice, post)
+    await comments(alice, post)
+    await createLike(api.pod, alice.viewer, { postGuid: post })
+
+    expect((await interact(alice, 'mute', post)).status).toBe(204)
+    expect(await stateOf(post)).toMatchObject({ subscribed: false })
+  })
+
+  it('140: who subscribes is told of a comment', async () => {
+    await interact(alice, 'subscribe', post)
+
+    await comments(carol, post)
+
+    expect(await newsOf(alice)).toEqual([['also_commented', post, carol.guid]])
+  })
+
+  it('141: who mutes is not', async () => {
+    await interact(alice, 'subscribe', post)
+    await interact(alice, 'mute', post)
+
+    await comments(carol, post)
+
+    expect(await newsOf(alice)).toEqual([])
+  })
+
+  it('142: one’s own post can be muted, in every way it could be heard of', async () => {
+    await interact(alice, 'subscribe', ownPost)
+    await interact(alice, 'mute', ownPost)
+
+    await comments(bob, ownPost, `Listen, @{${alice.address}}!`)
+    await createLike(api.pod, bob.viewer, { postGuid: ownPost })
+    await createReshare(api.pod, bob.viewer, ownPost)
+
+    expect(await newsOf(alice)).toEqual([])
+    await interact(alice, 'subscribe', ownPost)
+    await comments(carol, ownPost)
+    expect(await newsOf(alice)).toEqual([['commented_on_post', ownPost, carol.guid]])
+  })
+
+  it('143: a comment of one’s own ends the silence', async () => {
+    await interact(alice, 'subscribe', post)
+    await interact(alice, 'mute', post)
+    await comments(carol, post)
+
+    await comments(alice, post)
+
+    expect(await stateOf(post)).toMatchObject({ subscribed: true })
+    expect(await newsOf(alice)).toEqual([])
+    await comments(carol, post)
+    expect(await newsOf(alice)).toEqual([['also_commented', post, carol.guid]])
+  })
+
+  describe('144: hiding', () => {
+    const hide = (value: unknown, guid = post) => interact(alice, 'hide', guid, { hide: value })
+
+    it('happens once, and can be undone once', async () => {
+      const answer = await hide(true)
+      expect([answer.status, answer.text]).toEqual([204, ''])
+      expectError(await hide(true), 409)
+
+      expect((await hide(false)).status).toBe(204)
+      expectError(await hide(false), 410)
+      expect((await hide(true)).status).toBe(204)
+    })
+
+    it('needs to be told what, as a boolean or in a word for one', async () => {
+      for (const body of [{}, { hide: 'maybe' }, { hide: null }, { hide: 1 }, { hide: [] }, '{', '[true]']) {
+        const headers = { 'content-type': 'application/json' }
+        const path = `/posts/${post}/hide`
+        expectError(await api.call({ method: 'POST', path, token: alice.token, body, headers }), 422)
+      }
+      expectError(await hide('false'), 410)
+      expect((await hide('TRUE')).status).toBe(204)
+      expectError(await hide('on'), 409)
+      expect((await hide('0')).status).toBe(204)
+    })
+
+    it('leaves the post to those who ask for it, and its comments', async () => {
+      await comments(carol, post)
+      await hide(true)
+
+      expect(await stateOf(post)).toBeDefined()
+      expect((await alice.get(`/posts/${post}/comments`)).body).toHaveLength(1)
+    })
+
+    it('silences what others say under it, and not what concerns the viewer alone', async () => {
+      await interact(alice, 'subscribe', post)
+      await hide(true)
+
+      await comments(carol, post)
+      expect(await newsOf(alice)).toEqual([])
+
+      await comments(carol, post, `Listen, @{${alice.address}}!`)
+      expect(await newsOf(alice)).toEqual([['mentioned_in_comment', post, carol.guid]])
+    })
+  })
+})

@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ApiPerson, type ApiPod, expectError, startApiPod } from '../support/api-pod.js'
+import { publish } from '../support/neighbourhood.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
+
+const DEFAULT_AVATAR = 'https://pod.example/images/user/default.png'
+const NOTHING = { birthday: null, gender: null, location: null, bio: null }
+const DETAILS = { birthday: '1984-01-02', gender: 'female', location: 'Berlin', bio: 'A cat person.' }
+
+let api: ApiPod
+let alice: ApiPerson
+beforeAll(async () => {
+  api = await startApiPod()
+  ;({ alice } = await api.people('alice'))
+})
+afterAll(() => api.close())
+
+const profile = async () => (await alice.get('/user')).body
+/** Changes nothing, and says so. */
+async function expectRefused(change: object): Promise<void> {
+  const before = await profile()
+  expectError(await alice.patch('/user', change), 400)
+  expect(await profile()).toEqual(before)
+}
+
+describe('GET /user', () => {
+  it('15: answers every field of a person who has just come, and no other', async () => {
+    const { zoe } = await api.people('zoe')
+
+    const answer = await zoe.get('/user')
+
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual({
+      guid: zoe.guid,
+      network_id: 'zoe@pod.example',
+      diaspora_id: 'zoe@pod.example',
+      name: 'zoe@pod.example',
+      searchable: true,
+      show_profile_info: false,
+      nsfw: false,
+      birthday: null,
+      gender: null,
+      location: '',
+      bio: '',
+      avatar: { large: DEFAULT_AVATAR, medium: DEFAULT_AVATAR, small: DEFAULT_AVATAR, raw: DEFAULT_AVATAR },
+      tags: [],
+    })
+  })
+
+  describe('16: the avatar', () => {
+    async function avatarOf(images: { imageUrl?: string; imageUrlMedium?: string; imageUrlSmall?: string }) {
+      const { yves } = await api.people('yves')
+      await yves.editProfile({ imageUrl: null, imageUrlMedium: null, imageUrlSmall: null, ...images })
+      return (await yves.get('/user')).body.avatar
+    }
+
+    it('has four sizes, as absolute addresses', async () => {
+      const avatar = await avatarOf({
+        imageUrl: 'https://elsewhere.example/l.png',
+        imageUrlMedium: 'https://elsewhere.example/m.png',
+        imageUrlSmall: '/uploads/images/s.png',
+      })
+
+      expect(avatar).toEqual({
+        large: 'https://elsewhere.example/l.png',
+        raw: 'https://elsewhere.example/l.png',
+        medium: 'https://elsewhere.example/m.png',
+        small: 'https://pod.example/uploads/images/s.png',
+      })
+    })
+
+    it('falls back from the small sizes to the large one', async () => {
+      const large = 'https://elsewhere.example/l.png'
+
+      expect(await avatarOf({ imageUrl: large })).toEqual({ large, raw: large, medium: large, small: large })
+    })
+
+    it('falls back to the picture of the pod where the address is not one of the web', async () => {
+      expect(await avatarOf({ imageUrl: 'javascript:alert(1)', imageUrlMedium: 'https://' })).toEqual({
+        large: DEFAULT_AVATAR,
+        raw: DEFAULT_AVATAR,
+        medium: DEFAULT_AVATAR,
+        small: DEFAULT_AVATAR,
+      })
+    })
+
+    it('does not follow the Host header', async () => {
+      const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example' }
+
+      const answer = await api.call({ path: '/user', token: alice.token, headers })
+
+      expect(answer.status).toBe(200)
+      expect(answer.text).not.toContain('evil.example')
+    })
+  })
+
+  it('answers texts as they were written', async () => {
+    const bio = '# Hello\n"quoted" </script> \u{1f600}'
+    await alice.patch('/user', { bio })
+
+    expect(await profile()).toMatchObject({ bio })
+  })
+
+  it('35: withholds the private fields from a token that may not read them', async () => {
+    await alice.editProfile({ ...DETAILS, publicDetails: false })
+
+    expect((await (await alice.with('profile')).get('/user')).body).toMatchObject(NOTHING)
+    expect((await (await alice.with('profile', 'profile:read_private')).get('/user')).body).toMatchObject(DETAILS)
+  })
+
+  it('36: answers them to every token once everybody may see them', async () => {
+    await alice.editProfile({ ...DETAILS, publicDetails: true })
+
+    expect((await (await alice.with('profile')).get('/user')).body).toMatchObject(DETAILS)
+  })
+})
+
+describe('PATCH /user', () => {
+  it('17: changes bio and location, and leaves the others as they are', async () => {
+    const before = await profile()
+
+    const answer = await alice.patch('/user', { bio: 'I write.', location: 'Here' })
+
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual({ ...before, bio: 'I write.', location: 'Here' })
+    expect(await profile()).toEqual(answer.body)
+  })
+
+  it('18: changes all fields at once', async () => {
+    const wanted = {
+      name: 'Alice Liddell',
+      bio: 'Curious.',
+      birthday: '1852-05-04',
+      gender: 'girl',
+      location: 'Oxford',
+      nsfw: true,
+      searchable: false,
+      show_profile_info: true,
+      tags: ['rabbits', 'cards'],
+    }
+
+    const answer = await alice.patch('/user', wanted)
+
+    expect(answer.body).toMatchObject(wanted)
+    expect(await profile()).toEqual(answer.body)
+  })
+
+  it('19: a new name is that of the posts there are', async () => {
+    const guid = await publish(api, alice, { text: 'Who am I?', public: true })
+
+    const answer = await alice.patch('/user', { name: ' New Name ' })
+
+    expect(answer.body.name).toBe('New Name')
+    const posts = await alice.get(`/users/${alice.guid}/posts`)
+    expect(posts.body[0]).toMatchObject({ guid, author: { name: 'New Name' } })
+  })
+
+  it('20: refuses a name with a semicolon', () => expectRefused({ name: 'A;B', bio: 'changed' }))
+  it('21: refuses a name of 33 characters', () => expectRefused({ name: 'x'.repeat(33) }))
+  it('21: takes one of 32, and an empty one, which shows the address', async () => {
+    expect((await alice.patch('/user', { name: '\u{1f600}'.repeat(32) })).body.name).toBe('\u{1f600}'.repeat(32))
+    expect((await alice.patch('/user', { name: '' })).body.name).toBe('alice@pod.example')
+  })
+
+  it('22: takes a birthday', async () => {
+    expect((await alice.patch('/user', { birthday: '1984-01-02' })).body.birthday).toBe('1984-01-02')
+  })
+  it('23: refuses a day that no month has', () => expectRefused({ birthday: '1984-02-30' }))
+  it('24: refuses a birthday that is no date', () => expectRefused({ birthday: 'soon' }))
+  it('25: takes the day of a time', async () => {
+    const answer = await alice.patch('/user', { birthday: '1984-01-02T00:00:00.000' })
+
+    expect([answer.status, answer.body.birthday]).toEqual([200, '1984-01-02'])
+  })
+  it.each([null, ''])('26: clears the birthday with %j', async (birthday) => {
+    await alice.patch('/user', { birthday: '1004-02-29' })
+
+    expect((await alice.patch('/user', { birthday })).body.birthday).toBe(null)
+  })
+  it('26: clears gender, location and bio in the same way', async () => {
+    await alice.patch('/user', { gender: 'x', location: 'x', bio: 'x' })
+
+    const answer = await alice.patch('/user', { gender: null, location: null, bio: null })
+
+    expect(answer.body).toMatchObject({ gender: null, location: '', bio: '' })
+  })
+
+  it('27: takes tags with and without #', async () => {
+    expect((await alice.patch('/user', { tags: ['#A', 'b'] })).body.tags).toEqual(['a', 'b'])
+  })
+  it('27: drops what is empty, repeated or no part of a word', async () => {
+    const tags = ['#Öl-Zeug', 'öl-zeug', '<3', '#!', 'a b_c']
+
+    expect((await alice.patch('/user', { tags })).body.tags).toEqual(['öl-zeug', '<3', 'ab_c'])
+  })
+  it('28: refuses six tags', () => expectRefused({ tags: ['1', '2', '3', '4', '5', '6'] }))
+  it('29: refuses tags that are no list', () => expectRefused({ tags: 'x' }))
+
+  it('30: refuses a flag that says neither yes nor no', () => expectRefused({ nsfw: 'maybe' }))
+  it('31: refuses a number as a flag', () => expectRefused({ searchable: 5 }))
+  it.each(['false', 'OFF', '0', 'F', 'no'])('30: takes the text %j as no, also in JSON', async (searchable) => {
+    await alice.patch('/user', { searchable: true })
+
+    expect((await alice.patch('/user', { searchable })).body.searchable).toBe(false)
+  })
+
+  it.each([
+    { bio: 'x'.repeat(65_536) },
+    { bio: 5 },
+    { bio: 'a\u0000b' },
+    { location: 'x'.repeat(256) },
+    { gender: 'x'.repeat(256) },
+    { gender: true },
+    { name: null },
+    { name: 'a\nb;' },
+    { birthday: 19840102 },
+    { tags: [1] },
+    { tags: null },
+    { show_profile_info: null },
+    { location: 'changed', nsfw: 'maybe' },
+  ])('refuses %j, and changes nothing', (change) => expectRefused(change))
+
+  it('32: passes over fields that nobody knows, and those that nobody can change', async () => {
+    const answer = await alice.patch('/user', { guid: 'x', unknown: 1, bio: 'z' })
+
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({ guid: alice.guid, bio: 'z' })
+    expect(answer.body).not.toHaveProperty('unknown')
+  })
+
+  it('33: changes nothing where nothing is asked for', async () => {
+    const before = await profile()
+
+    expect(await alice.patch('/user', {})).toMatchObject({ status: 200, body: before })
+    expect(await alice.patch('/user')).toMatchObject({ status: 200, body: before })
+  })
+
+  it('34: needs the scope profile:modify', async () => {
+    expectError(await (await alice.with('profile')).patch('/user', { bio: 'no' }), 403)
+  })
+
+  it('answers the private fields to a token that may only write', async () => {
+    await alice.editProfile({ publicDetails: false })
+
+    const answer = await (await alice.with('profile:modify')).patch('/user', { bio: 'mine', gender: 'f' })
+
+    expect(answer.body).toMatchObject({ bio: 'mine', gender: 'f' })
+  })
+
+  it('takes a form as well', async () => {
+    const answer = await api.call({
+      method: 'PATCH',
+      path: '/user',
+      token: alice.token,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'tags[]=%23One&tags[]=two&nsfw=t&birthday=1990-12-31',
+    })
+
+    expect(answer.body).toMatchObject({ tags: ['one', 'two'], nsfw: true, birthday: '1990-12-31' })
+  })
+})
+
+describe.each(queueBackends)('with the queue in $store', (backend) => {
+  it('33: tells the contacts of a change, and nobody of one that changes nothing', async () => {
+    await using village = await openNeighbourhoodOn(backend)
+    const { viewer } = village.alice
+    const told = () => village.pod.db('outbox').where({ name: 'dispatch' }).delete().returning('data')
+    await told()
+
+    await village.alice.patch('/user', { bio: 'changed' })
+    expect(await told()).toEqual([{ data: { record: 'profile', personId: viewer.personId } }])
+
+    await village.alice.patch('/user', { bio: 'changed', unknown: 1 })
+    await village.alice.patch('/user', {})
+    expect(await told()).toEqual([])
+  })
+})

@@ -1,0 +1,359 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { setPassword } from '../../src/domain/accounts.js'
+import { invite } from '../../src/domain/invitations.js'
+import { newAddress, openBrowser } from '../support/browser.js'
+import { allow, CALLBACK, codeIn, POD, postForm, register, registerTestClient } from '../support/oidc-client.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+const APPLICATIONS = '/api/openid_connect/user_applications'
+const MINUTE = 60_000
+
+let late = 0
+let pod: TestPod
+beforeAll(async () => {
+  const now = () => new Date(Date.now() + late)
+  pod = await startTestPod({ environment: { REGISTRATIONS: 'open' }, change: (opened) => ({ ...opened, now }) })
+  await pod.people('alice', 'bob')
+})
+afterEach(() => {
+  late = 0
+})
+afterAll(() => pod.close())
+
+const right = { username: 'alice', password: 'the password of alice' }
+const wrong = { username: 'alice', password: 'the password of nobody' }
+
+async function signedIn(username = 'alice') {
+  const browser = openBrowser(pod.app, POD)
+  await browser.visit('/users/sign_in')
+  await browser.submit({ username, password: `the password of ${username}` })
+  return browser
+}
+
+describe('signing in', () => {
+  it.each(['alice', 'ALICE', ' alice ', 'alice@pod.example'])(
+    'lets in whoever calls themselves %o',
+    async (username) => {
+      const browser = openBrowser(pod.app, POD)
+      await browser.visit('/users/sign_in')
+
+      await browser.submit({ ...right, username })
+
+      expect(browser.url.pathname).toBe(APPLICATIONS)
+      expect(browser.page.body).toContain('alice@pod.example')
+    },
+  )
+
+  it.each([
+    wrong,
+    { ...right, username: 'nobody' },
+    { username: '', password: '' },
+    { ...right, username: 'alice@elsewhere.example' },
+  ])('tells %o nothing but that name and password do not belong together', async (fields) => {
+    const browser = openBrowser(pod.app, POD)
+    await browser.visit('/users/sign_in')
+
+    await browser.submit(fields)
+
+    expect(browser.page.statusCode).toBe(422)
+    expect(browser.page.body).toContain('role="alert"')
+    expect(browser.page.body).toContain('This username and this password do not belong together.')
+    expect(browser.page.body).not.toContain(fields.password || 'autocomplete="off"')
+    await browser.visit(APPLICATIONS)
+    expect(browser.url.pathname).toBe('/users/sign_in')
+  })
+
+  it('gives cookies to this pod alone, over https alone, and to no script', async () => {
+    const browser = openBrowser(pod.app, POD)
+    await browser.visit('/users/sign_in')
+    const form = /name="form" value="([^"]*)"/.exec(browser.page.body)?.[1] ?? ''
+
+    const answer = await pod.inject({
+      method: 'POST',
+      url: '/users/sign_in',
+      remoteAddress: newAddress(),
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+      },
+      payload: new URLSearchParams({ ...right, form }).toString(),
+    })
+
+    expect(answer.statusCode).toBe(303)
+    const session = answer.cookies.find(({ name }) => name === 'pod_session')
+    expect(session).toMatchObject({ httpOnly: true, secure: true, sameSite: 'lax', path: '/' })
+  })
+
+  it('takes no form that came from elsewhere', async () => {
+    const answer = await postForm(pod.app, '/users/sign_in', { ...right, form: 'x' })
+
+    expect(answer.statusCode).toBe(403)
+    expect(answer.headers['set-cookie']).toBeUndefined()
+  })
+
+  it('goes on with no session that somebody else has begun', async () => {
+    const browser = await signedIn('bob')
+    const before = browser.cookies.get('pod_session')
+    await browser.visit('/users/sign_in')
+    await browser.visit(APPLICATIONS)
+    await browser.submit({}, '/users/sign_out')
+    await browser.visit('/users/sign_in')
+    await browser.submit(right)
+
+    expect(browser.cookies.get('pod_session')).not.toBe(before)
+    expect(browser.page.body).toContain('alice@pod.example')
+  })
+
+  it('is over after signing out, also for a copy of the cookie', async () => {
+    const browser = await signedIn()
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+
+    await browser.submit({}, '/users/sign_out')
+    const copy = await pod.inject({ url: APPLICATIONS, headers: { cookie } })
+
+    expect(browser.url.pathname).toBe('/')
+    expect(copy.statusCode).toBe(303)
+    expect(copy.headers.location).toBe('/users/sign_in')
+  })
+
+  it('makes whoever guesses wait longer and longer, and nobody else', async () => {
+    const ip = newAddress()
+    const guesser = openBrowser(pod.app, POD, ip)
+    await guesser.visit('/users/sign_in')
+    for (let guess = 0; guess < 5; guess += 1) {
+      await guesser.submit(wrong)
+      expect(guesser.page.statusCode).toBe(422)
+    }
+
+    const form = { ...right, form: guesser.cookies.get('pod_form') ?? '' }
+    await guesser.visit('/users/sign_in')
+    await guesser.submit(form)
+    expect(guesser.page.statusCode).toBe(429)
+    expect(Number(guesser.page.headers['retry-after'])).toBeLessThanOrEqual(5)
+    late = 6_000
+    await guesser.visit('/users/sign_in')
+    await guesser.submit(wrong)
+    await guesser.visit('/users/sign_in')
+    await guesser.submit(right)
+    expect(guesser.page.statusCode).toBe(429)
+    expect(Number(guesser.page.headers['retry-after'])).toBeGreaterThan(5)
+
+    const owner = await signedIn()
+    expect(owner.page.body).toContain('alice@pod.example')
+    late = 30_000
+    await guesser.visit('/users/sign_in')
+    await guesser.submit(right)
+    expect(guesser.url.pathname).toBe(APPLICATIONS)
+  })
+
+  it('is tried at most twenty times in five minutes from one place, whatever a header says', async () => {
+    const ip = newAddress()
+    const statuses = new Map<number, number>()
+    const attempt = () =>
+      pod.inject({
+        method: 'POST',
+        url: '/users/sign_in',
+        remoteAddress: ip,
+        headers: { 'content-type': 'application/x-www-form-urlencoded', 'x-forwarded-for': newAddress() },
+        payload: 'username=alice',
+      })
+    for (let time = 0; time < 25; time += 1) {
+      const { statusCode } = await attempt()
+      statuses.set(statusCode, (statuses.get(statusCode) ?? 0) + 1)
+    }
+
+    expect(statuses).toEqual(
+      new Map([
+        [403, 20],
+        [429, 5],
+      ]),
+    )
+    late = 6 * MINUTE
+    expect((await attempt()).statusCode).toBe(403)
+  })
+})
+
+it('registers at most twenty clients an hour from one place', async () => {
+  const registerHere = () =>
+    pod.inject({
+      method: 'POST',
+      url: '/api/openid_connect/clients',
+      remoteAddress: '2001:db8:1:2:3::4',
+      payload: { redirect_uris: [CALLBACK] },
+    })
+  for (let time = 0; time < 20; time += 1) expect((await registerHere()).statusCode).toBe(201)
+
+  const refused = await registerHere()
+  const neighbour = await pod.inject({
+    method: 'POST',
+    url: '/api/openid_connect/clients',
+    remoteAddress: '2001:db8:1:2:ffff::9',
+    payload: { redirect_uris: [CALLBACK] },
+  })
+
+  expect(refused.statusCode).toBe(429)
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(3_500)
+  expect(neighbour.statusCode).toBe(429)
+  expect((await register(pod.app, {})).statusCode).toBe(201)
+})
+
+it('counts nothing where the operator wants no limit', async () => {
+  await using open = await startTestPod({ environment: { CLIENT_LIMIT: '0' } })
+  const registerHere = () =>
+    open.inject({ method: 'POST', url: '/api/openid_connect/clients', payload: { redirect_uris: [CALLBACK] } })
+
+  for (let time = 0; time < 25; time += 1) expect((await registerHere()).statusCode).toBe(201)
+})
+
+describe('the applications of a person', () => {
+  it('are listed with what they may do, and put out by a button', async () => {
+    const client = await registerTestClient(pod.app, { client_name: 'Phone & co' })
+    const browser = await signedIn()
+    const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'conversations' }, browser))
+    const tokens = (await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })).json()
+
+    await browser.visit(APPLICATIONS)
+    expect(browser.page.body).toContain('Phone &#38; co')
+    expect(browser.page.body).toContain('Read and write private messages')
+    const [, action = ''] = /action="(\/api\/openid_connect\/authorizations\/[0-9]+)"/.exec(browser.page.body) ?? []
+    await browser.submit({}, action)
+
+    expect(browser.url.pathname).toBe(APPLICATIONS)
+    expect(browser.page.body).not.toContain('Phone')
+    const call = await pod.inject({ url: '/api/v1/user', headers: { authorization: `Bearer ${tokens.access_token}` } })
+    expect(call.statusCode).toBe(401)
+    const again = await client.token({ grant_type: 'refresh_token', refresh_token: tokens.refresh_token })
+    expect(again.json().error).toBe('invalid_grant')
+  })
+
+  it('are put out by nobody else, whoever knows their number', async () => {
+    const client = await registerTestClient(pod.app)
+    await allow(pod.app, client, 'alice')
+    const { id: clientId } = await pod.pod.db('clients').where({ clientId: client.id }).first()
+    const { id } = await pod.pod.db('authorizations').where({ clientId }).first()
+    const bob = await signedIn('bob')
+    const cookie = [...bob.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const form = bob.cookies.get('pod_form') ?? ''
+    const url = `/api/openid_connect/authorizations/${id}`
+
+    const byBob = await postForm(pod.app, url, { form }, { cookie })
+    const byNobody = await postForm(pod.app, url, { form })
+    const withoutForm = await postForm(pod.app, url, {}, { cookie })
+
+    expect(byBob.statusCode).toBe(404)
+    expect(byNobody.headers.location).toBe('/users/sign_in')
+    expect(withoutForm.statusCode).toBe(403)
+    expect(await pod.pod.db('authorizations').where({ id })).toHaveLength(1)
+  })
+
+  it('do not include what the operator has made', async () => {
+    const browser = await signedIn('bob')
+    const operators = await pod.pod.db('authorizations').whereNull('clientId').first()
+
+    const answer = await postForm(
+      pod.app,
+      `/api/openid_connect/authorizations/${operators.id}`,
+      { form: browser.cookies.get('pod_form') ?? '' },
+      { cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
+    )
+
+    expect(browser.page.body).toContain('No application has access.')
+    expect(answer.statusCode).toBe(404)
+  })
+})
+
+describe('signing up', () => {
+  const eve = { username: 'eve', password: 'a long password', password_again: 'a long password' }
+
+  it('makes an account and signs it in', async () => {
+    const browser = openBrowser(pod.app, POD)
+    await browser.visit('/users/sign_up')
+
+    await browser.submit(eve)
+
+    expect(browser.url.pathname).toBe(APPLICATIONS)
+    expect(browser.page.body).toContain('eve@pod.example')
+    const user = await pod.pod.db('users').where({ username: 'eve' }).first()
+    const aspects = await pod.pod.db('aspects').where({ userId: user.id }).orderBy('position')
+    expect(aspects.map(({ name }) => name)).toEqual(['Family', 'Friends', 'Work', 'Acquaintances'])
+  })
+
+  it.each([
+    [{ username: 'alice' }, 'taken'],
+    [{ username: 'Not a name!' }, 'lower-case letters'],
+    [{ username: 'root' }, 'reserved'],
+    [{ password: 'short', password_again: 'short' }, 'at least 10 characters'],
+    [{ password_again: 'another password' }, 'not the same'],
+  ])('says in words what is wrong with %o', async (fields, words) => {
+    const browser = openBrowser(pod.app, POD)
+    await browser.visit('/users/sign_up')
+
+    await browser.submit({ ...eve, username: 'frank', ...fields })
+
+    expect(browser.page.statusCode).toBe(422)
+    expect(browser.page.body).toContain(words)
+    expect(await pod.pod.db('users').where({ username: 'frank' })).toEqual([])
+  })
+
+  it('goes on with what a client waits for', async () => {
+    const client = await registerTestClient(pod.app)
+    const browser = openBrowser(pod.app, POD)
+    await browser.visit(client.address())
+    const [, link = ''] = /href="(\/users\/sign_up[^"]*)"/.exec(browser.page.body) ?? []
+
+    await browser.visit(link)
+    await browser.submit({ ...eve, username: 'grace' })
+
+    expect(browser.url.pathname).toBe('/api/openid_connect/authorizations')
+    expect(browser.page.body).toContain('grace@pod.example')
+  })
+
+  it('is for nobody where the pod is closed', async () => {
+    await using closed = await startTestPod({ environment: { REGISTRATIONS: 'closed' } })
+    const browser = openBrowser(closed.app, POD)
+    await browser.visit('/users/sign_in')
+    const form = browser.cookies.get('pod_form') ?? ''
+
+    const page = await closed.inject('/users/sign_up')
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const sent = await postForm(closed.app, '/users/sign_up', { ...eve, form }, { cookie })
+
+    expect(browser.page.body).not.toContain('/users/sign_up')
+    expect(page.statusCode).toBe(403)
+    expect(page.body).toContain('takes no new people')
+    expect(sent.statusCode).toBe(403)
+    expect(await closed.pod.db('users')).toEqual([])
+  })
+
+  it('is for one person with each invitation where the pod wants one', async () => {
+    await using inviting = await startTestPod({ environment: { REGISTRATIONS: 'invite' } })
+    const { code } = await invite(inviting.pod, { lifetime: 7 * 86_400 })
+    const without = await inviting.inject('/users/sign_up')
+    const guessed = await inviting.inject('/users/sign_up?invitation=guessed')
+    const [first, second] = [openBrowser(inviting.app, POD), openBrowser(inviting.app, POD)]
+    await first.visit(`/users/sign_up?invitation=${code}`)
+    await second.visit(`/users/sign_up?invitation=${code}`)
+
+    await Promise.all([first.submit({ ...eve, username: 'first' }), second.submit({ ...eve, username: 'second' })])
+
+    expect(without.statusCode).toBe(403)
+    expect(without.body).toContain('by invitation')
+    expect(guessed.statusCode).toBe(403)
+    expect([first.page.statusCode, second.page.statusCode].sort()).toEqual([200, 403])
+    expect(await inviting.pod.db('users')).toHaveLength(1)
+    expect((await inviting.inject(`/users/sign_up?invitation=${code}`)).statusCode).toBe(403)
+  })
+})
+
+it('knows a new password at once, and the old one no more', async () => {
+  await pod.people('henry')
+  await setPassword(pod.pod, 'henry', 'something new to keep')
+  const browser = openBrowser(pod.app, POD)
+  await browser.visit('/users/sign_in')
+
+  await browser.submit({ username: 'henry', password: 'the password of henry' })
+  expect(browser.page.statusCode).toBe(422)
+  await browser.submit({ username: 'henry', password: 'something new to keep' })
+
+  expect(browser.url.pathname).toBe(APPLICATIONS)
+})

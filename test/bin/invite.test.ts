@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../support/database.js'
+import { makeFolder, pod, type Settings } from './program.js'
+
+describe('pod invite', { timeout: 60_000 }, () => {
+  let folder: Awaited<ReturnType<typeof makeFolder>>
+  let database: TestDatabase
+  let settings: Settings
+
+  beforeAll(async () => {
+    folder = await makeFolder()
+    database = await createTestDatabase()
+    settings = {
+      DATABASE_URL: database.url,
+      DATA_DIR: folder.path,
+      POD_URL: 'https://pod.example',
+      REGISTRATIONS: 'invite',
+    }
+  })
+  afterAll(async () => {
+    await database.drop()
+    await folder.remove()
+  })
+
+  it('prints the address to send to somebody', async () => {
+    const { code, stdout } = await pod(['invite', '--json', '--expires-in', '7d', '--note', 'for Rosa'], settings)
+
+    expect(code).toBe(0)
+    const { url, expires_at: expires } = JSON.parse(stdout)
+    expect(url).toMatch(/^https:\/\/pod\.example\/users\/sign_up\?invitation=[0-9a-f]{32}$/)
+    expect(Date.parse(expires) - Date.now()).toBeGreaterThan(6.9 * 86_400_000)
+  })
+
+  it('says so where an invitation is good for nothing', async () => {
+    const { stdout } = await pod(['invite'], { ...settings, REGISTRATIONS: 'closed' })
+
+    expect(stdout).toContain('REGISTRATIONS is closed')
+  })
+
+  it('makes none that lasts for ever', async () => {
+    const { code, stderr } = await pod(['invite', '--expires-in', '800d'], settings)
+
+    expect(code).toBe(1)
+    expect(stderr).toContain('one year')
+  })
+})

@@ -1,0 +1,95 @@
+import type { FastifyInstance } from 'fastify'
+
+type Answer = Awaited<ReturnType<FastifyInstance['inject']>>
+
+/** Somebody at a browser without scripts: it keeps cookies, fills in the form of the page it sees, and follows redirects. */
+export interface TestBrowser {
+  /** The page that is open, or the answer that led away from the pod. */
+  readonly page: Answer
+  /** Where the browser is. */
+  readonly url: URL
+  visit(url: string): Promise<Answer>
+  /** Fills in the form of this page and sends it off. */
+  submit(fields: Record<string, string>, action?: string): Promise<Answer>
+  readonly cookies: ReadonlyMap<string, string>
+}
+
+const MOST_REDIRECTS = 10
+let addresses = 0
+
+export function newAddress(): string {
+  addresses += 1
+  return `10.9.${Math.floor(addresses / 250)}.${(addresses % 250) + 1}`
+}
+
+/** Each at an address of its own, unless one is given: what one does is not held against the next. */
+export function openBrowser(app: FastifyInstance, origin: string, ip: string = newAddress()): TestBrowser {
+  const jar = new Map<string, { readonly value: string; readonly path: string }>()
+  let page: Answer | undefined
+  let url = new URL(origin)
+
+  async function go(target: string, form?: URLSearchParams): Promise<Answer> {
+    let next = { to: new URL(target, url), form }
+    for (let hop = 0; hop < MOST_REDIRECTS; hop += 1) {
+      url = next.to
+      page = await app.inject({
+        method: next.form ? 'POST' : 'GET',
+        url: `${url.pathname}${url.search}`,
+        remoteAddress: ip,
+        headers: {
+          accept: 'text/html',
+          cookie: cookiesFor(url.pathname),
+          ...(next.form && { 'content-type': 'application/x-www-form-urlencoded' }),
+        },
+        ...(next.form && { payload: next.form.toString() }),
+      })
+      keepCookies(page)
+      const { location } = page.headers
+      if (page.statusCode < 300 || page.statusCode >= 400 || typeof location !== 'string') return page
+      next = { to: new URL(location, url), form: undefined }
+      if (next.to.origin !== new URL(origin).origin) {
+        url = next.to
+        return page
+      }
+    }
+    throw new Error('Too many redirects.')
+  }
+
+  function cookiesFor(path: string): string {
+    return [...jar]
+      .flatMap(([key, cookie]) => (path.startsWith(cookie.path) ? `${key.split(' ')[0]}=${cookie.value}` : []))
+      .join('; ')
+  }
+
+  function keepCookies({ cookies }: Answer): void {
+    for (const cookie of cookies) {
+      const { name, value, expires } = cookie
+      const path = String(cookie['path'] ?? '/')
+      if (expires && expires.getTime() < Date.now()) jar.delete(`${name} ${path}`)
+      else jar.set(`${name} ${path}`, { value, path })
+    }
+  }
+
+  return {
+    get page() {
+      if (page === undefined) throw new Error('No page is open.')
+      return page
+    },
+    get url() {
+      return url
+    },
+    visit: (target) => go(new URL(target, origin).href),
+    async submit(fields, action) {
+      const forms = [...this.page.body.matchAll(/<form[^>]* action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)]
+      const form = forms.find(([, target]) => action === undefined || target === action)
+      if (form === undefined) throw new Error(`There is no such form on ${url.href}: ${this.page.body}`)
+      const [, target = '', inside = ''] = form
+      const hidden = [...inside.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)]
+      const values = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]))
+      return go(target, new URLSearchParams({ ...values, ...fields }))
+    },
+    get cookies() {
+      return new Map([...jar].map(([key, { value }]) => [key.split(' ')[0] ?? '', value]))
+    },
+  }
+}
