@@ -26,15 +26,18 @@ export interface BenchStores {
   close(): Promise<void>
 }
 
-/** Undefined: there is no Redis on this machine. */
-export async function openBenchStores(queue: QueueStoreName): Promise<BenchStores | undefined> {
+/** Undefined: there is no Redis on this machine. Where only reading is measured, the database may be `fast` instead of safe. */
+export async function openBenchStores(
+  queue: QueueStoreName,
+  options: { readonly fast?: boolean } = {},
+): Promise<BenchStores | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
   const redis = queue === 'redis' ? await startRedis(folder) : undefined
   if (queue === 'redis' && redis === undefined) {
     await rm(folder, { recursive: true, force: true })
     return undefined
   }
-  const database = await startEmbeddedPostgres(join(folder, 'postgres'))
+  const database = await startEmbeddedPostgres(join(folder, 'postgres'), options)
   const db = openDatabase({ ...WORKER_LIMITS, url: database.url, applicationName: 'bench' })
   try {
     await migrate(db)

@@ -29,6 +29,8 @@ export interface Latency {
 
 export interface BenchOptions {
   readonly rounds: number
+  /** How many posts a generated pod has. */
+  readonly size: number
 }
 
 /** Does its work and says what came out, as soon as it is known. */

@@ -109,7 +109,8 @@ interface Measured {
 
 async function load(loader: ChildProcess, port: number, path: string): Promise<Measured> {
   const before = process.cpuUsage()
-  const task: Load = { port, path, host: 'pod.example', connections: CONNECTIONS, milliseconds: MILLISECONDS }
+  const questions = [{ path }]
+  const task: Load = { port, questions, host: 'pod.example', connections: CONNECTIONS, milliseconds: MILLISECONDS }
   loader.send(task)
   const [result]: readonly LoadResult[] = await once(loader, 'message')
   const { user, system } = process.cpuUsage(before)

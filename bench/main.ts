@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { benchAccept } from './accept.js'
+import { benchApi } from './api.js'
 import { type Bench, isGoodEnough, type Result } from './bench.js'
 import { benchDiscovery } from './discovery.js'
 import { benchInbound } from './inbound.js'
@@ -12,11 +13,13 @@ const benches: ReadonlyMap<string, Bench> = new Map([
   ['discovery', benchDiscovery],
   ['accept', benchAccept],
   ['inbound', benchInbound],
+  ['api', benchApi],
 ])
 
-const usage = `npm run bench -- <name> [--rounds 5] [--json] [--check]
+const usage = `npm run bench -- <name> [--rounds 5] [--size 1000000] [--json] [--check]
 
 Names: ${[...benches.keys()].join(', ')}
+--size   how many posts the generated pod of api has
 --json   one line of JSON for each result
 --check  fails when a ratio is below its floor, or something was done wrong
 `
@@ -26,14 +29,15 @@ await main()
 async function main(): Promise<void> {
   const { values, positionals } = readWords()
   const chosen = positionals.map((name) => benches.get(name))
-  const rounds = Number(values.rounds)
-  if (chosen.length === 0 || chosen.includes(undefined) || !Number.isInteger(rounds) || rounds < 1) return misused()
+  const [rounds, size] = [Number(values.rounds), Number(values.size)]
+  const areNumbers = [rounds, size].every((number) => Number.isInteger(number) && number >= 1)
+  if (chosen.length === 0 || chosen.includes(undefined) || !areNumbers) return misused()
 
   if (!values.json) console.log(columns('case', 'value', '', 'limit', 'ratio', 'floor', 'spread', 'µs', ''))
   let good = true
   for (const bench of chosen) {
     if (bench === undefined) continue
-    for await (const result of bench({ rounds })) {
+    for await (const result of bench({ rounds, size })) {
       console.log(values.json ? JSON.stringify(rounded(result)) : lineOf(result))
       good &&= isGoodEnough(result)
     }
@@ -44,13 +48,14 @@ async function main(): Promise<void> {
 function readWords() {
   const options = {
     rounds: { type: 'string', default: '5' },
+    size: { type: 'string', default: '1000000' },
     json: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
   } as const
   try {
     return parseArgs({ options, allowPositionals: true })
   } catch {
-    return { values: { rounds: '', json: false, check: false }, positionals: [] }
+    return { values: { rounds: '', size: '', json: false, check: false }, positionals: [] }
   }
 }
 
