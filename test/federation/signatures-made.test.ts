@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { createUser } from '../../src/domain/accounts.js'
+import { createComment } from '../../src/domain/comments.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { SCOPES } from '../../src/domain/scopes.js'
+import { deliver } from '../../src/federation/deliver.js'
+import type { Person } from '../../src/persistence/models/person.js'
+import { User } from '../../src/persistence/models/user.js'
+import type { Pod, PodCrypto } from '../../src/pod.js'
+import { type ListeningPod, listeningPod } from '../support/deliveries.js'
+import { type FakePods, startFakePods } from '../support/fake-pod.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addAspect, dispatchNow } from '../support/outgoing.js'
+
+/** What was signed, by whom it matters: as author of a relayable, or as sender of an envelope. */
+const made = { byAuthor: 0, ofEnvelope: 0 }
+let others: FakePods
+let opened: MeetingPod
+let pod: Pod
+let ann: Viewer
+let ben: Viewer
+let pods: readonly ListeningPod[]
+let readers: readonly Person[]
+
+beforeAll(async () => {
+  others = await startFakePods()
+  opened = await openMeetingPod({ remote: others.remotePods() })
+  pod = { ...opened, crypto: counting(opened.crypto) }
+  for (const username of ['ann', 'ben']) await createUser(pod, { username, password: `the password of ${username}` })
+  ann = await viewer('ann')
+  ben = await viewer('ben')
+  pods = await Promise.all(
+    Array.from({ length: 6 }, (_, index) => listeningPod(others, opened, `s${index}.example:3000`)),
+  )
+  const twoEach = pods.flatMap((other) => [other.person(), other.person()])
+  readers = (await Promise.all(twoEach)).map(({ row }) => row)
+})
+afterAll(async () => {
+  await opened.close()
+  await others.close()
+})
+
+async function viewer(username: string): Promise<Viewer> {
+  const { id: userId, personId } = await User.query(pod.db).findOne({ username }).throwIfNotFound()
+  return { userId, personId, scopes: new Set(SCOPES) }
+}
+
+function counting(crypto: PodCrypto): PodCrypto {
+  return {
+    ...crypto,
+    signRelayable: (...wish) => {
+      made.byAuthor += 1
+      return crypto.signRelayable(...wish)
+    },
+    sealEnvelope: (...wish) => {
+      made.ofEnvelope += 1
+      return crypto.sealEnvelope(...wish)
+    },
+  }
+}
+
+async function deliverAll(): Promise<void> {
+  const signal = new AbortController().signal
+  await Promise.all(pods.map(({ id }) => deliver(pod, id, { lane: 'outbound-slow', signal })))
+}
+
+it('one for a post and two for a comment under it, whatever the audience', async () => {
+  const aspectId = await addAspect(pod, ann.userId, readers)
+  for (const isPublic of [true, false]) {
+    Object.assign(made, { byAuthor: 0, ofEnvelope: 0 })
+    const before = pods.map(({ got }) => got.length)
+    const post = await publishPost(pod, ann, { text: 'Hello', public: isPublic, aspectIds: [aspectId] })
+    await dispatchNow(pod, { record: 'post', guid: post.guid })
+    await deliverAll()
+    expect(made).toEqual({ byAuthor: 0, ofEnvelope: 1 })
+
+    if (!isPublic) await pod.db('postVisibilities').insert({ userId: ben.userId, postId: post.id })
+    const comment = await createComment(pod, ben, { postGuid: post.guid, text: 'Hello to you' })
+    await dispatchNow(pod, { record: 'comment', guid: comment.guid })
+    await deliverAll()
+    expect(made).toEqual({ byAuthor: 1, ofEnvelope: 2 })
+    expect(pods.map(({ got }, index) => got.length - (before[index] ?? 0))).toEqual(pods.map(() => (isPublic ? 2 : 4)))
+  }
+})
