@@ -8,6 +8,7 @@ import { AccessToken, Authorization } from '../persistence/models/access-token.j
 import { Aspect } from '../persistence/models/aspect.js'
 import { Person } from '../persistence/models/person.js'
 import { User, UserSecrets } from '../persistence/models/user.js'
+import { dropSessionsOf } from '../persistence/oidc-records.js'
 import type { Pod } from '../pod.js'
 import { hashToken } from './access.js'
 import { sendOut } from './outgoing.js'
@@ -114,11 +115,13 @@ export async function findUser(pod: Pod, username: string): Promise<Account | un
   return user && accountOf(user, personOf(user))
 }
 
+/** Whoever is signed in with the old one is not any more; applications keep the access that was given to them. */
 export async function setPassword(pod: Pod, username: string, password: string): Promise<void> {
   checkPassword(password)
   const passwordHash = await hash(password, ARGON2)
   await changeOpenUser(pod, username, async (transaction, user) => {
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
+    await dropSessionsOf(transaction, personOf(user).address)
   })
 }
 

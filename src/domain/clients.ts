@@ -47,6 +47,9 @@ const REFUSED_SCHEMES = new Set([
   'wss:',
 ])
 const SECTOR_DOCUMENT_BYTES = 64 * 1024
+const CLIENT_ID = /^[0-9a-f]{32}$/
+/** Blanks and line breaks are none of them: what is compared to the letter would be read as another address. */
+const WRITTEN_AS_ADDRESS = /^[!-~]+$/
 
 /** Every registration makes a new client: two phones of one model say the same about themselves. The secret is told once. */
 export async function registerClient(
@@ -69,6 +72,7 @@ export async function registerClient(
 }
 
 export async function findClient(pod: Pick<Pod, 'db'>, clientId: string): Promise<RegisteredClient | undefined> {
+  if (!CLIENT_ID.test(clientId)) return undefined
   const client = await Client.query(pod.db).findOne({ clientId })
   return client && registeredClient(client)
 }
@@ -86,7 +90,9 @@ export function sectorOf({ metadata, redirectUris }: Pick<RegisteredClient, 'met
 }
 
 function checkRedirectUri(uri: string): void {
-  if (!URL.canParse(uri)) throw wrongUri('Every redirect URI must be a complete address.')
+  if (!WRITTEN_AS_ADDRESS.test(uri) || !URL.canParse(uri)) {
+    throw wrongUri('Every redirect URI must be a complete address.')
+  }
   const { protocol, username, password } = new URL(uri)
   if (uri.includes('#')) throw wrongUri('A redirect URI must not have a fragment.')
   if (REFUSED_SCHEMES.has(protocol)) throw wrongUri(`A redirect URI cannot begin with ${protocol}`)

@@ -54,7 +54,7 @@ export function isDeadlock(error: unknown): boolean {
 }
 
 /** What a new row refers to was there when it was looked for, and is not any more. */
-function isParentGone(error: unknown): boolean {
+export function isParentGone(error: unknown): boolean {
   return factsOf(error).code === '23503'
 }
 

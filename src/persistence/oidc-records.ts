@@ -34,6 +34,11 @@ export async function findRecord(
   return record?.payload
 }
 
+/** Every browser in which somebody is signed in asks them again. */
+export async function dropSessionsOf(db: Knex, address: string): Promise<void> {
+  await db('oidc_records').where({ model: 'Session' }).whereRaw(`payload ->> 'accountId' = ?`, [address]).delete()
+}
+
 export async function dropRecord(db: Knex, kind: RecordKind, idHash: Buffer): Promise<void> {
   await db('oidc_records').where({ model: kind, idHash }).delete()
 }

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../domain/refusals.js'
 import { QueueAway } from '../jobs/queues.js'
 import { HTTP_LIMITS } from '../limits.js'
-import { isOurs } from '../persistence/errors.js'
+import { isOurs, isParentGone } from '../persistence/errors.js'
 import { MalformedBody, RequestFault } from './faults.js'
 import { errorPage } from './html.js'
 import { answersJson, isPrivate, pathOf } from './paths.js'
@@ -50,6 +50,11 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   if (isOurs(error) || error instanceof QueueAway) {
     request.log.warn({ err: error }, 'something this request needs is out of reach')
     return answerError(request, reply.header('retry-after', HTTP_LIMITS.retryAfterSeconds), 503, AWAY)
+  }
+  // It was there when the use case looked for it.
+  if (isParentGone(error)) {
+    request.log.warn({ err: error }, 'what this request is about is gone')
+    return answerError(request, reply, 404, 'This was deleted in the meantime.')
   }
   // Values are checked before they reach the database; one that slips through is still the client's.
   if (isWrongValue(error)) {

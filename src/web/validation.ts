@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject } from 'ajv'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { HTTP_LIMITS } from '../limits.js'
 import { RequestFault } from './faults.js'
 import { holdsPlainText } from './plain-text.js'
@@ -28,15 +28,19 @@ export function addValidation(app: FastifyInstance): void {
     if (anyLonger(request.params, HTTP_LIMITS.pathParameterCharacters) || !holdsPlainText(request.params)) {
       throw new RequestFault(404, 'There is nothing here.')
     }
-    if (anyLonger(request.query, HTTP_LIMITS.queryParameterCharacters)) {
-      throw new RequestFault(422, 'A query parameter is too long.')
-    }
-    for (const part of ['query', 'body'] as const) {
-      if (!holdsPlainText(request[part])) {
-        throw new InvalidRequest(part, `The ${part} has characters that no text can have.`)
-      }
-    }
+    const fault = unwritable(request)
+    if (fault === undefined) return
+    if (!request.routeOptions.attachValidation) throw fault
+    request.validationError = Object.assign(fault, { validation: [], validationContext: fault.part })
   })
+}
+
+function unwritable(request: FastifyRequest): InvalidRequest | undefined {
+  if (anyLonger(request.query, HTTP_LIMITS.queryParameterCharacters)) {
+    return new InvalidRequest('query', 'A query parameter is too long.')
+  }
+  const part = (['query', 'body'] as const).find((each) => !holdsPlainText(request[each]))
+  return part && new InvalidRequest(part, `The ${part} has characters that no text can have.`)
 }
 
 function anyLonger(parameters: unknown, limit: number): boolean {

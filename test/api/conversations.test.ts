@@ -3,6 +3,8 @@ import { closeUser } from '../../src/domain/accounts.js'
 import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
 import { type Neighbourhood, openNeighbourhood, share } from '../support/neighbourhood.js'
 import { addStranger, newGuid } from '../support/network.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
 import { statementsDuring } from '../support/statements.js'
 
 const started = Date.now()
@@ -10,392 +12,395 @@ let api: Neighbourhood
 let alice: ApiPerson
 let bob: ApiPerson
 let minutes = 0
-beforeAll(async () => {
-  api = await openNeighbourhood({
-    change: (pod) => ({ ...pod, now: () => new Date(started + minutes * 60_000) }),
+
+describe.each(queueBackends)('with the queue in $store', (backend) => {
+  beforeAll(async () => {
+    api = await openNeighbourhoodOn(backend, {
+      change: (pod) => ({ ...pod, now: () => new Date(started + minutes * 60_000) }),
+    })
+    alice = api.alice
+    bob = api.bob
   })
-  alice = api.alice
-  bob = api.bob
-})
-afterAll(() => api.close())
+  afterAll(() => api.close())
 
-const asked = (fields: object = {}) => ({ subject: 'Tea', body: 'Shall we?', recipients: [bob.guid], ...fields })
+  const asked = (fields: object = {}) => ({ subject: 'Tea', body: 'Shall we?', recipients: [bob.guid], ...fields })
 
-/** Alice writes to Bob. */
-async function begin(fields: object = {}): Promise<string> {
-  const answer = await alice.post('/conversations', asked(fields))
-  expect(answer.status).toBe(201)
-  return answer.body.guid
-}
-
-/** Subjects, in the order of the list. */
-async function list(person: ApiPerson, query = ''): Promise<string[]> {
-  const answer = await person.get(`/conversations${query}`)
-  expect(answer.status).toBe(200)
-  return subjectsIn(answer)
-}
-
-function subjectsIn({ body }: ApiAnswer): string[] {
-  return body.map(({ subject }: { subject: string }) => subject)
-}
-
-async function readBy(person: ApiPerson, guid: string): Promise<boolean> {
-  return (await person.get(`/conversations/${guid}`)).body.read
-}
-
-/** Waits so long, without waiting. */
-function later(count = 1): string {
-  minutes += count
-  return new Date(started + minutes * 60_000).toISOString()
-}
-
-describe('POST /conversations', () => {
-  it('65: starts one, and tells who takes part and nothing of reading', async () => {
-    const answer = await alice.post('/conversations', asked())
-
+  /** Alice writes to Bob. */
+  async function begin(fields: object = {}): Promise<string> {
+    const answer = await alice.post('/conversations', asked(fields))
     expect(answer.status).toBe(201)
-    expect(Object.keys(answer.body).sort()).toEqual(['created_at', 'guid', 'participants', 'subject'])
-    expect(answer.body).toMatchObject({
-      guid: expect.stringMatching(/^[0-9a-f]{32}$/),
-      subject: 'Tea',
-      participants: [{ guid: alice.guid }, { guid: bob.guid }],
-    })
-  })
+    return answer.body.guid
+  }
 
-  it.each([
-    ['66: without a subject', { subject: undefined }],
-    ['66: without a body', { body: undefined }],
-    ['66: without recipients', { recipients: undefined }],
-    ['67: with no recipient', { recipients: [] }],
-    ['68: with a recipient nobody knows', () => ({ recipients: [bob.guid, newGuid()] })],
-    ['69: with somebody who is no mutual contact', () => ({ recipients: [bob.guid, api.carol.guid] })],
-    ['70: with a recipient twice', () => ({ recipients: [bob.guid, bob.guid] })],
-    ['71: with oneself', () => ({ recipients: [alice.guid] })],
-    ['71: with oneself beside another', () => ({ recipients: [bob.guid, alice.guid] })],
-    ['72: with a blank body', { body: ' \n' }],
-    ['72: with a blank subject', { subject: '\t' }],
-    ['with a subject of 256 characters', { subject: 'x'.repeat(256) }],
-    ['with a body of 65 536 characters', { body: 'x'.repeat(65_536) }],
-    ['with a recipient that is no text', { recipients: [5] }],
-    ['with recipients that are no list', () => ({ recipients: bob.guid })],
-  ])('%s is a 422, and nothing is stored', async (_how, fields) => {
-    const before = await api.pod.db('conversations').count()
-
-    const answer = await alice.post('/conversations', asked(typeof fields === 'function' ? fields() : fields))
-
-    expectError(answer, 422)
-    expect(await api.pod.db('conversations').count()).toEqual(before)
-  })
-
-  it('is a 422 for somebody whose account is closed', async () => {
-    const { frieda } = await api.people('frieda')
-    await share(api, alice, frieda)
-    await share(api, frieda, alice)
-    await closeUser(api.pod, 'frieda')
-
-    expectError(await alice.post('/conversations', asked({ recipients: [frieda.guid] })), 422)
-  })
-
-  it('is a 422 for a body that cannot be read', async () => {
-    const answer = await api.call({
-      method: 'POST',
-      path: '/conversations',
-      token: alice.token,
-      body: '{',
-      headers: { 'content-type': 'application/json' },
-    })
-
-    expectError(answer, 422)
-  })
-
-  it('takes a form, and the two slashes of a known client', async () => {
-    const answer = await api.call({
-      method: 'POST',
-      path: '//conversations',
-      token: alice.token,
-      body: new URLSearchParams({ subject: 'A form', body: 'x', 'recipients[]': bob.guid }).toString(),
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    })
-
-    expect([answer.status, answer.body.subject]).toEqual([201, 'A form'])
-  })
-
-  it('is dispatched with its first message to those who live elsewhere', async () => {
-    const quin = await addStranger(api.pod, 'quin@q.example')
-    await api.pod
-      .db('contacts')
-      .insert({ userId: alice.viewer.userId, personId: quin.id, sharing: true, receiving: true })
-
-    const guid = await begin({ recipients: [bob.guid, quin.guid] })
-
-    const jobs = await api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
-    expect(jobs.at(-1)).toEqual({ record: 'conversation', guid })
-    expect((await alice.get(`/conversations/${guid}/messages`)).body).toMatchObject([{ body: 'Shall we?' }])
-  })
-
-  it('tells nobody in a notification', async () => {
-    const told = async () => (await bob.get('/notifications?per_page=100')).body.length
-    const before = await told()
-
-    await begin()
-
-    expect(await told()).toBe(before)
-  })
-})
-
-describe('GET /conversations', () => {
-  it('73: is read for who started it, and unread for the others', async () => {
-    const guid = await begin()
-
-    const seenBy = async (person: ApiPerson) =>
-      (await person.get('/conversations')).body.find((one: { guid: string }) => one.guid === guid).read
-    expect([await seenBy(alice), await seenBy(bob)]).toEqual([true, false])
-  })
-
-  it('74, 75: can be of the unread only', async () => {
-    later()
-    const guid = await begin({ subject: 'Unread' })
-    expect(await list(bob, '?only_unread=true')).toContain('Unread')
-
-    await bob.patch(`/conversations/${guid}`, { read: true })
-
-    expect(await list(bob, '?only_unread=true')).not.toContain('Unread')
-    expect(await list(bob, '?only_unread=YES')).not.toContain('Unread')
-    expect(await list(bob, '?only_unread=false')).toContain('Unread')
-    expect(await list(bob, '?only_unread=false')).toEqual(await list(bob))
-  })
-
-  it('85: can be of those in which something was said later', async () => {
-    later()
-    const guid = await begin({ subject: 'Talk' })
-    const between = later()
-    later()
-    const { body: message } = await bob.post(`/conversations/${guid}/messages`, { body: 'Yes' })
-
-    expect(await list(alice, `?only_after=${between}`)).toEqual(['Talk'])
-    expect(await list(alice, `?only_after=${message.created_at}`)).toEqual([])
-    await alice.patch(`/conversations/${guid}`, { read: true })
-    expect(await list(alice, `?only_after=${message.created_at}`)).toEqual([])
-  })
-
-  it.each([
-    '?only_after=foo',
-    '?only_after=2026-02-30',
-    '?only_after=',
-    '?only_unread=perhaps',
-    '?before=foo',
-    '?per_page=x',
-  ])('86: is a 422 for a query of %s', async (query) => {
-    expectError(await alice.get(`/conversations${query}`), 422)
-  })
-
-  it('reads a time with an offset whose plus nobody encoded', async () => {
-    later()
-    await begin({ subject: 'Offset' })
-    const justBefore = new Date(started + minutes * 60_000 + 3_600_000 - 1).toISOString().replace('Z', '+01:00')
-
-    expect(await list(alice, `?only_after=${justBefore}`)).toEqual(['Offset'])
-  })
-
-  it('has the newest first, and pages that meet also within a millisecond', async () => {
-    const { gus } = await api.people('gus')
-    await share(api, gus, alice)
-    await share(api, alice, gus)
-    const all: string[] = []
-    for (let index = 0; index < 7; index += 1) {
-      if (index % 3 === 0) later()
-      all.unshift(
-        (await gus.post('/conversations', asked({ subject: `${index}`, recipients: [alice.guid] }))).body.guid,
-      )
-    }
-
-    const pages = await readAllPages(gus, '/conversations?per_page=2&only_unread=false')
-
-    expect(pages.map(({ guid }) => guid)).toEqual(all)
-    expect((await gus.get('/conversations?per_page=7')).links.next).toBeUndefined()
-  })
-
-  it('links to what will be newer, and repeats what was asked for', async () => {
-    const { hal } = await api.people('hal')
-    await share(api, hal, bob)
-    await share(api, bob, hal)
-    later()
-    await hal.post('/conversations', asked({ subject: 'First' }))
-    const first = await bob.get('/conversations?only_unread=true&per_page=1')
-    expect(subjectsIn(first)).toEqual(['First'])
-
-    later()
-    for (const subject of ['Second', 'Third']) await hal.post('/conversations', asked({ subject }))
-
-    const newer = await bob.get(first.links.previous ?? '')
-    expect(subjectsIn(newer)).toEqual(['Second'])
-    expect(new URL(newer.links.next ?? '').searchParams.get('only_unread')).toBe('true')
-    const newest = await bob.get(newer.links.next ?? '')
-    expect(subjectsIn(newest)).toEqual(['Third'])
-    expect(newest.links.next).toBeUndefined()
-    expect(subjectsIn(await bob.get(newest.links.previous ?? ''))).toEqual(['Second'])
-  })
-
-  it('is nothing and links nowhere for somebody without any', async () => {
-    const answer = await api.eve.get('/conversations')
-
-    expect([answer.body, answer.headers.link]).toEqual([[], undefined])
-  })
-
-  it('asks the database twice, however many there are', async () => {
-    const ask = (limit: number) =>
-      statementsDuring(() => alice.get(`/conversations?per_page=${limit}&only_after=2020-01-01`))
-    expect([await ask(1), await ask(100)]).toEqual([2, 2])
-  })
-})
-
-describe('GET /conversations/:guid', () => {
-  it('80: leaves it unread', async () => {
-    const guid = await begin()
-
-    const answer = await bob.get(`/conversations/${guid}`)
-
+  /** Subjects, in the order of the list. */
+  async function list(person: ApiPerson, query = ''): Promise<string[]> {
+    const answer = await person.get(`/conversations${query}`)
     expect(answer.status).toBe(200)
-    expect(answer.body).toMatchObject({ guid, subject: 'Tea', read: false })
-    expect(answer.body.participants).toMatchObject([{ guid: alice.guid }, { guid: bob.guid }])
-    expect(await readBy(bob, guid)).toBe(false)
-  })
+    return subjectsIn(answer)
+  }
 
-  it('asks the database twice', async () => {
-    const guid = await begin()
-    expect(await statementsDuring(() => alice.get(`/conversations/${guid}`))).toBe(2)
-  })
-})
+  function subjectsIn({ body }: ApiAnswer): string[] {
+    return body.map(({ subject }: { subject: string }) => subject)
+  }
 
-describe('PATCH /conversations/:guid', () => {
-  it('76: answers a list of the one that it has marked', async () => {
-    const guid = await begin()
+  async function readBy(person: ApiPerson, guid: string): Promise<boolean> {
+    return (await person.get(`/conversations/${guid}`)).body.read
+  }
 
-    const answer = await bob.patch(`/conversations/${guid}`, { read: true })
+  /** Waits so long, without waiting. */
+  function later(count = 1): string {
+    minutes += count
+    return new Date(started + minutes * 60_000).toISOString()
+  }
 
-    expect(answer.status).toBe(200)
-    expect(answer.body).toMatchObject([{ guid, read: true, subject: 'Tea' }])
-    expect(answer.body).toHaveLength(1)
-    expect(await readBy(bob, guid)).toBe(true)
-  })
+  describe('POST /conversations', () => {
+    it('65: starts one, and tells who takes part and nothing of reading', async () => {
+      const answer = await alice.post('/conversations', asked())
 
-  it('marks it as unread again, for nobody else', async () => {
-    const guid = await begin()
-    await bob.patch(`/conversations/${guid}`, { read: true })
-
-    const answer = await bob.patch(`/conversations/${guid}`, { read: 'false' })
-
-    expect(answer.body).toMatchObject([{ read: false }])
-    expect([await readBy(bob, guid), await readBy(alice, guid)]).toEqual([false, true])
-  })
-
-  it('is also a PUT', async () => {
-    const guid = await begin()
-
-    expect((await bob.put(`/conversations/${guid}`, { read: true })).body).toMatchObject([{ guid, read: true }])
-    expectError(await bob.put(`/conversations/${newGuid()}`, {}), 404)
-  })
-
-  it.each([
-    ['77', {}],
-    ['78', { read: 'x' }],
-    ['78', { read: null }],
-    ['78', { read: 1 }],
-    ['78', { read: [true] }],
-  ])('%s: is a 422 for %j', async (_case, body) => {
-    const guid = await begin()
-
-    expectError(await bob.patch(`/conversations/${guid}`, body), 422)
-
-    expect(await readBy(bob, guid)).toBe(false)
-  })
-
-  it('is a 400 for a body that cannot be read', async () => {
-    const answer = await api.call({
-      method: 'PATCH',
-      path: `/conversations/${await begin()}`,
-      token: bob.token,
-      body: '{"read":',
-      headers: { 'content-type': 'application/json' },
+      expect(answer.status).toBe(201)
+      expect(Object.keys(answer.body).sort()).toEqual(['created_at', 'guid', 'participants', 'subject'])
+      expect(answer.body).toMatchObject({
+        guid: expect.stringMatching(/^[0-9a-f]{32}$/),
+        subject: 'Tea',
+        participants: [{ guid: alice.guid }, { guid: bob.guid }],
+      })
     })
 
-    expectError(answer, 400)
+    it.each([
+      ['66: without a subject', { subject: undefined }],
+      ['66: without a body', { body: undefined }],
+      ['66: without recipients', { recipients: undefined }],
+      ['67: with no recipient', { recipients: [] }],
+      ['68: with a recipient nobody knows', () => ({ recipients: [bob.guid, newGuid()] })],
+      ['69: with somebody who is no mutual contact', () => ({ recipients: [bob.guid, api.carol.guid] })],
+      ['70: with a recipient twice', () => ({ recipients: [bob.guid, bob.guid] })],
+      ['71: with oneself', () => ({ recipients: [alice.guid] })],
+      ['71: with oneself beside another', () => ({ recipients: [bob.guid, alice.guid] })],
+      ['72: with a blank body', { body: ' \n' }],
+      ['72: with a blank subject', { subject: '\t' }],
+      ['with a subject of 256 characters', { subject: 'x'.repeat(256) }],
+      ['with a body of 65 536 characters', { body: 'x'.repeat(65_536) }],
+      ['with a recipient that is no text', { recipients: [5] }],
+      ['with recipients that are no list', () => ({ recipients: bob.guid })],
+    ])('%s is a 422, and nothing is stored', async (_how, fields) => {
+      const before = await api.pod.db('conversations').count()
+
+      const answer = await alice.post('/conversations', asked(typeof fields === 'function' ? fields() : fields))
+
+      expectError(answer, 422)
+      expect(await api.pod.db('conversations').count()).toEqual(before)
+    })
+
+    it('is a 422 for somebody whose account is closed', async () => {
+      const { frieda } = await api.people('frieda')
+      await share(api, alice, frieda)
+      await share(api, frieda, alice)
+      await closeUser(api.pod, 'frieda')
+
+      expectError(await alice.post('/conversations', asked({ recipients: [frieda.guid] })), 422)
+    })
+
+    it('is a 422 for a body that cannot be read', async () => {
+      const answer = await api.call({
+        method: 'POST',
+        path: '/conversations',
+        token: alice.token,
+        body: '{',
+        headers: { 'content-type': 'application/json' },
+      })
+
+      expectError(answer, 422)
+    })
+
+    it('takes a form, and the two slashes of a known client', async () => {
+      const answer = await api.call({
+        method: 'POST',
+        path: '//conversations',
+        token: alice.token,
+        body: new URLSearchParams({ subject: 'A form', body: 'x', 'recipients[]': bob.guid }).toString(),
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      })
+
+      expect([answer.status, answer.body.subject]).toEqual([201, 'A form'])
+    })
+
+    it('is dispatched with its first message to those who live elsewhere', async () => {
+      const quin = await addStranger(api.pod, 'quin@q.example')
+      await api.pod
+        .db('contacts')
+        .insert({ userId: alice.viewer.userId, personId: quin.id, sharing: true, receiving: true })
+
+      const guid = await begin({ recipients: [bob.guid, quin.guid] })
+
+      const jobs = await api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+      expect(jobs.at(-1)).toEqual({ record: 'conversation', guid })
+      expect((await alice.get(`/conversations/${guid}/messages`)).body).toMatchObject([{ body: 'Shall we?' }])
+    })
+
+    it('tells nobody in a notification', async () => {
+      const told = async () => (await bob.get('/notifications?per_page=100')).body.length
+      const before = await told()
+
+      await begin()
+
+      expect(await told()).toBe(before)
+    })
   })
-})
 
-describe('DELETE /conversations/:guid', () => {
-  it('87: takes it from who deletes it, for good and from nobody else', async () => {
-    const guid = await begin()
+  describe('GET /conversations', () => {
+    it('73: is read for who started it, and unread for the others', async () => {
+      const guid = await begin()
 
-    const answer = await alice.delete(`/conversations/${guid}`)
+      const seenBy = async (person: ApiPerson) =>
+        (await person.get('/conversations')).body.find((one: { guid: string }) => one.guid === guid).read
+      expect([await seenBy(alice), await seenBy(bob)]).toEqual([true, false])
+    })
 
-    expect([answer.status, answer.text]).toEqual([204, ''])
-    expectError(await alice.get(`/conversations/${guid}`), 404)
-    expectError(await alice.delete(`/conversations/${guid}`), 404)
-    expect((await bob.get(`/conversations/${guid}`)).status).toBe(200)
-    expect((await bob.post(`/conversations/${guid}/messages`, { body: 'Still there?' })).status).toBe(201)
-    expectError(await alice.get(`/conversations/${guid}`), 404)
-    expect((await alice.get('/conversations?per_page=100')).text).not.toContain(guid)
+    it('74, 75: can be of the unread only', async () => {
+      later()
+      const guid = await begin({ subject: 'Unread' })
+      expect(await list(bob, '?only_unread=true')).toContain('Unread')
+
+      await bob.patch(`/conversations/${guid}`, { read: true })
+
+      expect(await list(bob, '?only_unread=true')).not.toContain('Unread')
+      expect(await list(bob, '?only_unread=YES')).not.toContain('Unread')
+      expect(await list(bob, '?only_unread=false')).toContain('Unread')
+      expect(await list(bob, '?only_unread=false')).toEqual(await list(bob))
+    })
+
+    it('85: can be of those in which something was said later', async () => {
+      later()
+      const guid = await begin({ subject: 'Talk' })
+      const between = later()
+      later()
+      const { body: message } = await bob.post(`/conversations/${guid}/messages`, { body: 'Yes' })
+
+      expect(await list(alice, `?only_after=${between}`)).toEqual(['Talk'])
+      expect(await list(alice, `?only_after=${message.created_at}`)).toEqual([])
+      await alice.patch(`/conversations/${guid}`, { read: true })
+      expect(await list(alice, `?only_after=${message.created_at}`)).toEqual([])
+    })
+
+    it.each([
+      '?only_after=foo',
+      '?only_after=2026-02-30',
+      '?only_after=',
+      '?only_unread=perhaps',
+      '?before=foo',
+      '?per_page=x',
+    ])('86: is a 422 for a query of %s', async (query) => {
+      expectError(await alice.get(`/conversations${query}`), 422)
+    })
+
+    it('reads a time with an offset whose plus nobody encoded', async () => {
+      later()
+      await begin({ subject: 'Offset' })
+      const justBefore = new Date(started + minutes * 60_000 + 3_600_000 - 1).toISOString().replace('Z', '+01:00')
+
+      expect(await list(alice, `?only_after=${justBefore}`)).toEqual(['Offset'])
+    })
+
+    it('has the newest first, and pages that meet also within a millisecond', async () => {
+      const { gus } = await api.people('gus')
+      await share(api, gus, alice)
+      await share(api, alice, gus)
+      const all: string[] = []
+      for (let index = 0; index < 7; index += 1) {
+        if (index % 3 === 0) later()
+        all.unshift(
+          (await gus.post('/conversations', asked({ subject: `${index}`, recipients: [alice.guid] }))).body.guid,
+        )
+      }
+
+      const pages = await readAllPages(gus, '/conversations?per_page=2&only_unread=false')
+
+      expect(pages.map(({ guid }) => guid)).toEqual(all)
+      expect((await gus.get('/conversations?per_page=7')).links.next).toBeUndefined()
+    })
+
+    it('links to what will be newer, and repeats what was asked for', async () => {
+      const { hal } = await api.people('hal')
+      await share(api, hal, bob)
+      await share(api, bob, hal)
+      later()
+      await hal.post('/conversations', asked({ subject: 'First' }))
+      const first = await bob.get('/conversations?only_unread=true&per_page=1')
+      expect(subjectsIn(first)).toEqual(['First'])
+
+      later()
+      for (const subject of ['Second', 'Third']) await hal.post('/conversations', asked({ subject }))
+
+      const newer = await bob.get(first.links.previous ?? '')
+      expect(subjectsIn(newer)).toEqual(['Second'])
+      expect(new URL(newer.links.next ?? '').searchParams.get('only_unread')).toBe('true')
+      const newest = await bob.get(newer.links.next ?? '')
+      expect(subjectsIn(newest)).toEqual(['Third'])
+      expect(newest.links.next).toBeUndefined()
+      expect(subjectsIn(await bob.get(newest.links.previous ?? ''))).toEqual(['Second'])
+    })
+
+    it('is nothing and links nowhere for somebody without any', async () => {
+      const answer = await api.eve.get('/conversations')
+
+      expect([answer.body, answer.headers.link]).toEqual([[], undefined])
+    })
+
+    it('asks the database twice, however many there are', async () => {
+      const ask = (limit: number) =>
+        statementsDuring(() => alice.get(`/conversations?per_page=${limit}&only_after=2020-01-01`))
+      expect([await ask(1), await ask(100)]).toEqual([2, 2])
+    })
   })
 
-  it('takes everything with the last who had it', async () => {
-    const guid = await begin()
-    await alice.delete(`/conversations/${guid}`)
-    await bob.delete(`/conversations/${guid}`)
+  describe('GET /conversations/:guid', () => {
+    it('80: leaves it unread', async () => {
+      const guid = await begin()
 
-    expect(await api.pod.db('conversations').where({ guid })).toEqual([])
+      const answer = await bob.get(`/conversations/${guid}`)
+
+      expect(answer.status).toBe(200)
+      expect(answer.body).toMatchObject({ guid, subject: 'Tea', read: false })
+      expect(answer.body.participants).toMatchObject([{ guid: alice.guid }, { guid: bob.guid }])
+      expect(await readBy(bob, guid)).toBe(false)
+    })
+
+    it('asks the database twice', async () => {
+      const guid = await begin()
+      expect(await statementsDuring(() => alice.get(`/conversations/${guid}`))).toBe(2)
+    })
   })
 
-  it('is done once by many who try at once', async () => {
-    const guid = await begin()
+  describe('PATCH /conversations/:guid', () => {
+    it('76: answers a list of the one that it has marked', async () => {
+      const guid = await begin()
 
-    const answers = await Promise.all(Array.from({ length: 20 }, () => bob.delete(`/conversations/${guid}`)))
+      const answer = await bob.patch(`/conversations/${guid}`, { read: true })
 
-    expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array.from({ length: 19 }, () => 404)])
+      expect(answer.status).toBe(200)
+      expect(answer.body).toMatchObject([{ guid, read: true, subject: 'Tea' }])
+      expect(answer.body).toHaveLength(1)
+      expect(await readBy(bob, guid)).toBe(true)
+    })
+
+    it('marks it as unread again, for nobody else', async () => {
+      const guid = await begin()
+      await bob.patch(`/conversations/${guid}`, { read: true })
+
+      const answer = await bob.patch(`/conversations/${guid}`, { read: 'false' })
+
+      expect(answer.body).toMatchObject([{ read: false }])
+      expect([await readBy(bob, guid), await readBy(alice, guid)]).toEqual([false, true])
+    })
+
+    it('is also a PUT', async () => {
+      const guid = await begin()
+
+      expect((await bob.put(`/conversations/${guid}`, { read: true })).body).toMatchObject([{ guid, read: true }])
+      expectError(await bob.put(`/conversations/${newGuid()}`, {}), 404)
+    })
+
+    it.each([
+      ['77', {}],
+      ['78', { read: 'x' }],
+      ['78', { read: null }],
+      ['78', { read: 1 }],
+      ['78', { read: [true] }],
+    ])('%s: is a 422 for %j', async (_case, body) => {
+      const guid = await begin()
+
+      expectError(await bob.patch(`/conversations/${guid}`, body), 422)
+
+      expect(await readBy(bob, guid)).toBe(false)
+    })
+
+    it('is a 400 for a body that cannot be read', async () => {
+      const answer = await api.call({
+        method: 'PATCH',
+        path: `/conversations/${await begin()}`,
+        token: bob.token,
+        body: '{"read":',
+        headers: { 'content-type': 'application/json' },
+      })
+
+      expectError(answer, 400)
+    })
   })
-})
 
-describe('a conversation that is not there', () => {
-  const calls = (
-    guid: string,
-  ): readonly [string, (person: Pick<ApiPerson, 'get' | 'post' | 'patch' | 'delete'>) => Promise<ApiAnswer>][] => [
-    ['GET', (person) => person.get(`/conversations/${guid}`)],
-    ['PATCH', (person) => person.patch(`/conversations/${guid}`, { read: true })],
-    ['DELETE', (person) => person.delete(`/conversations/${guid}`)],
-    ['GET messages', (person) => person.get(`/conversations/${guid}/messages`)],
-    ['POST message', (person) => person.post(`/conversations/${guid}/messages`, { body: 'x' })],
-  ]
+  describe('DELETE /conversations/:guid', () => {
+    it('87: takes it from who deletes it, for good and from nobody else', async () => {
+      const guid = await begin()
 
-  it.each(calls(newGuid()))('79: is a 404 for %s', async (_call, ask) => {
-    expectError(await ask(alice), 404)
+      const answer = await alice.delete(`/conversations/${guid}`)
+
+      expect([answer.status, answer.text]).toEqual([204, ''])
+      expectError(await alice.get(`/conversations/${guid}`), 404)
+      expectError(await alice.delete(`/conversations/${guid}`), 404)
+      expect((await bob.get(`/conversations/${guid}`)).status).toBe(200)
+      expect((await bob.post(`/conversations/${guid}/messages`, { body: 'Still there?' })).status).toBe(201)
+      expectError(await alice.get(`/conversations/${guid}`), 404)
+      expect((await alice.get('/conversations?per_page=100')).text).not.toContain(guid)
+    })
+
+    it('takes everything with the last who had it', async () => {
+      const guid = await begin()
+      await alice.delete(`/conversations/${guid}`)
+      await bob.delete(`/conversations/${guid}`)
+
+      expect(await api.pod.db('conversations').where({ guid })).toEqual([])
+    })
+
+    it('is done once by many who try at once', async () => {
+      const guid = await begin()
+
+      const answers = await Promise.all(Array.from({ length: 20 }, () => bob.delete(`/conversations/${guid}`)))
+
+      expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array.from({ length: 19 }, () => 404)])
+    })
   })
 
-  it('88: is one that is somebody else’s', async () => {
-    const guid = await begin()
+  describe('a conversation that is not there', () => {
+    const calls = (
+      guid: string,
+    ): readonly [string, (person: Pick<ApiPerson, 'get' | 'post' | 'patch' | 'delete'>) => Promise<ApiAnswer>][] => [
+      ['GET', (person) => person.get(`/conversations/${guid}`)],
+      ['PATCH', (person) => person.patch(`/conversations/${guid}`, { read: true })],
+      ['DELETE', (person) => person.delete(`/conversations/${guid}`)],
+      ['GET messages', (person) => person.get(`/conversations/${guid}/messages`)],
+      ['POST message', (person) => person.post(`/conversations/${guid}/messages`, { body: 'x' })],
+    ]
 
-    for (const [, ask] of calls(guid)) expectError(await ask(api.dan), 404)
+    it.each(calls(newGuid()))('79: is a 404 for %s', async (_call, ask) => {
+      expectError(await ask(alice), 404)
+    })
 
-    expect(await readBy(bob, guid)).toBe(false)
-    expect((await bob.get(`/conversations/${guid}/messages`)).body).toHaveLength(1)
-  })
+    it('88: is one that is somebody else’s', async () => {
+      const guid = await begin()
 
-  it('is a 404 before anything that is wrong with the rest of the request', async () => {
-    expectError(await alice.patch(`/conversations/${newGuid()}`, { read: 'x' }), 404)
-    expectError(await alice.patch(`/conversations/${'x'.repeat(300)}`, { read: 'x' }), 404)
-    expectError(await alice.get(`/conversations/${newGuid()}/messages?only_after=foo&page=x`), 404)
-  })
+      for (const [, ask] of calls(guid)) expectError(await ask(api.dan), 404)
 
-  it('89: is nobody’s business without the scope', async () => {
-    const limited = await alice.with('notifications', 'private:read')
-    const guid = await begin()
+      expect(await readBy(bob, guid)).toBe(false)
+      expect((await bob.get(`/conversations/${guid}/messages`)).body).toHaveLength(1)
+    })
 
-    const answers = [await limited.get('/conversations'), await limited.post('/conversations', asked())]
-    for (const [, ask] of calls(guid)) answers.push(await ask(limited))
+    it('is a 404 before anything that is wrong with the rest of the request', async () => {
+      expectError(await alice.patch(`/conversations/${newGuid()}`, { read: 'x' }), 404)
+      expectError(await alice.patch(`/conversations/${'x'.repeat(300)}`, { read: 'x' }), 404)
+      expectError(await alice.get(`/conversations/${newGuid()}/messages?only_after=foo&page=x`), 404)
+    })
 
-    for (const answer of answers) {
-      expectError(answer, 403)
-      expect(answer.body.message).toContain('insufficient_scope')
-    }
+    it('89: is nobody’s business without the scope', async () => {
+      const limited = await alice.with('notifications', 'private:read')
+      const guid = await begin()
+
+      const answers = [await limited.get('/conversations'), await limited.post('/conversations', asked())]
+      for (const [, ask] of calls(guid)) answers.push(await ask(limited))
+
+      for (const answer of answers) {
+        expectError(answer, 403)
+        expect(answer.body.message).toContain('insufficient_scope')
+      }
+    })
   })
 })
 

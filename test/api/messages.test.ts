@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ApiPerson, expectError } from '../support/api-pod.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
+import type { Neighbourhood } from '../support/neighbourhood.js'
 import { newGuid } from '../support/network.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
 import { statementsDuring } from '../support/statements.js'
 
 const started = Date.now()
@@ -9,164 +11,167 @@ let api: Neighbourhood
 let alice: ApiPerson
 let bob: ApiPerson
 let minutes = 0
-beforeAll(async () => {
-  api = await openNeighbourhood({
-    change: (pod) => ({ ...pod, now: () => new Date(started + minutes * 60_000) }),
-  })
-  alice = api.alice
-  bob = api.bob
-})
-afterAll(() => api.close())
 
-/** Alice has written to Bob. */
-async function begin(): Promise<string> {
-  const answer = await alice.post('/conversations', { subject: 'Tea', body: 'First', recipients: [bob.guid] })
-  expect(answer.status).toBe(201)
-  return answer.body.guid
-}
-
-/** A minute later. */
-async function say(person: ApiPerson, guid: string, body: string) {
-  minutes += 1
-  const answer = await person.post(`/conversations/${guid}/messages`, { body })
-  expect(answer.status).toBe(201)
-  return answer.body
-}
-
-async function said(guid: string, query = ''): Promise<string[]> {
-  const answer = await alice.get(`/conversations/${guid}/messages${query}`)
-  expect(answer.status).toBe(200)
-  return answer.body.map(({ body }: { body: string }) => body)
-}
-
-async function readBy(person: ApiPerson, guid: string): Promise<boolean> {
-  return (await person.get(`/conversations/${guid}`)).body.read
-}
-
-describe('POST /conversations/:guid/messages', () => {
-  it('81: adds to it, unread for the others and for nobody else', async () => {
-    const guid = await begin()
-    await bob.patch(`/conversations/${guid}`, { read: true })
-
-    const answer = await alice.post(`/conversations/${guid}/messages`, { body: ' **Still** there?\n' })
-
-    expect(answer.status).toBe(201)
-    expect(Object.keys(answer.body).sort()).toEqual(['author', 'body', 'created_at', 'guid'])
-    expect(answer.body).toMatchObject({
-      guid: expect.stringMatching(/^[0-9a-f]{32}$/),
-      body: ' **Still** there?\n',
-      author: { guid: alice.guid, network_id: 'alice@pod.example' },
+describe.each(queueBackends)('with the queue in $store', (backend) => {
+  beforeAll(async () => {
+    api = await openNeighbourhoodOn(backend, {
+      change: (pod) => ({ ...pod, now: () => new Date(started + minutes * 60_000) }),
     })
-    expect([await readBy(alice, guid), await readBy(bob, guid)]).toEqual([true, false])
-    expect((await bob.get(`/conversations/${guid}/messages`)).body.at(-1)).toEqual(answer.body)
-    const jobs = await api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
-    expect(jobs.at(-1)).toEqual({ record: 'message', guid: answer.body.guid })
+    alice = api.alice
+    bob = api.bob
   })
+  afterAll(() => api.close())
 
-  it('leaves it unread for whoever writes without having read it', async () => {
-    const guid = await begin()
+  /** Alice has written to Bob. */
+  async function begin(): Promise<string> {
+    const answer = await alice.post('/conversations', { subject: 'Tea', body: 'First', recipients: [bob.guid] })
+    expect(answer.status).toBe(201)
+    return answer.body.guid
+  }
 
-    await say(bob, guid, 'Later')
+  /** A minute later. */
+  async function say(person: ApiPerson, guid: string, body: string) {
+    minutes += 1
+    const answer = await person.post(`/conversations/${guid}/messages`, { body })
+    expect(answer.status).toBe(201)
+    return answer.body
+  }
 
-    expect(await readBy(bob, guid)).toBe(false)
-  })
+  async function said(guid: string, query = ''): Promise<string[]> {
+    const answer = await alice.get(`/conversations/${guid}/messages${query}`)
+    expect(answer.status).toBe(200)
+    return answer.body.map(({ body }: { body: string }) => body)
+  }
 
-  it.each([{}, { body: '' }, { body: ' ' }, { body: 5 }, { body: null }, { body: 'x'.repeat(65_536) }])(
-    '82: is a 422 without words: %#',
-    async (body) => {
+  async function readBy(person: ApiPerson, guid: string): Promise<boolean> {
+    return (await person.get(`/conversations/${guid}`)).body.read
+  }
+
+  describe('POST /conversations/:guid/messages', () => {
+    it('81: adds to it, unread for the others and for nobody else', async () => {
+      const guid = await begin()
+      await bob.patch(`/conversations/${guid}`, { read: true })
+
+      const answer = await alice.post(`/conversations/${guid}/messages`, { body: ' **Still** there?\n' })
+
+      expect(answer.status).toBe(201)
+      expect(Object.keys(answer.body).sort()).toEqual(['author', 'body', 'created_at', 'guid'])
+      expect(answer.body).toMatchObject({
+        guid: expect.stringMatching(/^[0-9a-f]{32}$/),
+        body: ' **Still** there?\n',
+        author: { guid: alice.guid, network_id: 'alice@pod.example' },
+      })
+      expect([await readBy(alice, guid), await readBy(bob, guid)]).toEqual([true, false])
+      expect((await bob.get(`/conversations/${guid}/messages`)).body.at(-1)).toEqual(answer.body)
+      const jobs = await api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+      expect(jobs.at(-1)).toEqual({ record: 'message', guid: answer.body.guid })
+    })
+
+    it('leaves it unread for whoever writes without having read it', async () => {
       const guid = await begin()
 
-      expectError(await alice.post(`/conversations/${guid}/messages`, body), 422)
+      await say(bob, guid, 'Later')
 
-      expect(await said(guid)).toEqual(['First'])
-    },
-  )
-
-  it('82: is a 422 for a body that cannot be read', async () => {
-    const answer = await api.call({
-      method: 'POST',
-      path: `/conversations/${await begin()}/messages`,
-      token: alice.token,
-      body: '[1]',
-      headers: { 'content-type': 'application/json' },
+      expect(await readBy(bob, guid)).toBe(false)
     })
 
-    expectError(answer, 422)
-  })
+    it.each([{}, { body: '' }, { body: ' ' }, { body: 5 }, { body: null }, { body: 'x'.repeat(65_536) }])(
+      '82: is a 422 without words: %#',
+      async (body) => {
+        const guid = await begin()
 
-  it('83: is a 404 in a conversation that is not there, whatever the body', async () => {
-    for (const body of [undefined, {}, { body: '' }, { body: 5 }, { body: 'x' }]) {
-      expectError(await alice.post(`/conversations/${newGuid()}/messages`, body), 404)
-    }
-  })
+        expectError(await alice.post(`/conversations/${guid}/messages`, body), 422)
 
-  it('takes every one of many at once', async () => {
-    const guid = await begin()
-
-    await Promise.all(
-      Array.from({ length: 20 }, (_, index) => bob.post(`/conversations/${guid}/messages`, { body: `${index}` })),
+        expect(await said(guid)).toEqual(['First'])
+      },
     )
 
-    expect((await said(guid, '?per_page=100')).toSorted()).toEqual(
-      ['First', ...Array.from({ length: 20 }, (_, index) => `${index}`)].toSorted(),
+    it('82: is a 422 for a body that cannot be read', async () => {
+      const answer = await api.call({
+        method: 'POST',
+        path: `/conversations/${await begin()}/messages`,
+        token: alice.token,
+        body: '[1]',
+        headers: { 'content-type': 'application/json' },
+      })
+
+      expectError(answer, 422)
+    })
+
+    it('83: is a 404 in a conversation that is not there, whatever the body', async () => {
+      for (const body of [undefined, {}, { body: '' }, { body: 5 }, { body: 'x' }]) {
+        expectError(await alice.post(`/conversations/${newGuid()}/messages`, body), 404)
+      }
+    })
+
+    it('takes every one of many at once', async () => {
+      const guid = await begin()
+
+      await Promise.all(
+        Array.from({ length: 20 }, (_, index) => bob.post(`/conversations/${guid}/messages`, { body: `${index}` })),
+      )
+
+      expect((await said(guid, '?per_page=100')).toSorted()).toEqual(
+        ['First', ...Array.from({ length: 20 }, (_, index) => `${index}`)].toSorted(),
+      )
+      const unread = await api.pod.db('conversationVisibilities').where({ unread: 20 }).select('personId')
+      expect(unread).toEqual([{ personId: alice.viewer.personId }])
+    })
+  })
+
+  describe('GET /conversations/:guid/messages', () => {
+    it('84: has the oldest first, or only what was said later', async () => {
+      const guid = await begin()
+      await say(bob, guid, 'Second')
+      const [first] = (await alice.get(`/conversations/${guid}/messages`)).body
+
+      expect(await said(guid)).toEqual(['First', 'Second'])
+      expect(await said(guid, `?only_after=${first.created_at}`)).toEqual(['Second'])
+    })
+
+    it('80: leaves it unread', async () => {
+      const guid = await begin()
+
+      expect((await bob.get(`/conversations/${guid}/messages`)).status).toBe(200)
+
+      expect(await readBy(bob, guid)).toBe(false)
+    })
+
+    it.each(['only_after=foo', 'only_after=2026-01-01T25:00:00Z', 'page=x', 'page=1&page=2', 'per_page=1.5'])(
+      '86: is a 422 for a query of %s',
+      async (query) => {
+        expectError(await alice.get(`/conversations/${await begin()}/messages?${query}`), 422)
+      },
     )
-    const unread = await api.pod.db('conversationVisibilities').where({ unread: 20 }).select('personId')
-    expect(unread).toEqual([{ personId: alice.viewer.personId }])
-  })
-})
 
-describe('GET /conversations/:guid/messages', () => {
-  it('84: has the oldest first, or only what was said later', async () => {
-    const guid = await begin()
-    await say(bob, guid, 'Second')
-    const [first] = (await alice.get(`/conversations/${guid}/messages`)).body
+    it('90: has fifteen on a page, and links that lead through all of them', async () => {
+      const guid = await begin()
+      for (let index = 1; index < 20; index += 1) await say(index % 2 ? bob : alice, guid, `${index}`)
 
-    expect(await said(guid)).toEqual(['First', 'Second'])
-    expect(await said(guid, `?only_after=${first.created_at}`)).toEqual(['Second'])
-  })
+      const first = await alice.get(`/conversations/${guid}/messages`)
+      expect(first.body).toHaveLength(15)
+      expect(first.links).toEqual({ next: expect.stringMatching(/^https:\/\/pod\.example\/api\/v1\//) })
 
-  it('80: leaves it unread', async () => {
-    const guid = await begin()
+      const second = await alice.get(first.links.next ?? '')
+      expect(second.body.map(({ body }: { body: string }) => body)).toEqual(['15', '16', '17', '18', '19'])
+      expect(second.links.next).toBeUndefined()
+      expect((await alice.get(second.links.previous ?? '')).body).toEqual(first.body)
+    })
 
-    expect((await bob.get(`/conversations/${guid}/messages`)).status).toBe(200)
+    it('is empty behind the last page', async () => {
+      const guid = await begin()
 
-    expect(await readBy(bob, guid)).toBe(false)
-  })
+      expect(await said(guid, '?page=2')).toEqual([])
+      expect(await said(guid, '?page=0&per_page=0')).toEqual(['First'])
+    })
 
-  it.each(['only_after=foo', 'only_after=2026-01-01T25:00:00Z', 'page=x', 'page=1&page=2', 'per_page=1.5'])(
-    '86: is a 422 for a query of %s',
-    async (query) => {
-      expectError(await alice.get(`/conversations/${await begin()}/messages?${query}`), 422)
-    },
-  )
+    it('asks the database three times, however many there are', async () => {
+      const guid = await begin()
+      for (let index = 0; index < 5; index += 1) await say(bob, guid, `${index}`)
+      const ask = (limit: number) =>
+        statementsDuring(() => alice.get(`/conversations/${guid}/messages?per_page=${limit}&only_after=2020-01-01`))
 
-  it('90: has fifteen on a page, and links that lead through all of them', async () => {
-    const guid = await begin()
-    for (let index = 1; index < 20; index += 1) await say(index % 2 ? bob : alice, guid, `${index}`)
-
-    const first = await alice.get(`/conversations/${guid}/messages`)
-    expect(first.body).toHaveLength(15)
-    expect(first.links).toEqual({ next: expect.stringMatching(/^https:\/\/pod\.example\/api\/v1\//) })
-
-    const second = await alice.get(first.links.next ?? '')
-    expect(second.body.map(({ body }: { body: string }) => body)).toEqual(['15', '16', '17', '18', '19'])
-    expect(second.links.next).toBeUndefined()
-    expect((await alice.get(second.links.previous ?? '')).body).toEqual(first.body)
-  })
-
-  it('is empty behind the last page', async () => {
-    const guid = await begin()
-
-    expect(await said(guid, '?page=2')).toEqual([])
-    expect(await said(guid, '?page=0&per_page=0')).toEqual(['First'])
-  })
-
-  it('asks the database three times, however many there are', async () => {
-    const guid = await begin()
-    for (let index = 0; index < 5; index += 1) await say(bob, guid, `${index}`)
-    const ask = (limit: number) =>
-      statementsDuring(() => alice.get(`/conversations/${guid}/messages?per_page=${limit}&only_after=2020-01-01`))
-
-    expect([await ask(1), await ask(100)]).toEqual([3, 3])
+      expect([await ask(1), await ask(100)]).toEqual([3, 3])
+    })
   })
 })

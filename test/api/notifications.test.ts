@@ -10,6 +10,8 @@ import { NOTIFICATION_TYPES } from '../../src/persistence/models/notification.js
 import { type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
 import { type Neighbourhood, openNeighbourhood, publish, share } from '../support/neighbourhood.js'
 import { newGuid } from '../support/network.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
 import { statementsDuring } from '../support/statements.js'
 
 /** Who lives here, by guid. */
@@ -21,18 +23,6 @@ let bob: ApiPerson
 let carol: ApiPerson
 let dan: ApiPerson
 let minutes = 0
-beforeAll(async () => {
-  api = await openNeighbourhood({
-    change: (pod) => ({ ...pod, now: () => new Date(started + minutes * 60_000) }),
-  })
-  alice = api.alice
-  bob = api.bob
-  carol = api.carol
-  dan = api.dan
-  for (const name of ['alice', 'bob', 'carol', 'dan', 'eve'] as const) names.set(api[name].guid, name)
-})
-afterAll(() => api.close())
-
 interface Told {
   readonly guid: string
   readonly type: string
@@ -42,413 +32,427 @@ interface Told {
   readonly event_creators: readonly { readonly guid: string }[]
 }
 
-const says = (who: ApiPerson, postGuid: string, text = 'Well said') =>
-  createComment(api.pod, who.viewer, { postGuid, text })
-const likes = (who: ApiPerson, postGuid: string, commentGuid?: string) =>
-  createLike(api.pod, who.viewer, { postGuid, commentGuid })
-
-async function list(person: ApiPerson, query = ''): Promise<readonly Told[]> {
-  const answer = await person.get(`/notifications?per_page=100${query}`)
-  expect(answer.status).toBe(200)
-  return answer.body
-}
-
-/** What somebody was told of a post, the newest first. */
-async function toldOf(person: ApiPerson, postGuid: string): Promise<readonly Told[]> {
-  return (await list(person)).filter(({ target }) => target?.guid === postGuid)
-}
-
-/** Type and who did it. */
-function summaryOf(told: readonly Told[]): readonly (readonly string[])[] {
-  return told.map(({ type, event_creators }) => [type, ...event_creators.map(({ guid }) => names.get(guid) ?? guid)])
-}
-
-/** The one that somebody was told of a post. */
-async function onlyOne(person: ApiPerson, postGuid: string): Promise<Told> {
-  const told = await toldOf(person, postGuid)
-  const [one] = told
-  if (one === undefined || told.length > 1) throw new Error(`There are ${told.length}.`)
-  return one
-}
-
-const morning = (author: ApiPerson) => publish(api, author, { text: 'Good morning', public: true })
-
-/** Waits so long, without waiting. */
-function later(count = 1): string {
-  minutes += count
-  return new Date(started + minutes * 60_000).toISOString()
-}
-
-describe('comments', () => {
-  it('91: tell the author of the post', async () => {
-    await says(bob, api.PA)
-
-    const [told] = await toldOf(alice, api.PA)
-
-    expect(Object.keys(told ?? {}).sort()).toEqual(['created_at', 'event_creators', 'guid', 'read', 'target', 'type'])
-    expect(told).toMatchObject({
-      guid: expect.stringMatching(/^[0-9a-f]{32}$/),
-      type: 'commented_on_post',
-      read: false,
-      target: { guid: api.PA, author: { guid: alice.guid, network_id: 'alice@pod.example' } },
-      event_creators: [{ guid: bob.guid, network_id: 'bob@pod.example' }],
+describe.each(queueBackends)('with the queue in $store', (backend) => {
+  beforeAll(async () => {
+    api = await openNeighbourhoodOn(backend, {
+      change: (pod) => ({ ...pod, now: () => new Date(started + minutes * 60_000) }),
     })
-    expect(Object.keys(told?.target ?? {}).sort()).toEqual(['author', 'guid'])
+    alice = api.alice
+    bob = api.bob
+    carol = api.carol
+    dan = api.dan
+    for (const name of ['alice', 'bob', 'carol', 'dan', 'eve'] as const) names.set(api[name].guid, name)
+  })
+  afterAll(() => api.close())
+
+  const says = (who: ApiPerson, postGuid: string, text = 'Well said') =>
+    createComment(api.pod, who.viewer, { postGuid, text })
+  const likes = (who: ApiPerson, postGuid: string, commentGuid?: string) =>
+    createLike(api.pod, who.viewer, { postGuid, commentGuid })
+
+  async function list(person: ApiPerson, query = ''): Promise<readonly Told[]> {
+    const answer = await person.get(`/notifications?per_page=100${query}`)
+    expect(answer.status).toBe(200)
+    return answer.body
+  }
+
+  /** What somebody was told of a post, the newest first. */
+  async function toldOf(person: ApiPerson, postGuid: string): Promise<readonly Told[]> {
+    return (await list(person)).filter(({ target }) => target?.guid === postGuid)
+  }
+
+  /** Type and who did it. */
+  function summaryOf(told: readonly Told[]): readonly (readonly string[])[] {
+    return told.map(({ type, event_creators }) => [type, ...event_creators.map(({ guid }) => names.get(guid) ?? guid)])
+  }
+
+  /** The one that somebody was told of a post. */
+  async function onlyOne(person: ApiPerson, postGuid: string): Promise<Told> {
+    const told = await toldOf(person, postGuid)
+    const [one] = told
+    if (one === undefined || told.length > 1) throw new Error(`There are ${told.length}.`)
+    return one
+  }
+
+  const morning = (author: ApiPerson) => publish(api, author, { text: 'Good morning', public: true })
+
+  /** Waits so long, without waiting. */
+  function later(count = 1): string {
+    minutes += count
+    return new Date(started + minutes * 60_000).toISOString()
+  }
+
+  describe('comments', () => {
+    it('91: tell the author of the post', async () => {
+      await says(bob, api.PA)
+
+      const [told] = await toldOf(alice, api.PA)
+
+      expect(Object.keys(told ?? {}).sort()).toEqual(['created_at', 'event_creators', 'guid', 'read', 'target', 'type'])
+      expect(told).toMatchObject({
+        guid: expect.stringMatching(/^[0-9a-f]{32}$/),
+        type: 'commented_on_post',
+        read: false,
+        target: { guid: api.PA, author: { guid: alice.guid, network_id: 'alice@pod.example' } },
+        event_creators: [{ guid: bob.guid, network_id: 'bob@pod.example' }],
+      })
+      expect(Object.keys(told?.target ?? {}).sort()).toEqual(['author', 'guid'])
+    })
+
+    it('92, 93: join the one that is unread, each person once', async () => {
+      const post = await morning(alice)
+      await says(bob, post)
+      const first = await onlyOne(alice, post)
+      const between = later()
+      later()
+
+      await says(carol, post)
+
+      const merged = await onlyOne(alice, post)
+      expect(merged).toMatchObject({ guid: first.guid, created_at: first.created_at })
+      expect(summaryOf([merged])).toEqual([['commented_on_post', 'bob', 'carol']])
+      expect((await list(alice, `&only_after=${between}`)).map(({ guid }) => guid)).toEqual([first.guid])
+
+      await says(bob, post)
+      expect(summaryOf(await toldOf(alice, post))).toEqual([['commented_on_post', 'bob', 'carol']])
+    })
+
+    it('94: begin a new one once it was read', async () => {
+      const post = await morning(alice)
+      await says(bob, post)
+      const { guid } = await onlyOne(alice, post)
+      await alice.patch(`/notifications/${guid}`, { read: true })
+      later()
+
+      await says(carol, post)
+
+      expect(summaryOf(await toldOf(alice, post))).toEqual([
+        ['commented_on_post', 'carol'],
+        ['commented_on_post', 'bob'],
+      ])
+    })
+
+    it('95: tell those who have commented before', async () => {
+      const post = await morning(alice)
+      await says(bob, post)
+      await says(carol, post)
+
+      expect(summaryOf(await toldOf(bob, post))).toEqual([['also_commented', 'carol']])
+      expect(await toldOf(carol, post)).toEqual([])
+    })
+
+    it('96: tell nobody of what they did themselves', async () => {
+      const post = await morning(alice)
+
+      await says(alice, post)
+
+      expect(await toldOf(alice, post)).toEqual([])
+    })
   })
 
-  it('92, 93: join the one that is unread, each person once', async () => {
-    const post = await morning(alice)
-    await says(bob, post)
-    const first = await onlyOne(alice, post)
-    const between = later()
-    later()
+  describe('likes and reshares', () => {
+    it('97: tell the author of the post', async () => {
+      const post = await morning(alice)
 
-    await says(carol, post)
+      await likes(bob, post)
 
-    const merged = await onlyOne(alice, post)
-    expect(merged).toMatchObject({ guid: first.guid, created_at: first.created_at })
-    expect(summaryOf([merged])).toEqual([['commented_on_post', 'bob', 'carol']])
-    expect((await list(alice, `&only_after=${between}`)).map(({ guid }) => guid)).toEqual([first.guid])
+      expect(summaryOf(await toldOf(alice, post))).toEqual([['liked', 'bob']])
+    })
 
-    await says(bob, post)
-    expect(summaryOf(await toldOf(alice, post))).toEqual([['commented_on_post', 'bob', 'carol']])
+    it('98: tell the author of the comment, with its post', async () => {
+      const post = await morning(bob)
+      const { guid } = await says(alice, post)
+
+      await likes(bob, post, guid)
+
+      expect(summaryOf(await toldOf(alice, post))).toEqual([['liked_comment', 'bob']])
+    })
+
+    it('102: tell the author of the root', async () => {
+      const post = await morning(alice)
+
+      await createReshare(api.pod, bob.viewer, post)
+
+      expect(summaryOf(await toldOf(alice, post))).toEqual([['reshared', 'bob']])
+    })
   })
 
-  it('94: begin a new one once it was read', async () => {
-    const post = await morning(alice)
-    await says(bob, post)
-    const { guid } = await onlyOne(alice, post)
-    await alice.patch(`/notifications/${guid}`, { read: true })
-    later()
+  describe('mentions', () => {
+    it('99: in a post tell of that post', async () => {
+      const { guid } = await publishPost(api.pod, bob.viewer, { text: 'Look, @{alice@pod.example}', public: true })
 
-    await says(carol, post)
+      expect(summaryOf(await toldOf(alice, guid))).toEqual([['mentioned', 'bob']])
+      expect((await onlyOne(alice, guid)).target?.author.guid).toBe(bob.guid)
+    })
 
-    expect(summaryOf(await toldOf(alice, post))).toEqual([
-      ['commented_on_post', 'carol'],
-      ['commented_on_post', 'bob'],
-    ])
+    it('100: in a comment tell of that, and not of the comment', async () => {
+      const post = await morning(alice)
+
+      await says(bob, post, 'Is it, @{alice@pod.example}?')
+
+      expect(summaryOf(await toldOf(alice, post))).toEqual([['mentioned_in_comment', 'bob']])
+    })
+
+    it('101: in a comment on a private post tell nobody who does not see it', async () => {
+      const before = await list(dan)
+
+      await says(bob, api.RB, 'Is it, @{dan@pod.example}?')
+
+      expect(await list(dan)).toEqual(before)
+    })
   })
 
-  it('95: tell those who have commented before', async () => {
-    const post = await morning(alice)
-    await says(bob, post)
-    await says(carol, post)
+  describe('people', () => {
+    it('103, 104: tell of somebody who starts sharing, without a target and once', async () => {
+      await share(api, dan, alice)
 
-    expect(summaryOf(await toldOf(bob, post))).toEqual([['also_commented', 'carol']])
-    expect(await toldOf(carol, post)).toEqual([])
+      const told = await list(alice, '&type=started_sharing')
+      expect(summaryOf(told.slice(0, 1))).toEqual([['started_sharing', 'dan']])
+      expect(told[0]).not.toHaveProperty('target')
+
+      await share(api, dan, alice, 'Work')
+      expect(await list(alice, '&type=started_sharing')).toEqual(told)
+    })
+
+    it('105: tell of the birthday of a mutual contact once, however often somebody looks', async () => {
+      await bob.editProfile({ birthday: '1004-03-01' })
+      await carol.editProfile({ birthday: '1990-03-01' })
+
+      await tellOfBirthdays(api.pod, '2026-03-01')
+      await tellOfBirthdays(api.pod, '2026-03-01')
+
+      const told = await list(alice, '&type=contacts_birthday')
+      expect(summaryOf(told)).toEqual([['contacts_birthday', 'bob']])
+      expect(told[0]).not.toHaveProperty('target')
+    })
   })
 
-  it('96: tell nobody of what they did themselves', async () => {
-    const post = await morning(alice)
+  describe('GET /notifications', () => {
+    it('106: can be of one type only', async () => {
+      const post = await morning(alice)
+      await says(bob, post)
+      await likes(bob, post)
 
-    await says(alice, post)
+      const told = await list(alice, '&type=liked')
 
-    expect(await toldOf(alice, post)).toEqual([])
-  })
-})
+      expect(new Set(told.map(({ type }) => type))).toEqual(new Set(['liked']))
+      expect(told.map(({ target }) => target?.guid)).toContain(post)
+    })
 
-describe('likes and reshares', () => {
-  it('97: tell the author of the post', async () => {
-    const post = await morning(alice)
+    it('knows every type', async () => {
+      for (const type of NOTIFICATION_TYPES) {
+        expect((await list(alice, `&type=${type}`)).every((told) => told.type === type)).toBe(true)
+      }
+    })
 
-    await likes(bob, post)
+    it('107: understands both names of a comment on an own post', async () => {
+      await says(bob, await morning(alice))
 
-    expect(summaryOf(await toldOf(alice, post))).toEqual([['liked', 'bob']])
-  })
+      const told = await list(alice, '&type=commented_on_post')
 
-  it('98: tell the author of the comment, with its post', async () => {
-    const post = await morning(bob)
-    const { guid } = await says(alice, post)
+      expect(told.length).toBeGreaterThan(0)
+      expect(await list(alice, '&type=comment_on_post')).toEqual(told)
+    })
 
-    await likes(bob, post, guid)
+    it.each([
+      'type=foo',
+      'type=liked&type=mentioned',
+      'only_unread=perhaps',
+      'only_after=tomorrow',
+      'after=x',
+      'per_page=',
+    ])('108, 111: is a 422 for a query of %s', async (query) => {
+      expectError(await alice.get(`/notifications?${query}`), 422)
+    })
 
-    expect(summaryOf(await toldOf(alice, post))).toEqual([['liked_comment', 'bob']])
-  })
+    it('109: can be of the unread only', async () => {
+      const post = await morning(alice)
+      await likes(bob, post)
+      const { guid } = await onlyOne(alice, post)
+      const unread = async (value: string) =>
+        (await list(alice, `&only_unread=${value}`)).map((told) => told.guid).includes(guid)
+      expect(await unread('true')).toBe(true)
 
-  it('102: tell the author of the root', async () => {
-    const post = await morning(alice)
+      await alice.patch(`/notifications/${guid}`, { read: true })
 
-    await createReshare(api.pod, bob.viewer, post)
+      expect([await unread('true'), await unread('1'), await unread('false')]).toEqual([false, false, true])
+      expect((await list(alice, '&only_unread=true')).every(({ read }) => !read)).toBe(true)
+    })
 
-    expect(summaryOf(await toldOf(alice, post))).toEqual([['reshared', 'bob']])
-  })
-})
+    it('110: is empty after a time that is to come', async () => {
+      expect(await list(alice, '&only_after=2100-01-01T00:00:00Z')).toEqual([])
+    })
 
-describe('mentions', () => {
-  it('99: in a post tell of that post', async () => {
-    const { guid } = await publishPost(api.pod, bob.viewer, { text: 'Look, @{alice@pod.example}', public: true })
+    it('112: has after a time what was only added to later', async () => {
+      const post = await morning(alice)
+      await likes(bob, post)
+      const between = later()
+      const then = later()
 
-    expect(summaryOf(await toldOf(alice, guid))).toEqual([['mentioned', 'bob']])
-    expect((await onlyOne(alice, guid)).target?.author.guid).toBe(bob.guid)
-  })
+      await likes(carol, post)
 
-  it('100: in a comment tell of that, and not of the comment', async () => {
-    const post = await morning(alice)
+      expect((await list(alice, `&only_after=${between}`)).map(({ target }) => target?.guid)).toEqual([post])
+      expect(await list(alice, `&only_after=${then}`)).toEqual([])
+    })
 
-    await says(bob, post, 'Is it, @{alice@pod.example}?')
+    it('does not have again what was only read', async () => {
+      const post = await morning(alice)
+      await likes(bob, post)
+      const { guid } = await onlyOne(alice, post)
+      const since = later()
+      later()
 
-    expect(summaryOf(await toldOf(alice, post))).toEqual([['mentioned_in_comment', 'bob']])
-  })
+      await alice.patch(`/notifications/${guid}`, { read: true })
+      await alice.patch(`/notifications/${guid}`, { read: false })
 
-  it('101: in a comment on a private post tell nobody who does not see it', async () => {
-    const before = await list(dan)
+      expect(await list(alice, `&only_after=${since}`)).toEqual([])
+    })
 
-    await says(bob, api.RB, 'Is it, @{dan@pod.example}?')
+    it('has the newest first, and pages that meet also within a millisecond', async () => {
+      const posts: string[] = []
+      for (let index = 0; index < 7; index += 1) {
+        if (index % 3 === 0) later()
+        const post = await morning(api.eve)
+        await likes(dan, post)
+        posts.unshift(post)
+      }
 
-    expect(await list(dan)).toEqual(before)
-  })
-})
+      const pages: Told[] = await readAllPages(api.eve, '/notifications?per_page=2&type=liked')
 
-describe('people', () => {
-  it('103, 104: tell of somebody who starts sharing, without a target and once', async () => {
-    await share(api, dan, alice)
+      expect(pages.map(({ target }) => target?.guid)).toEqual(posts)
+    })
 
-    const told = await list(alice, '&type=started_sharing')
-    expect(summaryOf(told.slice(0, 1))).toEqual([['started_sharing', 'dan']])
-    expect(told[0]).not.toHaveProperty('target')
-
-    await share(api, dan, alice, 'Work')
-    expect(await list(alice, '&type=started_sharing')).toEqual(told)
-  })
-
-  it('105: tell of the birthday of a mutual contact once, however often somebody looks', async () => {
-    await bob.editProfile({ birthday: '1004-03-01' })
-    await carol.editProfile({ birthday: '1990-03-01' })
-
-    await tellOfBirthdays(api.pod, '2026-03-01')
-    await tellOfBirthdays(api.pod, '2026-03-01')
-
-    const told = await list(alice, '&type=contacts_birthday')
-    expect(summaryOf(told)).toEqual([['contacts_birthday', 'bob']])
-    expect(told[0]).not.toHaveProperty('target')
-  })
-})
-
-describe('GET /notifications', () => {
-  it('106: can be of one type only', async () => {
-    const post = await morning(alice)
-    await says(bob, post)
-    await likes(bob, post)
-
-    const told = await list(alice, '&type=liked')
-
-    expect(new Set(told.map(({ type }) => type))).toEqual(new Set(['liked']))
-    expect(told.map(({ target }) => target?.guid)).toContain(post)
-  })
-
-  it('knows every type', async () => {
-    for (const type of NOTIFICATION_TYPES) {
-      expect((await list(alice, `&type=${type}`)).every((told) => told.type === type)).toBe(true)
-    }
-  })
-
-  it('107: understands both names of a comment on an own post', async () => {
-    await says(bob, await morning(alice))
-
-    const told = await list(alice, '&type=commented_on_post')
-
-    expect(told.length).toBeGreaterThan(0)
-    expect(await list(alice, '&type=comment_on_post')).toEqual(told)
-  })
-
-  it.each([
-    'type=foo',
-    'type=liked&type=mentioned',
-    'only_unread=perhaps',
-    'only_after=tomorrow',
-    'after=x',
-    'per_page=',
-  ])('108, 111: is a 422 for a query of %s', async (query) => {
-    expectError(await alice.get(`/notifications?${query}`), 422)
-  })
-
-  it('109: can be of the unread only', async () => {
-    const post = await morning(alice)
-    await likes(bob, post)
-    const { guid } = await onlyOne(alice, post)
-    const unread = async (value: string) =>
-      (await list(alice, `&only_unread=${value}`)).map((told) => told.guid).includes(guid)
-    expect(await unread('true')).toBe(true)
-
-    await alice.patch(`/notifications/${guid}`, { read: true })
-
-    expect([await unread('true'), await unread('1'), await unread('false')]).toEqual([false, false, true])
-    expect((await list(alice, '&only_unread=true')).every(({ read }) => !read)).toBe(true)
-  })
-
-  it('110: is empty after a time that is to come', async () => {
-    expect(await list(alice, '&only_after=2100-01-01T00:00:00Z')).toEqual([])
-  })
-
-  it('112: has after a time what was only added to later', async () => {
-    const post = await morning(alice)
-    await likes(bob, post)
-    const between = later()
-    const then = later()
-
-    await likes(carol, post)
-
-    expect((await list(alice, `&only_after=${between}`)).map(({ target }) => target?.guid)).toEqual([post])
-    expect(await list(alice, `&only_after=${then}`)).toEqual([])
-  })
-
-  it('does not have again what was only read', async () => {
-    const post = await morning(alice)
-    await likes(bob, post)
-    const { guid } = await onlyOne(alice, post)
-    const since = later()
-    later()
-
-    await alice.patch(`/notifications/${guid}`, { read: true })
-    await alice.patch(`/notifications/${guid}`, { read: false })
-
-    expect(await list(alice, `&only_after=${since}`)).toEqual([])
-  })
-
-  it('has the newest first, and pages that meet also within a millisecond', async () => {
-    const posts: string[] = []
-    for (let index = 0; index < 7; index += 1) {
-      if (index % 3 === 0) later()
+    it('links to what will be newer', async () => {
+      const first = await api.eve.get('/notifications?per_page=1&only_unread=true')
+      later()
       const post = await morning(api.eve)
       await likes(dan, post)
-      posts.unshift(post)
-    }
 
-    const pages: Told[] = await readAllPages(api.eve, '/notifications?per_page=2&type=liked')
+      const newer = await api.eve.get(first.links.previous ?? '')
 
-    expect(pages.map(({ target }) => target?.guid)).toEqual(posts)
+      expect(newer.body.map(({ target }: Told) => target?.guid)).toEqual([post])
+      expect(newer.links.next).toBeUndefined()
+    })
+
+    it('asks the database twice, however many there are', async () => {
+      const ask = (query: string) => statementsDuring(() => alice.get(`/notifications?${query}`))
+
+      expect(await ask('per_page=1')).toBe(2)
+      expect(await ask('per_page=100&only_unread=true&only_after=2020-01-01&type=liked')).toBe(2)
+    })
   })
 
-  it('links to what will be newer', async () => {
-    const first = await api.eve.get('/notifications?per_page=1&only_unread=true')
-    later()
-    const post = await morning(api.eve)
-    await likes(dan, post)
+  describe('GET /notifications/:notification_id', () => {
+    it('113: makes it read', async () => {
+      const post = await morning(alice)
+      await likes(bob, post)
+      const before = await onlyOne(alice, post)
+      expect(before.read).toBe(false)
 
-    const newer = await api.eve.get(first.links.previous ?? '')
+      const answer = await alice.get(`/notifications/${before.guid}`)
 
-    expect(newer.body.map(({ target }: Told) => target?.guid)).toEqual([post])
-    expect(newer.links.next).toBeUndefined()
+      expect(answer.status).toBe(200)
+      expect(answer.body).toEqual({ ...before, read: true })
+      expect(await onlyOne(alice, post)).toEqual(answer.body)
+    })
+
+    it('asks the database three times', async () => {
+      const post = await morning(alice)
+      await likes(bob, post)
+      const { guid } = await onlyOne(alice, post)
+
+      expect(await statementsDuring(() => alice.get(`/notifications/${guid}`))).toBe(3)
+    })
   })
 
-  it('asks the database twice, however many there are', async () => {
-    const ask = (query: string) => statementsDuring(() => alice.get(`/notifications?${query}`))
+  describe('PATCH /notifications/:notification_id', () => {
+    it('114: answers the notification as it is then', async () => {
+      const post = await morning(alice)
+      await likes(bob, post)
+      const before = await onlyOne(alice, post)
 
-    expect(await ask('per_page=1')).toBe(2)
-    expect(await ask('per_page=100&only_unread=true&only_after=2020-01-01&type=liked')).toBe(2)
-  })
-})
+      const read = await alice.patch(`/notifications/${before.guid}`, { read: true })
+      const unread = await alice.patch(`/notifications/${before.guid}`, { read: false })
 
-describe('GET /notifications/:notification_id', () => {
-  it('113: makes it read', async () => {
-    const post = await morning(alice)
-    await likes(bob, post)
-    const before = await onlyOne(alice, post)
-    expect(before.read).toBe(false)
+      expect([read.status, read.body]).toEqual([200, { ...before, read: true }])
+      expect([unread.status, unread.body]).toEqual([200, before])
+      expect(await onlyOne(alice, post)).toEqual(before)
+    })
 
-    const answer = await alice.get(`/notifications/${before.guid}`)
+    it('is also a PUT', async () => {
+      const post = await morning(alice)
+      await likes(bob, post)
+      const { guid } = await onlyOne(alice, post)
 
-    expect(answer.status).toBe(200)
-    expect(answer.body).toEqual({ ...before, read: true })
-    expect(await onlyOne(alice, post)).toEqual(answer.body)
-  })
+      expect((await alice.put(`/notifications/${guid}`, { read: 'on' })).body).toMatchObject({ guid, read: true })
+    })
 
-  it('asks the database three times', async () => {
-    const post = await morning(alice)
-    await likes(bob, post)
-    const { guid } = await onlyOne(alice, post)
+    it.each([{}, { read: 'x' }, { read: null }, { read: 1 }])('115: is a 422 for %j', async (body) => {
+      const post = await morning(alice)
+      await likes(bob, post)
+      const { guid } = await onlyOne(alice, post)
 
-    expect(await statementsDuring(() => alice.get(`/notifications/${guid}`))).toBe(3)
-  })
-})
+      expectError(await alice.patch(`/notifications/${guid}`, body), 422)
 
-describe('PATCH /notifications/:notification_id', () => {
-  it('114: answers the notification as it is then', async () => {
-    const post = await morning(alice)
-    await likes(bob, post)
-    const before = await onlyOne(alice, post)
-
-    const read = await alice.patch(`/notifications/${before.guid}`, { read: true })
-    const unread = await alice.patch(`/notifications/${before.guid}`, { read: false })
-
-    expect([read.status, read.body]).toEqual([200, { ...before, read: true }])
-    expect([unread.status, unread.body]).toEqual([200, before])
-    expect(await onlyOne(alice, post)).toEqual(before)
+      expect((await onlyOne(alice, post)).read).toBe(false)
+    })
   })
 
-  it('is also a PUT', async () => {
-    const post = await morning(alice)
-    await likes(bob, post)
-    const { guid } = await onlyOne(alice, post)
+  describe('a notification that is not there', () => {
+    it('116: is one that is somebody else’s', async () => {
+      const post = await morning(bob)
+      await likes(alice, post)
+      const { guid } = await onlyOne(bob, post)
 
-    expect((await alice.put(`/notifications/${guid}`, { read: 'on' })).body).toMatchObject({ guid, read: true })
+      expectError(await alice.get(`/notifications/${guid}`), 404)
+      expectError(await alice.patch(`/notifications/${guid}`, { read: true }), 404)
+
+      expect((await onlyOne(bob, post)).read).toBe(false)
+    })
+
+    it('117: is a 404, whatever is wrong with the rest of the request', async () => {
+      expectError(await alice.get(`/notifications/${newGuid()}`), 404)
+      expectError(await alice.get('/notifications/5'), 404)
+      expectError(await alice.patch(`/notifications/${newGuid()}`, { read: true }), 404)
+      expectError(await alice.patch(`/notifications/${newGuid()}`, { read: 'x' }), 404)
+    })
+
+    it('118: is nobody’s business without the scope', async () => {
+      const limited = await alice.with('conversations', 'private:read')
+      const post = await morning(alice)
+      await likes(bob, post)
+      const { guid } = await onlyOne(alice, post)
+
+      expectError(await limited.get('/notifications'), 403)
+      expectError(await limited.get(`/notifications/${guid}`), 403)
+      expectError(await limited.patch(`/notifications/${guid}`, { read: true }), 403)
+
+      expect((await onlyOne(alice, post)).read).toBe(false)
+    })
+
+    it('119: is one about a post that is gone', async () => {
+      const post = await morning(alice)
+      await likes(bob, post)
+      const { guid } = await onlyOne(alice, post)
+
+      await deletePost(api.pod, alice.viewer, post)
+
+      expect(await toldOf(alice, post)).toEqual([])
+      expectError(await alice.get(`/notifications/${guid}`), 404)
+    })
   })
 
-  it.each([{}, { read: 'x' }, { read: null }, { read: 1 }])('115: is a 422 for %j', async (body) => {
-    const post = await morning(alice)
-    await likes(bob, post)
-    const { guid } = await onlyOne(alice, post)
+  it('62: are read once the only one who did it is blocked', async () => {
+    const [alone, both] = [await morning(alice), await morning(alice)]
+    await likes(api.eve, alone)
+    await likes(api.eve, both)
+    await likes(carol, both)
 
-    expectError(await alice.patch(`/notifications/${guid}`, body), 422)
+    await blockPerson(api.pod, alice.viewer, api.eve.guid)
 
-    expect((await onlyOne(alice, post)).read).toBe(false)
+    expect((await onlyOne(alice, alone)).read).toBe(true)
+    expect((await onlyOne(alice, both)).read).toBe(false)
   })
-})
-
-describe('a notification that is not there', () => {
-  it('116: is one that is somebody else’s', async () => {
-    const post = await morning(bob)
-    await likes(alice, post)
-    const { guid } = await onlyOne(bob, post)
-
-    expectError(await alice.get(`/notifications/${guid}`), 404)
-    expectError(await alice.patch(`/notifications/${guid}`, { read: true }), 404)
-
-    expect((await onlyOne(bob, post)).read).toBe(false)
-  })
-
-  it('117: is a 404, whatever is wrong with the rest of the request', async () => {
-    expectError(await alice.get(`/notifications/${newGuid()}`), 404)
-    expectError(await alice.get('/notifications/5'), 404)
-    expectError(await alice.patch(`/notifications/${newGuid()}`, { read: true }), 404)
-    expectError(await alice.patch(`/notifications/${newGuid()}`, { read: 'x' }), 404)
-  })
-
-  it('118: is nobody’s business without the scope', async () => {
-    const limited = await alice.with('conversations', 'private:read')
-    const post = await morning(alice)
-    await likes(bob, post)
-    const { guid } = await onlyOne(alice, post)
-
-    expectError(await limited.get('/notifications'), 403)
-    expectError(await limited.get(`/notifications/${guid}`), 403)
-    expectError(await limited.patch(`/notifications/${guid}`, { read: true }), 403)
-
-    expect((await onlyOne(alice, post)).read).toBe(false)
-  })
-
-  it('119: is one about a post that is gone', async () => {
-    const post = await morning(alice)
-    await likes(bob, post)
-    const { guid } = await onlyOne(alice, post)
-
-    await deletePost(api.pod, alice.viewer, post)
-
-    expect(await toldOf(alice, post)).toEqual([])
-    expectError(await alice.get(`/notifications/${guid}`), 404)
-  })
-})
-
-it('62: are read once the only one who did it is blocked', async () => {
-  const [alone, both] = [await morning(alice), await morning(alice)]
-  await likes(api.eve, alone)
-  await likes(api.eve, both)
-  await likes(carol, both)
-
-  await blockPerson(api.pod, alice.viewer, api.eve.guid)
-
-  expect((await onlyOne(alice, alone)).read).toBe(true)
-  expect((await onlyOne(alice, both)).read).toBe(false)
 })
 
 it('with CLIENT_API_DIALECT=diaspora, a comment on an own post has the other name, and both find it', async () => {

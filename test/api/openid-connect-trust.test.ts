@@ -144,7 +144,7 @@ describe('a sector identifier', () => {
       sector_identifier_uri: 'https://one.example/sector',
     })
 
-    expect([without, insecure, good, foreign].map(({ statusCode }) => statusCode)).toEqual([400, 400, 200, 400])
+    expect([without, insecure, good, foreign].map(({ statusCode }) => statusCode)).toEqual([400, 400, 201, 400])
     expect(good.json()).toMatchObject({ ppid: true, sector_identifier_uri: 'https://one.example/sector' })
     expect(asked).toEqual(['https://one.example/sector', 'https://one.example/sector'])
   })

@@ -357,3 +357,14 @@ it('knows a new password at once, and the old one no more', async () => {
 
   expect(browser.url.pathname).toBe(APPLICATIONS)
 })
+
+it('asks everywhere for a new password, where somebody was signed in with the old one', async () => {
+  await pod.people('ida', 'jane')
+  const [ida, jane] = [await signedIn('ida'), await signedIn('jane')]
+
+  await setPassword(pod.pod, 'ida', 'something new to keep')
+
+  await ida.visit(APPLICATIONS)
+  await jane.visit(APPLICATIONS)
+  expect([ida.url.pathname, jane.url.pathname]).toEqual(['/users/sign_in', APPLICATIONS])
+})

@@ -51,6 +51,11 @@ function tokenAdapter(pod: Pod, { InvalidGrant }: Errors, kind: TokenKind): Adap
     async find(id) {
       const token = await findToken(pod.db, kind, hashToken(id))
       if (token === undefined) return undefined
+      if (token.consumedAt !== null) {
+        // Whatever else is wrong with the request: somebody has a code that was used already.
+        if (!isOver(token.payload)) await endGrant(pod, token.grantId)
+        return undefined
+      }
       return {
         ...token.payload,
         jti: id,
@@ -58,7 +63,6 @@ function tokenAdapter(pod: Pod, { InvalidGrant }: Errors, kind: TokenKind): Adap
         clientId: token.clientId,
         accountId: token.address,
         ...(followsAuthorization && { scope: token.scopes.join(' ') }),
-        ...(token.consumedAt && { consumed: Math.floor(token.consumedAt.getTime() / 1000) }),
       }
     },
     async consume(id) {
@@ -70,6 +74,11 @@ function tokenAdapter(pod: Pod, { InvalidGrant }: Errors, kind: TokenKind): Adap
     },
     destroy: (id) => dropToken(pod.db, kind, hashToken(id)),
   }
+}
+
+/** An address with a code in it stays in the history of a browser; opened again much later, it does no harm. */
+function isOver({ exp }: Record<string, unknown>): boolean {
+  return Number(exp) * 1_000 <= Date.now()
 }
 
 function recordAdapter(pod: Pod, kind: RecordKind): Adapter {

@@ -22,6 +22,7 @@ interface Generating {
 
 interface ClientSeams {
   compareClientSecret(this: Client, secret: unknown): boolean
+  redirectUriAllowed(this: Client, uri: string): boolean
 }
 
 interface IdTokenSeams {
@@ -46,6 +47,10 @@ export function reshape(provider: Provider, library: Library, { isSecret, subjec
   seams.Client.prototype.compareClientSecret = function compareClientSecret(secret) {
     return typeof secret === 'string' && this.clientSecret !== undefined && isSecret(this.clientSecret, secret)
   }
+  // To the letter, also where it is an address of the same machine with another port.
+  seams.Client.prototype.redirectUriAllowed = function redirectUriAllowed(uri) {
+    return this.redirectUris?.includes(uri) === true
+  }
   // Looked at when the client registers; its own rules know no applications that have both kinds of addresses.
   seams.Client.Schema.prototype.redirectUris = () => undefined
   // A client that has a secret may send it in either way, whichever it has registered.
@@ -65,6 +70,8 @@ export function reshape(provider: Provider, library: Library, { isSecret, subjec
   }
 
   provider.use(async (context, next) => {
+    // It would answer with a page that needs a script; to another name it says that it does not know it.
+    if (context.query['response_mode'] === 'form_post') context.query = { ...context.query, response_mode: 'unknown' }
     await next()
     const ctx = context as Partial<KoaContextWithOIDC> // none where the library has no such route
     if (ctx.oidc?.route === 'token') shapeTokenAnswer(context as KoaContextWithOIDC)
@@ -76,6 +83,8 @@ function shapeTokenAnswer(ctx: KoaContextWithOIDC): void {
   if (ctx.status !== 200) return
   const { token_type: _type, ...answer } = ctx.body as Record<string, unknown> // made by the token endpoint
   if (ctx.oidc.params?.['grant_type'] === 'refresh_token') {
+    // Also to a client that asked for less: what its token can do is what the authorization says.
+    answer['scope'] = ctx.oidc.entities.RefreshToken?.scope
     // The old one stays valid, and nobody has signed in anew.
     delete answer['refresh_token']
     delete answer['id_token']

@@ -13,7 +13,7 @@ import { answerFault, watchFaults } from './faults.js'
 import { type Library, loadLibrary } from './library.js'
 import { OIDC_PATHS } from './paths.js'
 import { askingPolicy } from './policy.js'
-import { requestedScopes, ScopeFault } from './scope-rules.js'
+import { ClaimsFault, requestedScopes, ScopeFault } from './scope-rules.js'
 
 /** The authorization server. Its key is made when the first client comes; the next ones wait for the same. */
 export function providerOf(pod: Pod): () => Promise<Provider> {
@@ -131,11 +131,16 @@ function settings(pod: Pod, library: Library): Configuration {
   }
 }
 
-function scopesOf(scope: unknown, claims: string | undefined, { InvalidScope }: Library['errors']): readonly string[] {
+function scopesOf(
+  scope: unknown,
+  claims: string | undefined,
+  { InvalidRequest, InvalidScope }: Library['errors'],
+): readonly string[] {
   const text = typeof scope === 'string' ? scope : ''
   try {
     return requestedScopes(text, claims)
   } catch (error) {
+    if (error instanceof ClaimsFault) throw new InvalidRequest(error.message)
     if (error instanceof ScopeFault) throw new InvalidScope(error.message, text.slice(0, 200))
     throw error
   }

@@ -10,6 +10,7 @@ import { Refusal } from '../../domain/refusals.js'
 import { OIDC_LIMITS } from '../../limits.js'
 import { MalformedBody } from '../faults.js'
 import { openRateLimit } from '../rate-limit.js'
+import { InvalidRequest } from '../validation.js'
 import { OIDC_PATHS } from './paths.js'
 
 const text = { type: 'string', minLength: 1, maxLength: 2048 }
@@ -62,8 +63,9 @@ export const registrationRoutes: FastifyPluginAsync = async (app) => {
 
   app.setErrorHandler((error, request, reply) => {
     if (error instanceof Refusal) return reply.code(400).send(oauthError(error.reason, error.message))
-    if (error instanceof MalformedBody)
+    if (error instanceof MalformedBody || error instanceof InvalidRequest) {
       return reply.code(400).send(oauthError('invalid_client_metadata', error.message))
+    }
     return errorHandler(error as Error & { code: string; name: string }, request, reply) // what it takes is any error
   })
 

@@ -3,6 +3,7 @@ import type { Provider } from 'oidc-provider'
 import { OIDC_LIMITS } from '../../limits.js'
 import { addBodyReaders } from '../bodies.js'
 import { RequestFault } from '../faults.js'
+import { holdsPlainText } from '../plain-text.js'
 import { openRateLimit } from '../rate-limit.js'
 import { addValidation } from '../validation.js'
 import { applicationRoutes } from './applications.js'
@@ -75,6 +76,9 @@ const providerRoutes: FastifyPluginAsync = async (app) => {
   app.addHook('onRequest', async (request) => {
     if (Number(request.headers['content-length'] ?? 0) > OIDC_LIMITS.bodyBytes) {
       throw new RequestFault(413, 'The body is too large.')
+    }
+    if (!holdsPlainText(request.query)) {
+      throw new RequestFault(400, 'This request of an application has characters that no text can have.')
     }
   })
 

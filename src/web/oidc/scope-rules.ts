@@ -5,6 +5,11 @@ export class ScopeFault extends Error {
   override name = 'ScopeFault'
 }
 
+/** The claims somebody asks for cannot be read. */
+export class ClaimsFault extends Error {
+  override name = 'ClaimsFault'
+}
+
 /** All that a request asks for: its scopes, those it names as claims of the user info, and the one that always comes along. */
 export function requestedScopes(scope: string, claims: string | undefined): readonly Scope[] {
   const names = scope.split(' ').filter((name) => name !== '')
@@ -24,6 +29,6 @@ function claimedScopes(claims: string | undefined): readonly Scope[] {
     const wanted: unknown = JSON.parse(claims)?.userinfo
     return typeof wanted === 'object' && wanted !== null ? Object.keys(wanted).filter(isScope) : []
   } catch {
-    throw new ScopeFault('claims is not valid JSON')
+    throw new ClaimsFault('claims is not valid JSON')
   }
 }

@@ -9,7 +9,7 @@ const SUMMARISED = 2_000
 
 /** A text without its marks, on one line. */
 export function plainText(text: string): string {
-  return onOneLine(readText(text).map(plainBlock).join(' '))
+  return plainBlocks(readText(text))
 }
 
 /** The beginning of a text in a few words, for where there is no room. */
@@ -19,10 +19,10 @@ export function summaryOf(text: string): string {
 
 /** What a post is called: its heading, else its beginning; undefined: it has no text. */
 export function titleOf(text: string): string | undefined {
-  const beginning = text.slice(0, SUMMARISED)
-  const [first] = readText(beginning)
-  const heading = first?.type === 'heading' ? onOneLine(plainBlock(first)) : ''
-  const title = heading !== '' && heading.length <= LONGEST_HEADING ? heading : plainText(beginning)
+  const blocks = readText(text.slice(0, SUMMARISED))
+  const [first] = blocks
+  const heading = first?.type === 'heading' ? plainBlocks([first]) : ''
+  const title = heading !== '' && heading.length <= LONGEST_HEADING ? heading : plainBlocks(blocks)
   return title === '' ? undefined : shortened(title, LONGEST_TITLE)
 }
 
@@ -30,6 +30,10 @@ export function titleOf(text: string): string | undefined {
 export function shortened(text: string, longest: number): string {
   const characters = [...text]
   return characters.length <= longest ? text : `${characters.slice(0, longest - 3).join('')}...`
+}
+
+function plainBlocks(blocks: readonly Block[]): string {
+  return onOneLine(blocks.map(plainBlock).join(' '))
 }
 
 function plainBlock(block: Block): string {

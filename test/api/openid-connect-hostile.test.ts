@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openBrowser } from '../support/browser.js'
+import {
+  allow,
+  CALLBACK,
+  codeIn,
+  POD,
+  pkce,
+  postForm,
+  register,
+  registerTestClient,
+  type TestOidcClient,
+} from '../support/oidc-client.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+let pod: TestPod
+beforeAll(async () => {
+  pod = await startTestPod()
+  await pod.people('alice')
+})
+afterAll(() => pod.close())
+
+/** Where somebody ends up who is sent to the pod with this request and is signed in nowhere. */
+async function visit(client: TestOidcClient, parameters: Record<string, string>) {
+  const browser = openBrowser(pod.app, POD)
+  await browser.visit(client.address(parameters))
+  return browser
+}
+
+const statusWith = async (token: string) =>
+  (await pod.inject({ url: '/api/v1/user', headers: { authorization: `Bearer ${token}` } })).statusCode
+
+describe('a redirect URI', () => {
+  it.each([
+    'https://client\n.example/',
+    ' https://client.example/',
+    'https://client.example/a b',
+    'https://client.example/ü',
+  ])('is refused that would be read as another one: %o', async (uri) => {
+    const answer = await register(pod.app, { redirect_uris: [uri] })
+
+    expect([answer.statusCode, answer.json().error]).toEqual([400, 'invalid_redirect_uri'])
+  })
+
+  it('that holds what no text can have makes no client', async () => {
+    const answer = await register(pod.app, { redirect_uris: ['https://client.example/\0'] })
+
+    expect([answer.statusCode, answer.json().error]).toEqual([400, 'invalid_client_metadata'])
+  })
+
+  it.each(['http://127.0.0.1:8080/', 'http://127.0.0.1/?', 'http://localhost/'])(
+    'of the same machine is compared to the letter, too: %s',
+    async (redirectUri) => {
+      const metadata = { application_type: 'native', redirect_uris: ['http://127.0.0.1/'] }
+      const client = await registerTestClient(pod.app, metadata)
+
+      const { page } = await visit(client, { redirect_uri: redirectUri })
+
+      expect([page.statusCode, page.headers.location]).toEqual([400, undefined])
+    },
+  )
+})
+
+describe('a request', () => {
+  it.each([
+    [{ response_mode: 'form_post' }, 'unsupported_response_mode'],
+    [{ response_mode: 'form_post', prompt: 'none' }, 'unsupported_response_mode'],
+    [{ claims: '{' }, 'invalid_request'],
+  ])('that the pod does not understand is answered at the address of the client: %o with %s', async (given, error) => {
+    const { url } = await visit(await registerTestClient(pod.app), given)
+
+    expect([url.host, url.searchParams.get('error')]).toEqual(['client.example', error])
+  })
+
+  it.each(['client_id', 'state', 'nonce', 'login_hint', 'other'])(
+    'with what no text can have in %s gets a page that says so',
+    async (name) => {
+      const { page } = await visit(await registerTestClient(pod.app), { [name]: 'a\0b' })
+
+      expect(page.statusCode).toBe(400)
+      expect(page.headers['content-type']).toContain('text/html')
+    },
+  )
+
+  it('for tokens by a client whose id no client can have is one by a stranger', async () => {
+    const fields = { grant_type: 'refresh_token', refresh_token: 'x', client_id: 'a\0b', client_secret: 'x' }
+
+    const answer = await postForm(pod.app, '/api/openid_connect/access_tokens', fields)
+
+    expect([answer.statusCode, answer.json().error]).toEqual([401, 'invalid_client'])
+  })
+})
+
+it('ends all that was granted when a used code comes again, whatever else comes with it', async () => {
+  const client = await registerTestClient(pod.app)
+  const { verifier, parameters } = pkce()
+  const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'profile', ...parameters }))
+  const use = (code_verifier: string) =>
+    client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier })
+  const { access_token: token } = (await use(verifier)).json()
+  expect(await statusWith(token)).toBe(200)
+
+  const again = await use('a'.repeat(43))
+
+  expect([again.statusCode, again.json().error]).toEqual([400, 'invalid_grant'])
+  expect(await statusWith(token)).toBe(401)
+})
+
+it('tells a client that refreshes with fewer scopes what its token can really do', async () => {
+  const client = await registerTestClient(pod.app)
+  const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'openid profile' }))
+  const first = await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })
+  const refresh = { grant_type: 'refresh_token', refresh_token: first.json().refresh_token }
+
+  const fewer = await client.token({ ...refresh, scope: 'openid' })
+  const more = await client.token({ ...refresh, scope: 'openid conversations' })
+
+  expect(fewer.json().scope).toBe(first.json().scope)
+  expect(await statusWith(fewer.json().access_token)).toBe(200)
+  expect([more.statusCode, more.json().error]).toEqual([400, 'invalid_scope'])
+})
