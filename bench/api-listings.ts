@@ -41,6 +41,13 @@ export const listings: readonly Listing[] = [
       items.some(({ poll }) => poll !== undefined),
   },
   {
+    name: 'posts for somebody busy',
+    questions: (pod) =>
+      numbers().map((number) => ({ ...ask(pod, number, `/users/${person(pod, number)}/posts`), user: pod.busyUser })),
+    isRight: (items, pod, number) =>
+      isPage(items) && newestFirst(items) && items.every(({ author }) => author?.guid === person(pod, number)),
+  },
+  {
     name: 'posts of somebody prolific',
     questions: (pod) => numbers().map((number) => ask(pod, number, `/users/${prolific(pod)}/posts`)),
     isRight: (items, pod) =>

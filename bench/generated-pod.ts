@@ -3,7 +3,7 @@ import { openDatabase, WORKER_LIMITS } from '../src/persistence/database.js'
 
 /**
  * What a generated pod is made of. Everybody has as much as on a pod of another size, so that the same question has as long
- * an answer: only one author and one post have more, the larger the pod is.
+ * an answer: only one author, one post and one reader have more, the larger the pod is.
  */
 export interface GeneratedPod {
   readonly posts: number
@@ -15,6 +15,8 @@ export interface GeneratedPod {
   readonly prolificAuthor: number
   /** One of a hundred comments stands under it. */
   readonly hotPost: number
+  /** Was shown every private post, and hears of one of twenty posts. */
+  readonly busyUser: number
 }
 
 /** Of the smallest that can be generated. */
@@ -33,6 +35,7 @@ export function planPod(size: number): GeneratedPod {
     conversations: posts / POSTS_PER_CONVERSATION,
     prolificAuthor: people + 1,
     hotPost: 9,
+    busyUser: 1,
   }
 }
 
@@ -73,7 +76,15 @@ async function fill(transaction: Knex.Transaction, statement: string): Promise<v
   await transaction.raw(statement)
 }
 
-function statementsFor({ posts, people, users, conversations, prolificAuthor, hotPost }: GeneratedPod): string[] {
+function statementsFor({
+  posts,
+  people,
+  users,
+  conversations,
+  prolificAuthor,
+  hotPost,
+  busyUser,
+}: GeneratedPod): string[] {
   const guid = (kind: keyof typeof kindMarks, number = 'i') => `lpad(to_hex(${number}), 8, '0') || '${kindMarks[kind]}'`
   const each = (count: number) => `generate_series(1, ${count}) as i`
   /** A second for each post, so that the last was written just now. */
@@ -105,7 +116,9 @@ function statementsFor({ posts, people, users, conversations, prolificAuthor, ho
        5 - (i % 20 = 1)::int + case when i = ${hotPost} then ${posts / 20} else 0 end, 4, ${at('i')}, ${at('i')}
      from ${each(posts)}`,
     `insert into post_visibilities (user_id, post_id)
-     select ${user('i / 10 + k')}, i from generate_series(7, ${posts}, 10) as i, generate_series(0, 2) as k`,
+     select case when k < 3 then ${user('i / 10 + k')} else ${busyUser} end, i
+     from generate_series(7, ${posts}, 10) as i, generate_series(0, 3) as k
+     on conflict do nothing`,
     `insert into photos (guid, author_id, post_id, position, public, name, height, width, created_at)
      select ${guid('other', 'i * 2 + k')}, ${someone('i / 10')}, i, k, true, 'photo' || i || '.jpg', 480, 640, ${at('i')}
      from generate_series(4, ${posts}, 10) as i, generate_series(0, 1) as k`,
@@ -118,7 +131,7 @@ function statementsFor({ posts, people, users, conversations, prolificAuthor, ho
      from generate_series(5, ${posts}, 10) as i, generate_series(0, 2) as k`,
     `insert into mentions (person_id, post_id) select ${someone('i / 10 + 1')}, i from generate_series(6, ${posts}, 10) as i`,
     `insert into participations (guid, post_id, author_id)
-     select ${guid('other')}, i, ${user('i / 10 + 1')} from ${each(posts)}`,
+     select ${guid('other')}, i, case when i % 20 = 0 then ${busyUser} else ${user('i / 10 + 1')} end from ${each(posts)}`,
 
     // Five to each post, one of twenty with a mention; four of five likes are of posts, the fifth is of a comment.
     `insert into comments (id, guid, post_id, author_id, text, likes_count, created_at)

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from './database.js'
+import { hasRow } from './has-row.js'
 import type { PersonSummary, Reader } from './listed-posts.js'
 import type { Comment } from './models/comment.js'
 import { orderOf, type Page, pageOf, seek, type TimePage } from './paged.js'
@@ -21,8 +22,9 @@ export async function listedComments(
 ): Promise<Page<ListedComment>> {
   const values: unknown[] = [postId]
   const place = { time: 'created_at', id: 'id', otherwise: 'oldest first', firstValue: 3 } as const
-  const { name, condition, order } = seek(page, values, place)
-  const which = `select * from comments where post_id = $3 ${condition} ${order}`
+  const { name, most, condition, order } = seek(page, values, place)
+  const some = `select * from comments where post_id = $3 ${condition} ${order}`
+  const which = `select * from (${some}) as found limit ${most}`
   const direction = orderOf(page, 'oldest first') === 'newest first' ? 'desc' : 'asc'
   const found = await named<ListedComment>(
     db,
@@ -62,8 +64,8 @@ function shown(which: string): string {
       json_build_object(${summary}) as author,
       (${mentionedPeople}) as "mentionedPeople",
       json_build_object(
-        'liked', exists (select from likes where author_id = $2 and comment_id = page.id and positive),
-        'reported', exists (select from reports where user_id = $1 and comment_id = page.id)
+        'liked', ${hasRow('likes where author_id = $2 and comment_id = page.id and positive')},
+        'reported', ${hasRow('reports where user_id = $1 and comment_id = page.id')}
       ) as own
     from (${which}) as page
     join people on people.id = page.author_id`

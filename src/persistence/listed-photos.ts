@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from './database.js'
+import { hasRow } from './has-row.js'
 import type { Reach, Reader } from './listed-posts.js'
 import type { Photo } from './models/photo.js'
 import { type Page, pageOf, seek, type TimePage } from './paged.js'
@@ -13,9 +14,7 @@ export interface ListedPhoto
 
 const reaches: Readonly<Record<Reach, string>> = {
   public: 'and photos.public',
-  readable: `and (photos.public or exists (
-    select from photo_visibilities where user_id = $2 and photo_visibilities.photo_id = photos.id
-  ))`,
+  readable: `and (photos.public or ${hasRow('photo_visibilities where user_id = $2 and photo_visibilities.photo_id = photos.id')})`,
   all: '',
 }
 

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from './database.js'
+import { hasRow } from './has-row.js'
 import type { Person } from './models/person.js'
 import type { Photo } from './models/photo.js'
 import type { PollAnswer } from './models/poll.js'
@@ -57,9 +58,7 @@ export type Reach = 'public' | 'readable' | 'all'
 
 const reaches: Readonly<Record<Reach, string>> = {
   public: 'and posts.public',
-  readable: `and (posts.public or exists (
-    select from post_visibilities where user_id = $1 and post_visibilities.post_id = posts.id
-  ))`,
+  readable: `and (posts.public or ${hasRow('post_visibilities where user_id = $1 and post_visibilities.post_id = posts.id')})`,
   all: '',
 }
 
@@ -70,9 +69,11 @@ export async function listedPostsOf(
   { authorId, reach, page }: { readonly authorId: number; readonly reach: Reach; readonly page: TimePage },
 ): Promise<Page<ListedPost>> {
   const values: unknown[] = [authorId]
-  const { name, condition, order } = seek(page, values, { time: 'posts.created_at', id: 'posts.id', firstValue: 3 })
+  const place = { time: 'posts.created_at', id: 'posts.id', firstValue: 3 } as const
+  const { name, most, condition, order } = seek(page, values, place)
   const found = await listedPosts(db, reader, {
     name: `posts-of-person ${reach} ${name}`,
+    most,
     which: `select posts.id from posts where posts.author_id = $3 ${reaches[reach]} ${condition} ${order}`,
     values,
   })
@@ -83,6 +84,8 @@ export async function listedPostsOf(
 interface PostQuery {
   /** Names the statement. */
   readonly name: string
+  /** No more than so many are found; belongs to the name. */
+  readonly most: number
   /** Selects ids of posts in their order; the reader's ids of user and person are $1 and $2, the values follow from $3. */
   readonly which: string
   readonly values: readonly unknown[]
@@ -92,9 +95,9 @@ interface PostQuery {
 async function listedPosts(
   db: Knex,
   { userId, personId }: Reader,
-  { name, which, values }: PostQuery,
+  { name, most, which, values }: PostQuery,
 ): Promise<readonly ListedPost[]> {
-  const rows = await named<Row>(db, name, shown(which), [userId, personId, ...values])
+  const rows = await named<Row>(db, name, shown(which, most), [userId, personId, ...values])
   const posts = new Map(rows.map((row) => [row.id, row]))
   return rows
     .filter(({ place }) => place !== null)
@@ -136,11 +139,11 @@ const poll = `
   select json_build_object('guid', polls.guid, 'question', polls.question, 'answers', (
     select coalesce(json_agg(json_build_object(
       'id', poll_answers.id, 'answer', poll_answers.answer, 'voteCount', poll_answers.vote_count,
-      'own', exists (
-        select from poll_participations
+      'own', ${hasRow(`
+        poll_participations
         where poll_participations.poll_id = polls.id and poll_participations.author_id = $2
           and poll_participations.poll_answer_id = poll_answers.id
-      )
+      `)}
     ) order by poll_answers.position, poll_answers.id), '[]')
     from poll_answers where poll_answers.poll_id = polls.id
   ))
@@ -148,21 +151,19 @@ const poll = `
 
 const own = `
   json_build_object(
-    'liked', exists (select from likes where author_id = $2 and post_id = posts.id and positive),
-    'reshared', exists (select from posts as reshares where reshares.author_id = $2 and reshares.root_id = posts.id),
-    'subscribed', exists (select from participations where author_id = $2 and post_id = posts.id),
-    'reported', exists (select from reports where user_id = $1 and post_id = posts.id)
+    'liked', ${hasRow('likes where author_id = $2 and post_id = posts.id and positive')},
+    'reshared', ${hasRow('posts as reshares where reshares.author_id = $2 and reshares.root_id = posts.id')},
+    'subscribed', ${hasRow('participations where author_id = $2 and post_id = posts.id')},
+    'reported', ${hasRow('reports where user_id = $1 and post_id = posts.id')}
   )`
 
 /** Reshares of reshares come from other pods; a chain of them ends somewhere. */
 const LONGEST_CHAIN = 20
-/** A page and one more. Written into the statement, where it tells the planner that there are few. */
-const MOST_POSTS = 101
 
-function shown(which: string): string {
+function shown(which: string, most: number): string {
   return `
     with recursive found as materialized (
-      select id, row_number() over () as place from (${which}) as found limit ${MOST_POSTS}
+      select id, row_number() over () as place from (${which}) as found limit ${most}
     ), chain as (
       select posts.id as reshare_id, posts.root_id as id, 1 as depth
       from found join posts on posts.id = found.id

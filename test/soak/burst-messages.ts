@@ -152,7 +152,7 @@ function signed<Signed extends CommentEntity | LikeEntity>({ privateKey }: FakeP
 }
 
 /** Mulberry32: the same numbers for the same seed. */
-export function randomFrom(seed: number): () => number {
+function randomFrom(seed: number): () => number {
   let state = seed
   return () => {
     state = (state + 0x6d2b79f5) | 0

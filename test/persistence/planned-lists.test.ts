@@ -1,0 +1,88 @@
+import type { Knex } from 'knex'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
+import { listedComments } from '../../src/persistence/listed-comments.js'
+import { listedConversations } from '../../src/persistence/listed-conversations.js'
+import { listedNotifications } from '../../src/persistence/listed-notifications.js'
+import { listedPostsOf } from '../../src/persistence/listed-posts.js'
+import { viewerOf } from '../support/network.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+const MANY = 4_000
+const DEEDS = ['participations', 'likes', 'post_visibilities', 'reports']
+/** The planner weighs a plan of its own for each of the first requests. */
+const WEIGHED = 5
+
+let testPod: TestPod
+let viewer: Viewer
+/** With one connection, on which all is prepared. */
+let db: Knex
+beforeAll(async () => {
+  testPod = await startTestPod()
+  viewer = await viewerOf(testPod.pod, (await testPod.people('alice')).alice)
+  const { config } = testPod.pod
+  db = openDatabase({ ...WEB_LIMITS, url: config.databaseUrl ?? '', pool: 1, applicationName: 'test' })
+  await fill()
+})
+afterAll(async () => {
+  await db.destroy()
+  await testPod.close()
+})
+
+/** Somebody who has done much, everywhere. */
+async function fill(): Promise<void> {
+  const guid = `md5(i::text)`
+  const { personId, userId } = viewer
+  const each = `generate_series(1, ${MANY}) as i`
+  const statements = [
+    `insert into posts (guid, author_id, type, public) select ${guid}, ${personId}, 'StatusMessage', i % 2 = 0 from ${each}`,
+    `insert into participations (guid, post_id, author_id) select guid, id, ${personId} from posts`,
+    `insert into likes (guid, post_id, author_id) select guid, id, ${personId} from posts`,
+    `insert into post_visibilities (post_id, user_id) select id, ${userId} from posts`,
+    `insert into reports (post_id, user_id, reason) select id, ${userId}, 'spam' from posts`,
+    `insert into comments (guid, post_id, author_id, text) select guid, 1, ${personId}, 'Tea' from posts`,
+    `insert into notifications (guid, user_id, type, post_id) select guid, ${userId}, 'liked', id from posts`,
+    `insert into notification_actors (notification_id, person_id) select id, ${personId} from notifications`,
+    `insert into conversations (guid, author_id, subject) select guid, ${personId}, 'Tea' from posts`,
+    `insert into conversation_visibilities (conversation_id, person_id, created_at, updated_at)
+     select id, ${personId}, created_at, updated_at from conversations`,
+    'analyze',
+  ]
+  for (const statement of statements) await db.raw(statement)
+}
+
+it.each<[string, () => Promise<unknown>]>([
+  ['notifications newest first', () => listedNotifications(db, viewer.userId, { limit: 15 })],
+  ['notifications newest first, long', () => listedNotifications(db, viewer.userId, { limit: 100 })],
+  ['conversations newest first', () => listedConversations(db, viewer.personId, { limit: 15 })],
+  ['conversations newest first, long', () => listedConversations(db, viewer.personId, { limit: 100 })],
+  ['comments oldest first', () => listedComments(db, viewer, 1, { limit: 15 })],
+  ['posts-of-person readable newest first', posts],
+])('%s are planned once, and not anew for each request', async (name, list) => {
+  for (let request = 0; request < 2 * WEIGHED; request += 1) await list()
+
+  const { rows } = await db.raw('select generic_plans, custom_plans from pg_prepared_statements where name = ?', [name])
+  expect(rows).toEqual([{ generic_plans: WEIGHED, custom_plans: WEIGHED }])
+})
+
+it('a list of posts looks each of them up, and does not read all that the reader has ever done', async () => {
+  await posts()
+
+  const { rows } = await db.raw(
+    `explain (analyze, format json) execute "posts-of-person readable newest first"(${viewer.userId}, ${viewer.personId}, ${viewer.personId}, 16)`,
+  )
+  expect(rowsReadIn(rows)).toBe(1)
+})
+
+function posts() {
+  return listedPostsOf(db, viewer, { authorId: viewer.personId, reach: 'readable', page: { limit: 15 } })
+}
+
+/** Of the tables that remember what people do, by the step of a plan that reads most. */
+function rowsReadIn(plan: unknown): number {
+  if (typeof plan !== 'object' || plan === null) return 0
+  const isDeed = DEEDS.includes(Reflect.get(plan, 'Relation Name'))
+  const own = isDeed ? Number(Reflect.get(plan, 'Actual Rows')) : 0
+  return Math.max(own, ...Object.values(plan).map(rowsReadIn))
+}
