@@ -1,128 +1,137 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { blockPerson } from '../../src/domain/blocks.js'
 import { createReshare } from '../../src/domain/reshares.js'
 import { type ApiAnswer, type ApiClient, type ApiPerson, expectError } from '../support/api-pod.js'
-import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'
+import { type Neighbourhood, publish } from '../support/neighbourhood.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
 
-let api: Neighbourhood
-let alice: ApiPerson
-let bob: ApiPerson
-/** A poll of Bob's that nobody has voted in, and the ids of its answers. */
-let post: string
-let yes: number
-let no: number
-beforeAll(async () => {
-  api = await openNeighbourhood()
-  ;({ alice, bob } = api)
-})
-afterAll(() => api.close())
-beforeEach(async () => {
-  post = await publish(api, bob, { text: 'Lunch?', public: true, poll: { question: 'Noon?', answers: ['yes', 'no'] } })
-  ;[yes, no] = await answersOf(post, bob)
-})
-
-const vote = (who: ApiClient, answer: unknown, guid = post) => who.post(`/posts/${guid}/vote`, { poll_answer: answer })
-const shownTo = async (reader: ApiPerson, guid: string, author: ApiPerson): Promise<ApiAnswer['body']> => {
-  const posts: ApiAnswer['body'][] = (await reader.get(`/users/${author.guid}/posts`)).body
-  return posts.find((each) => each.guid === guid)
-}
-async function answersOf(guid: string, author: ApiPerson): Promise<[number, number]> {
-  const { poll } = await shownTo(author, guid, author)
-  const [first, second] = poll.poll_answers
-  return [first.id, second.id]
-}
-const untouched = {
-  participation_count: 0,
-  already_participated: false,
-  poll_answers: [{ vote_count: 0 }, { vote_count: 0 }],
-}
-
-it('145: counts, for everybody, and is known to the voter as theirs', async () => {
-  const answer = await vote(alice, yes)
-
-  expect([answer.status, answer.text]).toEqual([204, ''])
-  expect((await shownTo(alice, post, bob)).poll).toMatchObject({
-    participation_count: 1,
-    already_participated: true,
-    poll_answers: [
-      { id: yes, vote_count: 1, own_answer: true },
-      { id: no, vote_count: 0, own_answer: false },
-    ],
+describe.each(queueBackends)('with the queue in $store', (backend) => {
+  let api: Neighbourhood
+  let alice: ApiPerson
+  let bob: ApiPerson
+  /** A poll of Bob's that nobody has voted in, and the ids of its answers. */
+  let post: string
+  let yes: number
+  let no: number
+  beforeAll(async () => {
+    api = await openNeighbourhoodOn(backend)
+    ;({ alice, bob } = api)
   })
-  expect((await shownTo(bob, post, bob)).poll).toMatchObject({
-    participation_count: 1,
+  afterAll(() => api.close())
+  beforeEach(async () => {
+    post = await publish(api, bob, {
+      text: 'Lunch?',
+      public: true,
+      poll: { question: 'Noon?', answers: ['yes', 'no'] },
+    })
+    ;[yes, no] = await answersOf(post, bob)
+  })
+
+  const vote = (who: ApiClient, answer: unknown, guid = post) =>
+    who.post(`/posts/${guid}/vote`, { poll_answer: answer })
+  const shownTo = async (reader: ApiPerson, guid: string, author: ApiPerson): Promise<ApiAnswer['body']> => {
+    const posts: ApiAnswer['body'][] = (await reader.get(`/users/${author.guid}/posts`)).body
+    return posts.find((each) => each.guid === guid)
+  }
+  async function answersOf(guid: string, author: ApiPerson): Promise<[number, number]> {
+    const { poll } = await shownTo(author, guid, author)
+    const [first, second] = poll.poll_answers
+    return [first.id, second.id]
+  }
+  const untouched = {
+    participation_count: 0,
     already_participated: false,
-    poll_answers: [
-      { vote_count: 1, own_answer: false },
-      { vote_count: 0, own_answer: false },
-    ],
-  })
-  expect((await shownTo(alice, post, bob)).own_interaction_state.subscribed).toBe(true)
-})
+    poll_answers: [{ vote_count: 0 }, { vote_count: 0 }],
+  }
 
-it('145: happens once', async () => {
-  await vote(alice, yes)
+  it('145: counts, for everybody, and is known to the voter as theirs', async () => {
+    const answer = await vote(alice, yes)
 
-  expectError(await vote(alice, yes), 410)
-  expectError(await vote(alice, no), 410)
-  expect((await shownTo(alice, post, bob)).poll.participation_count).toBe(1)
-})
-
-it('145: is for an answer of this very poll, also for somebody who has voted', async () => {
-  const [black] = await answersOf(api.LC, api.carol)
-  const wrong = [black, -1, 0, 1.5, '', 'x', '-1', '1e1', ' 1', null, true, [yes], {}, 2 ** 53, '9'.repeat(15), 1e300]
-  for (const answer of wrong) expectError(await vote(alice, answer), 422)
-  expectError(await alice.post(`/posts/${post}/vote`, {}), 422)
-  expectError(await alice.post(`/posts/${post}/vote`), 422)
-  expect((await shownTo(alice, post, bob)).poll).toMatchObject(untouched)
-
-  await vote(alice, yes)
-  expectError(await vote(alice, black), 422)
-})
-
-it('145: needs a poll', async () => {
-  expectError(await vote(alice, yes, api.PB), 422)
-})
-
-it('145: needs the scope interactions', async () => {
-  expectError(await vote(await alice.with('private:read'), yes), 403)
-})
-
-it('takes the digits of an id, as forms write them', async () => {
-  const answer = await api.call({
-    method: 'POST',
-    path: `/posts/${post}/vote`,
-    token: alice.token,
-    body: `poll_answer=${no}`,
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    expect([answer.status, answer.text]).toEqual([204, ''])
+    expect((await shownTo(alice, post, bob)).poll).toMatchObject({
+      participation_count: 1,
+      already_participated: true,
+      poll_answers: [
+        { id: yes, vote_count: 1, own_answer: true },
+        { id: no, vote_count: 0, own_answer: false },
+      ],
+    })
+    expect((await shownTo(bob, post, bob)).poll).toMatchObject({
+      participation_count: 1,
+      already_participated: false,
+      poll_answers: [
+        { vote_count: 1, own_answer: false },
+        { vote_count: 0, own_answer: false },
+      ],
+    })
+    expect((await shownTo(alice, post, bob)).own_interaction_state.subscribed).toBe(true)
   })
 
-  expect(answer.status).toBe(204)
-  expect((await shownTo(alice, post, bob)).poll.poll_answers[1]).toMatchObject({ vote_count: 1, own_answer: true })
-})
+  it('145: happens once', async () => {
+    await vote(alice, yes)
 
-it('under a reshare is a vote in the poll it shows, and subscribes to the reshare', async () => {
-  const { guid: reshare } = await createReshare(api.pod, api.dan.viewer, post)
+    expectError(await vote(alice, yes), 410)
+    expectError(await vote(alice, no), 410)
+    expect((await shownTo(alice, post, bob)).poll.participation_count).toBe(1)
+  })
 
-  expect((await vote(alice, yes, reshare)).status).toBe(204)
+  it('145: is for an answer of this very poll, also for somebody who has voted', async () => {
+    const [black] = await answersOf(api.LC, api.carol)
+    const wrong = [black, -1, 0, 1.5, '', 'x', '-1', '1e1', ' 1', null, true, [yes], {}, 2 ** 53, '9'.repeat(15), 1e300]
+    for (const answer of wrong) expectError(await vote(alice, answer), 422)
+    expectError(await alice.post(`/posts/${post}/vote`, {}), 422)
+    expectError(await alice.post(`/posts/${post}/vote`), 422)
+    expect((await shownTo(alice, post, bob)).poll).toMatchObject(untouched)
 
-  expectError(await vote(alice, yes), 410)
-  const shown = await shownTo(alice, reshare, api.dan)
-  expect(shown).toMatchObject({ own_interaction_state: { subscribed: true }, poll: { already_participated: true } })
-  expect((await shownTo(alice, post, bob)).own_interaction_state.subscribed).toBe(false)
-})
+    await vote(alice, yes)
+    expectError(await vote(alice, black), 422)
+  })
 
-it('is refused in a poll of somebody who blocks the voter, and leaves no trace', async () => {
-  const { fred, gina } = await api.people('fred', 'gina')
-  const poll = { question: 'Noon?', answers: ['yes', 'no'] }
-  const theirs = await publish(api, fred, { text: 'Lunch?', public: true, poll })
-  const [answer] = await answersOf(theirs, fred)
-  await blockPerson(api.pod, fred.viewer, gina.guid)
+  it('145: needs a poll', async () => {
+    expectError(await vote(alice, yes, api.PB), 422)
+  })
 
-  expectError(await vote(gina, answer, theirs), 422)
+  it('145: needs the scope interactions', async () => {
+    expectError(await vote(await alice.with('private:read'), yes), 403)
+  })
 
-  expect(await shownTo(gina, theirs, fred)).toMatchObject({
-    poll: untouched,
-    own_interaction_state: { subscribed: false },
+  it('takes the digits of an id, as forms write them', async () => {
+    const answer = await api.call({
+      method: 'POST',
+      path: `/posts/${post}/vote`,
+      token: alice.token,
+      body: `poll_answer=${no}`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+
+    expect(answer.status).toBe(204)
+    expect((await shownTo(alice, post, bob)).poll.poll_answers[1]).toMatchObject({ vote_count: 1, own_answer: true })
+  })
+
+  it('under a reshare is a vote in the poll it shows, and subscribes to the reshare', async () => {
+    const { guid: reshare } = await createReshare(api.pod, api.dan.viewer, post)
+
+    expect((await vote(alice, yes, reshare)).status).toBe(204)
+
+    expectError(await vote(alice, yes), 410)
+    const shown = await shownTo(alice, reshare, api.dan)
+    expect(shown).toMatchObject({ own_interaction_state: { subscribed: true }, poll: { already_participated: true } })
+    expect((await shownTo(alice, post, bob)).own_interaction_state.subscribed).toBe(false)
+  })
+
+  it('is refused in a poll of somebody who blocks the voter, and leaves no trace', async () => {
+    const { fred, gina } = await api.people('fred', 'gina')
+    const poll = { question: 'Noon?', answers: ['yes', 'no'] }
+    const theirs = await publish(api, fred, { text: 'Lunch?', public: true, poll })
+    const [answer] = await answersOf(theirs, fred)
+    await blockPerson(api.pod, fred.viewer, gina.guid)
+
+    expectError(await vote(gina, answer, theirs), 422)
+
+    expect(await shownTo(gina, theirs, fred)).toMatchObject({
+      poll: untouched,
+      own_interaction_state: { subscribed: false },
+    })
   })
 })
