@@ -5,19 +5,21 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { pino } from 'pino'
 import { Agent } from 'undici'
 import { readConfig } from '../src/config.js'
-import { createUser } from '../src/domain/accounts.js'
 import { dispatch } from '../src/federation/dispatch.js'
-import { dispatchJob, type OutgoingRecord } from '../src/jobs/definitions.js'
+import { dispatchJob } from '../src/jobs/definitions.js'
 import { enqueueAllWith } from '../src/jobs/outbox.js'
 import { type OpenPod, openPod } from '../src/open-pod.js'
 import { maintenanceHandlers } from '../workers/maintenance.js'
 import { outboundHandlers, outboundSlowHandlers } from '../workers/outbound.js'
 import { startWorkers } from '../workers/start-workers.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
-import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import { type Audience, addAuthor, addPosts } from './author.js'
+import { type BenchOptions, median, type Result } from './bench.js'
 import { type BenchStores, openBenchStores, type QueueStoreName } from './bench-stores.js'
+import { type Round, resultOf, spentOn } from './delivery-rounds.js'
 import type { SinkCount, SinkReady, SinkTask } from './delivery-sink.js'
-import { processorTimesOf, rateOf } from './processor-time.js'
+import { countSignatures, measureHangingPods } from './fanout.js'
+import { rateOf } from './processor-time.js'
 
 const THREADS = 2
 const POSTS_FOR_ALL = 50
@@ -61,7 +63,8 @@ interface Setting {
 }
 
 async function* measureStore(setting: Setting): AsyncGenerator<Result> {
-  const crypto = openCryptoPool(THREADS)
+  const threads = openCryptoPool(THREADS)
+  const { crypto, made } = countSignatures(threads)
   const config = readConfig({
     POD_URL: 'http://127.0.0.1:1',
     DATABASE_URL: setting.stores.databaseUrl,
@@ -81,24 +84,21 @@ async function* measureStore(setting: Setting): AsyncGenerator<Result> {
     })
     try {
       for (const kind of kinds) yield measureKind(pod, setting, kind)
+      yield* await measureHangingPods(pod, { ...setting, made })
     } finally {
       await workers.close()
     }
     yield measureFanout(pod, setting)
   } finally {
     await pod.close()
-    await crypto.close()
+    await threads.close()
   }
 }
 
-interface Kind {
+interface Kind extends Audience {
   readonly name: string
-  readonly author: string
   readonly public: boolean
   readonly posts: number
-  readonly peopleOnEachPod: number
-  /** Of the readers' keys. */
-  readonly bits: number
   readonly floor?: number
 }
 
@@ -126,43 +126,20 @@ async function measureKind(pod: OpenPod, setting: Setting, kind: Kind): Promise<
   for (let round = -1; round < rounds; round += 1) {
     const records = await addPosts(pod, author, kind)
     const begin = () => pod.db.transaction((transaction) => enqueueAllWith(pod, transaction, dispatchJob, records))
-    const subject = await cpuDuring(stores, () => taken(sink, deliveries, begin))
+    const subject = await spentOn(deliveries, stores, () => taken(sink, deliveries, begin))
     const body = await lastBody(pod, kind, publicKey)
     const isComplete = (await untilSettled(pod)) && (await takenInAll(sink)) === deliveries
-    const bare = await cpuDuring(stores, () => taken(sink, deliveries, () => postAll(ports, deliveries, body)))
+    const bare = await spentOn(deliveries, stores, () =>
+      taken(sink, deliveries, () => postAll(ports, deliveries, body)),
+    )
     // The first round warms up: connections, statements, the compiler of the JavaScript engine.
-    if (round >= 0) measured.push({ deliveries, subject, bare, isComplete })
+    if (round >= 0) measured.push({ subject, bare, isComplete })
   }
   const encrypted = kind.public ? undefined : rateOf(1, () => publicEncrypt(publicKey, Buffer.alloc(32)))
   return {
     ...resultOf(`${kind.name}, ${queue}`, measured, kind.floor),
     ...(encrypted !== undefined && { more: { rsa_per_second: Math.round(encrypted) } }),
   }
-}
-
-interface Round {
-  readonly deliveries: number
-  readonly subject: Spent
-  readonly bare: Spent
-  readonly isComplete: boolean
-}
-
-/** Seconds, and microseconds of processor time by process. */
-interface Spent {
-  readonly seconds: number
-  readonly cpu: Readonly<Record<string, number>>
-}
-
-async function cpuDuring({ pids }: BenchStores, work: () => Promise<unknown>): Promise<Spent> {
-  const own = process.cpuUsage()
-  const before = processorTimesOf(pids)
-  const start = performance.now()
-  await work()
-  const seconds = (performance.now() - start) / 1_000
-  const after = processorTimesOf(pids)
-  const { user, system } = process.cpuUsage(own)
-  const others = Object.keys(pids).map((name) => [name, (after[name] ?? 0) - (before[name] ?? 0)])
-  return { seconds, cpu: { worker: user + system, ...Object.fromEntries(others) } }
 }
 
 /** Resolves when the sink has taken so many deliveries that follow from `begin`. */
@@ -183,63 +160,6 @@ async function said<Message>(sink: ChildProcess): Promise<Message> {
   const [message]: Message[] = await once(sink, 'message')
   if (message === undefined) throw new Error('the sink said nothing')
   return message
-}
-
-/** A user with so many readers on each pod. They share a key: a thread cannot tell. */
-async function addAuthor(
-  pod: OpenPod,
-  { author, peopleOnEachPod, bits }: Kind,
-  ports: readonly number[],
-  publicKey: KeyObject,
-): Promise<{ userId: number; personId: number; aspectId: number }> {
-  await createUser(pod, { username: author, password: `the password of ${author}` })
-  const user = await pod.db('users').where({ username: author }).first('id', 'personId')
-  const { rows } = await pod.db.raw(
-    `with others as (
-       insert into pods (host, port, last_success_at) select '127.0.0.1', unnest(cast(:ports as integer[])), now()
-       on conflict (host, port) do update set last_success_at = now()
-       returning id, port
-     ), readers as (
-       insert into people (guid, address, pod_id, public_key)
-       select md5(:author || port || n), :author || n || '@127.0.0.1:' || port, others.id, :key
-       from others, generate_series(1, cast(:count as integer)) as n
-       returning id
-     ), aspect as (
-       insert into aspects (user_id, name, position) values (:userId, 'Readers', 1) returning id
-     ), contact as (
-       insert into contacts (user_id, person_id, receiving) select :userId, id, true from readers returning id
-     ), membership as (
-       insert into aspect_memberships (aspect_id, contact_id) select aspect.id, contact.id from aspect, contact
-     )
-     select id from aspect`,
-    {
-      author: `${author}${bits}-`,
-      ports: [...ports],
-      key: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
-      count: peopleOnEachPod,
-      userId: user.id,
-    },
-  )
-  return { userId: user.id, personId: user.personId, aspectId: rows[0].id }
-}
-
-async function addPosts(
-  pod: OpenPod,
-  author: { readonly personId: number; readonly aspectId: number },
-  kind: Pick<Kind, 'public' | 'posts'>,
-): Promise<readonly OutgoingRecord[]> {
-  const { rows } = await pod.db.raw(
-    `with posts as (
-       insert into posts (guid, author_id, type, public, text)
-       select md5(random()::text), ?, 'StatusMessage', ?, repeat('Good morning. ', 40) from generate_series(1, ?)
-       returning id, guid
-     ), shared as (
-       insert into post_aspects (post_id, aspect_id) select id, ? from posts
-     )
-     select guid from posts`,
-    [author.personId, kind.public, kind.posts, author.aspectId],
-  )
-  return rows.map(({ guid }: { guid: string }) => ({ record: 'post', guid }))
 }
 
 /** What one of the deliveries has carried, for the bare ones. */
@@ -291,12 +211,7 @@ async function postAll(ports: readonly number[], deliveries: number, body: strin
 async function measureFanout(pod: OpenPod, { queue, stores, rounds }: Setting): Promise<Result> {
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const manyPods = Array.from({ length: PODS_OF_FANOUT }, (_, index) => index + 10_000)
-  const author = await addAuthor(
-    pod,
-    { ...forSome, name: '', author: 'dan', peopleOnEachPod: 1, bits: 2048 },
-    manyPods,
-    publicKey,
-  )
+  const author = await addAuthor(pod, { author: 'dan', peopleOnEachPod: 1, bits: 2048 }, manyPods, publicKey)
   await pod.db.raw('analyze')
   const measured: Round[] = []
   const delays = monitorEventLoopDelay({ resolution: 5 })
@@ -305,10 +220,10 @@ async function measureFanout(pod: OpenPod, { queue, stores, rounds }: Setting): 
     const [record] = await addPosts(pod, author, { public: true, posts: 1 })
     if (record === undefined) throw new Error('there is no post')
     const work = { data: record, payload: undefined, acceptedAt: undefined, finish: async () => {} }
-    const subject = await cpuDuring(stores, () => dispatch(pod, work))
+    const subject = await spentOn(PODS_OF_FANOUT, stores, () => dispatch(pod, work))
     const [{ id, count }] = await deliveriesOfLast(pod)
     await pod.db('deliveries').delete()
-    const bare = await cpuDuring(stores, () =>
+    const bare = await spentOn(PODS_OF_FANOUT, stores, () =>
       pod.db.raw(
         `insert into deliveries (message_id, pod_id)
          select ?, people.pod_id from contacts join people on people.id = contacts.person_id where user_id = ? order by 2`,
@@ -316,9 +231,7 @@ async function measureFanout(pod: OpenPod, { queue, stores, rounds }: Setting): 
       ),
     )
     await pod.db('deliveries').delete()
-    if (round >= 0) {
-      measured.push({ deliveries: PODS_OF_FANOUT, subject, bare, isComplete: Number(count) === PODS_OF_FANOUT })
-    }
+    if (round >= 0) measured.push({ subject, bare, isComplete: Number(count) === PODS_OF_FANOUT })
   }
   return {
     ...resultOf(`fan-out to ${PODS_OF_FANOUT} pods, ${queue}`, measured, FLOORS.fanout),
@@ -335,30 +248,4 @@ async function deliveriesOfLast(pod: OpenPod): Promise<[{ id: number; count: num
     `select message_id as id, count(*) from deliveries group by message_id order by message_id desc limit 1`,
   )
   return rows
-}
-
-function resultOf(name: string, measured: readonly Round[], floor: number | undefined): Result {
-  const rates = measured.map(({ deliveries, subject }) => deliveries / subject.seconds)
-  const limits = measured.map(({ deliveries, bare }) => deliveries / bare.seconds)
-  const names = Object.keys(measured[0]?.subject.cpu ?? {})
-  const cpu = names.map((process) => [
-    process,
-    median(measured.map(({ deliveries, subject }) => (subject.cpu[process] ?? Number.NaN) / deliveries)),
-  ])
-  return {
-    bench: 'outbound',
-    case: name,
-    value: median(rates),
-    unit: 'deliveries/s',
-    limit: median(limits),
-    ratio: median(rates.map((rate, round) => rate / (limits[round] ?? Number.NaN))),
-    ...(floor !== undefined && { floor }),
-    rounds: measured.length,
-    spread: spreadOf(rates),
-    cpu_us: {
-      ...Object.fromEntries(cpu),
-      bare: median(measured.map(({ deliveries, bare }) => (bare.cpu['worker'] ?? Number.NaN) / deliveries)),
-    },
-    ok: measured.every(({ isComplete }) => isComplete),
-  }
 }

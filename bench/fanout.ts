@@ -1,0 +1,195 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { dispatchJob } from '../src/jobs/definitions.js'
+import { enqueueAllWith } from '../src/jobs/outbox.js'
+import { isIdle } from '../src/jobs/queue-facts.js'
+import type { Pod, PodCrypto } from '../src/pod.js'
+import { type Author, addAuthor, addPosts } from './author.js'
+import { median, type Result } from './bench.js'
+import type { BenchStores, QueueStoreName } from './bench-stores.js'
+import { type Round, resultOf, type Spent, spentOn } from './delivery-rounds.js'
+import type { ScriptedPodsReady, ScriptedPodsSaw, ScriptedPodsTask } from './scripted-pods.js'
+
+const ONE_HANGS_OF = 10
+/** Where it is known who hangs; the first post may cost what it costs to find that out. */
+const FLOOR = 0.9
+
+interface FanoutSetting {
+  readonly queue: QueueStoreName
+  readonly stores: BenchStores
+  readonly rounds: number
+  /** How many envelopes were signed until now. */
+  readonly made: () => number
+}
+
+interface Fanout extends FanoutSetting {
+  readonly pod: Pod
+  readonly author: Author
+  readonly others: ChildProcess
+  readonly ports: readonly number[]
+  /** The places of those among the ports that hang: every tenth, so that their turn comes among that of the others. */
+  readonly hanging: readonly number[]
+}
+
+/** What the pod knows of those that hang: that they do, that they have always answered, or nothing. */
+type Standing = 'known' | 'proven' | 'new'
+
+const names: Readonly<Record<Standing, string>> = {
+  known: '10 % known to hang',
+  proven: '10 % begin to hang',
+  new: '10 % new and hang',
+}
+
+interface Posted {
+  readonly spent: Spent
+  readonly isComplete: boolean
+}
+
+/** Lets it be known how often an envelope was signed. */
+export function countSignatures(crypto: PodCrypto): { readonly crypto: PodCrypto; readonly made: () => number } {
+  let made = 0
+  return {
+    made: () => made,
+    crypto: {
+      ...crypto,
+      sealEnvelope(...wish) {
+        made += 1
+        return crypto.sealEnvelope(...wish)
+      },
+    },
+  }
+}
+
+/**
+ * Until a post is at all of a thousand pods that are well, when a tenth of the thousand takes it and never answers, beside a
+ * post to the same pods that all answer.
+ */
+export async function measureHangingPods(pod: Pod, setting: FanoutSetting): Promise<readonly Result[]> {
+  const others = fork(
+    new URL(import.meta.url.endsWith('.ts') ? './scripted-pods.ts' : './scripted-pods.js', import.meta.url),
+  )
+  try {
+    const { ports } = await said<ScriptedPodsReady>(others)
+    const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    const author = await addAuthor(pod, { author: 'eve', peopleOnEachPod: 1, bits: 2048 }, ports, publicKey)
+    await pod.db.raw('analyze')
+    const hanging = [...ports.keys()].filter((index) => index % ONE_HANGS_OF === 0)
+    return await measureRounds({ ...setting, pod, author, others, ports, hanging })
+  } finally {
+    others.kill()
+  }
+}
+
+async function measureRounds(fanout: Fanout): Promise<readonly Result[]> {
+  const measured: Record<Standing, Round[]> = { known: [], proven: [], new: [] }
+  for (let round = -1; round < fanout.rounds; round += 1) {
+    await beginAnew(fanout, 'proven')
+    const bare = await post({ ...fanout, hanging: [] }, 'proven')
+    await beginAnew(fanout, 'new')
+    const ofNew = await post(fanout, 'new')
+    await beginAnew(fanout, 'proven')
+    const ofProven = await post(fanout, 'proven')
+    const ofKnown = await post(fanout, 'known')
+    // The first round warms up: statements, the compiler of the JavaScript engine.
+    if (round < 0) continue
+    measured.known.push(besides(bare, ofKnown))
+    measured.proven.push(besides(bare, ofProven))
+    measured.new.push(besides(bare, ofNew))
+  }
+  return [
+    caseOf(fanout, 'known', measured.known),
+    caseOf(fanout, 'proven', measured.proven),
+    caseOf(fanout, 'new', measured.new),
+  ]
+}
+
+function besides(bare: Posted, { spent, isComplete }: Posted): Round {
+  return { subject: spent, bare: bare.spent, isComplete: isComplete && bare.isComplete }
+}
+
+function caseOf({ queue }: Fanout, standing: Standing, rounds: readonly Round[]): Result {
+  const floor = standing === 'known' ? FLOOR : undefined
+  const milliseconds = (way: 'subject' | 'bare') =>
+    Math.round(median(rounds.map((round) => round[way].seconds)) * 1_000)
+  return {
+    ...resultOf(`fan-out, ${names[standing]}, ${queue}`, rounds, floor),
+    more: { milliseconds: milliseconds('subject'), if_none_hangs: milliseconds('bare') },
+  }
+}
+
+/** Nothing waits, nobody has failed, and all but the new ones have answered of late. */
+async function beginAnew({ pod, ports, hanging }: Fanout, standing: 'proven' | 'new'): Promise<void> {
+  await pod.db('deliveries').delete()
+  await pod
+    .db('pods')
+    .whereIn('port', [...ports])
+    .update({ failures: 0, nextTryAt: null, offlineSince: null, lastSuccessAt: new Date() })
+  if (standing === 'proven') return
+  await pod.db('pods').whereIn('port', portsAt(ports, hanging)).update({ lastSuccessAt: null })
+}
+
+/** Measures until it is everywhere where somebody answers. Those that hang do so until then, and are let go to come to an end. */
+async function post(fanout: Fanout, standing: Standing): Promise<Posted> {
+  const { pod, stores, author, others, ports, hanging, made } = fanout
+  const signed = made()
+  await told(others, { task: 'begin', hanging })
+  const posts = await addPosts(pod, author, { public: true, posts: 1 })
+  const spent = await spentOn(ports.length - hanging.length, stores, async () => {
+    const arrived = told(others, { task: 'wait' })
+    await pod.db.transaction((transaction) => enqueueAllWith(pod, transaction, dispatchJob, posts))
+    await arrived
+  })
+  await told(others, { task: 'hang up' })
+  while (!(await isIdle(pod, ['outbound', 'outbound-slow']))) {
+    // each look waits for the database and the queue
+  }
+  const saw = await told(others, { task: 'tell' })
+  const isComplete =
+    made() - signed === 1 &&
+    wereAskedRightly(saw, hanging, standing) &&
+    (await isWhatWasSigned(pod, saw)) &&
+    (await onlyHangingWait(fanout, standing))
+  return { spent, isComplete }
+}
+
+/** Whoever answers exactly once; and nobody who is known to hang, but everybody who is not. */
+function wereAskedRightly({ asked }: ScriptedPodsSaw, hanging: readonly number[], standing: Standing): boolean {
+  const hang = new Set(hanging)
+  return asked.every((times, index) => (hang.has(index) ? times > 0 === (standing !== 'known') : times === 1))
+}
+
+async function isWhatWasSigned({ db }: Pod, { bodies }: ScriptedPodsSaw): Promise<boolean> {
+  const { envelope } = await db('outboundMessages').orderBy('id', 'desc').first('envelope')
+  return bodies.length === 1 && bodies[0] === envelope
+}
+
+/** What has not arrived is for those that hang, and has its next try before it. */
+async function onlyHangingWait({ pod, ports, hanging }: Fanout, standing: Standing): Promise<boolean> {
+  const { rows } = await pod.db.raw(
+    `select count(*) as left, count(*) filter (
+       where state = 'waiting' and port = any(?) and failures = 1 and next_try_at > now()
+     ) as waiting
+     from deliveries join pods on pods.id = deliveries.pod_id`,
+    [portsAt(ports, hanging)],
+  )
+  const [{ left, waiting }] = rows
+  const posts = standing === 'known' ? 2 : 1
+  return left === waiting && waiting === hanging.length * posts
+}
+
+function portsAt(ports: readonly number[], places: readonly number[]): number[] {
+  return places.flatMap((place) => ports[place] ?? [])
+}
+
+async function told(others: ChildProcess, task: ScriptedPodsTask): Promise<ScriptedPodsSaw> {
+  const answer = said<ScriptedPodsSaw>(others)
+  others.send(task)
+  return answer
+}
+
+async function said<Message>(others: ChildProcess): Promise<Message> {
+  const [message]: Message[] = await once(others, 'message')
+  if (message === undefined) throw new Error('the other pods said nothing')
+  return message
+}
