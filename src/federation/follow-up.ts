@@ -9,7 +9,7 @@ import { findSurroundings } from '../persistence/post-surroundings.js'
 import type { Pod } from '../pod.js'
 import { readLinks } from '../protocol/mentions.js'
 import type { StoredRecord, Wrong } from './batch.js'
-import { homeOf, isThisPod, placeOf } from './pod-place.js'
+import { isElsewhere } from './pod-place.js'
 import { fetchableKind } from './serve-entity.js'
 import { hasSpeaker } from './speaker.js'
 import { turnAway } from './turn-away.js'
@@ -94,11 +94,6 @@ function linkedFrom(pod: Pod, text: string, depth: number): readonly WantedEntit
     // Others sign a comment for the author of its post, whoever wrote it.
     return [{ type: kind, guid, from: author, ...(kind !== 'comment' && { author }), depth: depth + 1 }]
   })
-}
-
-function isElsewhere(pod: Pod, address: string): boolean {
-  const home = homeOf(address)
-  return home !== undefined && !isThisPod(pod.config, placeOf(home))
 }
 
 function textOf({ entity }: Sent): string {

@@ -26,6 +26,12 @@ export function isThisPod({ url }: Pick<Config, 'url'>, place: PodPlace): boolea
   return own.port === place.port && withoutWww(own.host) === withoutWww(place.host)
 }
 
+/** Somebody whose pod can be asked: it has a host of the web, and is not this one. */
+export function isElsewhere({ config }: { readonly config: Pick<Config, 'url'> }, address: string): boolean {
+  const home = homeOf(address)
+  return home !== undefined && !isThisPod(config, placeOf(home))
+}
+
 function withoutWww(host: string): string {
   return host.replace(/^www\./, '')
 }

@@ -17,7 +17,7 @@ import type { Pod } from '../pod.js'
 import type { ConversationEntity, MessageEntity } from '../protocol/entities/conversations.js'
 import type { Arrival, Over, Stored, StoredRecord, Wrong } from './batch.js'
 import { plausibleTime } from './plausible-time.js'
-import { homeOf, isThisPod, placeOf } from './pod-place.js'
+import { isElsewhere } from './pod-place.js'
 
 /** Conversations with their first messages. Who is in one and is not known yet is looked for. */
 export async function storeConversations(
@@ -91,11 +91,6 @@ async function withoutKnown(transaction: Knex.Transaction, addresses: readonly s
   const people = await Person.byAddresses(transaction, [...new Set(addresses)]).select('address')
   const known = new Set(people.map(({ address }) => address))
   return [...new Set(addresses)].filter((address) => !known.has(address))
-}
-
-function isElsewhere(pod: Pod, address: string): boolean {
-  const home = homeOf(address)
-  return home !== undefined && !isThisPod(pod.config, placeOf(home))
 }
 
 function conversationOf(

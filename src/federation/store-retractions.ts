@@ -7,23 +7,10 @@ import { Mention } from '../persistence/models/mention.js'
 import { Tombstone } from '../persistence/models/tombstone.js'
 import { findRetractionTargets, type RetractionTarget } from '../persistence/retraction-targets.js'
 import type { Pod } from '../pod.js'
-import type { RetractionEntity, TargetType } from '../protocol/entities/retraction.js'
+import type { RetractionEntity } from '../protocol/entities/retraction.js'
 import { faultOfArrival } from '../protocol/sender-rules.js'
 import type { Arrival, Over, Stored, Wrong } from './batch.js'
-
-/** Parents before children; all kinds of posts may be called by their own name. */
-const kindOf: { readonly [Type in Exclude<TargetType, 'Person'>]: Destructible } = {
-  Post: 'post',
-  StatusMessage: 'post',
-  Reshare: 'post',
-  Photo: 'photo',
-  Comment: 'comment',
-  Like: 'like',
-  PollParticipation: 'poll_participation',
-  Participation: 'participation',
-  Poll: 'poll',
-  Conversation: 'conversation',
-}
+import { kindOfTarget } from './surroundings.js'
 
 interface Found {
   readonly arrival: Arrival<RetractionEntity>
@@ -41,8 +28,8 @@ export async function storeRetractions(
   const { found, wrong, over } = await findTargets(transaction, arrivals)
   await endSharing(transaction, found)
 
-  for (const kind of new Set(Object.values(kindOf))) {
-    const ofKind = found.filter(({ arrival }) => kindOfTarget(arrival) === kind)
+  for (const kind of new Set(Object.values(kindOfTarget))) {
+    const ofKind = found.filter(({ arrival }) => kindOf(arrival) === kind)
     if (ofKind.length > 0) await takeAway(pod, transaction, kind, ofKind)
   }
   const records = found.map(({ arrival, target }) => {
@@ -147,6 +134,6 @@ async function passOn(
   )
 }
 
-function kindOfTarget({ entity }: Arrival<RetractionEntity>): Destructible | undefined {
-  return entity.target_type === 'Person' ? undefined : kindOf[entity.target_type]
+function kindOf({ entity }: Arrival<RetractionEntity>): Destructible | undefined {
+  return entity.target_type === 'Person' ? undefined : kindOfTarget[entity.target_type]
 }

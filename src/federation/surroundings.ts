@@ -1,4 +1,5 @@
 import type { Thing } from '../jobs/waiting.js'
+import type { Destructible } from '../persistence/destroy.js'
 import { findConversations } from '../persistence/known-conversations.js'
 import { findSurroundings, type KnownPart, type KnownRoot } from '../persistence/post-surroundings.js'
 import { findRetractionTargets } from '../persistence/retraction-targets.js'
@@ -137,11 +138,11 @@ function targetOf(entity: StorableEntity): readonly { readonly type: TargetType;
 
 /** What a retraction is about, among the things that may be on their way. */
 export function targetThing({ target_type: type, target_guid: guid }: RetractionEntity): Thing | undefined {
-  const kind = kindOfTarget[type]
-  return kind && `${kind}:${guid}`
+  return type === 'Person' ? undefined : `${kindOfTarget[type]}:${guid}`
 }
 
-const kindOfTarget = {
+/** Parents before children; all kinds of posts may be called by their own name. */
+export const kindOfTarget: { readonly [Type in Exclude<TargetType, 'Person'>]: Destructible } = {
   Post: 'post',
   StatusMessage: 'post',
   Reshare: 'post',
@@ -152,8 +153,7 @@ const kindOfTarget = {
   Participation: 'participation',
   Poll: 'poll',
   Conversation: 'conversation',
-  Person: undefined,
-} as const satisfies { readonly [Type in TargetType]: string | undefined }
+}
 
 function conversationOf(entity: StorableEntity): readonly string[] {
   return entity.type === 'message' ? [entity.conversation_guid] : []

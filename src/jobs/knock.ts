@@ -1,7 +1,6 @@
-import type { Knex } from 'knex'
 import type { Pod } from '../pod.js'
+import { afterCommit } from './after-commit.js'
 import { deliverJob, deliverSlowlyJob } from './definitions.js'
-import { outermost } from './outbox.js'
 
 /** A pod with something due. Those that have proven to answer do not wait behind those that have not. */
 export interface Knock {
@@ -13,25 +12,8 @@ const KNOCK_WITHIN = 500
 /** A bulk add is made up in one go, and keeps everything else in the process waiting: of so many some 40 ms. */
 const KNOCKS_AT_ONCE = 500
 
-/** What the transactions under way will knock at once they have committed. */
-const pending = new WeakMap<Knex.Transaction, Knock[]>()
-
 /** Has a worker deliver what this transaction has written, after its commit; what gets lost there, the sweeper adds. */
-export function knockAfter(pod: Pick<Pod, 'jobs'>, inner: Knex.Transaction, knocks: readonly Knock[]): void {
-  if (knocks.length === 0) return
-  const transaction = outermost(inner)
-  const known = pending.get(transaction)
-  if (known) {
-    known.push(...knocks)
-    return
-  }
-  const mine = [...knocks]
-  pending.set(transaction, mine)
-  transaction.executionPromise.then(
-    () => knock(pod, mine, KNOCK_WITHIN).catch(() => {}),
-    () => {}, // rolled back: there is nothing to deliver
-  )
-}
+export const knockAfter = afterCommit<Knock>((pod, knocks) => knock(pod, knocks, KNOCK_WITHIN))
 
 /** One job for each pod, and one more for a pod that is being delivered to: it may have looked already. */
 export async function knock({ jobs }: Pick<Pod, 'jobs'>, knocks: readonly Knock[], within?: number): Promise<void> {

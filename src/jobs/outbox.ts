@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Pod } from '../pod.js'
+import { afterCommit } from './after-commit.js'
 import type { AnyJob, DataOf } from './definitions.js'
 import { QUEUES, type QueueName } from './queue-names.js'
 import type { OutboxJob } from './queues.js'
@@ -69,29 +70,8 @@ export async function enqueueAllWith<Definition extends AnyJob>(
   return rows.map(({ id }) => id)
 }
 
-/** What the transactions under way will hand over once they have committed. */
-const pending = new WeakMap<Knex.Transaction, OutboxJob[]>()
-
 /** Hands rows that this transaction has written to the queue after its commit; what gets lost there, the sweeper adds. */
-export function handOverAfter(pod: Pick<Pod, 'jobs'>, inner: Knex.Transaction, rows: readonly OutboxJob[]): void {
-  const transaction = outermost(inner)
-  const known = pending.get(transaction)
-  if (known) {
-    known.push(...rows)
-    return
-  }
-  const mine = [...rows]
-  pending.set(transaction, mine)
-  transaction.executionPromise.then(
-    () => pod.jobs.handOver(mine, HAND_OVER_WITHIN).catch(() => {}),
-    () => {}, // rolled back: there are no rows
-  )
-}
-
-/** What runs inside another transaction commits with that. */
-export function outermost(transaction: Knex.Transaction): Knex.Transaction {
-  return transaction.parentTransaction ? outermost(transaction.parentTransaction) : transaction
-}
+export const handOverAfter = afterCommit<OutboxJob>((pod, rows) => pod.jobs.handOver(rows, HAND_OVER_WITHIN))
 
 /** Finds what a job is about; `undefined` when its outbox row is gone and there is nothing left to do. */
 export async function takeWork(db: Knex, data: unknown): Promise<TakenWork | undefined> {

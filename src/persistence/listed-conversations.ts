@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { named } from './database.js'
 import type { Person } from './models/person.js'
-import { type IndexPage, orderOf, type Page, pageOf, seek, type TimePage } from './paged.js'
+import { type IndexPage, openConditions, orderOf, type Page, pageOf, seek, type TimePage } from './paged.js'
 
 export interface ConversationFilter extends TimePage {
   readonly onlyUnread?: boolean
@@ -42,16 +42,7 @@ export async function listedConversations(
 ): Promise<Page<ListedConversation>> {
   const { onlyUnread = false, onlyAfter } = filter
   const values: unknown[] = [personId]
-  const conditions: string[] = []
-  const names: string[] = []
-
-  /** Each set of conditions is a statement of its own, so that each is planned for the index it needs. */
-  function narrow(name: string, condition: (...places: string[]) => string, ...more: readonly unknown[]): void {
-    const places = more.map((value) => `$${values.push(value)}`)
-    conditions.push(`and ${condition(...places)}`)
-    names.push(name)
-  }
-
+  const { conditions, names, narrow } = openConditions(values)
   if (onlyUnread) narrow('unread', () => 'unread > 0')
   if (onlyAfter !== undefined) narrow('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
   const part = seek(filter, values, { time: 'created_at', id: 'conversation_id' })

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { named } from './database.js'
 import type { NotificationType } from './models/notification.js'
 import type { Person } from './models/person.js'
-import { orderOf, type Page, pageOf, seek, type TimePage } from './paged.js'
+import { openConditions, orderOf, type Page, pageOf, seek, type TimePage } from './paged.js'
 
 export interface NotificationFilter extends TimePage {
   readonly type?: NotificationType
@@ -37,16 +37,7 @@ export async function listedNotifications(
 ): Promise<Page<ListedNotification>> {
   const { type, onlyUnread = false, onlyAfter } = filter
   const values: unknown[] = [userId]
-  const conditions: string[] = []
-  const names: string[] = []
-
-  /** Each set of conditions is a statement of its own, so that each is planned for the index it needs. */
-  function narrow(name: string, condition: (...places: string[]) => string, ...more: readonly unknown[]): void {
-    const places = more.map((value) => `$${values.push(value)}`)
-    conditions.push(`and ${condition(...places)}`)
-    names.push(name)
-  }
-
+  const { conditions, names, narrow } = openConditions(values)
   if (type !== undefined) narrow('of-type', (place) => `type = ${place}`, type)
   if (onlyUnread) narrow('unread', () => 'not read')
   if (onlyAfter !== undefined) narrow('changed-after', (place) => `updated_at > ${place}`, onlyAfter)

@@ -86,3 +86,25 @@ export function seek(page: TimePage, values: unknown[], { time, id, otherwise, f
     order: `order by ${time} ${direction}, ${id} ${direction} limit ${place(limit + 1)}`,
   }
 }
+
+/** Conditions that a list may have; those that it has name its statement, so that each set is planned for the index it needs. */
+interface Conditions {
+  readonly conditions: readonly string[]
+  readonly names: readonly string[]
+  narrow(name: string, condition: (...places: string[]) => string, ...more: readonly unknown[]): void
+}
+
+/** Adds what the conditions need to the values. */
+export function openConditions(values: unknown[]): Conditions {
+  const conditions: string[] = []
+  const names: string[] = []
+  return {
+    conditions,
+    names,
+    narrow(name, condition, ...more) {
+      const places = more.map((value) => `$${values.push(value)}`)
+      conditions.push(`and ${condition(...places)}`)
+      names.push(name)
+    },
+  }
+}
