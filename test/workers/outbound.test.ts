@@ -175,7 +175,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
   })
 
   it('are found by the sweeper first where they will answer, however many others there are', async () => {
-    const dead = await Promise.all([otherPod(), otherPod({ failures: 1, lastSuccessAt: new Date() })])
+    const dead = [await otherPod(), await otherPod({ failures: 1, lastSuccessAt: new Date() })] // in the order of their ids
     const proven = await otherPod({ lastSuccessAt: new Date() })
     await write(...dead, proven)
     await later()
