@@ -19,6 +19,7 @@ import { notificationCommands } from './commands/notifications.js'
 import { peopleCommands } from './commands/people.js'
 import { podsCommands } from './commands/pods.js'
 import { runCommands } from './commands/run.js'
+import { seedCommand } from './commands/seed.js'
 import { workCommands } from './commands/work.js'
 
 const DONE = 0
@@ -51,6 +52,7 @@ export function buildProgram(): Command {
     runCommands,
     databaseCommands,
     peopleCommands,
+    seedCommand,
     notificationCommands,
     invitationCommands,
     clientCommands,

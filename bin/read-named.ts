@@ -40,6 +40,12 @@ export function readNamed(text: string): Named {
   throw new InvalidArgumentError('It must be an address, a link to a post, a diaspora:// link, or a guid.')
 }
 
+export function readAddress(text: string): string {
+  const address = addressOf(text)
+  if (address === undefined) throw new InvalidArgumentError('It must be an address like alice@pod.example.')
+  return address
+}
+
 /** A person stands for the pod they live on. */
 export function readFrom(text: string): string {
   const from = addressOf(text) ?? hostOf(text)

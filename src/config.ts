@@ -271,7 +271,8 @@ function readAdminListen(text: string | undefined, faults: string[]): Config['ad
 }
 
 /** Nobody else can reach such a pod. */
-function isThisMachine({ hostname }: URL): boolean {
+export function isThisMachine(url: URL | string): boolean {
+  const { hostname } = new URL(url)
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.[0-9.]+$/.test(hostname)
 }
 

@@ -4,12 +4,12 @@ import { fetchEntity } from '../../src/federation/fetch-entity.js'
 import { podOrigin } from '../../src/federation/pod-origin.js'
 import type { WantedEntity } from '../../src/jobs/definitions.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { ProtocolError } from '../../src/protocol/errors.js'
 import { readPublicKey } from '../../src/protocol/rsa.js'
 import { CommandError } from '../command-error.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { examinePerson, examinePod } from '../probe/examine.js'
 import { type Named, type ProbeTarget, readFrom, readNamed, readProbeTarget } from '../read-named.js'
+import { told } from '../told.js'
 import { withPod } from '../with-pod.js'
 
 interface FetchOptions extends OutputOptions {
@@ -138,14 +138,4 @@ async function probe(target: ProbeTarget, options: OutputOptions): Promise<void>
     table(findings.map(({ state, check, message }) => [state, check, message])).map(printable),
   )
   if (failed > 0) throw new CommandError(failed === 1 ? 'One thing is wrong.' : `${failed} things are wrong.`)
-}
-
-/** What did not work on the way to another pod, as a sentence. */
-async function told<Result>(what: string, run: () => Promise<Result>): Promise<Result> {
-  try {
-    return await run()
-  } catch (error) {
-    if (!(error instanceof ProtocolError)) throw error
-    throw new CommandError(`${what}: ${error.message.replace(/\.$/, '')}.`, { cause: error })
-  }
 }

@@ -1,6 +1,6 @@
 import { relative } from 'node:path'
 import { styleText } from 'node:util'
-import type { Config } from '../../src/config.js'
+import { type Config, isThisMachine } from '../../src/config.js'
 import { placeOf } from '../database-trouble.js'
 import type { RunningProcess } from './kept-process.js'
 
@@ -57,8 +57,7 @@ function queueLine(config: Config): string {
 }
 
 function federationLine(config: Config): string {
-  const { protocol, hostname } = new URL(config.url)
-  const reachable = protocol === 'https:' && !/^(localhost|127\.|\[::1\])/.test(hostname)
+  const reachable = config.url.startsWith('https:') && !isThisMachine(config.url)
   return reachable
     ? `other pods know this one as ${config.url} (POD_URL)`
     : `other pods cannot reach ${config.url}: set POD_URL to a public https address first; it cannot be changed later`

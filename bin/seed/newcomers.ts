@@ -1,0 +1,29 @@
+import type { Viewer } from '../../src/domain/access.js'
+import { type Account, createUser, mintToken } from '../../src/domain/accounts.js'
+import { SCOPES } from '../../src/domain/scopes.js'
+import { Aspect } from '../../src/persistence/models/aspect.js'
+import { User } from '../../src/persistence/models/user.js'
+import type { Pod } from '../../src/pod.js'
+
+/** Somebody who has just moved in, and the first of their aspects. */
+export interface Newcomer extends Viewer {
+  readonly username: string
+  readonly guid: string
+  readonly address: string
+  readonly aspectId: number
+  /** A token that may do everything. */
+  readonly accessToken: string
+}
+
+const A_YEAR_OF_SECONDS = 365 * 86_400
+
+export async function moveIn(pod: Pod, username: string, password: string): Promise<Newcomer> {
+  const { guid, address }: Account = await createUser(pod, { username, password })
+  const { id: userId, personId } = await User.byUsername(pod.db, username).throwIfNotFound()
+  const { id: aspectId } = await Aspect.query(pod.db)
+    .where({ userId, name: 'Friends' })
+    .first()
+    .throwIfNotFound({ message: 'everybody begins with friends' })
+  const { accessToken } = await mintToken(pod, username, { scopes: SCOPES, lifetime: A_YEAR_OF_SECONDS })
+  return { username, guid, address, aspectId, accessToken, userId, personId, scopes: new Set(SCOPES) }
+}

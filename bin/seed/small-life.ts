@@ -1,0 +1,82 @@
+import { createComment } from '../../src/domain/comments.js'
+import { addToAspect } from '../../src/domain/contacts.js'
+import { startConversation, writeMessage } from '../../src/domain/conversations.js'
+import { createLike } from '../../src/domain/likes.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { changeProfile } from '../../src/domain/profiles.js'
+import { createReshare } from '../../src/domain/reshares.js'
+import { vote } from '../../src/domain/votes.js'
+import { Poll } from '../../src/persistence/models/poll.js'
+import type { Pod } from '../../src/pod.js'
+import type { Newcomer } from './newcomers.js'
+
+/** A little of everything that can happen between two people: each list of a client has something in it. */
+export async function liveTogether(pod: Pod, alice: Newcomer, bob: Newcomer): Promise<void> {
+  await introduce(pod, alice, bob)
+  await talkInPublic(pod, alice, bob)
+  await talkAmongFriends(pod, alice, bob)
+}
+
+/** What somebody does who has friends on another pod: shares with them, and says hello. */
+export async function greet(
+  pod: Pod,
+  who: Newcomer,
+  friend: { readonly guid: string; readonly address: string },
+): Promise<void> {
+  await addToAspect(pod, who, { aspectId: who.aspectId, personGuid: friend.guid })
+  await publishPost(pod, who, {
+    text: `Hello @{${friend.address}}! I live on ${pod.config.host}, and you can answer from where you are. #newhere`,
+    public: true,
+  })
+}
+
+async function introduce(pod: Pod, alice: Newcomer, bob: Newcomer): Promise<void> {
+  await changeProfile(pod, alice, {
+    name: 'Alice',
+    bio: 'I plant trees and take pictures of them.',
+    location: 'By the river',
+    tags: ['trees', 'gardening'],
+    publicDetails: true,
+  })
+  await changeProfile(pod, bob, { name: 'Bob', bio: 'Bread, bicycles and the blues.', tags: ['bread', 'music'] })
+  await addToAspect(pod, alice, { aspectId: alice.aspectId, personGuid: bob.guid })
+  await addToAspect(pod, bob, { aspectId: bob.aspectId, personGuid: alice.guid })
+}
+
+async function talkInPublic(pod: Pod, alice: Newcomer, bob: Newcomer): Promise<void> {
+  const trees = await publishPost(pod, alice, {
+    text: `## A tree for the yard\n\nThere is room for one more. What do you think, @{${bob.address}}? #trees #gardening`,
+    public: true,
+    poll: { question: 'Which one?', answers: ['Oak', 'Beech', 'Lime'] },
+    location: { address: 'The yard behind the house', lat: '52.5163', lng: '13.3777' },
+  })
+  const { answers = [] } = await Poll.query(pod.db)
+    .findOne({ postId: trees.id })
+    .withGraphFetched('answers')
+    .throwIfNotFound()
+  const oak = answers.find(({ answer }) => answer === 'Oak')
+  if (oak !== undefined) await vote(pod, bob, { postGuid: trees.guid, answerId: oak.id })
+  await createLike(pod, bob, { postGuid: trees.guid })
+  const advice = await createComment(pod, bob, {
+    postGuid: trees.guid,
+    text: 'An oak, so that somebody sits under it in a **hundred** years.',
+  })
+  await createLike(pod, alice, { postGuid: trees.guid, commentGuid: advice.guid })
+  await createComment(pod, alice, { postGuid: trees.guid, text: `Then an oak it is. Thank you, @{${bob.address}}!` })
+  await createReshare(pod, bob, trees.guid)
+}
+
+async function talkAmongFriends(pod: Pod, alice: Newcomer, bob: Newcomer): Promise<void> {
+  const bread = await publishPost(pod, bob, {
+    text: 'Fresh bread on Saturday, only for friends. Who comes?',
+    public: false,
+    aspectIds: [bob.aspectId],
+  })
+  await createComment(pod, alice, { postGuid: bread.guid, text: 'I bring the butter.' })
+  const { guid } = await startConversation(pod, alice, {
+    subject: 'Saturday',
+    text: 'At what time?',
+    recipientGuids: [bob.guid],
+  })
+  await writeMessage(pod, bob, { conversationGuid: guid, text: 'At ten. Bring a bag.' })
+}

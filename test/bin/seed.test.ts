@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../support/database.js'
+import { makeFolder, pod, type Settings } from './program.js'
+
+describe('pod seed', { timeout: 60_000 }, () => {
+  let folder: Awaited<ReturnType<typeof makeFolder>>
+  let database: TestDatabase
+  let settings: Settings
+
+  beforeAll(async () => {
+    folder = await makeFolder()
+    database = await createTestDatabase()
+    settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, ALLOW_PRIVATE_ADDRESSES: 'true' }
+  })
+  afterAll(async () => {
+    await database.drop()
+    await folder.remove()
+  })
+
+  it('leaves a pod alone that others can reach', async () => {
+    const { code, stderr } = await pod(['seed'], { ...settings, POD_URL: 'https://pod.example' })
+
+    expect([code, stderr]).toEqual([1, 'Everybody could sign in as alice: pod.example is no pod to play with.\n'])
+  })
+
+  it('makes nobody where the friend to meet is not found', async () => {
+    const { code, stderr } = await pod(['seed', '--meet', 'alice@localhost:1'], settings)
+
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^alice@localhost:1 was not found: /)
+    expect((await pod(['user', 'list', '--json'], settings)).stdout).toBe('[]\n')
+  })
+
+  it('says what is no address', async () => {
+    const { code, stderr } = await pod(['seed', '--meet', 'alice'], settings)
+
+    expect(code).toBe(2)
+    expect(stderr).toContain('It must be an address like alice@pod.example.')
+  })
+})
