@@ -1,9 +1,11 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
     globalSetup: ['test/support/global-setup.ts'],
     include: ['test/**/*.test.ts'],
+    // Suites of their own: `npm run attacks`.
+    exclude: [...configDefaults.exclude, 'test/attacks/**'],
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },

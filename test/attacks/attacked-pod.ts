@@ -1,0 +1,97 @@
+import { type LogBook, openLogBook } from '../support/log-book.js'
+import { type ReceivingPod, type ReceivingPodOptions, startReceivingPod } from '../support/receiving-pod.js'
+
+/** What somebody sends, and where; without a path to everybody. */
+export type Sent = string | { readonly path: string; readonly body: string }
+
+/** What became of messages once the pod has nothing left to do. */
+export interface Consequences {
+  readonly statuses: readonly number[]
+  /** Why messages were dropped, as the operator reads it. */
+  readonly faults: readonly unknown[]
+  /** Rows there are more (or less) of, by table; tables without a change are left out. */
+  readonly changes: Readonly<Record<string, number>>
+}
+
+/** It was taken, and there was nothing wrong with it. */
+export const TAKEN = { statuses: [202], faults: [] } as const
+
+/** What was sent was answered, and dropped for this reason; nothing else has changed. */
+export function dropped(...faults: readonly string[]): Consequences {
+  return { statuses: faults.map(() => 202), faults, changes: {} }
+}
+
+export interface AttackedPod extends ReceivingPod {
+  readonly book: LogBook
+  /** Posts each of them in turn and waits for the end of it. */
+  send(...messages: readonly Sent[]): Promise<Consequences>
+}
+
+export async function startAttackedPod(options: ReceivingPodOptions): Promise<AttackedPod> {
+  const book = openLogBook()
+  const pod = await startReceivingPod({ log: book.log, ...options })
+
+  /** A machine that is busy asks to come again, and senders do. */
+  async function post(path: string, body: string): Promise<number> {
+    let status = await pod.post(path, body)
+    for (let again = 0; status === 503 && again < MOST_TRIES; again += 1) status = await pod.post(path, body)
+    return status
+  }
+
+  return {
+    ...pod,
+    book,
+    post,
+    async send(...messages) {
+      await pod.settled()
+      const before = await countAll(pod)
+      const line = book.lines.length
+      const statuses: number[] = []
+      for (const message of messages) {
+        const { path, body } = typeof message === 'string' ? { path: '/receive/public', body: message } : message
+        statuses.push(await post(path, body))
+        await pod.settled()
+      }
+      const said = book.entries().slice(line)
+      const after = await countAll(pod)
+      const changed = Object.entries(after).map(([table, count]) => [table, count - (before[table] ?? 0)] as const)
+      return {
+        statuses,
+        faults: said.filter(({ msg }) => msg === 'dropped').map(({ fault }) => fault),
+        changes: Object.fromEntries(changed.filter(([, change]) => change !== 0)),
+      }
+    },
+  }
+}
+
+const MOST_TRIES = 1_000
+
+/** All that another pod can cause, directly or not. */
+const TABLES = [
+  'people',
+  'pods',
+  'posts',
+  'photos',
+  'polls',
+  'poll_participations',
+  'comments',
+  'likes',
+  'participations',
+  'contacts',
+  'conversations',
+  'messages',
+  'mentions',
+  'notifications',
+  'outbox',
+  'outbound_messages',
+  'reports',
+  'tombstones',
+  'waiting',
+  'deliveries',
+] as const
+
+async function countAll({ db }: ReceivingPod): Promise<Readonly<Record<string, number>>> {
+  const counts = TABLES.map((table) => `(select count(*)::int from ${table}) as "${table}"`)
+  const { rows } = await db.raw(`select ${counts.join(', ')}`)
+  return rows[0]
+}

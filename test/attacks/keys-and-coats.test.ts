@@ -1,0 +1,250 @@
+import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { discoverPerson } from '../../src/federation/discover-person.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { User } from '../../src/persistence/models/user.js'
+import { writeEntity } from '../../src/protocol/entities/registry.js'
+import { postBy } from '../support/entities.js'
+import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import type { TestPerson } from '../support/people.js'
+import { coatFor } from '../support/receiving-pod.js'
+import { type AttackedPod, dropped, startAttackedPod, TAKEN } from './attacked-pod.js'
+import { forgedEnvelope } from './forged-envelope.js'
+
+let others: FakePods
+let pod: AttackedPod
+let ann: TestPerson
+let quin: FakePerson
+let keyOfAnn: string
+let door: string
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await startAttackedPod({ others })
+  ;({ ann } = await pod.people('ann'))
+  quin = others.person('quin@q.example')
+  await pod.meet(quin)
+  keyOfAnn = (await Person.query(pod.db).findOne({ guid: ann.account.guid }).throwIfNotFound()).publicKey
+  door = `/receive/users/${ann.account.guid}`
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+
+/** The same coat with one byte of one of its members changed. */
+function withOtherByte(coat: string, member: 'aes_key' | 'encrypted_magic_envelope', at: number): string {
+  const parts: Record<string, string> = JSON.parse(coat)
+  const bytes = Buffer.from(parts[member] ?? '', 'base64')
+  const place = at % bytes.length
+  bytes.writeUInt8(bytes.readUInt8(place) ^ 1, place)
+  return JSON.stringify({ ...parts, [member]: bytes.toString('base64') })
+}
+
+describe('S20: a coat that cannot be opened', () => {
+  it('ends in one way, whatever is wrong with it', async () => {
+    const coat = coatFor(keyOfAnn, envelopeOf(quin, postBy(quin, { public: false })))
+    const size = Buffer.from(JSON.parse(coat).aes_key, 'base64').length
+    const asked = others.requests.length
+    const broken = [
+      ...Array.from({ length: 150 }, (_, index) => withOtherByte(coat, 'aes_key', index * 7)),
+      ...Array.from({ length: 150 }, (_, index) => withOtherByte(coat, 'encrypted_magic_envelope', index * 5)),
+      ...Array.from({ length: 50 }, () => {
+        const key = Buffer.concat([Buffer.alloc(1), randomBytes(size - 1)]).toString('base64')
+        return JSON.stringify({ aes_key: key, encrypted_magic_envelope: randomBytes(64).toString('base64') })
+      }),
+    ]
+    const line = pod.book.lines.length
+
+    const statuses = await Promise.all(broken.map((body) => pod.post(door, body)))
+    await pod.settled()
+
+    expect(new Set(statuses)).toEqual(new Set([202]))
+    const said = pod.book.entries().slice(line)
+    const ends = said
+      .filter(({ msg }) => msg === 'dropped')
+      .map(({ level, fault, reason }) => ({ level, fault, reason }))
+    expect(ends).toHaveLength(broken.length)
+    expect(new Set(ends.map((end) => JSON.stringify(end))).size).toBe(1)
+    expect(ends[0]).toMatchObject({ fault: 'DecryptionFailed' })
+    expect(others.requests.slice(asked)).toEqual([])
+  })
+})
+
+describe('S21: nobody is asked on behalf of', () => {
+  const naming = (host: string) =>
+    `<x key_id="${Buffer.from(`eve@${host}`).toString('base64url')}"><author>eve@${host}</author></x>`
+
+  it.each([
+    [
+      'a coat that cannot be opened',
+      () => ({ path: door, body: withOtherByte(coatFor(keyOfAnn, naming('v1.example')), 'aes_key', 9) }),
+      'DecryptionFailed',
+    ],
+    [
+      'a coat with something else in it',
+      () => ({ path: door, body: coatFor(keyOfAnn, naming('v1.example')) }),
+      'InvalidEnvelope',
+    ],
+    ['an envelope that is none', () => naming('v1.example'), 'InvalidEnvelope'],
+    [
+      'an envelope whose signer has no address',
+      () => forgedEnvelope(quin, writeEntity(postBy(quin)), { keyId: 'v1.example' }),
+      'InvalidEnvelope',
+    ],
+  ] as const)('%s', async (_what, message, fault) => {
+    const asked = others.requests.length
+
+    expect(await pod.send(message())).toEqual(dropped(fault))
+    expect(others.requests.slice(asked)).toEqual([])
+  })
+
+  it('but somebody unknown who has signed is asked for, once', async () => {
+    const eve = others.person('eve@v2.example')
+
+    const { changes } = await pod.send({
+      path: door,
+      body: coatFor(keyOfAnn, envelopeOf(eve, postBy(eve, { public: false }))),
+    })
+
+    expect(changes).toMatchObject({ posts: 1, people: 1 })
+    expect(others.requests.filter((request) => request.startsWith('v2.example/.well-known/webfinger'))).toHaveLength(1)
+  })
+})
+
+describe('S22: a key of', () => {
+  const spki = (key: { export(options: { type: 'spki'; format: 'pem' }): string | Buffer }) =>
+    key.export({ type: 'spki', format: 'pem' }).toString()
+  const rsaOf = (bits: number, exponent = 'AQAB') => {
+    const modulus = randomBytes(bits / 8)
+    modulus.writeUInt8(modulus.readUInt8(0) | 0x80, 0)
+    modulus.writeUInt8(modulus.readUInt8(modulus.length - 1) | 1, modulus.length - 1)
+    return spki(createPublicKey({ format: 'jwk', key: { kty: 'RSA', n: modulus.toString('base64url'), e: exponent } }))
+  }
+
+  it.each<[string, () => string]>([
+    ['512 bits', () => rsaOf(512)],
+    ['1016 bits', () => rsaOf(1016)],
+    ['8200 bits', () => rsaOf(8200)],
+    ['16384 bits', () => rsaOf(16_384)],
+    ['a huge exponent', () => rsaOf(2048, randomBytes(255).toString('base64url'))],
+    ['an elliptic curve', () => spki(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey)],
+    ['ed25519', () => spki(generateKeyPairSync('ed25519').publicKey)],
+    [
+      'a private key',
+      () =>
+        generateKeyPairSync('rsa', { modulusLength: 1024 })
+          .privateKey.export({ type: 'pkcs8', format: 'pem' })
+          .toString(),
+    ],
+    ['garbage', () => '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----'],
+    ['nothing', () => ''],
+  ])('%s makes nobody known', async (_what, makeKey) => {
+    const stranger = others.person(`s${newGuid().slice(0, 8)}@k.example`, { publicKey: makeKey() })
+
+    await expect(discoverPerson(pod, stranger.address)).rejects.toMatchObject({
+      fault: 'DiscoveryFailed',
+      message: expect.stringContaining('key'),
+    })
+    expect(await Person.byAddress(pod.db, stranger.address)).toBeUndefined()
+  })
+
+  it.each([1024, 8192])('%i bits is fine', async (bits) => {
+    const stranger = others.person(`s${newGuid().slice(0, 8)}@k.example`, { publicKey: rsaOf(bits) })
+
+    expect(await discoverPerson(pod, stranger.address)).toMatchObject({ address: stranger.address })
+  })
+})
+
+it('S23: a second hCard changes neither key nor guid nor pod, and what its key signs is wrong', async () => {
+  const first = others.person('pia@pin.example')
+  const known = await discoverPerson(pod, first.address)
+  const second = others.person('pia@pin.example')
+  others.script(`pin.example/.well-known/webfinger`, (_request, response) =>
+    response.end(
+      JSON.stringify({
+        ...others.webFinger(second),
+        links: others
+          .webFinger(second)
+          .links.map((link) =>
+            link.rel.endsWith('seed_location') ? { ...link, href: 'https://elsewhere.example/' } : link,
+          ),
+      }),
+    ),
+  )
+
+  const refreshed = await discoverPerson(pod, first.address, { refresh: true })
+
+  expect(refreshed).toMatchObject({ guid: known.guid, publicKey: known.publicKey, podId: known.podId })
+  expect(await pod.send(envelopeOf(second, postBy(second)))).toEqual(dropped('InvalidSignature'))
+  expect(await pod.send(envelopeOf(first, postBy(first)))).toMatchObject({ ...TAKEN, changes: { posts: 1 } })
+})
+
+describe('S24: the private keys of this pod', () => {
+  it('are readable in no row of the database', async () => {
+    const { rows } = await pod.db.raw<{ rows: readonly { readonly name: string }[] }>(
+      `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
+       where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`,
+    )
+    const withKeys: string[] = []
+    for (const { name } of rows) {
+      const found = await pod.db.raw(`select 1 from ${name} as row where row::text ~ 'PRIVATE KEY' limit 1`)
+      if (found.rows.length > 0) withKeys.push(name)
+    }
+
+    expect(rows.length).toBeGreaterThan(30)
+    expect(withKeys).toEqual([])
+  })
+
+  it('come with nothing that is asked of the database about a user', async () => {
+    const user = await User.query(pod.db).findOne({ username: 'ann' }).withGraphFetched('person.[pod, profile]')
+
+    expect(JSON.stringify(user)).toContain(ann.account.guid)
+    expect(JSON.stringify(user)).not.toMatch(/private|sealed|password/i)
+  })
+
+  it('and passwords stand in no answer', async () => {
+    for (const path of [
+      '/api/v1/user',
+      `/api/v1/users/${ann.account.guid}`,
+      `/people/${ann.account.guid}`,
+      `/hcard/users/${ann.account.guid}`,
+    ]) {
+      const { statusCode, body } = await ann.get(path)
+      expect([path, statusCode]).toEqual([path, 200])
+      expect(body).not.toMatch(/PRIVATE KEY|sealed|password|argon2/i)
+    }
+  })
+})
+
+it('S25: private messages come in without any key being used where they come in', async () => {
+  const used: string[] = []
+  const noKeys = (name: string) => () => {
+    used.push(name)
+    return Promise.reject(new Error('The web process has no business with keys of messages.'))
+  }
+  await using door = await startAttackedPod({
+    others,
+    queues: [],
+    change: (opened) => ({
+      ...opened,
+      crypto: {
+        ...opened.crypto,
+        openEnvelopes: noKeys('openEnvelopes'),
+        openEncryptedEnvelopes: noKeys('openEncryptedEnvelopes'),
+        signRelayable: noKeys('signRelayable'),
+        sealEnvelope: noKeys('sealEnvelope'),
+        encryptEnvelope: noKeys('encryptEnvelope'),
+      },
+    }),
+  })
+  const { bob } = await door.people('bob')
+  const { publicKey } = await Person.query(door.db).findOne({ guid: bob.account.guid }).throwIfNotFound()
+  const message = coatFor(publicKey, envelopeOf(quin, postBy(quin, { public: false })))
+
+  const statuses = await Promise.all(
+    Array.from({ length: 100 }, () => door.post(`/receive/users/${bob.account.guid}`, message)),
+  )
+
+  expect(new Set(statuses)).toEqual(new Set([202]))
+  expect(used).toEqual([])
+})

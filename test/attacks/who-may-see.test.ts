@@ -1,0 +1,383 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createComment } from '../../src/domain/comments.js'
+import { SCOPES, type Scope } from '../../src/domain/scopes.js'
+import { Photo } from '../../src/persistence/models/photo.js'
+import type { ApiPerson } from '../support/api-pod.js'
+import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'
+import { addStranger, newGuid } from '../support/network.js'
+import { register } from '../support/oidc-client.js'
+import { type ApiOperation, readOperations, TELLING, tryCall } from './api-operations.js'
+
+let api: Neighbourhood
+let operations: readonly ApiOperation[]
+/** Things of Alice and Bob that Eve must not see, by the parameter that names them. */
+let foreign: Readonly<Record<string, string | number>>
+let photo: Photo
+beforeAll(async () => {
+  operations = await readOperations()
+  api = await openNeighbourhood({ environment: { DATABASE_POOL: '12' } })
+  const { pod, alice, bob, RB } = api
+  const comment = await createComment(pod, bob.viewer, { postGuid: RB, text: 'Between us' })
+  const { body: conversation } = await alice.post('/conversations', {
+    subject: 'Secret',
+    body: 'Between us',
+    recipients: [bob.guid],
+  })
+  await createComment(pod, bob.viewer, { postGuid: api.PA, text: 'Well said' })
+  const notification = await pod.db('notifications').where({ userId: alice.viewer.userId }).first('id', 'guid')
+  photo = await Photo.query(pod.db)
+    .insert({ guid: newGuid(), authorId: bob.viewer.personId, public: false, pending: false, name: 'secret.jpg' })
+    .returning('*')
+  foreign = {
+    post_guid: RB,
+    comment_guid: comment.guid,
+    guid: conversation.guid,
+    notification_id: notification.guid ?? notification.id,
+    id: api.FR,
+    aspect_id: api.FR,
+    photo_guid: photo.guid,
+  }
+})
+afterAll(() => api.close())
+
+/** A body that says everything any call could want. */
+function fullBody() {
+  return {
+    body: 'x',
+    reason: 'x',
+    hide: true,
+    poll_answer: 1,
+    name: newGuid(),
+    read: true,
+    order: 1,
+    subject: 'x',
+    person_guid: api.alice.guid,
+    person: api.alice.guid,
+  }
+}
+
+const nothing: Readonly<Record<string, string | number>> = {
+  post_guid: newGuid(),
+  comment_guid: newGuid(),
+  guid: newGuid(),
+  notification_id: 2_000_000_000,
+  id: 2_000_000_000,
+  aspect_id: 2_000_000_000,
+  photo_guid: newGuid(),
+}
+
+/** Calls about a thing of somebody; people are everybody's. */
+const aboutThings = () =>
+  operations.filter(({ pathParameters }) => pathParameters.some((name) => Object.hasOwn(nothing, name)))
+
+async function outcome(operation: ApiOperation, token: string, parameters: Readonly<Record<string, string | number>>) {
+  const all = { person_guid: api.alice.guid, name: 'x', ...parameters }
+  const answer = await tryCall(api.app, operation, { token, parameters: all, body: fullBody() })
+  return [`${operation.method} ${operation.path}`, answer.statusCode, answer.body] as const
+}
+
+async function stateOfThings() {
+  const tables = [
+    'posts',
+    'comments',
+    'likes',
+    'conversations',
+    'messages',
+    'notifications',
+    'aspects',
+    'photos',
+    'reports',
+  ]
+  const state = await Promise.all(tables.map((table) => api.pod.db(table).orderBy('id')))
+  return JSON.stringify([state, await api.pod.db('aspectMemberships').orderBy('contactId')])
+}
+
+it('S60: what is somebody else’s is answered in every call as if it were not there, and stays as it is', async () => {
+  const before = await stateOfThings()
+  const calls = aboutThings()
+  expect(calls.length).toBeGreaterThan(25)
+
+  for (const operation of calls) {
+    const theirs = await outcome(operation, api.eve.token, foreign)
+    const missing = await outcome(operation, api.eve.token, nothing)
+    expect(theirs).toEqual(missing)
+    expect(theirs[1]).toBeGreaterThanOrEqual(400)
+    expect(theirs[1]).toBeLessThan(500)
+  }
+  expect(await stateOfThings()).toBe(before)
+})
+
+it('S60: lists have nothing of it either, and neither has a page without a sign-in', async () => {
+  const lists = operations.filter(({ method, pathParameters }) => method === 'GET' && pathParameters.length === 0)
+  for (const operation of lists) {
+    const { body } = await tryCall(api.app, operation, { token: api.eve.token })
+    expect([operation.path, /Between us|Secret|secret\.jpg/.test(body)]).toEqual([operation.path, false])
+  }
+  for (const path of [
+    `/posts/${api.RB}`,
+    `/people/${api.bob.guid}`,
+    `/fetch/post/${api.RB}`,
+    `/api/v1/users/${api.bob.guid}/posts`,
+  ]) {
+    const { body } = await api.app.inject({ url: path, headers: { authorization: `Bearer ${api.eve.token}` } })
+    expect([path, /\bRB\b|\bXB\b|Between us/.test(body)]).toEqual([path, false])
+  }
+})
+
+describe('S61: a path to', () => {
+  it.each<[string, ApiOperation['method'], object | undefined]>([
+    ['/comments/:comment/report', 'POST', { reason: 'x' }],
+    ['/comments/:comment', 'DELETE', undefined],
+    ['/comments/:comment/likes', 'GET', undefined],
+    ['/comments/:comment/likes', 'POST', {}],
+  ])('a comment under another post leads nowhere: %s by %s', async (path, method, body) => {
+    const { guid } = await createComment(api.pod, api.alice.viewer, { postGuid: api.PB, text: 'Under PB' })
+    const call = async (comment: string) => {
+      const url = `/api/v1/posts/${api.PA}${path.replace(':comment', comment)}`
+      const answer = await api.app.inject({
+        method,
+        url,
+        headers: { authorization: `Bearer ${api.alice.token}` },
+        ...(body && { payload: body }),
+      })
+      return [answer.statusCode, answer.body]
+    }
+    const before = await api.pod.db('comments').count()
+
+    expect(await call(guid)).toEqual(await call(newGuid()))
+    expect(await api.pod.db('comments').count()).toEqual(before)
+  })
+
+  it('an answer of another poll counts nowhere', async () => {
+    const posts = await api.alice.get(`/users/${api.carol.guid}/posts`)
+    const { poll } = posts.body.find(({ guid }: { readonly guid: string }) => guid === api.LC)
+
+    const answer = await api.alice.post(`/posts/${api.LB}/vote`, { poll_answer: poll.poll_answers[0].id })
+
+    expect(answer.status).toBe(422)
+    expect(await api.pod.db('pollParticipations').count()).toEqual([{ count: 0 }])
+  })
+})
+
+describe('S62: a call', () => {
+  it('without one of its scopes is 403, without a token 401, and for neither is anything read or done', async () => {
+    const before = await stateOfThings()
+    const routes = api.app.knownRoutes.filter(({ url, config }) => url.startsWith('/api/v1/') && config?.scopes)
+    expect(routes.length).toBeGreaterThan(operations.length)
+    for (const { method, url, config } of routes) {
+      for (const verb of [method].flat()) {
+        const path = url.replace(/:(\w+)/g, (_all, name: string) => String(foreign[name] ?? api.alice.guid))
+        const call = (token?: string) =>
+          api.app.inject({
+            method: verb as 'GET',
+            url: path,
+            ...(token && { headers: { authorization: `Bearer ${token}` } }),
+          })
+        expect([verb, url, (await call()).statusCode]).toEqual([verb, url, 401])
+        expect([verb, url, (await call('f'.repeat(64))).statusCode]).toEqual([verb, url, 401])
+        // Every token has the one scope that nobody asks for.
+        for (const missing of (config?.scopes ?? []).filter((scope) => scope !== 'public:read')) {
+          const client = await clientWithout(missing)
+          expect([verb, url, (await call(client)).statusCode]).toEqual([verb, url, 403])
+        }
+      }
+    }
+    expect(await stateOfThings()).toBe(before)
+  })
+
+  it('needs private:read for what is private, whatever else it may do', async () => {
+    const token = await clientWithout('private:read')
+
+    for (const operation of aboutThings().filter(({ pathParameters }) => pathParameters.includes('post_guid'))) {
+      const theirs = await outcome(operation, token, foreign)
+      expect(theirs).toEqual(await outcome(operation, token, nothing))
+    }
+  })
+
+  const known = new Map<Scope, Promise<string>>()
+  /** Of Alice, who may see all that is foreign to Eve but the photo. */
+  async function clientWithout(scope: Scope): Promise<string> {
+    const client =
+      known.get(scope) ?? api.alice.with(...SCOPES.filter((one) => one !== scope)).then(({ token }) => token)
+    known.set(scope, client)
+    return client
+  }
+})
+
+describe('S63: of twenty at once', () => {
+  const counted: readonly (readonly [string, (person: ApiPerson) => Promise<readonly [string, object?]>])[] = [
+    ['block', async () => [`/users/${api.dan.guid}/block`]],
+    ['subscribe', async () => [`/posts/${api.PB}/subscribe`]],
+    ['report', async () => [`/posts/${api.PB}/report`, { reason: 'Why not' }]],
+    ['hide', async () => [`/posts/${api.PB}/hide`, { hide: true }]],
+    ['like', async () => [`/posts/${api.PB}/likes`]],
+    ['reshare', async () => [`/posts/${api.PB}/reshares`]],
+    [
+      'vote',
+      async (person) => {
+        const { body } = await person.get(`/users/${api.bob.guid}/posts`)
+        const { poll } = body.find(({ guid }: { readonly guid: string }) => guid === api.LB)
+        return [`/posts/${api.LB}/vote`, { poll_answer: poll.poll_answers[0].id }]
+      },
+    ],
+  ]
+
+  it.each(counted)('%s succeeds once', async (_what, make) => {
+    const [path, body] = await make(api.carol)
+
+    const answers = await Promise.all(Array.from({ length: 20 }, () => api.carol.post(path, body ?? {})))
+
+    const statuses = answers.map(({ status }) => status).toSorted()
+    expect(statuses[0]).toBeLessThan(300)
+    expect(statuses.slice(1).every((status) => [409, 410, 422].includes(status))).toBe(true)
+  })
+})
+
+describe('S64: a conversation', () => {
+  const start = (recipients: unknown) => api.alice.post('/conversations', { subject: 'x', body: 'x', recipients })
+
+  it.each<[string, () => unknown]>([
+    ['with nobody', () => []],
+    ['with somebody who shares nothing', () => [api.eve.guid]],
+    ['with somebody who shares, and is not shared with', () => [api.carol.guid]],
+    ['with nobody there is', () => [newGuid()]],
+    ['with somebody there is and nobody there is', () => [api.bob.guid, newGuid()]],
+    ['with somebody twice', () => [api.bob.guid, api.bob.guid]],
+    ['with oneself alone', () => [api.alice.guid]],
+    ['with a hundred and one', () => Array.from({ length: 101 }, () => newGuid())],
+    ['with numbers', () => [1, 2]],
+    ['with a text', () => api.bob.guid],
+    ['with lists', () => [[api.bob.guid]]],
+  ])('%s is not begun', async (_what, recipients) => {
+    const before = await api.pod.db('conversations').count()
+
+    const { status } = await start(recipients())
+
+    expect([400, 404, 422]).toContain(status)
+    expect(await api.pod.db('conversations').count()).toEqual(before)
+  })
+})
+
+describe('S65: who asks', () => {
+  const attempt = (remoteAddress: string, forwarded: string) =>
+    api.app.inject({
+      method: 'POST',
+      url: '/api/openid_connect/access_tokens',
+      remoteAddress,
+      headers: {
+        'x-forwarded-for': forwarded,
+        'x-real-ip': forwarded,
+        forwarded: `for=${forwarded}`,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      payload: 'grant_type=authorization_code',
+    })
+
+  it('is known by their address, whatever a header says', async () => {
+    const statuses: number[] = []
+    for (let turn = 0; turn < 122; turn += 1) {
+      statuses.push((await attempt('203.0.113.5', `198.51.100.${turn}`)).statusCode)
+    }
+
+    expect(statuses.slice(0, 120)).not.toContain(429)
+    expect(statuses.slice(120)).toEqual([429, 429])
+  })
+
+  it('with a whole network of IPv6 is still one', async () => {
+    const statuses: number[] = []
+    for (let turn = 0; turn < 121; turn += 1) {
+      statuses.push((await attempt(`2001:db8:1:2::${turn.toString(16)}`, '')).statusCode)
+    }
+
+    expect(statuses.at(-1)).toBe(429)
+    expect((await attempt('2001:db8:1:3::1', '')).statusCode).not.toBe(429)
+  })
+
+  it('too often is told when to come again', async () => {
+    const late = await attempt('203.0.113.5', '')
+
+    expect(Number(late.headers['retry-after'])).toBeGreaterThan(0)
+  })
+})
+
+it('S66: an error tells a client what to do, and nobody how the pod is made', async () => {
+  const wrong = [{}, { body: 5 }, { body: null }, { recipients: 'x' }, { read: 'x', hide: 'x', poll_answer: 'x' }]
+  for (const operation of operations) {
+    for (const body of wrong) {
+      const answer = await tryCall(api.app, operation, {
+        token: api.eve.token,
+        parameters: foreign,
+        query: 'before=x&page=x',
+        body,
+      })
+      if (answer.statusCode < 400) continue
+      expect([operation.path, answer.body]).toEqual([operation.path, expect.not.stringMatching(TELLING)])
+      expect(answer.json()).toMatchObject({ code: answer.statusCode, message: expect.any(String) })
+    }
+  }
+  for (const url of [
+    '/nothing',
+    '/posts/nothing',
+    '/people/nothing',
+    '/api/openid_connect/authorizations/nothing',
+    '/fetch/a/b',
+  ]) {
+    const answer = await api.app.inject(url)
+    expect([url, answer.body]).toEqual([url, expect.not.stringMatching(TELLING)])
+  }
+  expect((await register(api.app, { redirect_uris: 5 })).body).not.toMatch(TELLING)
+})
+
+describe('S67: what is private of', () => {
+  it('a person is told to those they share with, and to nobody else', async () => {
+    const details = {
+      bio: 'My secret bio',
+      location: 'My secret place',
+      gender: 'My secret self',
+      birthday: '1984-02-29',
+    }
+    await api.bob.editProfile({ ...details, publicDetails: false })
+    const telling = /My secret|1984-02-29/
+
+    for (const path of [
+      `/api/v1/users/${api.bob.guid}`,
+      `/people/${api.bob.guid}`,
+      `/hcard/users/${api.bob.guid}`,
+      `/api/v1/users/${api.bob.guid}/posts`,
+    ]) {
+      const { body } = await api.app.inject({ url: path, headers: { authorization: `Bearer ${api.eve.token}` } })
+      expect([path, telling.test(body)]).toEqual([path, false])
+    }
+    expect((await api.alice.get(`/users/${api.bob.guid}`)).text).toMatch(telling)
+  })
+
+  it('a person of another pod is no different', async () => {
+    const zoe = await addStranger(api.pod, 'zoe@z.example')
+    await api.pod.db('profiles').where({ personId: zoe.id }).update({ bio: 'My secret bio', publicDetails: false })
+
+    expect((await api.eve.get(`/users/${zoe.guid}`)).text).not.toContain('My secret')
+  })
+
+  it('an account is its owner’s: nobody else reads an e-mail address or a role', async () => {
+    for (const person of [api.alice, api.eve]) {
+      const { text } = await person.get(`/users/${api.bob.guid}`)
+      expect(text).not.toMatch(/"(email|role|admin|locked|sign_in|last_seen)/)
+    }
+  })
+
+  it('a picture is seen by whoever sees its post', async () => {
+    const { body } = await api.app.inject({
+      url: `/api/v1/users/${api.bob.guid}/photos`,
+      headers: { authorization: `Bearer ${api.eve.token}` },
+    })
+
+    expect(body).not.toContain(photo.guid)
+  })
+})
+
+it('S60: whoever is blocked by nobody and hides something has it hidden, and others have not', async () => {
+  const guid = await publish(api, api.bob, { text: 'Seen by all', public: true })
+  await api.dan.post(`/posts/${guid}/hide`, { hide: true })
+
+  expect((await api.eve.get(`/users/${api.bob.guid}/posts`)).text).toContain(guid)
+})
