@@ -9,7 +9,7 @@ export interface Listing {
 }
 
 /** What is looked at in an answer. */
-interface Item {
+export interface Item {
   readonly guid: string
   readonly created_at: string
   readonly read?: boolean
@@ -126,15 +126,15 @@ export const listings: readonly Listing[] = [
   },
 ]
 
-function numbers(): readonly number[] {
+export function numbers(): readonly number[] {
   return Array.from({ length: QUESTIONS }, (_, number) => number)
 }
 
-function reader({ users }: GeneratedPod, number: number): number {
+export function reader({ users }: GeneratedPod, number: number): number {
   return 1 + ((number * STEP) % users)
 }
 
-function ask(pod: GeneratedPod, number: number, path: string) {
+export function ask(pod: GeneratedPod, number: number, path: string) {
   return { path: `/api/v1${path}`, user: reader(pod, number) }
 }
 
@@ -148,11 +148,11 @@ function prolific(pod: GeneratedPod): string {
   return guidOf('person', pod.prolificAuthor)
 }
 
-function isPage(items: readonly Item[]): boolean {
+export function isPage(items: readonly Item[]): boolean {
   return items.length === A_PAGE
 }
 
-function newestFirst(items: readonly Item[]): boolean {
+export function newestFirst(items: readonly Item[]): boolean {
   return items.every(({ created_at }, index) => created_at <= (items[index - 1]?.created_at ?? created_at))
 }
 

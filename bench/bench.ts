@@ -14,6 +14,8 @@ export interface Result {
   readonly spread: number
   /** Microseconds of processor time for one message, by process. */
   readonly cpu_us: Readonly<Record<string, number>>
+  /** For one message. */
+  readonly statements?: number
   /** How long one message takes to somewhere, by where. */
   readonly latency_ms?: Readonly<Record<string, Latency>>
   /** Whatever else is worth knowing. */

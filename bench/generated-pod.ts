@@ -15,8 +15,11 @@ export interface GeneratedPod {
   readonly prolificAuthor: number
   /** One of a hundred comments stands under it. */
   readonly hotPost: number
-  /** Was shown every private post, and hears of one of twenty posts. */
+  /** Was shown every private post, hears of one of twenty posts, and shares with one of five people. */
   readonly busyUser: number
+  /** One of twenty posts has it; half of the others have one of their own hundred. */
+  readonly hotTag: number
+  readonly tags: number
 }
 
 /** Of the smallest that can be generated. */
@@ -36,6 +39,8 @@ export function planPod(size: number): GeneratedPod {
     prolificAuthor: people + 1,
     hotPost: 9,
     busyUser: 1,
+    hotTag: 1,
+    tags: posts / 100,
   }
 }
 
@@ -61,6 +66,7 @@ export async function generatePod(url: string, plan: GeneratedPod): Promise<void
     await db.raw('alter system set autovacuum = off')
     await db.raw('select pg_reload_conf()')
     for (const statement of statementsFor(plan)) await db.transaction((transaction) => fill(transaction, statement))
+    await db.raw(countOn)
     await db.raw('vacuum analyze')
     await db.raw('alter system reset autovacuum')
     await db.raw('select pg_reload_conf()')
@@ -69,6 +75,21 @@ export async function generatePod(url: string, plan: GeneratedPod): Promise<void
     await db.destroy()
   }
 }
+
+/** The ids were given; the next ones come behind them. */
+const countOn = `
+  do $$
+  declare
+    key record;
+  begin
+    for key in select table_name, column_name from information_schema.columns where is_identity = 'YES' loop
+      execute format(
+        'select setval(pg_get_serial_sequence(%1$L, %2$L), coalesce(max(%2$I), 0) + 1) from %1$I',
+        key.table_name, key.column_name
+      );
+    end loop;
+  end
+  $$`
 
 async function fill(transaction: Knex.Transaction, statement: string): Promise<void> {
   // What refers to what is right by its numbers; to look at fifteen million references takes longer than to write them.
@@ -84,12 +105,15 @@ function statementsFor({
   prolificAuthor,
   hotPost,
   busyUser,
+  hotTag,
+  tags,
 }: GeneratedPod): string[] {
   const guid = (kind: keyof typeof kindMarks, number = 'i') => `lpad(to_hex(${number}), 8, '0') || '${kindMarks[kind]}'`
   const each = (count: number) => `generate_series(1, ${count}) as i`
-  /** A second for each post, so that the last was written just now. */
+  const now = new Date().toISOString()
+  /** A second for each post, so that the last was written just now; of one number it is always the same. */
   const at = (number: string, of = posts) =>
-    `date_trunc('milliseconds', now()) - make_interval(secs => ${posts}.0 * (${of} - (${number})) / ${of})`
+    `timestamptz '${now}' - make_interval(secs => ${posts}.0 * (${of} - (${number})) / ${of})`
   const author = `case when i % 20 = 0 then ${prolificAuthor} else 1 + (i / 10) % ${people} end`
   const someone = (number: string) => `1 + (${number}) % ${people}`
   const user = (number: string) => `1 + (${number}) % ${users}`
@@ -115,8 +139,8 @@ function statementsFor({
        case when i % 10 = 3 and i > 20 then i - 11 end,
        5 - (i % 20 = 1)::int + case when i = ${hotPost} then ${posts / 20} else 0 end, 4, ${at('i')}, ${at('i')}
      from ${each(posts)}`,
-    `insert into post_visibilities (user_id, post_id)
-     select case when k < 3 then ${user('i / 10 + k')} else ${busyUser} end, i
+    `insert into post_visibilities (user_id, post_id, author_id, created_at)
+     select case when k < 3 then ${user('i / 10 + k')} else ${busyUser} end, i, ${author}, ${at('i')}
      from generate_series(7, ${posts}, 10) as i, generate_series(0, 3) as k
      on conflict do nothing`,
     `insert into photos (guid, author_id, post_id, position, public, name, height, width, created_at)
@@ -129,22 +153,46 @@ function statementsFor({
      overriding system value
      select i * 4 + k, ${guid('other', 'i * 4 + k')}, i, k, 'Answer ' || k, k
      from generate_series(5, ${posts}, 10) as i, generate_series(0, 2) as k`,
-    `insert into mentions (person_id, post_id) select ${someone('i / 10 + 1')}, i from generate_series(6, ${posts}, 10) as i`,
+    `insert into mentions (person_id, post_id, created_at)
+     select ${someone('i / 10 + 1')}, i, ${at('i')} from generate_series(6, ${posts}, 10) as i`,
     `insert into participations (guid, post_id, author_id)
      select ${guid('other')}, i, case when i % 20 = 0 then ${busyUser} else ${user('i / 10 + 1')} end from ${each(posts)}`,
 
     // Five to each post, one of twenty with a mention; four of five likes are of posts, the fifth is of a comment.
-    `insert into comments (id, guid, post_id, author_id, text, likes_count, created_at)
+    `insert into comments (id, guid, post_id, author_id, text, likes_count, created_at, post_created_at)
      overriding system value
-     select i + 1, ${guid('comment', 'i + 1')}, case when i % 100 = 0 then ${hotPost} else 1 + i / 5 end, ${someone('i * 7')},
-       ${words} || i || '** goes home.', (i % 5 = 3)::int, ${at('i', posts * 5)}
-     from generate_series(0, ${posts * 5 - 1}) as i`,
+     select i + 1, ${guid('comment', 'i + 1')}, post, author, ${words} || i || '** goes home.', (i % 5 = 3)::int,
+       ${at('i', posts * 5)}, case when author <= ${users} then ${at('post')} end
+     from generate_series(0, ${posts * 5 - 1}) as i, lateral (
+       select case when i % 100 = 0 then ${hotPost} else 1 + i / 5 end as post, ${someone('i * 7')} as author
+     ) as said`,
     `insert into mentions (person_id, comment_id)
      select ${someone('i')}, i + 1 from generate_series(1, ${posts * 5 - 1}, 20) as i`,
-    `insert into likes (guid, author_id, post_id, comment_id)
-     select ${guid('like')}, ${someone('i * 13 + i / 5')},
-       case when i % 5 < 4 then 1 + i / 5 end, case when i % 5 = 4 then i end
-     from generate_series(0, ${posts * 5 - 1}) as i`,
+    `insert into likes (guid, author_id, post_id, comment_id, post_created_at)
+     select ${guid('like')}, author, case when i % 5 < 4 then 1 + i / 5 end, case when i % 5 = 4 then i end,
+       case when i % 5 < 4 and author <= ${users} then ${at('1 + i / 5')} end
+     from generate_series(0, ${posts * 5 - 1}) as i, lateral (select ${someone('i * 13 + i / 5')} as author) as liking`,
+    `insert into involvements (user_id, post_id, interacted_at)
+     select author_id, post_id, ${at('post_id')} from participations
+     union
+     select author_id, id, interacted_at from posts where author_id <= ${users}`,
+
+    // Each user shares with fifty others, and follows twenty tags.
+    `insert into aspects (id, user_id, name, position)
+     overriding system value
+     select i, i, 'Friends', 1 from ${each(users)}`,
+    `insert into contacts (user_id, person_id, receiving)
+     select i, ${someone('i * 7 + k * 11')}, true from ${each(users)}, generate_series(1, 50) as k
+     union
+     select ${busyUser}, i, true from generate_series(2, ${people}, 5) as i`,
+    `insert into aspect_memberships (aspect_id, contact_id) select user_id, id from contacts`,
+    `insert into tags (id, name) overriding system value select i, 'tag' || i from ${each(tags)}`,
+    `insert into taggings (tag_id, post_id, created_at)
+     select case when i % 20 = 1 then ${hotTag} else 2 + i % ${tags - 1} end, i, ${at('i')}
+     from generate_series(1, ${posts}, 2) as i`,
+    `insert into tag_followings (user_id, tag_id)
+     select i, 2 + (i * 7 + k * 11) % ${tags - 1} from ${each(users)}, generate_series(1, 20) as k
+     on conflict do nothing`,
 
     // A thousand to each user, a hundred of them unread.
     `insert into notifications (id, guid, user_id, type, post_id, person_id, read, created_at, updated_at)

@@ -14,6 +14,8 @@ export interface Question {
   readonly path: string
   /** In whose name. */
   readonly token?: string
+  /** Of a POST. */
+  readonly body?: object
 }
 
 export interface LoadResult {
@@ -39,9 +41,12 @@ async function run({ port, questions, host, connections, milliseconds }: Load): 
   return { requests: asked.answers, wrong: asked.wrong, seconds: (performance.now() - start) / 1_000 }
 }
 
-function requestOf(host: string, { path, token }: Question): string {
+function requestOf(host: string, { path, token, body }: Question): string {
   const authorization = token === undefined ? '' : `authorization: Bearer ${token}\r\n`
-  return `GET ${path} HTTP/1.1\r\nhost: ${host}\r\naccept: */*\r\n${authorization}\r\n`
+  const head = `${path} HTTP/1.1\r\nhost: ${host}\r\naccept: */*\r\n${authorization}`
+  if (body === undefined) return `GET ${head}\r\n`
+  const json = JSON.stringify(body)
+  return `POST ${head}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(json)}\r\n\r\n${json}`
 }
 
 interface Asked {

@@ -47,6 +47,31 @@ export async function inboundCorpus(bits: 2048 | 4096): Promise<InboundCorpus> {
   }
 }
 
+/** The first of them, with the same mix. */
+export function partOf(corpus: InboundCorpus, tens: number): InboundCorpus {
+  const kindsOf = (kind: string) => MIX.filter((each) => each === kind).length * tens
+  const kinds = { posts: kindsOf('posts'), comments: kindsOf('comments'), likes: kindsOf('likes') }
+  return { ...corpus, messages: corpus.messages.slice(0, MIX.length * tens), kinds }
+}
+
+/** Comments of one person, whose key is known, under posts that nobody knows. */
+export async function orphans(
+  bits: number,
+  count: number,
+): Promise<{ readonly author: InboundCorpus['people'][number]; readonly envelopes: readonly string[] }> {
+  const crypto = openCryptoPool(availableParallelism())
+  try {
+    const { privateKey, ...author } = makeSigner(bits, PEOPLE)
+    const envelopes = await inParts(Array.from({ length: count }), async () => {
+      const comment = await signed(crypto, relayable('comments', author.address, guid(), guid()), privateKey)
+      return crypto.sealEnvelope(writeEntity(comment), author.address, privateKey)
+    })
+    return { author, envelopes }
+  } finally {
+    await crypto.close()
+  }
+}
+
 async function makeCorpus(crypto: Crypto, bits: number): Promise<InboundCorpus> {
   const people = Array.from({ length: PEOPLE }, (_, index) => makeSigner(bits, index))
   const parents = Array.from({ length: PARENTS }, (_, index) => ({

@@ -4,16 +4,22 @@ import { benchApi } from './api.js'
 import { type Bench, isGoodEnough, type Result } from './bench.js'
 import { benchDiscovery } from './discovery.js'
 import { benchInbound } from './inbound.js'
+import { benchLimits } from './limits.js'
+import { benchListeners } from './listeners.js'
 import { benchOutbound } from './outbound.js'
+import { benchPersist } from './persist.js'
 import { benchProtocol } from './protocol.js'
 
 const benches: ReadonlyMap<string, Bench> = new Map([
+  ['limits', benchLimits],
   ['protocol', benchProtocol],
   ['outbound', benchOutbound],
   ['discovery', benchDiscovery],
   ['accept', benchAccept],
+  ['persist', benchPersist],
   ['inbound', benchInbound],
   ['api', benchApi],
+  ['listeners', benchListeners],
 ])
 
 const usage = `npm run bench -- <name> [--rounds 5] [--size 1000000] [--json] [--check]
@@ -65,9 +71,10 @@ function misused(): void {
 }
 
 function lineOf(result: Result): string {
-  const { value, unit, limit, ratio, floor, spread, cpu_us, latency_ms, more: figures } = rounded(result)
+  const { value, unit, limit, ratio, floor, spread, cpu_us, statements, latency_ms, more: figures } = rounded(result)
   const processes = Object.entries(cpu_us).map(([name, microseconds]) => `${name} ${microseconds}`)
   const more = [
+    ...(statements === undefined ? [] : [`statements ${statements}`]),
     ...Object.entries(latency_ms ?? {}).map(([name, { p50, p99 }]) => `${name} ${p50}/${p99} ms`),
     ...Object.entries(figures ?? {}).map(([name, figure]) => `${name} ${figure}`),
   ]
@@ -99,6 +106,7 @@ function rounded(result: Result): Result {
     ...(result.ratio !== undefined && { ratio: shorten(result.ratio) }),
     spread: shorten(result.spread),
     cpu_us: Object.fromEntries(parts),
+    ...(result.statements !== undefined && { statements: shorten(result.statements) }),
     ...(result.latency_ms && { latency_ms: Object.fromEntries(latencies) }),
     ...(result.more && { more: Object.fromEntries(figures) }),
   }

@@ -1,6 +1,7 @@
-import { constants, privateDecrypt, randomBytes, sign, verify } from 'node:crypto'
+import { constants, generateKeyPairSync, privateDecrypt, randomBytes, sign, verify } from 'node:crypto'
 import { openEncryptedEnvelope } from '../src/protocol/encrypted-envelope.js'
 import { type Opened, openEnvelope } from '../src/protocol/open-envelope.js'
+import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
 import { hostileXml } from './hostile-xml.js'
 import { type Rate, rateOf } from './processor-time.js'
@@ -11,12 +12,14 @@ export async function* benchProtocol({ rounds }: BenchOptions): AsyncGenerator<R
   for (const bits of [2048, 4096]) {
     const corpus = makeCorpus(bits, BATCH)
     for (const subject of subjectsOf(corpus, bits)) yield measure(subject, rounds)
+    yield await measureThreads(corpus, bits, rounds)
   }
   yield* hostileXml(rounds)
 }
 
 /** As many as one thread gets at a time. */
 const BATCH = 64
+const TRIPS = 40
 const receivedAt = new Date()
 
 interface Subject {
@@ -48,7 +51,7 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
 
   return [
     {
-      case: `status_message rsa${bits}`,
+      case: `unenvelop, status_message, rsa${bits}`,
       ...(isUsual && { floor: 0.7 }),
       messages: statusMessages.length,
       open: () => statusMessages.map(open),
@@ -57,7 +60,7 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
       signature: 'absent',
     },
     {
-      case: `relayed comment rsa${bits}`,
+      case: `unenvelop, relayed comment, rsa${bits}`,
       ...(isUsual && { floor: 0.7 }),
       messages: comments.length,
       open: () => comments.map(open),
@@ -66,7 +69,7 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
       signature: 'valid',
     },
     {
-      case: `private status_message rsa${bits}`,
+      case: `private, status_message, rsa${bits}`,
       ...(isUsual && { floor: 0.9 }),
       messages: few.length,
       open: () => few.map(openPrivate),
@@ -75,6 +78,51 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
       signature: 'absent',
     },
   ]
+}
+
+/** One post for four relayed comments, nine signatures for five, with the way into the threads and back; by the time of all processors. */
+async function measureThreads(
+  { statusMessages, comments, keys }: Corpus,
+  bits: number,
+  rounds: number,
+): Promise<Result> {
+  const messages = [...statusMessages.slice(0, BATCH / 4), ...comments].map((envelope) => ({ envelope, receivedAt }))
+  const signatures = BATCH / 4 + 2 * comments.length
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: bits })
+  const bytes = randomBytes(1024)
+  const signature = sign('sha256', bytes, privateKey)
+  const crypto = openCryptoPool()
+  const values: Rate[] = []
+  const limits: Rate[] = []
+  let ok = true
+  try {
+    for (let round = -1; round < rounds; round++) {
+      const start = process.cpuUsage()
+      for (let times = 0; times < TRIPS; times++) {
+        for (const opened of await crypto.openEnvelopes(messages, keys)) ok &&= opened.state === 'open'
+      }
+      const { user, system } = process.cpuUsage(start)
+      const limit = rateOf(1, () => verify('sha256', bytes, publicKey, signature))
+      if (round < 0) continue
+      values.push((TRIPS * messages.length * 1_000_000) / (user + system))
+      limits.push((limit * messages.length) / signatures)
+    }
+  } finally {
+    await crypto.close()
+  }
+  return {
+    bench: 'protocol',
+    case: `unenvelop, threads, rsa${bits}`,
+    value: median(values),
+    unit: 'msg/s/core',
+    limit: median(limits),
+    ratio: median(values.map((value, round) => value / (limits[round] ?? Number.NaN))),
+    ...(bits === 4096 && { floor: 0.7 }),
+    rounds,
+    spread: spreadOf(values),
+    cpu_us: { protocol: 1_000_000 / median(values) },
+    ok,
+  }
 }
 
 function measure(subject: Subject, rounds: number): Result {

@@ -1,0 +1,91 @@
+import type { AddressInfo } from 'node:net'
+import { type FastifyInstance, fastify } from 'fastify'
+import type { Knex } from 'knex'
+import { pino } from 'pino'
+import { readConfig } from '../src/config.js'
+import { mintToken } from '../src/domain/accounts.js'
+import { SCOPES } from '../src/domain/scopes.js'
+import { openPod } from '../src/open-pod.js'
+import { named, openDatabase, WEB_LIMITS } from '../src/persistence/database.js'
+import { buildApp } from '../src/web/app.js'
+import { openCryptoPool } from '../workers/threads/crypto-pool.js'
+import { readersOf } from './api-listings.js'
+import { type BenchStores, openBenchStores } from './bench-stores.js'
+import { type GeneratedPod, generatePod } from './generated-pod.js'
+
+const A_DAY = 86_400
+
+/** Answers on a port of its own. */
+export interface Subject extends AsyncDisposable {
+  readonly port: number
+}
+
+/** A generated pod whose web process is this one. */
+export interface OpenedPod extends Subject {
+  readonly app: FastifyInstance
+  readonly plan: GeneratedPod
+  readonly stores: BenchStores
+  /** Of the users, by their number. */
+  readonly tokens: ReadonlyMap<number, string>
+  countPosts(): Promise<number>
+}
+
+export async function openGeneratedPod(plan: GeneratedPod): Promise<OpenedPod> {
+  const stores = await openBenchStores('postgresql', { fast: true })
+  if (stores === undefined) throw new Error('The embedded database is always there.')
+  await generatePod(stores.databaseUrl, plan)
+  const config = readConfig({
+    POD_URL: 'https://pod.example',
+    DATABASE_URL: stores.databaseUrl,
+    SECRET_KEY: 'a key that is only good for benches',
+  })
+  const crypto = openCryptoPool(1)
+  const pod = await openPod(config, 'web', { crypto, log: pino({ level: 'silent' }) })
+  const app = await buildApp(pod)
+  const tokens = new Map<number, string>()
+  for (const user of readersOf(plan)) {
+    const { accessToken } = await mintToken(pod, `person${user}`, { scopes: SCOPES, lifetime: A_DAY })
+    tokens.set(user, accessToken)
+  }
+  return {
+    app,
+    plan,
+    stores,
+    tokens,
+    port: await listen(app),
+    async countPosts() {
+      const [row] = await pod.db('posts').count()
+      return Number(row?.['count'])
+    },
+    async [Symbol.asyncDispose]() {
+      await app.close()
+      await pod.close()
+      await crypto.close()
+      await stores.close()
+    },
+  }
+}
+
+/** What nothing that asks a database could be faster than: one statement that reads nothing, or one that writes a row. */
+export async function openBareRoute({ databaseUrl }: BenchStores): Promise<Subject> {
+  const db: Knex = openDatabase({ ...WEB_LIMITS, url: databaseUrl, applicationName: 'bench' })
+  await db.schema.createTable('bare', (table) => {
+    table.bigIncrements('id')
+    table.text('text')
+  })
+  const app = fastify()
+  app.get('/', async () => named(db, 'bare', 'select 1 as one', []))
+  app.post('/', async ({ body }) => named(db, 'bare row', 'insert into bare (text) values ($1)', [body]))
+  return {
+    port: await listen(app),
+    async [Symbol.asyncDispose]() {
+      await app.close()
+      await db.destroy()
+    },
+  }
+}
+
+async function listen(app: FastifyInstance): Promise<number> {
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  return (app.server.address() as AddressInfo).port // it listens on a port
+}

@@ -1,0 +1,56 @@
+import { receivePublicJob } from '../src/jobs/definitions.js'
+import type { OpenPod } from '../src/open-pod.js'
+import type { Result } from './bench.js'
+import type { Setting } from './inbound.js'
+import { empty, end, environmentOf, isRight, type PodProcess, startProcess, untilWritten } from './inbound-pod.js'
+import { processorTimesOf } from './processor-time.js'
+
+const FLOOR = 0.6
+const JOBS_AT_ONCE = 500
+
+/**
+ * Jobs of one message each, as a quiet pod makes them, left behind by a worker that was stopped: from the first row that the
+ * next one writes to the last. The limit is what comes through in jobs of many.
+ */
+export async function measureBacklog(
+  { queue, bits, stores, corpus }: Setting,
+  pod: OpenPod,
+  processes: PodProcess[],
+  limit: number,
+): Promise<Result> {
+  await stopWorker(processes)
+  await empty(pod.db, corpus)
+  const acceptedAt = new Date().toISOString()
+  const jobs = corpus.messages.map(({ envelope }) => ({ acceptedAt, messages: [envelope] }))
+  for (let done = 0; done < jobs.length; done += JOBS_AT_ONCE) {
+    await pod.jobs.enqueueAll(receivePublicJob, jobs.slice(done, done + JOBS_AT_ONCE))
+  }
+  const worker = await startProcess('../workers/main', environmentOf(stores))
+  processes.push(worker)
+  const pids = { worker: worker.child.pid ?? Number.NaN, ...stores.pids }
+  const before = processorTimesOf(pids)
+  const written = [...(await untilWritten(pod.db, corpus)).values()]
+  const after = processorTimesOf(pids)
+  const value = (jobs.length * 1_000) / (Math.max(...written) - Math.min(...written))
+  return {
+    bench: 'inbound',
+    case: `backlog, ${queue}, rsa${bits}`,
+    value,
+    unit: 'msg/s',
+    limit,
+    ratio: value / limit,
+    floor: FLOOR,
+    rounds: 1,
+    spread: 0,
+    cpu_us: Object.fromEntries(
+      Object.keys(pids).map((name) => [name, ((after[name] ?? 0) - (before[name] ?? 0)) / jobs.length]),
+    ),
+    ok: await isRight(pod, corpus),
+  }
+}
+
+async function stopWorker(processes: PodProcess[]): Promise<void> {
+  const index = processes.findIndex(({ name }) => name === 'worker')
+  const [worker] = processes.splice(index, 1)
+  if (worker !== undefined) await end(worker.child)
+}

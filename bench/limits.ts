@@ -1,0 +1,116 @@
+import {
+  constants,
+  createPrivateKey,
+  generateKeyPairSync,
+  privateDecrypt,
+  randomBytes,
+  sign,
+  verify,
+} from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import { fastify } from 'fastify'
+import { Redis } from 'ioredis'
+import { openDatabase, WORKER_LIMITS } from '../src/persistence/database.js'
+import { load, openLoader } from './accept.js'
+import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import { openBenchStores } from './bench-stores.js'
+import { insertsPerSecond, makeBareTable, openMachine } from './machine.js'
+import { rateOf } from './processor-time.js'
+
+const CONNECTIONS = 64
+const MILLISECONDS = 1_000
+const EVALS_AT_ONCE = 64
+
+/** What this machine can do with nothing around it: the other benches are compared with it, and nothing is asked of it. */
+export async function* benchLimits({ rounds }: BenchOptions): AsyncGenerator<Result> {
+  for (const bits of [2048, 4096]) yield* rsa(bits, rounds)
+  const machine = openMachine()
+  try {
+    for (const bits of [2048, 4096]) {
+      yield await result(`verify rsa${bits}, all cores`, '1/s', rounds, () => machine.verifications(bits))
+    }
+  } finally {
+    machine.close()
+  }
+  yield* stores(rounds)
+  yield await barePost(rounds)
+}
+
+async function* rsa(bits: number, rounds: number): AsyncGenerator<Result> {
+  const { publicKey, privateKey: made } = generateKeyPairSync('rsa', { modulusLength: bits })
+  const privateKey = createPrivateKey(made.export({ type: 'pkcs8', format: 'pem' }))
+  const bytes = randomBytes(1_024)
+  const signature = sign('sha256', bytes, privateKey)
+  const wrapped = Buffer.concat([Buffer.alloc(1), randomBytes(bits / 8 - 1)])
+  const operations = {
+    verify: () => verify('sha256', bytes, publicKey, signature),
+    sign: () => sign('sha256', bytes, privateKey),
+    decrypt: () => privateDecrypt({ key: privateKey, padding: constants.RSA_NO_PADDING }, wrapped),
+  }
+  for (const [name, operation] of Object.entries(operations)) {
+    yield await result(`${name} rsa${bits}`, '1/s/core', rounds, async () => rateOf(1, operation))
+  }
+}
+
+async function* stores(rounds: number): AsyncGenerator<Result> {
+  const opened = (await openBenchStores('redis')) ?? (await openBenchStores('postgresql'))
+  if (opened === undefined) throw new Error('there is no database')
+  const db = openDatabase({ ...WORKER_LIMITS, url: opened.databaseUrl, applicationName: 'bench' })
+  try {
+    await makeBareTable(db)
+    yield await result('insert of 128 rows', 'rows/s', rounds, () => insertsPerSecond(db))
+    const { redisUrl } = opened
+    if (redisUrl !== undefined) yield await result('EVAL INCR in Redis', '1/s', rounds, () => evalsPerSecond(redisUrl))
+  } finally {
+    await db.destroy()
+    await opened.close()
+  }
+}
+
+async function evalsPerSecond(redisUrl: string): Promise<number> {
+  const redis = new Redis(redisUrl)
+  const start = performance.now()
+  let done = 0
+  while (performance.now() - start < MILLISECONDS / 2) {
+    const evals = Array.from({ length: EVALS_AT_ONCE }, () => redis.eval(`return redis.call('INCR', KEYS[1])`, 1, 'n'))
+    await Promise.all(evals)
+    done += EVALS_AT_ONCE
+  }
+  const seconds = (performance.now() - start) / 1_000
+  redis.disconnect()
+  return done / seconds
+}
+
+async function barePost(rounds: number): Promise<Result> {
+  const app = fastify()
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+  app.post('/', async (_request, reply) => reply.code(202).send())
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = app.server.address() as AddressInfo // it listens on a port
+  const loader = openLoader()
+  const task = { port, path: '/', connections: CONNECTIONS, bodies: ['x'.repeat(2_200)], milliseconds: MILLISECONDS }
+  try {
+    return await result('bare POST', '1/s', rounds, async () => {
+      const { requests, seconds } = await load(loader, task)
+      return requests / seconds
+    })
+  } finally {
+    loader.kill()
+    await app.close()
+  }
+}
+
+async function result(name: string, unit: string, rounds: number, once: () => Promise<number>): Promise<Result> {
+  const values: number[] = []
+  for (let round = 0; round < rounds; round += 1) values.push(await once())
+  return {
+    bench: 'limits',
+    case: name,
+    value: median(values),
+    unit,
+    rounds,
+    spread: spreadOf(values),
+    cpu_us: {},
+    ok: true,
+  }
+}

@@ -1,0 +1,132 @@
+import { pino } from 'pino'
+import { readConfig } from '../src/config.js'
+import { authoriseBatch } from '../src/federation/authorise-batch.js'
+import type { Arrival } from '../src/federation/batch.js'
+import { openBatch } from '../src/federation/open-batch.js'
+import { resolveBatch } from '../src/federation/resolve-batch.js'
+import type { StorableEntity } from '../src/federation/storable.js'
+import { storeBatch } from '../src/federation/store-batch.js'
+import { type OpenPod, openPod } from '../src/open-pod.js'
+import { openCryptoPool } from '../workers/threads/crypto-pool.js'
+import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import { type BenchStores, openBenchStores } from './bench-stores.js'
+import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
+import { countsAreRight, empty, environmentOf, prepare } from './inbound-pod.js'
+import { insertsPerSecond } from './machine.js'
+import { processorTimesOf } from './processor-time.js'
+
+const BITS = 4096
+const WRITERS = 4
+const REPEAT_EVERY = 20
+/** Sizes of batches, and how many messages by tens: those that come alone take longer. */
+const SIZES = [
+  { size: 1, tens: 60 },
+  { size: 8, tens: 200 },
+  { size: 64, tens: 600 },
+  { size: 256, tens: 600, floor: 0.3 },
+] as const
+
+type Arrivals = readonly Arrival<StorableEntity>[]
+
+interface Round {
+  readonly perSecond: number
+  readonly limit: number
+  readonly cpu: Readonly<Record<string, number>>
+  readonly ok: boolean
+}
+
+/** What is open already, from looking for what it refers to until it is committed, beside 128 bare rows at a time. */
+export async function* benchPersist({ rounds }: BenchOptions): AsyncGenerator<Result> {
+  const stores = (await openBenchStores('redis')) ?? (await openBenchStores('postgresql'))
+  if (stores === undefined) throw new Error('there is no database')
+  const crypto = openCryptoPool()
+  const pod = await openPod(readConfig(environmentOf(stores)), 'worker', { crypto, log: pino({ level: 'silent' }) })
+  try {
+    const corpus = await inboundCorpus(BITS)
+    await prepare(pod.db, corpus)
+    const arrivals = await openAll(pod, corpus)
+    for (const { size, tens, ...gate } of SIZES) {
+      const measured: Round[] = []
+      const part = partOf(corpus, tens)
+      for (let round = -1; round < rounds; round += 1) {
+        const each = await measureRound(pod, stores, part, arrivals, size)
+        if (round >= 0) measured.push(each) // the first one plans the statements
+      }
+      yield { ...resultOf(size, measured), ...gate }
+    }
+  } finally {
+    await pod.close()
+    await crypto.close()
+    await stores.close()
+  }
+}
+
+async function openAll(pod: OpenPod, { messages }: InboundCorpus): Promise<Arrivals> {
+  const acceptedAt = new Date()
+  const { ready } = await openBatch(
+    pod,
+    messages.map(({ envelope }) => ({ envelope, acceptedAt })),
+  )
+  return ready
+}
+
+async function measureRound(
+  pod: OpenPod,
+  stores: BenchStores,
+  corpus: InboundCorpus,
+  all: Arrivals,
+  size: number,
+): Promise<Round> {
+  await empty(pod.db, corpus)
+  const sent = all
+    .slice(0, corpus.messages.length)
+    .flatMap((arrival, index) => (index % REPEAT_EVERY === 0 ? [arrival, arrival] : [arrival]))
+  const batches = Array.from({ length: Math.ceil(sent.length / size) }, (_, index) =>
+    sent.slice(index * size, (index + 1) * size),
+  )
+  const limit = await insertsPerSecond(pod.db)
+  const pids = { node: process.pid, ...stores.pids }
+  const before = processorTimesOf(pids)
+  const start = performance.now()
+  let failures = 0
+  const write = async () => {
+    for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
+      await store(pod, batch).catch(() => {
+        failures += 1
+      })
+    }
+  }
+  await Promise.all(Array.from({ length: WRITERS }, write))
+  const seconds = (performance.now() - start) / 1_000
+  const after = processorTimesOf(pids)
+  const cpu = Object.keys(pids).map((name) => [name, ((after[name] ?? 0) - (before[name] ?? 0)) / sent.length])
+  return {
+    perSecond: sent.length / seconds,
+    limit,
+    cpu: Object.fromEntries(cpu),
+    ok: failures === 0 && (await countsAreRight(pod.db, corpus)),
+  }
+}
+
+async function store(pod: OpenPod, arrivals: Arrivals): Promise<void> {
+  const resolved = await resolveBatch(pod, arrivals)
+  const { ready } = authoriseBatch(resolved.ready)
+  await storeBatch(pod, { ready, waiting: resolved.waiting, wrong: [], over: [] })
+}
+
+function resultOf(size: number, rounds: readonly Round[]): Result {
+  const rates = rounds.map(({ perSecond }) => perSecond)
+  const names = Object.keys(rounds[0]?.cpu ?? {})
+  return {
+    bench: 'persist',
+    case: `batches of ${size}, ${WRITERS} writers`,
+    value: median(rates),
+    unit: 'msg/s',
+    limit: median(rounds.map(({ limit }) => limit)),
+    ratio: median(rounds.map(({ perSecond, limit }) => perSecond / limit)),
+    rounds: rounds.length,
+    spread: spreadOf(rates),
+    cpu_us: Object.fromEntries(names.map((name) => [name, median(rounds.map(({ cpu }) => cpu[name] ?? Number.NaN))])),
+    ok: rounds.every(({ ok }) => ok),
+  }
+}

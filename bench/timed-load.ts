@@ -1,0 +1,41 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import type { Load, LoadResult, Question } from './http-load.js'
+import { processorTimesOf } from './processor-time.js'
+
+const CONNECTIONS = 16
+const MILLISECONDS = 700
+
+export function openHttpLoader(): ChildProcess {
+  return fork(new URL(import.meta.url.endsWith('.ts') ? './http-load.ts' : './http-load.js', import.meta.url))
+}
+
+export async function load(loader: ChildProcess, port: number, questions: readonly Question[]): Promise<LoadResult> {
+  loader.send({
+    port,
+    questions,
+    host: 'pod.example',
+    connections: CONNECTIONS,
+    milliseconds: MILLISECONDS,
+  } satisfies Load)
+  const [result]: readonly LoadResult[] = await once(loader, 'message')
+  if (result === undefined) throw new Error('the loader said nothing')
+  return result
+}
+
+/** What a load cost, too. */
+export interface Timed extends LoadResult {
+  /** Microseconds of processor time for one request, by process. */
+  readonly cpu: { readonly web: number; readonly postgres: number }
+}
+
+export async function timed(
+  pids: Readonly<Record<'web' | 'postgres', number>>,
+  run: () => Promise<LoadResult>,
+): Promise<Timed> {
+  const before = processorTimesOf(pids)
+  const result = await run()
+  const after = processorTimesOf(pids)
+  const spent = (name: 'web' | 'postgres') => ((after[name] ?? 0) - (before[name] ?? 0)) / result.requests
+  return { ...result, cpu: { web: spent('web'), postgres: spent('postgres') } }
+}
