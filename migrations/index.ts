@@ -14,6 +14,11 @@ import { conversationStrangers } from './0013-conversation-strangers.js'
 import { figures } from './0014-figures.js'
 import { signingIn } from './0020-signing-in.js'
 import { tombstonesByGuid } from './0021-tombstones-by-guid.js'
+import { photoFiles } from './0022-photo-files.js'
+import { streams } from './0023-streams.js'
+import { live } from './0024-live.js'
+import { idempotency } from './0025-idempotency.js'
+import { namesOfPeople } from './0028-names-of-people.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -34,4 +39,9 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0014-figures', figures],
   ['0020-signing-in', signingIn],
   ['0021-tombstones-by-guid', tombstonesByGuid],
+  ['0022-photo-files', photoFiles],
+  ['0023-streams', streams],
+  ['0024-live', live],
+  ['0025-idempotency', idempotency],
+  ['0028-names-of-people', namesOfPeople],
 ])

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Ajv, type ErrorObject } from 'ajv'
 import { isQueueName, QUEUES, type QueueName } from './jobs/queue-names.js'
 import { type AllowPrivate, readAllowPrivate } from './private-addresses.js'
@@ -31,6 +31,10 @@ export interface Config {
   /** Messages of other pods that are accepted and not taken in yet; above it they are asked to come later. */
   readonly inboundBytes: number
   readonly dataDir: string
+  /** Pictures, and what is on its way to become one; web and worker processes share it. */
+  readonly uploadsDir: string
+  /** The largest picture that somebody may upload. */
+  readonly photoBytes: number
   /** Not set: made once, kept in the data folder. */
   readonly secretKey: string | undefined
   readonly trustProxy: boolean | string
@@ -77,6 +81,8 @@ interface Environment {
   readonly CRYPTO_THREADS?: number
   readonly INBOUND_BYTES: number
   readonly DATA_DIR: string
+  readonly UPLOADS_DIR?: string
+  readonly PHOTO_BYTES: number
   readonly SECRET_KEY?: string
   readonly TRUST_PROXY: string
   readonly LOG_LEVEL: string
@@ -112,6 +118,14 @@ const settings = {
     description: 'a number of bytes from 16777216, two of the largest messages, to 1099511627776',
   },
   DATA_DIR: { type: 'string', minLength: 1, default: 'var', description: 'the path of a folder' },
+  UPLOADS_DIR: { type: 'string', minLength: 1, description: 'the path of a folder' },
+  PHOTO_BYTES: {
+    type: 'integer',
+    minimum: 64 * 2 ** 10,
+    maximum: 64 * 2 ** 20,
+    default: 10 * 2 ** 20,
+    description: 'a number of bytes from 65536 to 67108864',
+  },
   SECRET_KEY: { type: 'string', minLength: 32, maxLength: 1024, description: 'a text of at least 32 characters' },
   TRUST_PROXY: { type: 'string', default: 'loopback' },
   LOG_LEVEL: {
@@ -183,6 +197,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     cryptoThreads: given.CRYPTO_THREADS ?? availableParallelism(),
     inboundBytes: given.INBOUND_BYTES,
     dataDir: resolve(given.DATA_DIR),
+    uploadsDir: resolve(given.UPLOADS_DIR ?? join(given.DATA_DIR, 'uploads')),
+    photoBytes: given.PHOTO_BYTES,
     secretKey: given.SECRET_KEY,
     trustProxy: readTrustProxy(given.TRUST_PROXY),
     logLevel: given.LOG_LEVEL,

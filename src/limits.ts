@@ -1,5 +1,6 @@
 /** The ceilings that hold whatever the settings say: each with its unit in the name and its reason beside it. */
 
+/** Of a connection and of a request on it. */
 export const HTTP_LIMITS = {
   /** A token, a few addresses of proxies and a long query fit; a flood of headers does not. */
   headerBytes: 16 * 1024,
@@ -45,6 +46,7 @@ export type HttpLimits = { readonly [Name in keyof typeof HTTP_LIMITS]: number }
 /** How far to look for a free port beside the usual one when several pods share a machine. */
 export const ADMIN_PORTS_TRIED = 20
 
+/** What this pod asks of other pods, and how much of an answer it takes. */
 export const REMOTE_LIMITS = {
   /** DNS, TCP and TLS together: who needs longer is away. */
   connectMs: 5_000,
@@ -199,6 +201,73 @@ export const DELIVERY_LIMITS = {
 } as const
 
 export type DeliveryLimits = { readonly [Name in keyof typeof DELIVERY_LIMITS]: number }
+
+/** Searching for people. */
+export const SEARCH_LIMITS = {
+  /** One letter finds everybody. */
+  shortest: 2,
+  /** Somebody waits to see whether a pod knows whom they search for; what it says later is there for their next search. */
+  discoveryMs: 2_000,
+  lookEveryMs: 100,
+} as const
+
+/** Pictures that people upload. How many bytes one may have is a setting. */
+export const PHOTO_LIMITS = {
+  /** Under way at a time in one web process, and by one person: clients send a few side by side, but not dozens. */
+  uploadsAtOnce: 32,
+  uploadsOfPerson: 4,
+  /** How many times the largest picture is read to its end, only so that the client hears that it was too large. */
+  timesRead: 4,
+  /** From the last byte to the photo; then the client is asked to try again. */
+  madeWithinMs: 25_000,
+  /** How often to look whether it is made: soon at first, then more and more seldom. */
+  firstLookMs: 20,
+  lastLookMs: 250,
+  /** Options of an upload are a few short texts. */
+  formFields: 50,
+  fieldBytes: 1024,
+  fieldNameBytes: 100,
+  /** Longer sides than a JPEG can have are those of no photo. */
+  sidePixels: 65_535,
+  /** As they count; see workers/pictures.ts. Measured: a worker with the worst of these needs half a gigabyte. */
+  pixels: 100_000_000,
+  /** Larger ones are made one after the other. */
+  pixelsSideBySide: 25_000_000,
+  frames: 1_000,
+  /** For each of the sizes. */
+  sizeSeconds: 15,
+  /** What has been taken in and is no photo by now never becomes one. */
+  uploadAgeMs: 60 * 60_000,
+  sweepEveryMs: 10 * 60_000,
+} as const
+
+/** Streams of events that clients keep open for hours. */
+export const LIVE_LIMITS = {
+  /** Of this process; the other connections are for requests. */
+  listeners: 1_500,
+  /** Phones, tablets, and what a client forgot to close. */
+  listenersOfUser: 20,
+  /** Proxies close what is silent for a minute, some for half of one. */
+  heartbeatMs: 20_000,
+  /** A token that is revoked ends its streams within this time, and is told of nothing from the moment it is. */
+  tokensAgainMs: 30_000,
+  /** Written and not taken by the client: then it has to take it first, and is told the rest from the database. */
+  unsentBytes: 64 * 1024,
+  drainMs: 30_000,
+  /** Looked through for a client that comes back; who has missed more is better off with the lists. */
+  missed: 5_000,
+  /** Clients that come back together; each has a connection to the database meanwhile. */
+  catchingUpAtOnce: 2,
+  showingAtOnce: 3,
+  /** When the database is away. */
+  againAfterMs: 1_000,
+  reportEveryMs: 60_000,
+  /** Told to clients: how long to wait before they come back, at least, and how far to spread. */
+  retryMs: 2_000,
+  retrySpreadMs: 3_000,
+} as const
+
+export type LiveLimits = { readonly [Name in keyof typeof LIVE_LIMITS]: number }
 
 /** Signing in, by people and by their clients. */
 export const OIDC_LIMITS = {

@@ -1,4 +1,4 @@
-import { type Logger, pino, stdSerializers } from 'pino'
+import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import pretty from 'pino-pretty'
 import type { Config } from './config.js'
 
@@ -6,7 +6,11 @@ import type { Config } from './config.js'
 const SECRET_FIELDS = ['authorization', 'cookie', 'password', 'access_token', 'refresh_token', 'client_secret', 'token']
 
 /** One logger per process; what it writes is read by people on a terminal and by programs elsewhere. */
-export function openLog(config: Pick<Config, 'logLevel' | 'logFormat'>, name: string): Logger {
+export function openLog(
+  config: Pick<Config, 'logLevel' | 'logFormat'>,
+  name: string,
+  destination?: DestinationStream,
+): Logger {
   const forPeople = config.logFormat === 'pretty' || (config.logFormat === 'auto' && process.stdout.isTTY === true)
   const options = {
     name,
@@ -15,7 +19,7 @@ export function openLog(config: Pick<Config, 'logLevel' | 'logFormat'>, name: st
     serializers: { err: withoutStatements },
     redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`]), censor: '[secret]' },
   }
-  if (!forPeople) return pino(options)
+  if (!forPeople) return pino(options, destination)
   return pino(options, pretty({ colorize: process.stdout.isTTY === true, ignore: 'pid,hostname', sync: true }))
 }
 

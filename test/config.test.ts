@@ -117,6 +117,19 @@ describe('ADMIN_LISTEN', () => {
   })
 })
 
+describe('UPLOADS_DIR', () => {
+  it('is a folder among the data of the pod, or another one', () => {
+    expect(readConfig({ DATA_DIR: '/srv/pod' }).uploadsDir).toBe('/srv/pod/uploads')
+    expect(readConfig({ DATA_DIR: '/srv/pod', UPLOADS_DIR: '/mnt/pictures' }).uploadsDir).toBe('/mnt/pictures')
+  })
+})
+
+it('takes pictures of up to ten megabytes, or as many as the operator wants', () => {
+  expect(readConfig({}).photoBytes).toBe(10 * 2 ** 20)
+  expect(readConfig({ PHOTO_BYTES: '65536' }).photoBytes).toBe(65_536)
+  expect(faultsOf({ PHOTO_BYTES: '0' })).toEqual([expect.stringMatching(/^PHOTO_BYTES must be .+\.$/)])
+})
+
 it('reads queues, concurrency and a socket path', () => {
   const config = readConfig({
     HOST: '/run/pod/web.sock',

@@ -27,6 +27,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   piscina: /^workers\/threads\//,
   'ipaddr.js': /^src\/federation\/remote-pod\//,
   saxes: /^src\/protocol\//,
+  sharp: /^workers\//,
   undici: /^src\/federation\/remote-pod\//,
   commander: /^bin\//,
 }

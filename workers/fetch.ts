@@ -5,6 +5,7 @@ import type {
   DataOf,
   discoverMentionedJob,
   discoverPersonJob,
+  discoverSearchedJob,
   fetchEntityJob,
   fetchLinkedJob,
   Handlers,
@@ -15,7 +16,12 @@ import type { Pod } from '../src/pod.js'
 import { splitAddress } from '../src/protocol/address.js'
 import { ProtocolError, type ProtocolFault } from '../src/protocol/errors.js'
 
-type FetchJob = typeof discoverPersonJob | typeof discoverMentionedJob | typeof fetchEntityJob | typeof fetchLinkedJob
+type FetchJob =
+  | typeof discoverPersonJob
+  | typeof discoverMentionedJob
+  | typeof discoverSearchedJob
+  | typeof fetchEntityJob
+  | typeof fetchLinkedJob
 
 /** A job is tried again because it failed, so it does not ask whether it failed a moment ago. */
 const again = { again: true }
@@ -28,6 +34,9 @@ export const fetchHandlers: Handlers<FetchJob, Pod, Work> = {
 
   'discover-mentioned': (pod, work) =>
     withShareOf(pod, work.data.address, 'DiscoveryFailed', () => ifPossible(pod, () => meetMentioned(pod, work))),
+
+  'discover-searched': (pod, { data: { address } }) =>
+    ifPossible(pod, () => withShareOf(pod, address, 'DiscoveryFailed', () => discoverPerson(pod, address))),
 
   'fetch-linked': (pod, { data }) =>
     withShareOf(pod, data.from, 'NotFetchable', () => ifPossible(pod, () => fetchEntity(pod, data))),

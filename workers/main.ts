@@ -15,7 +15,9 @@ import { ADMIN_PORTS, buildOperatorApp } from '../src/web/operator.js'
 import { fetchHandlers } from './fetch.js'
 import { showJobFigures } from './job-figures.js'
 import { maintenanceHandlers } from './maintenance.js'
+import { notifyHandlers } from './notify.js'
 import { outboundHandlers, outboundSlowHandlers } from './outbound.js'
+import { keepUploadsSwept, photoHandlers } from './photos.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
 import { openCryptoPool } from './threads/crypto-pool.js'
 import { endWhenStuck } from './watchdog.js'
@@ -52,9 +54,12 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
       fetch: fetchHandlers,
       outbound: outboundHandlers,
       'outbound-slow': outboundSlowHandlers,
+      notify: notifyHandlers,
+      photos: photoHandlers,
       maintenance: maintenanceHandlers,
     },
   })
+  const uploads = config.workerQueues.includes('photos') ? keepUploadsSwept(pod) : undefined
   const metrics = openMetrics(pod)
   showReceiveFigures(metrics.registry)
   showDeliveryFigures(metrics.registry)
@@ -76,6 +81,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   return async () => {
     pod.log.info('finishing the jobs in hand')
     watchdog.stop()
+    uploads?.stop()
     await workers.close()
     await closeApp(operator, 0)
     await figures.close()

@@ -83,7 +83,13 @@ const leftovers = {
   outbound_messages: `created_at < now() - interval '1 day'
     and not exists (select from deliveries where deliveries.message_id = outbound_messages.id)`,
   tombstones: `created_at < now() - interval '400 days'`,
+  // Their files go with them.
+  photos: `pending and created_at < now() - interval '1 day'`,
+  refused_uploads: `created_at < now() - interval '1 hour'`,
   figures: `minute < now() - interval '2 days'`,
+  // The latest stays, to count from.
+  announcements: `created_at < now() - interval '2 days' and id < (select max(id) from announcements)`,
+  idempotency_keys: `created_at < now() - interval '1 day'`,
 } as const
 
 /** Deletes in small bites: nobody waits long for a lock of ours. */

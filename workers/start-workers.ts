@@ -18,6 +18,7 @@ const CONCURRENCY: Readonly<Record<QueueName, number>> = {
   outbound: 128,
   'outbound-slow': 64,
   notify: 8,
+  photos: 2,
   maintenance: 2,
 }
 

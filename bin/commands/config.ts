@@ -42,6 +42,8 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   cryptoThreads: (threads) => ({ CRYPTO_THREADS: threads }),
   inboundBytes: (bytes) => ({ INBOUND_BYTES: bytes }),
   dataDir: (path) => ({ DATA_DIR: path }),
+  uploadsDir: (path) => ({ UPLOADS_DIR: path }),
+  photoBytes: (bytes) => ({ PHOTO_BYTES: bytes }),
   secretKey: (key) => ({ SECRET_KEY: key === undefined ? null : '(set)' }),
   trustProxy: (trust) => ({ TRUST_PROXY: String(trust) }),
   logLevel: (level) => ({ LOG_LEVEL: level }),

@@ -15,7 +15,8 @@ export async function checkMachine(config: Config): Promise<readonly Finding[]> 
   return [
     checkNode(),
     checkAddress(config),
-    ...(await orFail('data folder', async () => [await checkFolder(config.dataDir)])),
+    ...(await orFail('data folder', async () => [await checkFolder('data folder', config.dataDir, 'DATA_DIR')])),
+    ...(await orFail('uploads', async () => [await checkFolder('uploads', config.uploadsDir, 'UPLOADS_DIR')])),
     ...(await orFail('disk', async () => [await checkDisk(config.dataDir)])),
     ...(await orFail('secret key', async () => [await checkSecretKey(config)])),
   ]
@@ -35,16 +36,16 @@ function checkAddress({ url }: Config): Finding {
   return warn('address', `Other pods cannot reach ${url}: set POD_URL to a public https address before people come.`)
 }
 
-async function checkFolder(dataDir: string): Promise<Finding> {
-  const probe = join(dataDir, `doctor-${randomBytes(4).toString('hex')}`)
+async function checkFolder(check: string, path: string, setting: string): Promise<Finding> {
+  const probe = join(path, `doctor-${randomBytes(4).toString('hex')}`)
   try {
-    await makeFolder(dataDir, 0o700)
+    await makeFolder(path, 0o700)
     await writeFile(probe, 'writable')
     await rm(probe)
-    return ok('data folder', `${dataDir} can be written.`)
+    return ok(check, `${path} can be written.`)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    return fail('data folder', `${dataDir} cannot be written (${reason}): change its owner, or set another DATA_DIR.`)
+    return fail(check, `${path} cannot be written (${reason}): change its owner, or set another ${setting}.`)
   }
 }
 

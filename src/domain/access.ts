@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { AccessToken } from '../persistence/models/access-token.js'
+import { AccessToken, type TokenHolder } from '../persistence/models/access-token.js'
 import { Block } from '../persistence/models/contact.js'
 import { Post } from '../persistence/models/post.js'
 import { User } from '../persistence/models/user.js'
@@ -12,8 +12,9 @@ import { ALWAYS_GRANTED, isScope, type Scope } from './scopes.js'
 export interface Viewer {
   readonly userId: number
   readonly personId: number
-  /** Who came with a token has one. */
+  /** Who came with a token has both. */
   readonly authorizationId?: number
+  readonly tokenId?: number
   readonly scopes: ReadonlySet<Scope>
 }
 
@@ -25,12 +26,32 @@ export function hashToken(token: string): Buffer {
 /** Undefined: the token is unknown, expired or revoked, or its account is closed or locked. */
 export async function findViewer(pod: Pick<Pod, 'db'>, token: string): Promise<Viewer | undefined> {
   const holder = await AccessToken.viewerOf(pod.db, hashToken(token))
-  if (!holder || holder.expired || holder.locked || holder.closed) return undefined
+  return holder && viewerFor(holder)
+}
+
+/** The same viewers as they are now, by the ids of their tokens; whose token counts no longer is not among them. */
+export async function findViewersAgain(
+  pod: Pick<Pod, 'db'>,
+  tokenIds: readonly number[],
+): Promise<ReadonlyMap<number, Viewer>> {
+  const holders = await AccessToken.viewersOf(pod.db, tokenIds)
+  return new Map(
+    holders.flatMap((holder) => {
+      const viewer = viewerFor(holder)
+      return viewer === undefined ? [] : [[holder.tokenId, viewer]]
+    }),
+  )
+}
+
+function viewerFor(holder: TokenHolder): Viewer | undefined {
+  if (holder.expired || holder.locked || holder.closed) return undefined
+  const { userId, personId, authorizationId, tokenId } = holder
   return {
-    userId: holder.userId,
-    personId: holder.personId,
-    authorizationId: holder.authorizationId,
-    scopes: new Set([...holder.scopes.filter(isScope), ALWAYS_GRANTED]),
+    userId,
+    personId,
+    authorizationId,
+    tokenId,
+    scopes: new Set([...holder.scopes.split(' ').filter(isScope), ALWAYS_GRANTED]),
   }
 }
 

@@ -1,19 +1,29 @@
+import type { Knex } from 'knex'
 import { insertBirthdayNotifications } from '../persistence/caused-notifications.js'
 import { inTransaction } from '../persistence/errors.js'
 import type { Pod } from '../pod.js'
+import { announceWith } from './announce.js'
+
+type Teller = Pick<Pod, 'db' | 'jobs' | 'now'>
 
 /** Tells everybody of the mutual contacts whose birthday it is that day, each once; returns how many are told now. */
-export async function tellOfBirthdays(pod: Pick<Pod, 'db' | 'now'>, day = today(pod)): Promise<number> {
-  return inTransaction(pod.db, (transaction) => insertBirthdayNotifications(transaction, day, pod.now()))
+export async function tellOfBirthdays(pod: Teller, day = today(pod)): Promise<number> {
+  return inTransaction(pod.db, (transaction) => tell(pod, transaction, day))
 }
 
 /** The same for today, unless it has been done since midnight: whoever becomes a contact in the afternoon is not told. */
-export async function tellOfTodaysBirthdays(pod: Pick<Pod, 'db' | 'now'>): Promise<number> {
+export async function tellOfTodaysBirthdays(pod: Teller): Promise<number> {
   const day = today(pod)
   return inTransaction(pod.db, async (transaction) => {
     const { rows } = await transaction.raw(firstRunOfDay, { now: pod.now(), midnight: `${day}T00:00:00Z` })
-    return rows.length === 0 ? 0 : insertBirthdayNotifications(transaction, day, pod.now())
+    return rows.length === 0 ? 0 : tell(pod, transaction, day)
   })
+}
+
+async function tell(pod: Teller, transaction: Knex.Transaction, day: string): Promise<number> {
+  const notifications = await insertBirthdayNotifications(transaction, day, pod.now())
+  await announceWith(pod, transaction, { notifications })
+  return notifications.length
 }
 
 /** In UTC, as YYYY-MM-DD. */

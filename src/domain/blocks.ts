@@ -19,6 +19,7 @@ export async function blockPerson(pod: Pod, viewer: Viewer, personGuid: string):
     const person = await findPerson(transaction, personGuid)
     if (person.id === viewer.personId) throw refusal('own_person', 'You cannot block yourself.')
     const pair = { userId: viewer.userId, personId: person.id }
+    await User.hold(transaction, viewer.userId, [person.id])
     const [added] = await transaction('blocks').insert(pair).onConflict().ignore().returning('personId')
     if (added === undefined) throw refusal('blocked_already', 'You block this person already.')
 

@@ -1,5 +1,3 @@
-import { dispatchJob } from '../jobs/definitions.js'
-import { enqueueWith } from '../jobs/outbox.js'
 import { inTransaction } from '../persistence/errors.js'
 import { type ListedComment, listedComment, listedComments } from '../persistence/listed-comments.js'
 import { Comment } from '../persistence/models/comment.js'
@@ -8,14 +6,14 @@ import { Post } from '../persistence/models/post.js'
 import { Tag } from '../persistence/models/tag.js'
 import type { Page, TimePage } from '../persistence/paged.js'
 import type { Pod } from '../pod.js'
-import { readTags } from '../protocol/mentions.js'
 import { findReadablePost, isBlockedBy, type Viewer } from './access.js'
+import { dispatchAndAnnounce } from './announce.js'
 import { notifyAbout } from './notifications.js'
 import { joinIn } from './participations.js'
-import { mentionedIn, newGuid } from './posts.js'
+import { newGuid } from './posts.js'
 import { Refusal } from './refusals.js'
 import { signatureUnder } from './signatures.js'
-import { faultOfText } from './texts.js'
+import { faultOfText, mentionedIn, taggedIn } from './texts.js'
 
 type CreateCommentRefusal = 'post_missing' | 'text_invalid' | 'blocked'
 type ReadCommentRefusal = 'comment_missing'
@@ -64,9 +62,17 @@ export async function createComment(
   }))
   return inTransaction(pod.db, async (transaction) => {
     const comment = await Comment.query(transaction)
-      .insert({ guid, postId: post.id, authorId: viewer.personId, text, createdAt, ...signature })
+      .insert({
+        guid,
+        postId: post.id,
+        authorId: viewer.personId,
+        text,
+        createdAt,
+        postCreatedAt: post.createdAt,
+        ...signature,
+      })
       .returning('*')
-    await Tag.attach(transaction, { commentId: comment.id, createdAt: post.createdAt }, readTags(text))
+    await Tag.attach(transaction, { commentId: comment.id, createdAt: post.createdAt }, taggedIn(text))
     await Mention.attach(transaction, { commentId: comment.id }, mentionedIn(text))
     await joinIn(pod, transaction, viewer, post)
     await Post.query(transaction)
@@ -75,8 +81,8 @@ export async function createComment(
         commentsCount: transaction.raw('comments_count + 1'),
         interactedAt: transaction.raw('greatest(interacted_at, ?)', [createdAt]),
       })
-    await notifyAbout(transaction, { comments: [comment.id] }, createdAt)
-    await enqueueWith(pod, transaction, dispatchJob, { record: 'comment', guid })
+    const notifications = await notifyAbout(transaction, { comments: [comment.id] }, createdAt)
+    await dispatchAndAnnounce(pod, transaction, { record: 'comment', guid }, { notifications })
     return comment
   })
 }

@@ -17,10 +17,12 @@ import { Person } from '../persistence/models/person.js'
 import { User } from '../persistence/models/user.js'
 import type { Pod } from '../pod.js'
 import type { Viewer } from './access.js'
+import { announceWith } from './announce.js'
+import { findAspect } from './aspects.js'
 import { notifyAbout } from './notifications.js'
 import { Refusal } from './refusals.js'
 
-type ContactRefusal = 'aspect_missing' | 'person_missing' | 'not_to_be_added' | 'in_aspect_already' | 'not_in_aspect'
+type ContactRefusal = 'person_missing' | 'not_to_be_added' | 'in_aspect_already' | 'not_in_aspect'
 
 export interface Membership {
   readonly aspectId: number
@@ -30,9 +32,7 @@ export interface Membership {
 /** Puts somebody into one of the viewer's aspects; with the first of them the viewer begins to share with them. */
 export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGuid }: Membership): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
-    await holdAspect(transaction, viewer, aspectId, 'share')
-    const person = await Person.query(transaction).findOne({ guid: personGuid })
-    if (person === undefined) throw refusal('person_missing', 'There is no such person.')
+    const person = await holdBoth(transaction, viewer, { aspectId, personGuid })
     await checkMayBeAdded(transaction, viewer, person)
 
     const contact = await startReceiving(transaction, { userId: viewer.userId, personId: person.id })
@@ -52,9 +52,7 @@ export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGu
 /** Takes somebody out of an aspect; with the last of them the viewer ceases to share with them. */
 export async function removeFromAspect(pod: Pod, viewer: Viewer, { aspectId, personGuid }: Membership): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
-    await holdAspect(transaction, viewer, aspectId, 'share')
-    const person = await Person.query(transaction).findOne({ guid: personGuid })
-    if (person === undefined) throw refusal('person_missing', 'There is no such person.')
+    const person = await holdBoth(transaction, viewer, { aspectId, personGuid })
     const contact = await transaction('contacts')
       .where({ userId: viewer.userId, personId: person.id })
       .forUpdate()
@@ -70,9 +68,12 @@ export async function removeFromAspect(pod: Pod, viewer: Viewer, { aspectId, per
 /** Deletes one of the viewer's aspects, and ceases to share with those who were in no other. */
 export async function deleteAspect(pod: Pod, viewer: Viewer, aspectId: number): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
-    await holdAspect(transaction, viewer, aspectId, 'delete')
+    const filedHere = transaction('aspectMemberships').where({ aspectId }).select('contactId')
+    const people = await transaction('contacts').whereIn('id', filedHere).pluck('person_id')
+    await User.hold(transaction, viewer.userId, people)
+    await findAspect({ db: transaction }, viewer, aspectId)
     const members = await transaction('contacts')
-      .whereIn('id', transaction('aspectMemberships').where({ aspectId }).select('contactId'))
+      .whereIn('id', filedHere)
       .orderBy(['userId', 'personId'])
       .forUpdate()
       .select('id', 'personId')
@@ -100,7 +101,7 @@ export async function beginSharing(
   now: Date,
 ): Promise<readonly Sharing[]> {
   const begun = await startSharing(transaction, pairs)
-  await notifyAbout(transaction, { sharing: begun }, now)
+  await announceWith(pod, transaction, { notifications: await notifyAbout(transaction, { sharing: begun }, now) })
   const followed = await followBack(transaction, begun)
   const remote = followed.filter(({ theirUserId }) => theirUserId === null)
   await enqueueAllWith(
@@ -167,16 +168,17 @@ async function checkMayBeAdded(transaction: Knex.Transaction, viewer: Viewer, pe
   if (block !== undefined) throw refusal('not_to_be_added', 'You block this person.')
 }
 
-/** Nobody deletes it while somebody is put into it, or the other way round. */
-async function holdAspect(
+/** From both sides nothing between the two changes meanwhile, and the viewer's aspects stay. */
+async function holdBoth(
   transaction: Knex.Transaction,
   viewer: Viewer,
-  aspectId: number,
-  what: 'share' | 'delete',
-): Promise<void> {
-  const find = Aspect.query(transaction).findOne({ id: aspectId, userId: viewer.userId })
-  const aspect = await (what === 'share' ? find.forShare() : find.forUpdate())
-  if (aspect === undefined) throw refusal('aspect_missing', 'You have no such aspect.')
+  { aspectId, personGuid }: Membership,
+): Promise<Person> {
+  const person = await Person.query(transaction).findOne({ guid: personGuid })
+  await User.hold(transaction, viewer.userId, person ? [person.id] : [])
+  await findAspect({ db: transaction }, viewer, aspectId)
+  if (person === undefined) throw refusal('person_missing', 'There is no such person.')
+  return person
 }
 
 function refusal(reason: ContactRefusal, message: string): Refusal<ContactRefusal> {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { dispatchJob } from '../jobs/definitions.js'
 import { enqueueWith } from '../jobs/outbox.js'
-import { insertNewConversations, insertNewMessages } from '../persistence/arrived-conversations.js'
+import { insertNewConversations } from '../persistence/arrived-conversations.js'
 import { inTransaction } from '../persistence/errors.js'
 import {
   type ConversationFilter,
@@ -18,6 +18,7 @@ import { Person } from '../persistence/models/person.js'
 import type { Page } from '../persistence/paged.js'
 import type { Pod } from '../pod.js'
 import type { Viewer } from './access.js'
+import { addMessages } from './messages.js'
 import { newGuid } from './posts.js'
 import { Refusal } from './refusals.js'
 import { faultOfText } from './texts.js'
@@ -47,7 +48,7 @@ export async function startConversation(pod: Pod, viewer: Viewer, input: NewConv
     const recipients = await mutualContacts(transaction, viewer, input.recipientGuids)
     const participants = [author, ...recipients.map(({ address }) => address)]
     await insertNewConversations(transaction, [{ guid, author, subject, participants, strangers: [], createdAt }])
-    await insertNewMessages(transaction, [{ guid: newGuid(), conversationGuid: guid, author, text, createdAt }])
+    await addMessages(pod, transaction, [{ guid: newGuid(), conversationGuid: guid, author, text, createdAt }])
     await enqueueWith(pod, transaction, dispatchJob, { record: 'conversation', guid })
   })
   return findConversation(pod, viewer, guid)
@@ -72,7 +73,7 @@ export async function writeMessage(
     guid: authorGuid,
   } = await Person.query(pod.db).findById(viewer.personId).throwIfNotFound()
   await inTransaction(pod.db, async (transaction) => {
-    const [written] = await insertNewMessages(transaction, [
+    const [written] = await addMessages(pod, transaction, [
       { guid, conversationGuid, author: address, text, createdAt },
     ])
     if (written === undefined) throw conversationMissing()

@@ -8,7 +8,7 @@ import { Like } from '../persistence/models/like.js'
 import { Mention } from '../persistence/models/mention.js'
 import { Person, Profile } from '../persistence/models/person.js'
 import { Photo } from '../persistence/models/photo.js'
-import type { Post } from '../persistence/models/post.js'
+import { Post } from '../persistence/models/post.js'
 import type { Pod } from '../pod.js'
 import { findReadablePost, type Viewer } from './access.js'
 import type { Audience } from './outgoing.js'
@@ -23,9 +23,13 @@ type DeletionRefusal = DeletePostRefusal | DeleteCommentRefusal | DeleteLikeRefu
 
 /** A post of the viewer's own, with all that is under it; reshares of it stay, with nothing to show. */
 export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promise<void> {
-  const post = await findReadablePost(pod, viewer, guid)
-  if (!post) throw refusal('post_missing', 'There is no such post.')
-  if (post.authorId !== viewer.personId) throw refusal('not_allowed', 'This post is somebody else’s.')
+  const post = await Post.readableBy(pod.db, viewer, guid)
+  // Whether a token may delete something private of one's own is another question than whether it may read it.
+  const isOwn = post?.authorId === viewer.personId
+  if (!post || !(isOwn || post.public || viewer.scopes.has('private:read'))) {
+    throw refusal('post_missing', 'There is no such post.')
+  }
+  if (!isOwn) throw refusal('not_allowed', 'This post is somebody else’s.')
   if (!post.public && !viewer.scopes.has('private:modify')) {
     throw refusal('scope_missing', 'The token may not delete anything private.')
   }
@@ -134,12 +138,12 @@ function audienceUnder({ id, author, authorId }: Post, others: readonly number[]
 
 /** Whoever has a photo as their picture has none without it, and everybody is told. */
 async function removeFromProfile(pod: Pod, transaction: Knex.Transaction, { authorId, name }: Photo): Promise<void> {
+  await Person.hold(transaction, authorId)
   const profile = await Profile.query(transaction).findById(authorId).throwIfNotFound()
   const { imageUrl, imageUrlMedium, imageUrlSmall } = profile
   if (![imageUrl, imageUrlMedium, imageUrlSmall].some((url) => url?.endsWith(name))) return
   const none = { imageUrl: null, imageUrlMedium: null, imageUrlSmall: null }
-  await profile.$query(transaction).patch({ ...none, updatedAt: pod.now() })
-  await Person.query(transaction).findById(authorId).patch({ avatarUrl: null })
+  await Person.edit(transaction, authorId, { ...none, updatedAt: pod.now() })
   await enqueueWith(pod, transaction, dispatchJob, { record: 'profile', personId: authorId })
 }
 

@@ -1,11 +1,13 @@
-import { dispatchJob } from '../jobs/definitions.js'
-import { enqueueWith } from '../jobs/outbox.js'
 import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
+import { type ListedReaction, listedReactions } from '../persistence/listed-reactions.js'
 import { Comment } from '../persistence/models/comment.js'
 import { Like } from '../persistence/models/like.js'
 import { Post } from '../persistence/models/post.js'
+import type { IndexPage, Page } from '../persistence/paged.js'
+import type { ReadablePost } from '../persistence/readable-post.js'
 import type { Pod } from '../pod.js'
 import { findReadablePost, isBlockedBy, type Viewer } from './access.js'
+import { dispatchAndAnnounce } from './announce.js'
 import { notifyAbout } from './notifications.js'
 import { joinIn } from './participations.js'
 import { newGuid } from './posts.js'
@@ -13,6 +15,17 @@ import { Refusal } from './refusals.js'
 import { signatureUnder } from './signatures.js'
 
 type CreateLikeRefusal = 'post_missing' | 'comment_missing' | 'liked_already' | 'blocked'
+
+/** Those of a post, or of the comment that was found under it; the viewer's own first. */
+export function listLikes(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  { id, commentId }: Pick<ReadablePost, 'id' | 'commentId'>,
+  page: IndexPage,
+): Promise<Page<ListedReaction>> {
+  if (commentId === null) return listedReactions(pod.db, viewer, { kind: 'likes-of-post', id }, page)
+  return listedReactions(pod.db, viewer, { kind: 'likes-of-comment', id: commentId }, page)
+}
 
 /** Likes a post, or a comment under it; one's own too. */
 export async function createLike(
@@ -46,7 +59,7 @@ export async function createLike(
         .insert({
           guid,
           authorId: viewer.personId,
-          ...(comment ? { commentId: comment.id } : { postId: post.id }),
+          ...(comment ? { commentId: comment.id } : { postId: post.id, postCreatedAt: post.createdAt }),
           createdAt: pod.now(),
           ...signature,
         })
@@ -56,8 +69,8 @@ export async function createLike(
         ? Comment.query(transaction).findById(comment.id)
         : Post.query(transaction).findById(post.id)
       await counted.patch({ likesCount: transaction.raw('likes_count + 1') })
-      await notifyAbout(transaction, { likes: [like.id] }, pod.now())
-      await enqueueWith(pod, transaction, dispatchJob, { record: 'like', guid })
+      const notifications = await notifyAbout(transaction, { likes: [like.id] }, pod.now())
+      await dispatchAndAnnounce(pod, transaction, { record: 'like', guid }, { notifications })
       return like
     })
   } catch (error) {

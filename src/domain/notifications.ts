@@ -30,13 +30,18 @@ export interface Causes {
 
 /**
  * Tells everybody here who is concerned, in the transaction of the causes, whoever they came from. Mentions, participations
- * and share visibilities of these rows have to be written by then.
+ * and share visibilities of these rows have to be written by then. Returns the ids of what is new or was added to, which has to
+ * be announced.
  */
-export async function notifyAbout(transaction: Knex.Transaction, causes: Causes, now: Date): Promise<void> {
+export async function notifyAbout(
+  transaction: Knex.Transaction,
+  causes: Causes,
+  now: Date,
+): Promise<readonly number[]> {
   const { posts = [], comments = [], likes = [], reshares = [], sharing = [], delivered = [] } = causes
   const all = { posts, comments, likes, reshares, sharing, delivered }
-  if (Object.values(all).every((rows) => rows.length === 0)) return
-  await insertCausedNotifications(transaction, all, now)
+  if (Object.values(all).every((rows) => rows.length === 0)) return []
+  return insertCausedNotifications(transaction, all, now)
 }
 
 /** The viewer's own, the newest first, or the oldest first of those after a place. */

@@ -8,6 +8,18 @@ export const PHOTO_SIZES = {
   small: 'thumb_small_',
 } as const
 
+/** The large one of a profile. */
+export const PORTRAIT = 'thumb_large_'
+
+export type SizePrefix = (typeof PHOTO_SIZES)[keyof typeof PHOTO_SIZES] | typeof PORTRAIT
+
+const PREFIXES: readonly SizePrefix[] = [...Object.values(PHOTO_SIZES), PORTRAIT]
+
+/** All files of a photo that lies here. */
+export function filesOfPhoto(name: string): readonly string[] {
+  return PREFIXES.map((prefix) => `${prefix}${name}`)
+}
+
 export const UPLOADS_PATH = '/uploads/images/'
 
 /** Other pods may name anything as the place of a picture; what is not on the web is none. */

@@ -1,4 +1,5 @@
 import { inTransaction } from '../persistence/errors.js'
+import { involve } from '../persistence/involvements.js'
 import { Participation } from '../persistence/models/participation.js'
 import type { Post } from '../persistence/models/post.js'
 import type { Pod } from '../pod.js'
@@ -20,6 +21,7 @@ export async function subscribe(pod: Pod, viewer: Viewer, postGuid: string): Pro
       .ignore()
       .returning('guid')
     if (made.length === 0) throw refusal('subscribed_already', 'You hear of this post already.')
+    await involve(transaction, post.id, [viewer.personId])
     await unmute(transaction, viewer, post)
     await askAuthor(pod, transaction, post, guid)
   })

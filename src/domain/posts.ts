@@ -1,22 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
-import { dispatchJob } from '../jobs/definitions.js'
-import { enqueueWith } from '../jobs/outbox.js'
 import { inTransaction } from '../persistence/errors.js'
+import { involve } from '../persistence/involvements.js'
 import { Aspect } from '../persistence/models/aspect.js'
-import { Contact } from '../persistence/models/contact.js'
 import { Mention } from '../persistence/models/mention.js'
-import { Person } from '../persistence/models/person.js'
 import { Photo } from '../persistence/models/photo.js'
 import { Poll } from '../persistence/models/poll.js'
 import { Location, Post } from '../persistence/models/post.js'
 import { Tag } from '../persistence/models/tag.js'
 import type { Pod } from '../pod.js'
-import { findMentions, readMentions, readTags } from '../protocol/mentions.js'
 import type { Viewer } from './access.js'
+import { dispatchAndAnnounce } from './announce.js'
 import { notifyAbout } from './notifications.js'
+import { withoutOutsiders } from './outsiders.js'
 import { Refusal } from './refusals.js'
-import { faultOfText } from './texts.js'
+import { faultOfText, mentionedIn, taggedIn } from './texts.js'
 
 export interface NewPost {
   readonly text: string
@@ -50,7 +48,8 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
   return inTransaction(pod.db, async (transaction) => {
     const aspectIds = input.public ? [] : await ownAspects(transaction, viewer, input.aspectIds ?? [])
     const photos = await pendingPhotos(transaction, viewer, input.photoGuids ?? [])
-    const text = input.public ? input.text : await withoutOutsiders(pod, transaction, viewer, input.text, aspectIds)
+    const text = input.public ? input.text : await withoutOutsiders(pod, transaction, viewer, { ...input, aspectIds })
+    checkText(text)
 
     const post = await Post.query(transaction)
       .insert({
@@ -70,11 +69,17 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
     }
     if (location !== undefined) await Location.query(transaction).insert({ postId: post.id, ...location })
     if (input.poll !== undefined) await addPoll(transaction, post, input.poll)
-    await Tag.attach(transaction, { postId: post.id, createdAt: post.createdAt }, readTags(text))
+    await Tag.attach(transaction, { postId: post.id, createdAt: post.createdAt }, taggedIn(text))
     await Mention.attach(transaction, { postId: post.id }, mentionedIn(text))
     if (!input.public) await Post.shareWith(transaction, post.id, aspectIds)
-    await notifyAbout(transaction, { posts: [post.id] }, post.createdAt)
-    await enqueueWith(pod, transaction, dispatchJob, { record: 'post', guid: post.guid })
+    await involve(transaction, post.id, [viewer.personId])
+    const notifications = await notifyAbout(transaction, { posts: [post.id] }, post.createdAt)
+    await dispatchAndAnnounce(
+      pod,
+      transaction,
+      { record: 'post', guid: post.guid },
+      { notifications, posts: [post.id] },
+    )
     return post
   })
 }
@@ -86,8 +91,7 @@ function checkPost(viewer: Viewer, { text, poll, location, ...input }: NewPost):
   const photos = input.photoGuids ?? []
   if (photos.length > MOST_PHOTOS) throw refusal('photos_unknown', `A post has at most ${MOST_PHOTOS} photos.`)
   if (text.trim() === '' && photos.length === 0) throw refusal('text_missing', 'A post needs some text or a photo.')
-  const fault = faultOfText(text)
-  if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
+  checkText(text)
 
   if (poll !== undefined) {
     const { question, answers } = poll
@@ -100,13 +104,25 @@ function checkPost(viewer: Viewer, { text, poll, location, ...input }: NewPost):
     }
   }
   if (location !== undefined && location.address.trim() !== '') {
-    if (![location.address, location.lat, location.lng].every(isName)) {
+    const { address, lat, lng } = location
+    if (!isName(address) || !isCoordinate(lat, 90) || !isCoordinate(lng, 180)) {
       throw refusal(
         'location_invalid',
-        `A location needs an address, lat and lng, each up to ${LONGEST_NAME} characters.`,
+        `A location needs an address of up to ${LONGEST_NAME} characters, and lat and lng as degrees.`,
       )
     }
   }
+}
+
+/** Also what was made of it here can be too long. */
+function checkText(text: string): void {
+  const fault = faultOfText(text)
+  if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
+}
+
+/** As people and phones write them; other pods read them as numbers. */
+function isCoordinate(text: string, most: number): boolean {
+  return /^[+-]?\d{1,3}(\.\d{1,30})?(e[+-]?\d{1,3})?$/i.test(text) && Math.abs(Number(text)) <= most
 }
 
 function isName(text: string): boolean {
@@ -143,39 +159,6 @@ async function pendingPhotos(
   return all
 }
 
-/** Who cannot read a private post is not mentioned in it: such a mention becomes a link to their profile. */
-async function withoutOutsiders(
-  pod: Pod,
-  transaction: Knex.Transaction,
-  viewer: Viewer,
-  text: string,
-  aspectIds: readonly number[],
-): Promise<string> {
-  const mentions = findMentions(text)
-  if (mentions.length === 0) return text
-  const people = await Person.byAddresses(transaction, mentionedIn(text))
-  const members = await Contact.query(transaction)
-    .select('contacts.personId')
-    .joinRelated('aspects')
-    .whereIn('aspects.id', [...aspectIds])
-  const readers = new Set([viewer.personId, ...members.map(({ personId }) => personId)])
-
-  let result = ''
-  let copied = 0
-  for (const { address, name, start, end } of mentions) {
-    const person = people.find((candidate) => candidate.address === address)
-    if (person !== undefined && readers.has(person.id)) continue
-    const shown = (name ?? (person?.name || address)).replace(/[[\]]/g, '')
-    const link = person === undefined ? shown : `[${shown}](${pod.config.url}/people/${person.guid})`
-    result += text.slice(copied, start) + link
-    copied = end
-  }
-  result += text.slice(copied)
-  const fault = faultOfText(result)
-  if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
-  return result
-}
-
 async function addPoll(
   transaction: Knex.Transaction,
   post: Post,
@@ -191,11 +174,6 @@ async function addPoll(
 
 export function newGuid(): string {
   return randomBytes(16).toString('hex')
-}
-
-/** Each of them once. */
-export function mentionedIn(text: string): string[] {
-  return [...new Set(readMentions(text).map(({ address }) => address))]
 }
 
 function refusal(reason: PublishPostRefusal, message: string): Refusal<PublishPostRefusal> {

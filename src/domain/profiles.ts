@@ -8,6 +8,7 @@ import { isCleanText } from '../protocol/xml.js'
 import type { Viewer } from './access.js'
 import { findOwnProfile, type OwnProfile } from './people.js'
 import { Refusal } from './refusals.js'
+import { tagNameOf } from './tags.js'
 import { faultOfText } from './texts.js'
 
 /** What the viewer wants to show of themselves from now on; what is left out stays as it is. */
@@ -77,15 +78,8 @@ function dayOf(text: string): string {
 
 function tagsOf(texts: readonly string[]): string[] {
   if (texts.length > MOST_TAGS) throw refusal('tags', `A profile has at most ${MOST_TAGS} tags.`)
-  const tags = texts.map(tagOf).filter((tag) => tag !== '')
+  const tags = texts.map((text) => textOf('tags', tagNameOf(text), LONGEST_LINE)).filter((tag) => tag !== '')
   return [...new Set(tags)]
-}
-
-function tagOf(text: string): string {
-  const name = text.replace(/^#/, '')
-  if (name === '<3') return name
-  const tag = name.replace(/[^\p{L}\p{M}\p{N}\p{Pc}-]/gu, '').toLowerCase()
-  return textOf('tags', tag, LONGEST_LINE)
 }
 
 function isShown(profile: Profile, wanted: ProfileFields): boolean {

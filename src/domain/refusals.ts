@@ -3,8 +3,8 @@ export class Refusal<Reason extends string = string> extends Error {
   override name = 'Refusal'
   readonly reason: Reason
 
-  constructor(reason: Reason, message: string) {
-    super(message)
+  constructor(reason: Reason, message: string, options?: ErrorOptions) {
+    super(message, options)
     this.reason = reason
   }
 }

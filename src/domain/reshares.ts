@@ -1,18 +1,32 @@
 import type { Knex } from 'knex'
-import { dispatchJob } from '../jobs/definitions.js'
-import { enqueueWith } from '../jobs/outbox.js'
 import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
+import { involve } from '../persistence/involvements.js'
+import { type ListedReaction, listedReactions } from '../persistence/listed-reactions.js'
 import { Participation } from '../persistence/models/participation.js'
 import { Person } from '../persistence/models/person.js'
 import { Post } from '../persistence/models/post.js'
+import type { IndexPage, Page } from '../persistence/paged.js'
+import type { ReadablePost } from '../persistence/readable-post.js'
 import type { Pod } from '../pod.js'
 import { findReadablePost, type Viewer } from './access.js'
+import { dispatchAndAnnounce } from './announce.js'
 import { notifyAbout } from './notifications.js'
 import { joinIn } from './participations.js'
 import { newGuid } from './posts.js'
 import { Refusal } from './refusals.js'
 
 type CreateReshareRefusal = 'post_missing' | 'root_missing' | 'not_public' | 'own_post' | 'reshared_already'
+
+/** The viewer's own first. Nothing private is ever reshared. */
+export async function listReshares(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  post: Pick<ReadablePost, 'id' | 'public'>,
+  page: IndexPage,
+): Promise<Page<ListedReaction>> {
+  if (!post.public) return { items: [], more: false }
+  return listedReactions(pod.db, viewer, { kind: 'reshares-of-post', id: post.id }, page)
+}
 
 /** Shows a public post of somebody else to the viewer's contacts. Of a reshare, it is the root that is shown. */
 export async function createReshare(pod: Pod, viewer: Viewer, postGuid: string): Promise<Post> {
@@ -43,13 +57,19 @@ async function addReshare(pod: Pod, transaction: Knex.Transaction, viewer: Viewe
       interactedAt: pod.now(),
     })
     .returning('*')
+  await involve(transaction, reshare.id, [viewer.personId])
   await joinIn(pod, transaction, viewer, root)
   await subscribeRootAuthor(transaction, root, reshare)
   await Post.query(transaction)
     .findById(root.id)
     .patch({ resharesCount: transaction.raw('reshares_count + 1') })
-  await notifyAbout(transaction, { reshares: [reshare.id] }, reshare.createdAt)
-  await enqueueWith(pod, transaction, dispatchJob, { record: 'post', guid: reshare.guid })
+  const notifications = await notifyAbout(transaction, { reshares: [reshare.id] }, reshare.createdAt)
+  await dispatchAndAnnounce(
+    pod,
+    transaction,
+    { record: 'post', guid: reshare.guid },
+    { notifications, posts: [reshare.id] },
+  )
   return reshare
 }
 

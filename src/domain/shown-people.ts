@@ -35,33 +35,37 @@ export async function findPersonInSight(pod: Pick<Pod, 'db'>, viewer: Viewer, gu
 export async function listPostsOf(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
-  authorId: number,
+  authorGuid: string,
   page: TimePage,
 ): Promise<Page<ListedPost>> {
-  return listedPostsOf(pod.db, viewer, { authorId, reach: reachOf(viewer, authorId), page })
+  return knownToBe(pod, authorGuid, await listedPostsOf(pod.db, viewer, { authorGuid, reach: reachOf(viewer), page }))
 }
 
 /** What somebody has shown in pictures and the viewer may see. */
 export async function listPhotosOf(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
-  authorId: number,
+  authorGuid: string,
   page: TimePage,
 ): Promise<Page<ListedPhoto>> {
-  return listedPhotosOf(pod.db, viewer, { authorId, reach: reachOf(viewer, authorId), page })
+  return knownToBe(pod, authorGuid, await listedPhotosOf(pod.db, viewer, { authorGuid, reach: reachOf(viewer), page }))
 }
 
 /** Somebody whose posts and photos can be listed: whoever is known here and has not left. */
-export async function findAuthor(pod: Pick<Pod, 'db'>, guid: string): Promise<number> {
+export async function requireAuthor(pod: Pick<Pod, 'db'>, guid: string): Promise<void> {
   const author = await shownAuthor(pod.db, guid)
   if (author === undefined || author.closed) throw personMissing()
-  return author.id
+}
+
+/** Only where nothing is found may there be nobody whose it would be. */
+async function knownToBe<Item>(pod: Pick<Pod, 'db'>, authorGuid: string, page: Page<Item>): Promise<Page<Item>> {
+  if (page.items.length === 0) await requireAuthor(pod, authorGuid)
+  return page
 }
 
 /** A token that may show nothing private does not show the viewer's own either. */
-function reachOf({ personId, scopes }: Viewer, authorId: number): Reach {
-  if (!scopes.has('private:read')) return 'public'
-  return authorId === personId ? 'all' : 'readable'
+function reachOf({ scopes }: Viewer): Reach {
+  return scopes.has('private:read') ? 'readable' : 'public'
 }
 
 function personMissing(): Refusal<PersonRefusal> {

@@ -39,6 +39,8 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
   readonly signature: InnerSignature
   /** Set for a private one. */
   readonly recipient?: Recipient
+  /** Set where it stands under something of somebody who lives here: then it is passed on as it came. */
+  readonly underOurs?: true
 }
 
 /** It needs something that is not here. */

@@ -1,16 +1,15 @@
 import type { Knex } from 'knex'
+import { announcement } from '../domain/announce.js'
 import { notifyAbout } from '../domain/notifications.js'
-import { mentionedIn } from '../domain/posts.js'
-import { discoverMentionedJob, fetchLinkedJob, participateJob, type WantedEntity } from '../jobs/definitions.js'
-import { enqueueAllWith, enqueueWith } from '../jobs/outbox.js'
+import { mentionedIn } from '../domain/texts.js'
+import { discoverMentionedJob, participateJob } from '../jobs/definitions.js'
+import { enqueueAllWith, enqueueEachWith, type ToDo, toDo } from '../jobs/outbox.js'
 import { LOOKUP_LIMITS } from '../limits.js'
 import { Person } from '../persistence/models/person.js'
-import { findSurroundings } from '../persistence/post-surroundings.js'
 import type { Pod } from '../pod.js'
-import { readLinks } from '../protocol/mentions.js'
 import type { StoredRecord, Wrong } from './batch.js'
+import { lookForLinked, textOf } from './linked.js'
 import { isElsewhere } from './pod-place.js'
-import { fetchableKind } from './serve-entity.js'
 import { hasSpeaker } from './speaker.js'
 import { turnAway } from './turn-away.js'
 
@@ -26,24 +25,46 @@ export async function followUp(
   records: readonly StoredRecord[],
   wrong: readonly Wrong[],
 ): Promise<void> {
-  await notify(pod, transaction, records)
+  const notifications = await notify(pod, transaction, records)
   await lookForMentioned(pod, transaction, records)
-  await lookForLinked(pod, transaction, records)
-  await subscribe(pod, transaction, records)
+  await lookForLinked(
+    pod,
+    transaction,
+    records.map(({ arrival }) => ({ text: textOf(arrival.entity), depth: arrival.message.wanted?.depth ?? 0 })),
+  )
+  await enqueueEachWith(pod, transaction, [
+    // What is private is announced where it is shown to somebody.
+    ...announcement({ notifications, posts: publicPosts(records).map(({ id }) => id) }),
+    ...(await participation(pod, transaction, records)),
+  ])
   await turnAway(pod, transaction, wrong)
 }
 
-async function notify(pod: Pod, transaction: Knex.Transaction, records: readonly StoredRecord[]): Promise<void> {
+async function notify(
+  pod: Pod,
+  transaction: Knex.Transaction,
+  records: readonly StoredRecord[],
+): Promise<readonly number[]> {
   const idsOf = (isCause: (arrival: Sent) => boolean) =>
     records.filter(({ arrival }) => isCause(arrival)).map(({ id }) => id)
   const causes = {
     // Of a post, only those who are named in it are told.
     posts: idsOf(({ entity }) => entity.type === 'status_message' && mentionedIn(entity.text).length > 0),
     comments: idsOf(({ entity }) => entity.type === 'comment'),
-    likes: idsOf(({ entity }) => entity.type === 'like' && entity.positive),
+    // Of a like of a post, only its author; whose the liked comment is, nobody has asked yet.
+    likes: idsOf(
+      ({ entity, underOurs = false }) =>
+        entity.type === 'like' && entity.positive && (underOurs || entity.parent_type === 'Comment'),
+    ),
     reshares: idsOf(({ entity }) => entity.type === 'reshare' && isOfOurs(pod, entity.root_author)),
   }
-  if (Object.values(causes).some((ids) => ids.length > 0)) await notifyAbout(transaction, causes, pod.now())
+  return notifyAbout(transaction, causes, pod.now())
+}
+
+function publicPosts(records: readonly StoredRecord[]): readonly { readonly id: number; readonly guid: string }[] {
+  return records.flatMap(({ id, arrival: { entity } }) =>
+    entity.type === 'reshare' || (entity.type === 'status_message' && entity.public) ? [{ id, guid: entity.guid }] : [],
+  )
 }
 
 function isOfOurs(pod: Pod, address: string | undefined): boolean {
@@ -70,50 +91,12 @@ function mentionedBy({ entity }: Sent): readonly string[] {
   return entity.type === 'status_message' || entity.type === 'comment' ? mentionedIn(entity.text) : []
 }
 
-async function lookForLinked(pod: Pod, transaction: Knex.Transaction, records: readonly StoredRecord[]): Promise<void> {
-  const linked = records.flatMap(({ arrival }) => linkedFrom(pod, textOf(arrival), arrival.message.wanted?.depth ?? 0))
-  const guidsOf = (kind: WantedEntity['type']) => linked.filter(({ type }) => type === kind).map(({ guid }) => guid)
-  const { roots } = await findSurroundings(transaction, {
-    posts: guidsOf('post'),
-    comments: guidsOf('comment'),
-    polls: guidsOf('poll'),
-  })
-  const known = new Set(roots.map(({ kind, guid }) => `${kind} ${guid}`))
-  const unknown = linked.filter(({ type, guid }) => !known.has(`${type} ${guid}`))
-  const once = new Map(unknown.map((link) => [`${link.type} ${link.guid}`, link]))
-  await enqueueAllWith(pod, transaction, fetchLinkedJob, [...once.values()])
-}
-
-/** Links lead on to links, from one pod of a stranger to the next: so far, and so many of them. */
-function linkedFrom(pod: Pod, text: string, depth: number): readonly WantedEntity[] {
-  if (depth >= LOOKUP_LIMITS.chainDepth) return []
-  const links = new Map(readLinks(text).map((link) => [link.guid, link]))
-  return [...links.values()].slice(0, LOOKUP_LIMITS.linksOfText).flatMap(({ author, type, guid }): WantedEntity[] => {
-    const kind = fetchableKind(type)
-    if (kind === undefined || !isElsewhere(pod, author)) return []
-    // Others sign a comment for the author of its post, whoever wrote it.
-    return [{ type: kind, guid, from: author, ...(kind !== 'comment' && { author }), depth: depth + 1 }]
-  })
-}
-
-function textOf({ entity }: Sent): string {
-  switch (entity.type) {
-    case 'status_message':
-    case 'comment':
-    case 'message':
-      return entity.text
-    case 'conversation':
-      return entity.messages.map(({ text }) => text).join('\n')
-    default:
-      return ''
-  }
-}
-
 /** Only who takes part hears of comments and likes under a post of somebody who has no contact here. */
-async function subscribe(pod: Pod, transaction: Knex.Transaction, records: readonly StoredRecord[]): Promise<void> {
-  const postGuids = records.flatMap(({ arrival: { entity } }) =>
-    entity.type === 'reshare' || (entity.type === 'status_message' && entity.public) ? [entity.guid] : [],
-  )
-  if (postGuids.length === 0 || !(await hasSpeaker(pod, transaction))) return
-  await enqueueWith(pod, transaction, participateJob, { postGuids })
+async function participation(
+  pod: Pod,
+  transaction: Knex.Transaction,
+  records: readonly StoredRecord[],
+): Promise<readonly ToDo[]> {
+  const postGuids = publicPosts(records).map(({ guid }) => guid)
+  return postGuids.length === 0 || !(await hasSpeaker(pod, transaction)) ? [] : [toDo(participateJob, { postGuids })]
 }

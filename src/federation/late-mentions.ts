@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { sendOut } from '../domain/outgoing.js'
-import { mentionedIn } from '../domain/posts.js'
+import { mentionedIn } from '../domain/texts.js'
 import { discoverMentionedJob, type NamingText } from '../jobs/definitions.js'
 import { enqueueAllWith, type Work } from '../jobs/outbox.js'
 import { LOOKUP_LIMITS } from '../limits.js'
@@ -52,7 +52,7 @@ export async function tellNamed(
 }
 
 function elsewhere(pod: Pod, text: string): string[] {
-  const addresses = mentionedIn(text).slice(0, LOOKUP_LIMITS.mentionsOfText)
+  const addresses = mentionedIn(text)
   return addresses.filter((address) => {
     const home = homeOf(address)
     return home !== undefined && !isThisPod(pod.config, placeOf(home))

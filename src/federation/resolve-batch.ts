@@ -59,6 +59,7 @@ function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntit
     ...arrival,
     entity,
     surroundings,
+    ...(surroundings.root?.local && { underOurs: true }),
     deleted: isTakenBack(arrival, surroundings, found),
     taken: holdsForeignParts(entity, found),
     ours: !speaksOfOthers.has(entity.type) && hostOf(entity.author) === config.host,
@@ -78,9 +79,17 @@ function parentsFirst(arrivals: readonly Arrival<StorableEntity>[]): Arrival<Sto
 }
 
 /** What it has to wait for, and who is asked. What would be refused in any case is no reason to ask somebody for something. */
-function missingFor({ config }: Pick<Pod, 'config'>, resolved: Resolved): Omit<Waiting, 'message'> | undefined {
-  const { entity, sender, surroundings } = resolved
-  if (!isAuthorised({ ...resolved, surroundings: { ...asHoped(resolved), ...known(surroundings) } })) return undefined
+function missingFor(pod: Pick<Pod, 'config'>, resolved: Resolved): Omit<Waiting, 'message'> | undefined {
+  const missing = unknownTo(pod, resolved)
+  if (missing === undefined) return undefined
+  const surroundings = { ...asHoped(resolved), ...known(resolved.surroundings) }
+  return isAuthorised({ ...resolved, surroundings }) ? missing : undefined
+}
+
+function unknownTo(
+  { config }: Pick<Pod, 'config'>,
+  { entity, sender, surroundings }: Resolved,
+): Omit<Waiting, 'message'> | undefined {
   if (entity.type === 'retraction') {
     const waitsFor = targetThing(entity)
     if (surroundings.target !== undefined || waitsFor === undefined) return undefined

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { addMessages } from '../domain/messages.js'
 import { discoverMentionedJob } from '../jobs/definitions.js'
 import { enqueueAllWith } from '../jobs/outbox.js'
 import { lockThings } from '../jobs/waiting.js'
@@ -9,7 +10,6 @@ import {
   authorsOf,
   findUnwelcome,
   insertNewConversations,
-  insertNewMessages,
   type NewRow,
 } from '../persistence/arrived-conversations.js'
 import { Person } from '../persistence/models/person.js'
@@ -36,7 +36,8 @@ export async function storeConversations(
   const strangers = await lookForStrangers(pod, transaction, welcome)
   const rows = welcome.map((arrival) => conversationOf(arrival, strangers, now))
   const records = recordsOf(first, await insertNewConversations(transaction, rows))
-  await insertNewMessages(
+  await addMessages(
+    pod,
     transaction,
     records.flatMap(({ arrival }) => arrival.entity.messages.map((entity) => messageOf(arrival, entity, now))),
   )
@@ -51,10 +52,11 @@ export async function storeMessages(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<MessageEntity>[],
   now: Date,
+  pod: Pod,
 ): Promise<Stored<MessageEntity>> {
   const first = firstOfEach(arrivals)
   const rows = [...first.values()].map((arrival) => messageOf(arrival, arrival.entity, now))
-  const records = recordsOf(first, await insertNewMessages(transaction, rows))
+  const records = recordsOf(first, await addMessages(pod, transaction, rows))
   const { over, wrong } = await sortRepeats(transaction, 'messages', without(arrivals, records))
   return { records, over, wrong }
 }

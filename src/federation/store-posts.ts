@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
+import { announceWith } from '../domain/announce.js'
 import { notifyAbout } from '../domain/notifications.js'
-import { mentionedIn } from '../domain/posts.js'
-import { LOOKUP_LIMITS } from '../limits.js'
+import { mentionedIn, taggedIn } from '../domain/texts.js'
 import {
   type ArrivedPhoto,
   type ArrivedPost,
@@ -14,8 +14,8 @@ import {
 } from '../persistence/arrived-posts.js'
 import { Mention } from '../persistence/models/mention.js'
 import { Tag } from '../persistence/models/tag.js'
+import type { Pod } from '../pod.js'
 import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../protocol/entities/posts.js'
-import { readTags } from '../protocol/mentions.js'
 import type { Arrival, Over, Stored, StoredRecord, Wrong } from './batch.js'
 import { pixels } from './photo-facts.js'
 import { plausibleTime } from './plausible-time.js'
@@ -25,6 +25,7 @@ export async function storeStatusMessages(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<StatusMessageEntity>[],
   now: Date,
+  pod: Pod,
 ): Promise<Stored<StatusMessageEntity>> {
   const stored = await storePosts(transaction, arrivals, (arrival) => {
     const { text, provider_display_name: provider, embed } = arrival.entity
@@ -38,7 +39,7 @@ export async function storeStatusMessages(
     }
   })
   await storeParts(transaction, stored.records, now)
-  await showToRecipients(transaction, arrivals, stored, now)
+  await showToRecipients(pod, transaction, arrivals, stored, now)
   return stored
 }
 
@@ -101,6 +102,7 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
 
 /** Something private is shown to each of those it was encrypted for; it comes once for each of them. */
 async function showToRecipients(
+  pod: Pod,
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<StatusMessageEntity>[],
   { records }: Stored<StatusMessageEntity>,
@@ -114,7 +116,8 @@ async function showToRecipients(
   )
   const fresh = new Set(records.map(({ id }) => id))
   const delivered = shown.filter(({ postId }) => !fresh.has(postId))
-  if (delivered.length > 0) await notifyAbout(transaction, { delivered }, now)
+  const notifications = await notifyAbout(transaction, { delivered }, now)
+  await announceWith(pod, transaction, { notifications, shown })
 }
 
 async function storeParts(
@@ -141,7 +144,7 @@ async function storeParts(
       return {
         postId,
         createdAt: timeOf(arrival, now),
-        names: readTags(entity.text).slice(0, LOOKUP_LIMITS.tagsOfText),
+        names: taggedIn(entity.text),
       }
     }),
   )
@@ -149,7 +152,7 @@ async function storeParts(
     transaction,
     parts.map(({ postId, entity }) => ({
       postId,
-      addresses: mentionedIn(entity.text).slice(0, LOOKUP_LIMITS.mentionsOfText),
+      addresses: mentionedIn(entity.text),
     })),
   )
 }

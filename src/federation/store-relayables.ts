@@ -1,14 +1,12 @@
 import type { Knex } from 'knex'
-import { mentionedIn } from '../domain/posts.js'
+import { mentionedIn, taggedIn } from '../domain/texts.js'
 import { dispatchJob } from '../jobs/definitions.js'
 import { enqueueAllWith } from '../jobs/outbox.js'
-import { LOOKUP_LIMITS } from '../limits.js'
 import { insertParticipations } from '../persistence/arrived-participations.js'
 import { insertComments, insertLikes, insertVotes, type RelayableOutcome } from '../persistence/arrived-relayables.js'
 import { Mention } from '../persistence/models/mention.js'
 import { Tag } from '../persistence/models/tag.js'
 import type { Pod } from '../pod.js'
-import { readTags } from '../protocol/mentions.js'
 import type { Arrival, Over, Stored, StoredRecord, Wrong } from './batch.js'
 import { plausibleTime } from './plausible-time.js'
 import type { StorableEntity } from './storable.js'
@@ -39,13 +37,13 @@ export async function storeComments(
   await Tag.attachToAll(
     transaction,
     texts.map(({ commentId, text, postedAt }) => {
-      return { commentId, createdAt: new Date(postedAt), names: readTags(text).slice(0, LOOKUP_LIMITS.tagsOfText) }
+      return { commentId, createdAt: new Date(postedAt), names: taggedIn(text) }
     }),
   )
   await Mention.attachToAll(
     transaction,
     texts.map(({ commentId, text }) => {
-      return { commentId, addresses: mentionedIn(text).slice(0, LOOKUP_LIMITS.mentionsOfText) }
+      return { commentId, addresses: mentionedIn(text) }
     }),
   )
   return stored
@@ -108,9 +106,9 @@ export async function storeParticipations(
   return { records, wrong: [] }
 }
 
-function columnsOf({ entity }: Arrival<Relayable>) {
+function columnsOf({ entity, underOurs }: Arrival<Relayable>) {
   const { guid, author, parent_guid: parent, author_signature: signature, elements } = entity
-  return { guid, author, parent, signature, elements }
+  return { guid, author, parent, ...(underOurs && { signed: { signature, elements } }) }
 }
 
 /** The first of each guid counts. */

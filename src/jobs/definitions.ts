@@ -1,4 +1,5 @@
 import type { JobsOptions } from 'bullmq'
+import type { News } from '../persistence/announcements.js'
 import type { QueueName } from './queue-names.js'
 
 /** Everything that is said about a job once: where it waits, what it is called, how often it is tried, what it carries. */
@@ -86,6 +87,9 @@ export type OutgoingRecord =
 /** Finds out who should hear of a record, and writes a delivery for each. */
 export const dispatchJob = defineJob<OutgoingRecord>()('outbound', 'dispatch', patient)
 
+/** Lets those who listen know of what has been written. */
+export const announceJob = defineJob<News>()('notify', 'announce', patient)
+
 /** Asks the authors of public posts, of any number that came together, for what will be said under them. */
 export const participateJob = defineJob<{ readonly postGuids: readonly string[] }>()('outbound-slow', 'participate', {
   ...patient,
@@ -114,6 +118,9 @@ export const discoverMentionedJob = defineJob<{
   /** A public text of our own people, which goes to whoever it names. */
   readonly namedIn?: NamingText
 }>()('fetch', 'discover-mentioned', { ...patient, priority: 10 })
+
+/** The same for somebody who is searched for: whoever asks looks for a moment, and asks again if they still want to know. */
+export const discoverSearchedJob = defineJob<{ readonly address: string }>()('fetch', 'discover-searched', knock)
 
 export interface NamingText {
   readonly record: 'post' | 'comment'
@@ -150,6 +157,37 @@ export const birthdaysJob = defineJob<object>()('maintenance', 'birthdays', peri
 
 /** Delete what was kept long enough. */
 export const pruneJob = defineJob<object>()('maintenance', 'prune', periodic)
+
+/** A picture that a web process has taken in, and what is to become of it. */
+export interface Upload {
+  /** Of the photo. */
+  readonly guid: string
+  /** Where it lies, in the folder of uploads. */
+  readonly file: string
+  /** Under which its sizes will be found; the ending says what it is. */
+  readonly name: string
+  readonly userId: number
+  readonly use: PhotoUse
+  /** Whom a published one is for. */
+  readonly aspectIds: readonly number[]
+}
+
+/** Kept until it becomes part of a post, shown as the picture of its owner, or given to some of their contacts. */
+export type PhotoUse = 'pending' | 'profile' | 'published'
+
+/** Makes a photo of an upload. Somebody waits for it, so what fails is tried again soon or not at all. */
+export const makePhotoJob = defineJob<Upload>()('photos', 'make-photo', {
+  ...patient,
+  attempts: 3,
+  backoff: { type: 'fixed', delay: 1_000 },
+})
+
+/** Deletes the files of photos that are gone; the database asks for it itself (migration 0022). */
+export const removePhotoFilesJob = defineJob<{ readonly names: readonly string[] }>()(
+  'photos',
+  'remove-photo-files',
+  patient,
+)
 
 /** Does nothing but finish its outbox row: whoever waits for that knows that a worker serves the queue. */
 export function probeJob<Queue extends QueueName>(queue: Queue): JobDefinition<Queue, 'probe', object> {

@@ -57,16 +57,40 @@ export async function enqueueAllWith<Definition extends AnyJob>(
   all: readonly DataOf<Definition>[],
   handOver: HandOverOptions = {},
 ): Promise<readonly number[]> {
-  if (all.length === 0) return []
-  const rows: { readonly id: number }[] = await transaction('outbox')
-    .insert(all.map((data) => ({ queue: job.queue, name: job.name, data: JSON.stringify(data) })))
-    .returning('id')
-  const options = { ...job.options, ...handOver }
-  handOverAfter(
+  return enqueueEachWith(
     pod,
     transaction,
-    rows.map(({ id }) => ({ id, queue: job.queue, name: job.name, options })),
+    all.map((data) => toDo(job, data)),
+    handOver,
   )
+}
+
+/** Something to do, whatever it is. */
+export interface ToDo {
+  readonly job: AnyJob
+  readonly data: unknown
+}
+
+export function toDo<Definition extends AnyJob>(job: Definition, data: DataOf<Definition>): ToDo {
+  return { job, data }
+}
+
+/** The same for jobs of any kinds: what is written together is one statement. */
+export async function enqueueEachWith(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  all: readonly ToDo[],
+  handOver: HandOverOptions = {},
+): Promise<readonly number[]> {
+  if (all.length === 0) return []
+  const written: { readonly id: number }[] = await transaction('outbox')
+    .insert(all.map(({ job: { queue, name }, data }) => ({ queue, name, data: JSON.stringify(data) })))
+    .returning('id')
+  const rows = written.flatMap(({ id }, index) => {
+    const { queue, name, options } = all[index]?.job ?? {}
+    return queue === undefined || name === undefined ? [] : [{ id, queue, name, options: { ...options, ...handOver } }]
+  })
+  handOverAfter(pod, transaction, rows)
   return rows.map(({ id }) => id)
 }
 

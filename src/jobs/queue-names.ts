@@ -6,6 +6,7 @@ export const QUEUES = [
   'outbound',
   'outbound-slow',
   'notify',
+  'photos',
   'maintenance',
 ] as const
 

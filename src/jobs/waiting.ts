@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
+import { named } from '../persistence/database.js'
 import type { Pod } from '../pod.js'
 import { splitAddress } from '../protocol/address.js'
 import {
@@ -58,11 +59,13 @@ export function mayWaitAgain({ times, last }: Pick<WokenMessage, 'times' | 'last
  */
 export async function lockThings(transaction: Knex.Transaction, things: readonly Thing[]): Promise<void> {
   if (things.length === 0) return
-  await transaction.raw(
-    `select pg_advisory_xact_lock(key) from (
-       select distinct hashtextextended(thing, 0) as key from unnest(?::text[]) as thing order by key
+  await named(
+    transaction,
+    'locked-things',
+    `select count(pg_advisory_xact_lock(key)) from (
+       select distinct hashtextextended(thing, 0) as key from unnest($1::text[]) as thing order by key
      ) as sorted`,
-    [[...things]],
+    [things],
   )
 }
 
@@ -85,14 +88,14 @@ export async function waitAndWake(
   )
   await insertWaiting(transaction, waiting, asked)
   if (here.length === 0) return
-  handOverAfter(pod, transaction, await wake(transaction, 'waits_for = any(?)', [here], false))
+  handOverAfter(pod, transaction, await wake(transaction, here))
 }
 
 /** No further try can help this outbox row: its job is a dead letter, and who waited for its effect is woken for the last time. */
 export async function giveUp(pod: Pick<Pod, 'jobs' | 'db'>, outboxId: number): Promise<void> {
   await pod.db.transaction(async (transaction) => {
     await markFailed(transaction, outboxId)
-    handOverAfter(pod, transaction, await wake(transaction, 'asked_by = ?', [outboxId], true))
+    handOverAfter(pod, transaction, await wakeLast(transaction, 'asked_by = ?', outboxId))
   })
 }
 
@@ -103,7 +106,7 @@ export async function wakeOverdue(
   limit: number,
 ): Promise<number> {
   const overdue = `id in (select id from waiting where due_at <= now() order by due_at limit ? for update skip locked)`
-  const rows = await wake(transaction, overdue, [limit], true)
+  const rows = await wakeLast(transaction, overdue, limit)
   if (rows.length > 0) handOverAfter(pod, transaction, rows)
   return rows.length
 }
@@ -220,29 +223,33 @@ function digestOf({ recipientGuid, payload }: ParkedMessage): string {
     .digest('hex')
 }
 
-/** A message came in by the queue of its channel, and goes back to it. */
-async function wake(
-  transaction: Knex.Transaction,
-  which: string,
-  values: readonly Knex.RawBinding[],
-  last: boolean,
-): Promise<readonly OutboxJob[]> {
-  const { rows } = await transaction.raw(
-    `with woken as (
-       delete from waiting where ${which} returning *
-     )
-     insert into outbox (queue, name, data, payload, accepted_at)
-     select
-       case when recipient_guid is null then 'inbound' else 'inbound-private' end,
-       name,
-       jsonb_build_object('recipientGuid', recipient_guid, 'times', times, 'last', ?::boolean),
-       payload,
-       accepted_at
-     from woken order by woken.id
-     returning id, queue, name`,
-    [...values, last],
-  )
+/** What waits for these things. Joined and not `= any(…)`, for the reason that post-surroundings.ts tells. */
+async function wake(transaction: Knex.Transaction, things: readonly Thing[]): Promise<readonly OutboxJob[]> {
+  const which = 'using unnest($1::text[]) as thing where waits_for = thing'
+  return named(transaction, 'woken', woken(which, false), [things])
+}
+
+/** What must not wait any longer. */
+async function wakeLast(transaction: Knex.Transaction, which: string, value: number): Promise<readonly OutboxJob[]> {
+  const { rows } = await transaction.raw(woken(`where ${which}`, true), [value])
   return rows
+}
+
+/** A message came in by the queue of its channel, and goes back to it. */
+function woken(which: string, last: boolean): string {
+  return `
+    with woken as (
+      delete from waiting ${which} returning waiting.*
+    )
+    insert into outbox (queue, name, data, payload, accepted_at)
+    select
+      case when recipient_guid is null then 'inbound' else 'inbound-private' end,
+      name,
+      jsonb_build_object('recipientGuid', recipient_guid, 'times', times, 'last', ${last}),
+      payload,
+      accepted_at
+    from woken order by woken.id
+    returning id, queue, name`
 }
 
 /** Where the things are kept that a message can wait for, and by which column they are known. */

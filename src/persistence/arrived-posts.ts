@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { inColumns } from './columns.js'
 import { named } from './database.js'
 import { takenBack } from './models/tombstone.js'
 
@@ -55,7 +56,10 @@ export async function insertNewPosts(
   transaction: Knex.Transaction,
   posts: readonly ArrivedPost[],
 ): Promise<readonly NewPostRow[]> {
-  return named<NewPostRow>(transaction, 'new-posts', newPosts, [JSON.stringify(posts)])
+  return named<NewPostRow>(transaction, 'new-posts', newPosts, [
+    ...inColumns(posts, ['guid', 'author', 'type', 'public', 'text', 'providerDisplayName', 'rootGuid', 'createdAt']),
+    posts.map(({ embed }) => embed && JSON.stringify(embed)),
+  ])
 }
 
 /** Shows private posts of these authors with their photos to people who live here; returns what is really new. */
@@ -71,8 +75,8 @@ export async function showPosts(
 /** Whose these posts are, of those that are here. */
 export async function authorsOfPosts(db: Knex, guids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   if (guids.length === 0) return new Map()
-  const { rows } = await db.raw(postAuthors, [[...guids]])
-  return new Map(rows.map((row: { guid: string; address: string }) => [row.guid, row.address]))
+  const rows = await named<{ guid: string; address: string }>(db, 'authors-of-posts', postAuthors, [guids])
+  return new Map(rows.map((row) => [row.guid, row.address]))
 }
 
 /** A photo of the same author that came before its post becomes part of it; one of somebody else stays as it is. */
@@ -101,10 +105,9 @@ export async function insertLocations(
  */
 const newPosts = `
   with arrived as (
-    select * from json_to_recordset($1::json) as row(
-      guid text, author text, type text, public boolean, text text, "providerDisplayName" text, embed jsonb,
-      "rootGuid" text, "createdAt" timestamptz
-    )
+    select * from unnest(
+      $1::text[], $2::text[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::jsonb[]
+    ) as row(guid, author, type, public, text, provider_display_name, root_guid, created_at, embed)
   ), authors as (
     select id, address from people
     where address in (select author from arrived) and closed_at is null
@@ -114,16 +117,16 @@ const newPosts = `
       guid, author_id, type, public, text, provider_display_name, embed, root_id, created_at, interacted_at
     )
     select
-      arrived.guid, authors.id, arrived.type, arrived.public, arrived.text, arrived."providerDisplayName",
-      arrived.embed, roots.id, arrived."createdAt", arrived."createdAt"
+      arrived.guid, authors.id, arrived.type, arrived.public, arrived.text, arrived.provider_display_name,
+      arrived.embed, roots.id, arrived.created_at, arrived.created_at
     from arrived
     join authors on authors.address = arrived.author
-    left join posts as roots on roots.guid = arrived."rootGuid"
-    where (arrived."rootGuid" is null or roots.id is not null)
+    left join posts as roots on roots.guid = arrived.root_guid
+    where (arrived.root_guid is null or roots.id is not null)
       and not ${takenBack('posts', 'arrived.guid', ['authors.id'])}
     order by arrived.guid
     on conflict do nothing
-    returning id, guid, root_id
+    returning id, guid, root_id, created_at
   ), locked as (
     select id from posts where id in (select root_id from inserted) order by id for no key update
   ), counted as (
@@ -139,12 +142,19 @@ const newPosts = `
     join posts as roots on roots.id = inserted.root_id
     join people on people.id = roots.author_id and people.pod_id is null and people.closed_at is null
     order by inserted.id
+    returning post_id, author_id
+  ), involved as (
+    insert into involvements (user_id, post_id, interacted_at)
+    select users.id, inserted.id, inserted.created_at
+    from subscribed
+    join inserted on inserted.id = subscribed.post_id
+    join users on users.person_id = subscribed.author_id
   )
   select id, guid from inserted`
 
 const newVisibilities = `
   with wanted as (
-    select distinct arrived."userId" as user_id, posts.id as post_id
+    select distinct arrived."userId" as user_id, posts.id as post_id, posts.author_id, posts.created_at
     from json_to_recordset(?::json) as arrived(guid text, author text, "userId" bigint)
     join posts on posts.guid = arrived.guid and not posts.public
     join people on people.id = posts.author_id and people.address = arrived.author
@@ -153,15 +163,16 @@ const newVisibilities = `
     select wanted.user_id, photos.id from wanted join photos using (post_id) order by 1, 2
     on conflict do nothing
   ), shown as (
-    insert into post_visibilities (user_id, post_id)
-    select user_id, post_id from wanted order by 1, 2
+    insert into post_visibilities (user_id, post_id, author_id, created_at)
+    select user_id, post_id, author_id, created_at from wanted order by 1, 2
     on conflict do nothing
     returning user_id, post_id
   )
   select user_id as "userId", post_id as "postId" from shown`
 
 const postAuthors = `
-  select posts.guid, people.address from posts join people on people.id = posts.author_id where posts.guid = any(?)`
+  select posts.guid, people.address
+  from unnest($1::text[]) as guid join posts using (guid) join people on people.id = posts.author_id`
 
 const photosOfPosts = `
   insert into photos (

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { inColumns } from './columns.js'
 import { named } from './database.js'
 import type { SignedElements } from './models/comment.js'
 import { takenBack } from './models/tombstone.js'
@@ -8,8 +9,8 @@ interface ArrivedRelayable {
   readonly guid: string
   readonly author: string
   readonly parent: string
-  readonly signature?: string | undefined
-  readonly elements: SignedElements
+  /** What is kept to pass it on; not set where there is nobody to pass it on to. */
+  readonly signed?: { readonly signature: string | undefined; readonly elements: SignedElements } | undefined
   readonly createdAt: Date
 }
 
@@ -46,17 +47,17 @@ export interface RelayableOutcome {
 
 /** Inserts any number with one statement, counts them, and tells of each what became of it. */
 export async function insertComments(transaction: Knex.Transaction, comments: readonly ArrivedComment[]) {
-  return outcomes(transaction, 'new-comments', newComments, comments)
+  return outcomes(transaction, 'new-comments', newComments, comments, inColumns(comments, ['text']))
 }
 
 /** The same for likes; those that are not positive count nowhere. */
 export async function insertLikes(transaction: Knex.Transaction, likes: readonly ArrivedLike[]) {
-  return outcomes(transaction, 'new-likes', newLikes, likes)
+  return outcomes(transaction, 'new-likes', newLikes, likes, inColumns(likes, ['parentType', 'positive']))
 }
 
 /** The same for votes. */
 export async function insertVotes(transaction: Knex.Transaction, votes: readonly ArrivedVote[]) {
-  return outcomes(transaction, 'new-votes', newVotes, votes)
+  return outcomes(transaction, 'new-votes', newVotes, votes, inColumns(votes, ['answer']))
 }
 
 async function outcomes(
@@ -64,16 +65,22 @@ async function outcomes(
   name: string,
   statement: string,
   relayables: readonly ArrivedRelayable[],
+  particular: readonly unknown[],
 ): Promise<readonly RelayableOutcome[]> {
-  return named<RelayableOutcome>(transaction, name, statement, [JSON.stringify(relayables)])
+  return named<RelayableOutcome>(transaction, name, statement, [
+    ...inColumns(relayables, ['guid', 'author', 'parent', 'createdAt']),
+    relayables.map(({ signed }) => signed?.signature),
+    relayables.map(({ signed }) => signed && JSON.stringify(signed.elements)),
+    ...particular,
+  ])
 }
 
 type Table = 'comments' | 'likes' | 'poll_participations'
 
 interface Placement {
   readonly table: Table
-  /** The columns of what is particular to the kind, as they come. */
-  readonly arrived: string
+  /** The columns of what is particular to the kind, as they come, with the types of their values. */
+  readonly arrived: Readonly<Record<string, 'text' | 'boolean'>>
   /** What is found for them: the target as columns, and the joins that lead from it to `roots`. */
   readonly columns: string
   readonly joins: string
@@ -81,11 +88,12 @@ interface Placement {
 
 /** Who wrote each of them, and what it is about. A signature is kept where it is needed again: to pass it on. */
 function placed({ table, arrived, columns, joins }: Placement): string {
+  const particular = Object.values(arrived).map((type, index) => `$${7 + index}::${type}[]`)
   return `
   with arrived as (
-    select * from json_to_recordset($1::json) as row(
-      guid text, author text, parent text, signature text, elements jsonb, "createdAt" timestamptz, ${arrived}
-    )
+    select * from unnest(
+      $1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], ${particular.join(', ')}
+    ) as row(guid, author, parent, created_at, signature, elements, ${Object.keys(arrived).join(', ')})
   ), placed as (
     select
       arrived.*,
@@ -123,18 +131,18 @@ function told(table: Table): string {
 
 const isTakenIn = `not ignored and not misses and not buried`
 
-const signatureIfLocal = `case when local then signature end, case when local then elements end`
+const signatureIfLocal = `case when local then signature end, case when local then elements::jsonb end`
 
 /** In guid order, counters in id order: two batches never wait for each other. */
 const newComments = `
   ${placed({
     table: 'comments',
-    arrived: 'text text',
+    arrived: { text: 'text' },
     columns: 'roots.id as post_id, false as misses',
     joins: 'join posts as roots on roots.guid = arrived.parent',
   })}, inserted as (
     insert into comments (guid, post_id, author_id, text, author_signature, signed_elements, created_at)
-    select guid, post_id, author_id, text, ${signatureIfLocal}, "createdAt"
+    select guid, post_id, author_id, text, ${signatureIfLocal}, created_at
     from placed where ${isTakenIn} order by guid
     on conflict do nothing
     returning id, guid, post_id, created_at
@@ -154,21 +162,21 @@ const newComments = `
 const newLikes = `
   ${placed({
     table: 'likes',
-    arrived: '"parentType" text, positive boolean',
-    columns: `case when "parentType" = 'Post' then roots.id end as post_id, target.comment_id, false as misses`,
+    arrived: { parent_type: 'text', positive: 'boolean' },
+    columns: `case when parent_type = 'Post' then roots.id end as post_id, target.comment_id, false as misses`,
     joins: `
     cross join lateral (
       select id as post_id, null::bigint as comment_id from posts
-      where arrived."parentType" = 'Post' and guid = arrived.parent
+      where arrived.parent_type = 'Post' and guid = arrived.parent
       union all
-      select post_id, id from comments where arrived."parentType" = 'Comment' and guid = arrived.parent
+      select post_id, id from comments where arrived.parent_type = 'Comment' and guid = arrived.parent
     ) as target
     join posts as roots on roots.id = target.post_id`,
   })}, inserted as (
     insert into likes (
       guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at
     )
-    select guid, author_id, post_id, comment_id, positive, ${signatureIfLocal}, "createdAt"
+    select guid, author_id, post_id, comment_id, positive, ${signatureIfLocal}, created_at
     from placed where ${isTakenIn} order by guid
     on conflict do nothing
     returning id, guid, post_id, comment_id, positive
@@ -196,7 +204,7 @@ const newLikes = `
 const newVotes = `
   ${placed({
     table: 'poll_participations',
-    arrived: 'answer text',
+    arrived: { answer: 'text' },
     columns: 'polls.id as poll_id, poll_answers.id as poll_answer_id, poll_answers.id is null as misses',
     joins: `
     join polls on polls.guid = arrived.parent
@@ -206,7 +214,7 @@ const newVotes = `
     insert into poll_participations (
       guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, created_at
     )
-    select guid, poll_id, poll_answer_id, author_id, ${signatureIfLocal}, "createdAt"
+    select guid, poll_id, poll_answer_id, author_id, ${signatureIfLocal}, created_at
     from placed where ${isTakenIn} order by guid
     on conflict do nothing
     returning id, guid, poll_answer_id

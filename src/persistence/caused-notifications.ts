@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from './database.js'
+import { stir } from './involvements.js'
 
 /** What has just happened, by the ids of its rows. */
 export interface CausingRows {
@@ -13,15 +14,15 @@ export interface CausingRows {
 
 /**
  * Tells everybody concerned of any number of these with one statement: what is unread about the same thing is added to, the
- * rest is new.
+ * rest is new. Returns the ids of both. In the activity of those involved, what is commented on moves forward.
  */
 export async function insertCausedNotifications(
   transaction: Knex.Transaction,
   causes: CausingRows,
   now: Date,
-): Promise<void> {
+): Promise<readonly number[]> {
   const { posts, comments, likes, reshares, sharing, delivered } = causes
-  await named(transaction, 'caused-notifications', causedNotifications, [
+  const written = await named<{ id: number }>(transaction, 'caused-notifications', causedNotifications, [
     posts,
     comments,
     likes,
@@ -32,16 +33,17 @@ export async function insertCausedNotifications(
     delivered.map(({ postId }) => postId),
     now,
   ])
+  return written.map(({ id }) => id)
 }
 
-/** One for each user and mutual contact whose birthday is that day and was not told of yet; says how many. */
+/** One for each user and mutual contact whose birthday is that day and was not told of yet; returns their ids. */
 export async function insertBirthdayNotifications(
   transaction: Knex.Transaction,
   day: string,
   now: Date,
-): Promise<number> {
+): Promise<readonly number[]> {
   const { rows } = await transaction.raw(birthdayNotifications, { day, now })
-  return rows.length
+  return rows.map((row: { notification_id: number }) => row.notification_id)
 }
 
 /**
@@ -163,14 +165,17 @@ const causedNotifications = `
     on conflict (user_id, type, target_id) where not read and not superseded and type <> 'contacts_birthday'
     do update set updated_at = greatest(notifications.updated_at, excluded.updated_at)
     returning id, user_id, type, target_id
-  )
-  insert into notification_actors (notification_id, person_id)
-  select written.id, told.actor_id
-  from (select * from once union all select * from merged) as written
-  join told using (user_id, type, target_id)
-  group by written.id, told.actor_id
-  order by written.id, min(told.place)
-  on conflict do nothing`
+  ), written as (
+    select * from once union all select * from merged
+  ), actors as (
+    insert into notification_actors (notification_id, person_id)
+    select written.id, told.actor_id
+    from written join told using (user_id, type, target_id)
+    group by written.id, told.actor_id
+    order by written.id, min(told.place)
+    on conflict do nothing
+  ), stirred as (${stir('select post_id from comment')})
+  select id from written`
 
 /** The year does not matter, so the 29th of February comes every four years. */
 const birthdayNotifications = `

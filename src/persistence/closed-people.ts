@@ -69,6 +69,7 @@ const emptied: readonly string[] = [
   `delete from tag_followings where user_id in ${theirUsers}`,
   `delete from post_visibilities where user_id in ${theirUsers}`,
   `delete from photo_visibilities where user_id in ${theirUsers}`,
+  `delete from involvements where user_id in ${theirUsers}`,
   `delete from hidden_posts where user_id in ${theirUsers}`,
   `delete from muted_posts where user_id in ${theirUsers}`,
   `update users set role = null, email = null, settings = '{}' where person_id = any(:ids)`,

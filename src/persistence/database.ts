@@ -103,18 +103,57 @@ export async function named<Row extends pg.QueryResultRow>(
   text: string,
   values: readonly unknown[],
 ): Promise<Row[]> {
+  return run<Row>(db, { name, text, values: [...values] })
+}
+
+/**
+ * Runs a statement that the server plans for these very values: for a search, of which one value finds nobody and another one
+ * everybody.
+ */
+export async function plannedAnew<Row extends pg.QueryResultRow>(
+  db: Knex,
+  text: string,
+  values: readonly unknown[],
+): Promise<Row[]> {
+  return run<Row>(db, { text, values: [...values] })
+}
+
+async function run<Row extends pg.QueryResultRow>(db: Knex, statement: pg.QueryConfig): Promise<Row[]> {
   if (isTransaction(db) && db.isCompleted()) throw new Error('The transaction of this statement has ended.')
   const connection: PooledConnection = await db.client.acquireConnection()
   try {
-    const { rows } = await connection.query<Row>({ name, text, values: [...values] })
+    const { rows } = await connection.query<Row>(statement)
     return rows
   } finally {
     await db.client.releaseConnection(connection)
   }
 }
 
+/**
+ * The same for a list, in its order. It comes as one value: to read many columns of many rows one by one would be most of the
+ * work. JSON knows no times, so those that are not null are named.
+ */
+export async function namedList<Item extends object>(
+  db: Knex,
+  name: string,
+  text: string,
+  { values, times }: { readonly values: readonly unknown[]; readonly times: readonly (keyof Item)[] },
+): Promise<readonly Item[]> {
+  const whole = `select json_agg(list) as items from (${text}) as list`
+  const [row] = await named<{ readonly items: readonly Item[] | null }>(db, name, whole, values)
+  const items = row?.items ?? []
+  for (const item of items) for (const time of times) Reflect.set(item, time, new Date(String(item[time])))
+  return items
+}
+
 function isTransaction(db: Knex): db is Knex.Transaction {
   return db.isTransaction === true
+}
+
+/** A connection outside of the pool, not opened yet: for what belongs to a session, which a pool would hand on to others. */
+export function openSession(db: Knex, purpose: string): pg.Client {
+  const settings: pg.ClientConfig = db.client.config.connection
+  return new pg.Client({ ...settings, application_name: `${settings.application_name} (${purpose})` })
 }
 
 /** Brings the tables up to date and tells which migrations ran. Processes that start together take turns. */

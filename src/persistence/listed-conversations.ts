@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from './database.js'
+import { named, namedList } from './database.js'
 import type { Person } from './models/person.js'
 import { type IndexPage, openConditions, orderOf, type Page, pageOf, seek, type TimePage } from './paged.js'
 
@@ -52,7 +52,7 @@ export async function listedConversations(
 
   const name = ['conversations', ...names, part.name].join(' ')
   const text = shown(page, orderOf(filter) === 'newest first' ? 'desc' : 'asc')
-  return pageOf(await named<ListedConversation>(db, name, text, values), filter)
+  return pageOf(await namedList<ListedConversation>(db, name, text, { values, times: ['createdAt'] }), filter)
 }
 
 /** Undefined: there is none that this person still has. */
@@ -77,16 +77,45 @@ export async function listedMessages(
 ): Promise<Page<ListedMessage>> {
   const { onlyAfter, offset, limit } = filter
   const later = onlyAfter === undefined ? '' : 'and messages.created_at > $4'
-  const found = await named<ListedMessage>(
+  const values = [conversationId, offset, limit + 1, ...(onlyAfter === undefined ? [] : [onlyAfter])]
+  const found = await namedList<ListedMessage>(
     db,
     onlyAfter === undefined ? 'messages' : 'messages changed-after',
     `select messages.guid, messages.text, messages.created_at as "createdAt", ${summary} as author
      from messages join people on people.id = messages.author_id
      where conversation_id = $1 ${later}
      order by messages.created_at, messages.id offset $2 limit $3`,
-    [conversationId, offset, limit + 1, ...(onlyAfter === undefined ? [] : [onlyAfter])],
+    { values, times: ['createdAt'] },
   )
   return pageOf(found, filter)
+}
+
+/** A message where its conversation is not known from the question. */
+export interface MessageInConversation extends ListedMessage {
+  readonly id: number
+  readonly conversationGuid: string
+}
+
+/** Those that are in conversations which this person still has, in no order that matters. */
+export function listedMessagesOf(
+  db: Knex,
+  personId: number,
+  ids: readonly number[],
+): Promise<readonly MessageInConversation[]> {
+  return named<MessageInConversation>(
+    db,
+    'messages-of-ids',
+    `select
+       messages.id, messages.guid, messages.text, messages.created_at as "createdAt", ${summary} as author,
+       conversations.guid as "conversationGuid"
+     from messages
+     join people on people.id = messages.author_id
+     join conversations on conversations.id = messages.conversation_id
+     join conversation_visibilities as visible
+       on visible.conversation_id = messages.conversation_id and visible.person_id = $1
+     where messages.id = any($2::bigint[])`,
+    [personId, ids],
+  )
 }
 
 const summary = `

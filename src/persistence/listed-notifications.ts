@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from './database.js'
+import { named, namedList } from './database.js'
 import type { NotificationType } from './models/notification.js'
 import type { Person } from './models/person.js'
 import { openConditions, orderOf, type Page, pageOf, seek, type TimePage } from './paged.js'
@@ -47,7 +47,8 @@ export async function listedNotifications(
   const page = `select * from (${found}) as found limit ${part.most}`
 
   const name = ['notifications', ...names, part.name].join(' ')
-  const rows = await named<Row>(db, name, shown(page, orderOf(filter) === 'newest first' ? 'desc' : 'asc'), values)
+  const text = shown(page, orderOf(filter) === 'newest first' ? 'desc' : 'asc')
+  const rows = await namedList<Row>(db, name, text, { values, times: ['createdAt', 'updatedAt'] })
   return pageOf(rows.map(read), filter)
 }
 
@@ -60,6 +61,17 @@ export async function listedNotification(
   const one = `select * from notifications where guid = $2 and user_id = $1`
   const [row] = await named<Row>(db, 'notification', shown(one, 'desc'), [userId, guid])
   return row && read(row)
+}
+
+/** Those of the user's own that are still there, in no order that matters. */
+export async function listedNotificationsOf(
+  db: Knex,
+  userId: number,
+  ids: readonly number[],
+): Promise<readonly ListedNotification[]> {
+  const some = `select * from notifications where user_id = $1 and id = any($2::bigint[])`
+  const rows = await named<Row>(db, 'notifications-of-ids', shown(some, 'asc'), [userId, ids])
+  return rows.map(read)
 }
 
 interface Row extends Omit<ListedNotification, 'target'> {
@@ -88,6 +100,8 @@ function shown(page: string, order: 'asc' | 'desc'): string {
     order by page.created_at ${order}, page.id ${order}`
 }
 
-function read({ postGuid, author, ...notification }: Row): ListedNotification {
-  return { ...notification, target: postGuid === null ? undefined : { guid: postGuid, author } }
+function read(row: Row): ListedNotification {
+  const { id, guid, type, createdAt, updatedAt, postGuid, author, actors } = row
+  const target = postGuid === null ? undefined : { guid: postGuid, author }
+  return { id, guid, type, read: row.read, createdAt, updatedAt, target, actors }
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { named } from './database.js'
+import { authorOf } from './author-of.js'
+import { namedList } from './database.js'
 import { hasRow } from './has-row.js'
 import type { Reach, Reader } from './listed-posts.js'
 import type { Photo } from './models/photo.js'
@@ -12,29 +13,32 @@ export interface ListedPhoto
   readonly postGuid: string | null
 }
 
+/** Of a photo, joined with the post it is part of. */
+export const PHOTO_COLUMNS = `
+  photos.id, photos.guid, photos.created_at as "createdAt", photos.name, photos.remote_path as "remotePath",
+  photos.height, photos.width, posts.guid as "postGuid"`
+
 const reaches: Readonly<Record<Reach, string>> = {
-  public: 'and photos.public',
-  readable: `and (photos.public or ${hasRow('photo_visibilities where user_id = $2 and photo_visibilities.photo_id = photos.id')})`,
-  all: '',
+  public: 'photos.public',
+  readable: `(photos.public or photos.author_id = $3
+    or ${hasRow('photo_visibilities where user_id = $2 and photo_visibilities.photo_id = photos.id')})`,
 }
 
-/** What one person has shown to others; what waits to become part of a post is not among it. */
+/** What one person has shown to others; what waits to become part of a post is not among it. Nothing, as above. */
 export async function listedPhotosOf(
   db: Knex,
-  { userId }: Reader,
-  { authorId, reach, page }: { readonly authorId: number; readonly reach: Reach; readonly page: TimePage },
+  { userId, personId }: Reader,
+  { authorGuid, reach, page }: { readonly authorGuid: string; readonly reach: Reach; readonly page: TimePage },
 ): Promise<Page<ListedPhoto>> {
-  const values: unknown[] = [authorId, ...(reach === 'readable' ? [userId] : [])]
+  const values: unknown[] = [authorGuid, ...(reach === 'readable' ? [userId, personId] : [])]
   const { name, condition, order } = seek(page, values, { time: 'photos.created_at', id: 'photos.id' })
-  const found = await named<ListedPhoto>(
+  const found = await namedList<ListedPhoto>(
     db,
     `photos-of-person ${reach} ${name}`,
-    `select
-       photos.id, photos.guid, photos.created_at as "createdAt", photos.name, photos.remote_path as "remotePath",
-       photos.height, photos.width, posts.guid as "postGuid"
+    `select ${PHOTO_COLUMNS}
      from photos left join posts on posts.id = photos.post_id
-     where photos.author_id = $1 and not photos.pending ${reaches[reach]} ${condition} ${order}`,
-    values,
+     where photos.author_id = (${authorOf('$1')}) and not photos.pending and ${reaches[reach]} ${condition} ${order}`,
+    { values, times: ['createdAt'] },
   )
   return pageOf(found, page)
 }

@@ -1,4 +1,6 @@
 import type { Knex } from 'knex'
+import { authorOf } from './author-of.js'
+import { type Belonging, byOwner } from './belongings.js'
 import { named } from './database.js'
 import { hasRow } from './has-row.js'
 import type { Person } from './models/person.js'
@@ -53,35 +55,37 @@ export interface ListedPoll {
   readonly answers: readonly (Pick<PollAnswer, 'id' | 'answer' | 'voteCount'> & { readonly own: boolean })[]
 }
 
-/** Which posts of a person: those for everybody, those the reader may see, or all there are. */
-export type Reach = 'public' | 'readable' | 'all'
+/** Which posts of a person: those for everybody, or those the reader may see, which are all of the reader's own. */
+export type Reach = 'public' | 'readable'
 
 const reaches: Readonly<Record<Reach, string>> = {
-  public: 'and posts.public',
-  readable: `and (posts.public or ${hasRow('post_visibilities where user_id = $1 and post_visibilities.post_id = posts.id')})`,
-  all: '',
+  public: 'posts.public',
+  readable: `(posts.public or posts.author_id = $2
+    or ${hasRow('post_visibilities where user_id = $1 and post_visibilities.post_id = posts.id')})`,
 }
 
-/** What one person has written, hidden or not. */
+/** What one person has written, hidden or not; nothing, where nobody of that name is here. */
 export async function listedPostsOf(
   db: Knex,
   reader: Reader,
-  { authorId, reach, page }: { readonly authorId: number; readonly reach: Reach; readonly page: TimePage },
+  { authorGuid, reach, page }: { readonly authorGuid: string; readonly reach: Reach; readonly page: TimePage },
 ): Promise<Page<ListedPost>> {
-  const values: unknown[] = [authorId]
+  const values: unknown[] = [authorGuid]
   const place = { time: 'posts.created_at', id: 'posts.id', firstValue: 3 } as const
   const { name, most, condition, order } = seek(page, values, place)
   const found = await listedPosts(db, reader, {
     name: `posts-of-person ${reach} ${name}`,
     most,
-    which: `select posts.id from posts where posts.author_id = $3 ${reaches[reach]} ${condition} ${order}`,
+    which: `
+      select posts.id from posts
+      where posts.author_id = (${authorOf('$3')}) and ${reaches[reach]} ${condition} ${order}`,
     values,
   })
   return pageOf(found, page)
 }
 
 /** Some posts, however they are found, with one statement. */
-interface PostQuery {
+export interface PostQuery {
   /** Names the statement. */
   readonly name: string
   /** No more than so many are found; belongs to the name. */
@@ -92,70 +96,119 @@ interface PostQuery {
 }
 
 /** In the order in which they are found. */
-async function listedPosts(
+export async function listedPosts(
   db: Knex,
   { userId, personId }: Reader,
   { name, most, which, values }: PostQuery,
 ): Promise<readonly ListedPost[]> {
-  const rows = await named<Row>(db, name, shown(which, most), [userId, personId, ...values])
-  const posts = new Map(rows.map((row) => [row.id, row]))
+  const [found] = await named<Found>(db, name, shown(which, most), [userId, personId, ...values])
+  const rows = found?.posts ?? []
+  const posts = postsIn(rows, found)
   return rows
     .filter(({ place }) => place !== null)
     .toSorted((one, other) => Number(one.place) - Number(other.place))
-    .map(({ rootId, place, ...post }) => ({ ...post, root: rootOf(posts.get(rootId ?? 0)) }))
+    .flatMap(({ id, rootId }) => {
+      const post = posts.get(id)
+      return post === undefined ? [] : [rootId === null ? post : { ...post, root: posts.get(rootId) }]
+    })
 }
 
-interface Row extends Omit<ListedPost, 'root'> {
+/** All in one row, in lists without an order: what belongs to a post says so. Null: there is nothing of the kind. */
+interface Found {
+  readonly posts: readonly Row[] | null
+  readonly photos: readonly (Belonging & ListedPost['photos'][number])[] | null
+  readonly mentionedPeople: readonly (Belonging & PersonSummary)[] | null
+  readonly locations: readonly (Belonging & NonNullable<ListedPost['location']>)[] | null
+  readonly polls: readonly (Belonging & ListedPoll)[] | null
+}
+
+interface Row
+  extends Omit<ListedPost, 'interactedAt' | 'createdAt' | 'photos' | 'mentionedPeople' | 'location' | 'poll' | 'root'> {
+  readonly interactedAt: string
+  readonly createdAt: string
   /** Among those that were asked for; null: it is only the root of one of them. */
   readonly place: number | null
   readonly rootId: number | null
 }
 
-function rootOf(row: Row | undefined): ListedPost | undefined {
-  if (row === undefined) return undefined
-  const { rootId, place, ...root } = row
-  return { ...root, root: undefined }
+function postsIn(rows: readonly Row[], found: Partial<Found> = {}): ReadonlyMap<number, ListedPost> {
+  const [photos, mentionedPeople] = [byOwner(found.photos), byOwner(found.mentionedPeople)]
+  const [locations, polls] = [byOwner(found.locations), byOwner(found.polls)]
+  const posts = new Map<number, ListedPost>()
+  for (const row of rows) {
+    // Spelt out: to spread an object of this size costs more than to read it.
+    posts.set(row.id, {
+      id: row.id,
+      guid: row.guid,
+      type: row.type,
+      public: row.public,
+      text: row.text,
+      providerDisplayName: row.providerDisplayName,
+      commentsCount: row.commentsCount,
+      likesCount: row.likesCount,
+      resharesCount: row.resharesCount,
+      interactedAt: new Date(row.interactedAt),
+      createdAt: new Date(row.createdAt),
+      author: row.author,
+      own: row.own,
+      photos: photos.get(row.id) ?? [],
+      mentionedPeople: mentionedPeople.get(row.id) ?? [],
+      location: locations.get(row.id)?.[0] ?? null,
+      poll: polls.get(row.id)?.[0] ?? null,
+      root: undefined,
+    })
+  }
+  return posts
 }
 
-const summary = `
-  'guid', people.guid, 'address', people.address, 'name', people.name, 'avatarUrl', people.avatar_url`
-
-const mentionedPeople = `
-  select coalesce(json_agg(json_build_object(${summary}) order by mentions.id), '[]')
-  from mentions join people on people.id = mentions.person_id
-  where mentions.post_id = posts.id`
+/** Of all that are found, at once: to look at each post by itself costs several times as much. */
+const anyOfThem = 'any(array(select id from ids))'
 
 const photos = `
-  select coalesce(json_agg(json_build_object(
-    'name', photos.name, 'remotePath', photos.remote_path, 'height', photos.height, 'width', photos.width
-  ) order by photos.position, photos.id), '[]')
-  from photos where photos.post_id = posts.id`
+  select post_id as "ownerId", name, remote_path as "remotePath", height, width
+  from photos where post_id = ${anyOfThem}
+  order by position, id`
 
-const location = `
-  select json_build_object('address', locations.address, 'lat', locations.lat, 'lng', locations.lng)
-  from locations where locations.post_id = posts.id`
+const mentionedPeople = `
+  select mentions.post_id as "ownerId", people.guid, people.address, people.name, people.avatar_url as "avatarUrl"
+  from mentions join people on people.id = mentions.person_id
+  where mentions.post_id = ${anyOfThem}
+  order by mentions.id`
 
-const poll = `
-  select json_build_object('guid', polls.guid, 'question', polls.question, 'answers', (
-    select coalesce(json_agg(json_build_object(
-      'id', poll_answers.id, 'answer', poll_answers.answer, 'voteCount', poll_answers.vote_count,
-      'own', ${hasRow(`
-        poll_participations
-        where poll_participations.poll_id = polls.id and poll_participations.author_id = $2
-          and poll_participations.poll_answer_id = poll_answers.id
-      `)}
-    ) order by poll_answers.position, poll_answers.id), '[]')
-    from poll_answers where poll_answers.poll_id = polls.id
-  ))
-  from polls where polls.post_id = posts.id`
+const locations = `
+  select post_id as "ownerId", address, lat, lng from locations where post_id = ${anyOfThem}`
+
+const answers = `
+  select
+    poll_answers.id, poll_answers.answer, poll_answers.vote_count as "voteCount",
+    ${hasRow(`
+      poll_participations
+      where poll_participations.poll_id = polls.id and poll_participations.author_id = $2
+        and poll_participations.poll_answer_id = poll_answers.id
+    `)} as own
+  from poll_answers where poll_answers.poll_id = polls.id
+  order by poll_answers.position, poll_answers.id`
+
+const polls = `
+  select
+    polls.post_id as "ownerId", polls.guid, polls.question,
+    (select coalesce(json_agg(choice), '[]') from (${answers}) as choice) as answers
+  from polls where polls.post_id = ${anyOfThem}`
 
 const own = `
-  json_build_object(
-    'liked', ${hasRow('likes where author_id = $2 and post_id = posts.id and positive')},
-    'reshared', ${hasRow('posts as reshares where reshares.author_id = $2 and reshares.root_id = posts.id')},
-    'subscribed', ${hasRow('participations where author_id = $2 and post_id = posts.id')},
-    'reported', ${hasRow('reports where user_id = $1 and post_id = posts.id')}
-  )`
+  select
+    posts.id = any(array(select post_id from likes where author_id = $2 and post_id = ${anyOfThem} and positive)) as liked,
+    posts.id = any(array(select root_id from posts where author_id = $2 and root_id = ${anyOfThem})) as reshared,
+    posts.id = any(array(select post_id from participations where author_id = $2 and post_id = ${anyOfThem})) as subscribed,
+    posts.id = any(array(select post_id from reports where user_id = $1 and post_id = ${anyOfThem})) as reported`
+
+/** Nothing may make a join of it: on a small pod the planner would read all people for the authors of a page. */
+const author = `
+  select
+    people.guid, people.address, people.name, people.avatar_url as "avatarUrl", coalesce(profiles.nsfw, false) as nsfw
+  from people left join profiles on profiles.person_id = people.id
+  where people.id = posts.author_id
+  offset 0`
 
 /** Reshares of reshares come from other pods; a chain of them ends somewhere. */
 const LONGEST_CHAIN = 20
@@ -172,26 +225,31 @@ function shown(which: string, most: number): string {
       select chain.reshare_id, posts.root_id, chain.depth + 1
       from chain join posts on posts.id = chain.id
       where posts.root_id is not null and chain.depth < ${LONGEST_CHAIN}
-    ), roots as (
+    ), roots as materialized (
       select chain.reshare_id, posts.id
       from chain join posts on posts.id = chain.id
       where posts.type = 'StatusMessage' and posts.public
-    ), all_ids as (
-      select id from found union select id from roots
+    ), ids as materialized (
+      select found.id, found.place, roots.id as root_id from found left join roots on roots.reshare_id = found.id
+      union all
+      select distinct id, null::bigint, null::bigint from roots
+    ), shown as (
+      select
+        posts.id, posts.guid, posts.type, posts.public, posts.text,
+        posts.provider_display_name as "providerDisplayName",
+        posts.comments_count as "commentsCount", posts.likes_count as "likesCount",
+        posts.reshares_count as "resharesCount",
+        posts.interacted_at as "interactedAt", posts.created_at as "createdAt",
+        ids.place, ids.root_id as "rootId", author, own
+      from ids
+      join posts on posts.id = ids.id
+      cross join lateral (${author}) as author
+      cross join lateral (${own}) as own
     )
     select
-      posts.id, posts.guid, posts.type, posts.public, posts.text,
-      posts.provider_display_name as "providerDisplayName",
-      posts.comments_count as "commentsCount", posts.likes_count as "likesCount", posts.reshares_count as "resharesCount",
-      posts.interacted_at as "interactedAt", posts.created_at as "createdAt",
-      found.place, roots.id as "rootId",
-      json_build_object(${summary}, 'nsfw', coalesce(profiles.nsfw, false)) as author,
-      ${own} as own,
-      (${mentionedPeople}) as "mentionedPeople", (${photos}) as photos, (${location}) as location, (${poll}) as poll
-    from all_ids
-    join posts on posts.id = all_ids.id
-    join people on people.id = posts.author_id
-    left join profiles on profiles.person_id = people.id
-    left join found on found.id = posts.id
-    left join roots on roots.reshare_id = posts.id`
+      (select json_agg(shown) from shown) as posts,
+      (select json_agg(photo) from (${photos}) as photo) as photos,
+      (select json_agg(person) from (${mentionedPeople}) as person) as "mentionedPeople",
+      (select json_agg(location) from (${locations}) as location) as locations,
+      (select json_agg(poll) from (${polls}) as poll) as polls`
 }

@@ -131,4 +131,24 @@ const moved: readonly string[] = [
    where old.deleted_by_id = :from and new.deleted_by_id = :to and new.target_type = old.target_type
      and new.guid = old.guid`,
   `update tombstones set deleted_by_id = :to where deleted_by_id = :from`,
+
+  // What streams are found by.
+  `update post_visibilities set author_id = :to
+   from posts
+   where posts.author_id = :to and posts.id = post_visibilities.post_id and post_visibilities.author_id = :from`,
+  ...(['likes', 'comments'] as const).map(
+    (table) => `
+      update ${table} set post_created_at = posts.created_at
+      from posts, users
+      where users.person_id = :to and ${table}.author_id = :to and posts.id = ${table}.post_id
+        and ${table}.post_created_at is null`,
+  ),
+  `insert into involvements (user_id, post_id, interacted_at)
+   select users.id, posts.id, posts.interacted_at
+   from (
+     select id from posts where author_id = :to union select post_id from participations where author_id = :to
+   ) as theirs
+   join posts on posts.id = theirs.id
+   join users on users.person_id = :to
+   on conflict do nothing`,
 ]

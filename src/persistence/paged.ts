@@ -53,6 +53,11 @@ export interface Seek {
 const ORDINARY_PAGE = 16
 const LONGEST_PAGE = 101
 
+/** As many rows as a page of about this size can have, for the planner: see `Seek.most`. */
+export function mostOf({ limit }: { readonly limit: number }): number {
+  return limit < ORDINARY_PAGE ? ORDINARY_PAGE : LONGEST_PAGE
+}
+
 const BEHIND_EVERY_ID = '9223372036854775807'
 const BEFORE_EVERY_ID = '0'
 
@@ -67,24 +72,56 @@ interface SeekBy {
 }
 
 /** Adds what it needs to the values. The id decides between rows of one millisecond, so that none is lost between two pages. */
-export function seek(page: TimePage, values: unknown[], { time, id, otherwise, firstValue = 1 }: SeekBy): Seek {
+export function seek(page: TimePage, values: unknown[], { time, id, ...place }: SeekBy): Seek {
+  const { name, most, beyond, order, limit } = seekParts(page, values, place)
+  return { name, most, condition: beyond(time, id), order: `${order(time, id)} limit ${limit}` }
+}
+
+/** The same for a statement that finds a page in several places, each with columns of its own. */
+export interface SeekParts extends Pick<Seek, 'name' | 'most'> {
+  readonly newestFirst: boolean
+  /** The condition. */
+  beyond(time: string, id: string): string
+  order(time: string, id: string): string
+  /** A row more than the page holds. */
+  readonly limit: string
+}
+
+export function seekParts(
+  page: TimePage,
+  values: unknown[],
+  { otherwise, firstValue = 1 }: Omit<SeekBy, 'time' | 'id'>,
+): SeekParts {
   const { before, after, limit } = page
   const place = (value: unknown) => `$${values.push(value) + firstValue - 1}`
-  const beyond = (side: '<' | '>', key: PageKey, nowhere: string) =>
-    `and (${time}, ${id}) ${side} (${place(key.time)}::timestamptz, ${place(key.id ?? nowhere)}::bigint)`
+  const beyond = (side: '<' | '>', key: PageKey, nowhere: string) => {
+    const there = `(${unseen(place(key.time), 'timestamptz')}, ${unseen(place(key.id ?? nowhere), 'bigint')})`
+    return (time: string, id: string) => `and (${time}, ${id}) ${side} ${there}`
+  }
 
   const order = orderOf(page, otherwise)
-  const direction = order === 'newest first' ? 'desc' : 'asc'
-  let condition = ''
+  const newestFirst = order === 'newest first'
+  const direction = newestFirst ? 'desc' : 'asc'
+  let condition: SeekParts['beyond'] | undefined
   if (before !== undefined) condition = beyond('<', before, BEFORE_EVERY_ID)
   else if (after !== undefined) condition = beyond('>', after, BEHIND_EVERY_ID)
-  const most = limit < ORDINARY_PAGE ? ORDINARY_PAGE : LONGEST_PAGE
+  const most = mostOf(page)
   return {
-    name: `${order}${condition === '' ? '' : ' beyond'}${most === ORDINARY_PAGE ? '' : ', long'}`,
+    name: `${order}${condition === undefined ? '' : ' beyond'}${most === ORDINARY_PAGE ? '' : ', long'}`,
     most,
-    condition,
-    order: `order by ${time} ${direction}, ${id} ${direction} limit ${place(limit + 1)}`,
+    newestFirst,
+    beyond: condition ?? (() => ''),
+    order: (time, id) => `order by ${time} ${direction}, ${id} ${direction}`,
+    limit: place(limit + 1),
   }
+}
+
+/**
+ * A value that a plan cannot be made for: whoever it is, and however far down the list, the server keeps the one plan it has.
+ * What it sees in a statement it may take for a reason to plan anew each time, which takes longer than to read a page.
+ */
+export function unseen(place: string, type: string): string {
+  return `(select ${place}::${type})`
 }
 
 /** Conditions that a list may have; those that it has name its statement, so that each set is planned for the index it needs. */

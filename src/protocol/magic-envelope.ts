@@ -56,14 +56,37 @@ export function peekEnvelope(source: string): {
   readonly sender: string | undefined
   readonly author: string | undefined
 } {
-  const keyId = /\skey_id\s*=\s*["']([^"'<]{1,2048})["']/.exec(source)?.[1]
-  // It begins at a `<` and runs over none, or a long text of many beginnings would be read again from each of them.
-  const data = /<(?:[^<>\s:/]{1,64}:)?data\s[^<>]{0,1024}>([^<]{1,8192})/.exec(source)?.[1]
-  const author = data && /<author>([^<&]{1,255})<\/author>/.exec(Buffer.from(data, 'base64url').toString())?.[1]
+  const keyId = keyIdIn(source)
+  // An author comes first in nearly all payloads, so there is seldom a reason to decode more than their beginning.
+  const author = authorIn(source, dataBeginning) ?? authorIn(source, longData)
   return {
     sender: addressOf(Buffer.from(keyId ?? '', 'base64url').toString()),
     author: addressOf(author ?? ''),
   }
+}
+
+const keyIdAttribute = /\skey_id\s*=\s*["']([^"'<]{1,2048})["']/y
+const dataBeginning = dataPattern(256)
+const longData = dataPattern(8_192)
+
+/** Looking for the name first is much faster than trying a pattern at each place of a long text. */
+function keyIdIn(source: string): string | undefined {
+  for (let at = source.indexOf('key_id', 1); at !== -1; at = source.indexOf('key_id', at + 1)) {
+    keyIdAttribute.lastIndex = at - 1
+    const [, keyId] = keyIdAttribute.exec(source) ?? []
+    if (keyId !== undefined) return keyId
+  }
+  return undefined
+}
+
+/** It begins at a `<` and runs over none, or a long text of many beginnings would be read again from each of them. */
+function dataPattern(longest: number): RegExp {
+  return new RegExp(`<(?:[^<>\\s:/]{1,64}:)?data\\s[^<>]{0,1024}>([^<]{1,${longest}})`)
+}
+
+function authorIn(source: string, pattern: RegExp): string | undefined {
+  const [, data] = pattern.exec(source) ?? []
+  return data && /<author>([^<&]{1,255})<\/author>/.exec(Buffer.from(data, 'base64url').toString())?.[1]
 }
 
 /** The three texts of an envelope, as they stand. */

@@ -63,6 +63,7 @@ export function findLinks(text: string): (EntityLink & Place)[] {
 }
 
 export function findTags(text: string): ({ readonly tag: string } & Place)[] {
+  if (!text.includes('#')) return []
   const found = text.matchAll(/(?<!\S)#([\p{L}\p{M}\p{N}\p{Pc}-]{1,255}|<3)(?![\p{L}\p{M}\p{N}\p{Pc}-])/gu)
   return Array.from(found, ({ 0: all, 1: tag = '', index }) => ({
     tag: tag.toLowerCase(),

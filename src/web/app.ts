@@ -1,6 +1,6 @@
 import underPressure from '@fastify/under-pressure'
 import { type FastifyInstance, type FastifyPluginAsync, fastify } from 'fastify'
-import { HTTP_LIMITS, type HttpLimits } from '../limits.js'
+import { HTTP_LIMITS, type HttpLimits, LIVE_LIMITS, type LiveLimits } from '../limits.js'
 import type { Pod } from '../pod.js'
 import { StartError } from '../start-error.js'
 import { apiRoutes } from './api.js'
@@ -10,6 +10,7 @@ import { answerNotFound, handleError } from './error-handler.js'
 import { RequestFault } from './faults.js'
 import { addHeaders } from './headers.js'
 import { addHealthRoutes, type Readiness } from './health.js'
+import { type LiveChannel, openLiveChannel } from './live/channel.js'
 import type { Metrics } from './metrics.js'
 import { networkRoutes } from './network.js'
 import { oidcRoutes } from './oidc/routes.js'
@@ -24,6 +25,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answered however late the event loop is. */
     evenIfBusy?: true
+    /** Its answer lasts as long as the client likes, which says nothing about the pod. */
+    lasting?: true
   }
 
   interface FastifyInstance {
@@ -31,6 +34,7 @@ declare module 'fastify' {
     /** Whether the process can serve now; false from the moment it begins to close. */
     readonly readiness: () => Promise<Readiness>
     readonly door: Door
+    readonly live: LiveChannel
     /** Every route there is, with who may use it. */
     readonly knownRoutes: readonly KnownRoute[]
   }
@@ -38,6 +42,7 @@ declare module 'fastify' {
 
 export interface AppOptions {
   readonly limits?: HttpLimits
+  readonly live?: LiveLimits
   readonly metrics?: Metrics
   /** What is below /api/v1; tests bring routes that refuse, fail or take their time. */
   readonly api?: FastifyPluginAsync
@@ -46,7 +51,7 @@ export interface AppOptions {
 /** The public server: everything that people, clients and other pods reach over HTTP. */
 export async function buildApp(
   pod: Pod,
-  { limits = HTTP_LIMITS, metrics, api = apiRoutes }: AppOptions = {},
+  { limits = HTTP_LIMITS, live = LIVE_LIMITS, metrics, api = apiRoutes }: AppOptions = {},
 ): Promise<FastifyInstance> {
   const app = openServer(pod, limits)
 
@@ -57,9 +62,11 @@ export async function buildApp(
   let closing = false
   app.addHook('preClose', async () => {
     closing = true
+    await app.live.close()
   })
   app.decorate('pod', pod)
   app.decorate('door', openDoor(pod))
+  app.decorate('live', openLiveChannel(pod, live))
   app.addHook('onClose', async () => app.door.packing.close())
   app.decorate(
     'readiness',
@@ -77,12 +84,11 @@ export async function buildApp(
     others.setNotFoundHandler(answerNotFound)
     addRequestLog(others)
     metrics?.watch(others)
-    await addHeaders(others, { https: pod.config.url.startsWith('https:') })
-    others.addHook('onRequest', async ({ originalUrl }) => {
-      if (originalUrl.length > limits.urlBytes) throw new RequestFault(414, 'The address is too long.')
-    })
-    others.addHook('onRequest', async ({ routeOptions }) => {
-      if (app.isUnderPressure() && !routeOptions.config.evenIfBusy) throw tooBusy(limits)
+    addHeaders(others, { https: pod.config.url.startsWith('https:') })
+    others.addHook('onRequest', ({ originalUrl, routeOptions }, _reply, done) => {
+      if (originalUrl.length > limits.urlBytes) return done(new RequestFault(414, 'The address is too long.'))
+      if (app.isUnderPressure() && !routeOptions.config.evenIfBusy) return done(tooBusy(limits))
+      done()
     })
     addAuthentication(others, pod)
 

@@ -57,10 +57,19 @@ export function addAuthentication(app: FastifyInstance, pod: Pod): void {
   async function admit(token: string, scopes: readonly Scope[]): Promise<Viewer> {
     const viewer = await findViewer(pod, token)
     if (!viewer) throw invalidToken(realm)
-    const missing = scopes.filter((scope) => !viewer.scopes.has(scope))
-    if (missing.length > 0) throw insufficientScope(realm, scopes)
+    checkScopes(realm, viewer, scopes)
     return viewer
   }
+}
+
+/** For what only some requests of a route need; what all of them need stands beside the route. */
+export function requireScopes(request: FastifyRequest, ...scopes: readonly Scope[]): void {
+  checkScopes(request.server.pod.config.host, request.viewer, scopes)
+}
+
+function checkScopes(realm: string, viewer: Viewer, scopes: readonly Scope[]): void {
+  const missing = scopes.filter((scope) => !viewer.scopes.has(scope))
+  if (missing.length > 0) throw insufficientScope(realm, scopes)
 }
 
 /** Fastify's own account of a route; plugins may still change its settings while they register. */
@@ -119,7 +128,7 @@ function oauthFault(status: number, realm: string, error: string, text: string):
 }
 
 /** Never 401: a client would throw its session away. */
-function insufficientScope(realm: string, scopes: readonly Scope[]): RequestFault {
+export function insufficientScope(realm: string, scopes: readonly Scope[]): RequestFault {
   const needed = scopes.join(' ')
   return new RequestFault(403, `insufficient_scope: this call needs ${needed}.`, {
     headers: { 'www-authenticate': `Bearer realm="${realm}", error="insufficient_scope", scope="${needed}"` },

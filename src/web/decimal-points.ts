@@ -5,8 +5,11 @@ import type { FastifyInstance } from 'fastify'
  * fail. JSON has one type of number, so this is done to its text. A text of a person cannot be hit: quotes in it are escaped.
  */
 export function addDecimalPoints(app: FastifyInstance): void {
-  app.addHook('onSend', async (_request, _reply, payload) => {
-    if (typeof payload !== 'string' || !payload.includes('"lat":')) return payload
-    return payload.replace(/"(lat|lng)":(-?\d+)(?=[,}])/g, '"$1":$2.0')
-  })
+  app.addHook('onSend', async (_request, _reply, payload) =>
+    typeof payload === 'string' ? withDecimalPoints(payload) : payload,
+  )
+}
+
+export function withDecimalPoints(json: string): string {
+  return json.includes('"lat":') ? json.replace(/"(lat|lng)":(-?\d+)(?=[,}])/g, '"$1":$2.0') : json
 }

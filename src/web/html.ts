@@ -2,13 +2,20 @@ import { createHash } from 'node:crypto'
 import { PAGE_STYLE } from './page-style.js'
 
 /** Pages run nothing and load nothing; their one style is allowed by its hash. */
-export const PAGE_POLICY = {
-  'default-src': ["'none'"],
-  'style-src': [`'sha256-${createHash('sha256').update(PAGE_STYLE).digest('base64')}'`],
-  'img-src': ["'self'"],
-  'base-uri': ["'none'"],
-  'form-action': ["'none'"],
-  'frame-ancestors': ["'none'"],
+export const PAGE_RULES = {
+  'default-src': "'none'",
+  'style-src': `'sha256-${createHash('sha256').update(PAGE_STYLE).digest('base64')}'`,
+  'img-src': "'self'",
+  'base-uri': "'none'",
+  'form-action': "'none'",
+  'frame-ancestors': "'none'",
+}
+
+/** As a header says it. */
+export function policyOf(rules: Readonly<Record<string, string>>): string {
+  return Object.entries(rules)
+    .map(([rule, sources]) => `${rule} ${sources}`)
+    .join('; ')
 }
 
 export interface Page {

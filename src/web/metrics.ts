@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { queueFacts } from '../jobs/queue-facts.js'
 import type { Pod } from '../pod.js'
 import { watchDoor } from './door-metrics.js'
+import { watchLive } from './live-metrics.js'
 
 /** What the operator's monitoring reads: one registry per process. */
 export interface Metrics {
@@ -39,10 +40,11 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
     registry,
     watch(app) {
       watchDoor(registry, app.door)
+      watchLive(registry, app.live)
       app.addHook('onResponse', async (request, reply) => {
         const labels = { method: request.method, route: request.routeOptions.url ?? 'unknown' }
         requests.inc({ ...labels, status: reply.statusCode })
-        durations.observe(labels, reply.elapsedTime / 1_000)
+        if (!request.routeOptions.config.lasting) durations.observe(labels, reply.elapsedTime / 1_000)
       })
     },
     async text() {

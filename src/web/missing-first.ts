@@ -16,3 +16,13 @@ export function missingFirst<Params>(
     },
   }
 }
+
+/** The same for a list, whose handler reads the query: what the list is of is looked for only when the query is wrong. */
+export async function readOrMissing<Query>(read: () => Query, find: () => Promise<unknown>): Promise<Query> {
+  try {
+    return read()
+  } catch (error) {
+    await find()
+    throw error
+  }
+}

@@ -7,7 +7,8 @@ import { Comment, NewComment } from './comment-schemas.js'
 import { Conversation, Message, StartedConversation } from './conversation-schemas.js'
 import { Notification } from './notification-schemas.js'
 import { Photo, Picture, Poll, Post, Root } from './post-schemas.js'
-import { ErrorBody, OtherPerson, OwnProfile, PersonSummary } from './schemas.js'
+import { Like, Reshare } from './reaction-schemas.js'
+import { Aspect, ErrorBody, OtherPerson, OwnProfile, PersonSummary } from './schemas.js'
 
 const VERSION = '1.0.0'
 
@@ -28,6 +29,15 @@ Repeated slashes and one at the end of a path do not matter.
 **Lists** come in pages. The \`Link\` header of an answer leads to the next one (\`rel="next"\`, only if there is more) and to where
 newer items appear (\`rel="previous"\`): use these addresses as they are.
 
+**Doing it once.** Each \`POST\` may carry an \`Idempotency-Key\` of your own, 1 to 255 visible characters of ASCII: an extension of
+this pod. When an answer gets lost, send the same request with the same key again, within a day: it is not done twice, and you
+get the answer of the first time, with \`Idempotency-Replayed: true\`. While the first one is under way the answer is a 409 with
+\`Retry-After\`; a key that was used for another request is a 422. A key is good for all tokens of your authorization. Answers
+that may be other ones later (429 and 5xx) are not kept. Only where the pod itself breaks down in the middle of a request, the same
+key is answered with 409 for one and a half minutes and then does the request, which may have been done.
+
+**Live.** \`GET /api/v1/streaming\` tells of what is new at the moment in which it is: no need to ask every minute.
+
 **Promise.** Fields are added, never taken away or given another meaning.`
 
 /** The page loads only what the pod itself serves. */
@@ -46,7 +56,7 @@ const DOCS_POLICY = [
 /** What several routes answer or take: told once, by name. */
 const NAMED_SCHEMAS = [
   ...[ErrorBody, PersonSummary, OwnProfile, OtherPerson, Picture, Photo, Poll, Root, Post, Comment, NewComment],
-  ...[Conversation, StartedConversation, Message, Notification],
+  ...[Conversation, StartedConversation, Message, Notification, Like, Reshare, Aspect],
 ]
 
 /** Describes what is registered after it: must come before the routes. */
@@ -74,6 +84,15 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Post interactions', description: 'What you want to hear and see of a post, and votes in its poll.' },
         { name: 'Conversations', description: 'Private ones, each with everything that was said in it.' },
         { name: 'Notifications', description: 'What others did that concerns you.' },
+        { name: 'Aspects', description: 'The groups in which you keep those you share with, and who is in them.' },
+        { name: 'Posts', description: 'What people write, for everybody or for some.' },
+        { name: 'Photos', description: 'Your own, and single ones of others.' },
+        { name: 'Likes', description: 'What people like: a post, or a comment under it.' },
+        { name: 'Reshares', description: 'What people show to others of what somebody else has written.' },
+        { name: 'Tags', description: 'What you follow, whoever writes about it.' },
+        { name: 'Streams', description: 'What the people and tags you follow have, in several views.' },
+        { name: 'Search', description: 'For people, posts and tags.' },
+        { name: 'Live', description: 'What is new, while it happens.' },
       ],
       components: {
         securitySchemes: {
@@ -118,6 +137,7 @@ export async function describeApi(): Promise<object> {
 const describeAccess: SwaggerTransform = ({ schema, url, route }) => {
   const { scopes, refusals = {} } = route.config ?? {}
   if (schema === undefined || scopes === undefined) return { schema, url }
+  const isPost = route.method === 'POST'
   const errors = new Map<number | 'default', string>([
     [401, 'No token, or one that does not count.'],
     [403, `The token lacks a scope that this call needs: ${scopes.join(', ')}.`],
@@ -125,11 +145,16 @@ const describeAccess: SwaggerTransform = ({ schema, url, route }) => {
   for (const [reason, status] of Object.entries(refusals)) {
     errors.set(status, [errors.get(status), sentenceOf(reason)].filter(Boolean).join(' '))
   }
+  if (isPost) {
+    errors.set(409, [errors.get(409), 'A request with this Idempotency-Key is under way.'].filter(Boolean).join(' '))
+    errors.set(422, [errors.get(422), 'This Idempotency-Key was used otherwise.'].filter(Boolean).join(' '))
+  }
   errors.set('default', 'Any other error.')
   return {
     url,
     schema: {
       ...schema,
+      ...(isPost && { headers: { type: 'object', properties: { 'Idempotency-Key': idempotencyKey } } }),
       security: [{ token: [...scopes] }],
       response: {
         ...Object.fromEntries(Array.from(errors, ([status, description]) => [status, { description, $ref: 'Error#' }])),
@@ -137,6 +162,13 @@ const describeAccess: SwaggerTransform = ({ schema, url, route }) => {
       },
     },
   }
+}
+
+const idempotencyKey = {
+  type: 'string',
+  pattern: '^[!-~]{1,255}$',
+  description:
+    'Your name for this request. Sent again with the same name within a day, it is done once and answered the same.',
 }
 
 /** `comment_missing` → Comment missing. */

@@ -93,3 +93,12 @@ export const OtherPerson = Type.Object(
       'Somebody, as you may see them. Birthday, gender, location and bio are there only if the person shows them to everybody or shares with you; settings only for yourself.',
   },
 )
+
+export const Aspect = Type.Object(
+  {
+    id: Type.Integer(),
+    name: Type.String(),
+    order: Type.Integer({ description: 'Its place among your aspects.' }),
+  },
+  { $id: 'Aspect', description: 'A group in which you keep people you share with.' },
+)

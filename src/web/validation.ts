@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject } from 'ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { HTTP_LIMITS } from '../limits.js'
+import { fits } from '../protocol/values.js'
 import { RequestFault } from './faults.js'
 import { holdsPlainText } from './plain-text.js'
 
@@ -46,7 +47,7 @@ function unwritable(request: FastifyRequest): InvalidRequest | undefined {
 function anyLonger(parameters: unknown, limit: number): boolean {
   return Object.values(parameters ?? {})
     .flat()
-    .some((value) => String(value).length > limit)
+    .some((value) => !fits(String(value), limit))
 }
 
 function sentence(part: string, error: Partial<ErrorObject> | undefined): string {

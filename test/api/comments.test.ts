@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { blockPerson } from '../../src/domain/blocks.js'
-import { createLike } from '../../src/domain/likes.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
 import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'
 import { newGuid } from '../support/network.js'
@@ -39,7 +38,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('120: lists them, the oldest first, with what was done with each', async () => {
       const first = await write(alice, 'One')
       await write(carol, `Two, @{${bob.address}}`)
-      await createLike(api.pod, dan.viewer, { postGuid: post, commentGuid: first })
+      await dan.post(`/posts/${post}/comments/${first}/likes`)
 
       const answer = await (await alice.with()).get(`/posts/${post}/comments`)
 

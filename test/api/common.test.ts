@@ -75,6 +75,15 @@ it('6: takes a token from the query, and from a form', async () => {
     body: `bio=mine&access_token=${alice.token}`,
   })
   expect(form).toMatchObject({ status: 200, body: { bio: 'mine' } })
+
+  const post = await publish(api, alice, { text: 'Like me', public: true })
+  const like = await api.call({
+    method: 'POST',
+    path: `/posts/${post}/likes`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: `access_token=${alice.token}`,
+  })
+  expect(like.status).toBe(204)
 })
 
 it('7: takes only one token', async () => {
@@ -97,6 +106,7 @@ it('9: has nothing at a path that no call has, and no other method at one that h
 
 it('10: passes over slashes that are too many, and over .json', async () => {
   for (const path of ['//user', '/user/', '///user.json']) expect((await alice.get(path)).status).toBe(200)
+  expect((await alice.post('//posts', { body: 'Two slashes', public: true })).status).toBe(200)
 })
 
 describe('11: a body that cannot be read', () => {

@@ -1,5 +1,7 @@
-import { type ApiCall, type GeneratedRequest, Known, type PoolName } from './generated-requests.js'
+import { formOf } from '../support/photo-pod.js'
+import type { ApiCall, GeneratedRequest } from './generated-requests.js'
 import { LONE_SURROGATE } from './hostile-values.js'
+import { Known, type PoolName } from './known-values.js'
 
 /** What there is; things in one place belong together: a post, a comment under it, an answer of its poll … */
 export type Pools = Readonly<Record<PoolName, (string | number)[]>>
@@ -54,13 +56,23 @@ function bodyOf(request: GeneratedRequest, pools: Pools): Partial<Pick<ApiCall, 
         body: fieldsOf(valueIn(request, pools, body.value)).join('&'),
         headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
       }
+    case 'upload': {
+      const fields = partsOf(valueIn(request, pools, body.value))
+      const { body: bytes, type } = formOf([...fields, { name: body.file, value: body.bytes, fileName: 'x' }])
+      return { body: bytes, headers: { 'content-type': type, ...headers } }
+    }
   }
 }
 
-function fieldsOf(value: unknown, name = ''): readonly string[] {
-  if (typeof value !== 'object' || value === null) return [`${encode(name)}=${encode(value)}`]
-  if (Array.isArray(value)) return value.flatMap((inside) => fieldsOf(inside, `${name}[]`))
-  return Object.entries(value).flatMap(([key, inside]) => fieldsOf(inside, name === '' ? key : `${name}[${key}]`))
+function fieldsOf(value: unknown): readonly string[] {
+  return partsOf(value).map((part) => `${encode(part.name)}=${encode(part.value)}`)
+}
+
+/** As forms write it: the names say what is in what. */
+function partsOf(value: unknown, name = ''): readonly { readonly name: string; readonly value: string }[] {
+  if (typeof value !== 'object' || value === null) return [{ name, value: String(value) }]
+  if (Array.isArray(value)) return value.flatMap((inside) => partsOf(inside, `${name}[]`))
+  return Object.entries(value).flatMap(([key, inside]) => partsOf(inside, name === '' ? key : `${name}[${key}]`))
 }
 
 /** With everything known in its place. */

@@ -8,11 +8,12 @@ import {
   longTexts,
   oddHeaders,
   oddSegments,
+  pictures,
   segment,
   seldom,
-  times,
   unreadable,
 } from './hostile-values.js'
+import { Known, knownAs, knownInPath } from './known-values.js'
 
 export type ApiCall = Parameters<ApiPod['call']>[0]
 
@@ -38,39 +39,13 @@ interface Parameter {
 export interface Operation {
   readonly operationId: string
   readonly parameters?: readonly Parameter[]
+  readonly responses?: Readonly<Record<string, { readonly content?: Readonly<Record<string, unknown>> }>>
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
 }
 
 /** What `describeApi` makes. */
 export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-}
-
-export type PoolName =
-  | 'person_guid'
-  | 'post_guid'
-  | 'comment_guid'
-  | 'poll_answer'
-  | 'conversation_guid'
-  | 'notification_id'
-  | 'tokens'
-
-/**
- * Something that is there when the request is sent: what a pool has in a place by then. Without a place it has that of the
- * request, where things belong together.
- */
-export class Known {
-  readonly pool: PoolName
-  readonly place: number | undefined
-
-  constructor(pool: PoolName, place?: number) {
-    this.pool = pool
-    this.place = place
-  }
-
-  toJSON(): string {
-    return `${this.pool} ${this.place ?? ''}`
-  }
 }
 
 /** A request before it is known what is there. */
@@ -94,17 +69,27 @@ type GeneratedBody =
   | { readonly form: 'none' }
   | { readonly form: 'text'; readonly text: string }
   | { readonly form: 'JSON' | 'fields'; readonly value: unknown }
+  /** With a file. */
+  | { readonly form: 'upload'; readonly file: string; readonly bytes: Buffer; readonly value: unknown }
 
 /** Requests of one call: most of them nearly right, each part now and then of a wrong type or hostile. */
 export function requestsOf(document: Document): readonly fc.Arbitrary<GeneratedRequest>[] {
   return Object.entries(document.paths).flatMap(([path, operations]) =>
-    Object.entries(operations).map(([method, operation]) => requestOf(path, method, operation)),
+    Object.entries(operations)
+      .filter(([, operation]) => ends(operation))
+      .map(([method, operation]) => requestOf(path, method, operation)),
   )
+}
+
+/** Whether its answer comes to an end. */
+export function ends({ responses }: Operation): boolean {
+  return responses?.['200']?.content?.['text/event-stream'] === undefined
 }
 
 function requestOf(path: string, method: string, operation: Operation): fc.Arbitrary<GeneratedRequest> {
   const { operationId, parameters = [], requestBody } = operation
   const schema = requestBody?.content['application/json']?.schema
+  const upload = requestBody?.content['multipart/form-data']?.schema
   return fc.record({
     operationId: fc.constant(operationId),
     place: fc.nat(99),
@@ -113,10 +98,10 @@ function requestOf(path: string, method: string, operation: Operation): fc.Arbit
     ),
     path: pathOf(path.replace('/api/v1', '')),
     query: queryOf(parameters.filter((parameter) => parameter.in === 'query')),
-    body: schema === undefined ? seldom(noBody, bodyOf({ type: 'object' })) : bodyOf(schema),
+    body: upload !== undefined ? uploadOf(upload) : schema !== undefined ? bodyOf(schema) : seldom(noBody, anyBody),
     headers: seldom(fc.constant({}), oddHeaders),
     token: seldom<GeneratedRequest['token']>(
-      fc.nat(99).map((place) => new Known('tokens', place)),
+      fc.constant(new Known('tokens')),
       fc.constantFrom('none', 'unknown', 'in the query', 'twice'),
     ),
   })
@@ -126,7 +111,7 @@ function pathOf(path: string): fc.Arbitrary<readonly Part[]> {
   const parts = path.split(/(\{\w+\})/).map((text): fc.Arbitrary<Part> => {
     const [, name] = /^\{(\w+)\}$/.exec(text) ?? []
     if (name === undefined) return fc.constant({ text })
-    const known = knownAs(path.startsWith('/conversations') ? 'conversation_guid' : name) ?? segment
+    const known = knownInPath(path, name) ?? segment
     return fc.oneof(
       { weight: 12, arbitrary: known.map((value) => ({ value })) },
       { weight: 1, arbitrary: segment.map((value) => ({ value })) },
@@ -178,6 +163,20 @@ function bodyOf(schema: Schema): fc.Arbitrary<GeneratedBody> {
   )
 }
 
+const anyBody = bodyOf({ type: 'object' })
+
+/** A form with a file and other fields, or what has nothing of a form. */
+function uploadOf({ properties = {} }: Schema): fc.Arbitrary<GeneratedBody> {
+  const { image: _file, ...fields } = properties
+  const upload = fc.record({
+    form: fc.constant('upload' as const),
+    file: seldom(fc.constant('image'), fc.constantFrom('Image', 'file', 'image[]', '')),
+    bytes: pictures,
+    value: seldom(generated('', { type: 'object', properties: fields }), anything),
+  })
+  return fc.oneof({ weight: 8, arbitrary: upload }, { weight: 1, arbitrary: anyBody })
+}
+
 /** What a schema allows, with something else in its place or in one of its parts now and then. */
 function generated(name: string, schema: Schema): fc.Arbitrary<unknown> {
   const known = knownAs(name)
@@ -188,7 +187,7 @@ function generated(name: string, schema: Schema): fc.Arbitrary<unknown> {
 
 function validOf(name: string, schema: Schema): fc.Arbitrary<unknown> {
   const { type, anyOf, enum: choice, pattern, minimum = -(2 ** 53), maximum = 2 ** 53, items, properties = {} } = schema
-  if (anyOf !== undefined) return fc.oneof(...anyOf.map((one) => validOf(name, one)))
+  if (anyOf !== undefined && type === undefined) return fc.oneof(...anyOf.map((one) => validOf(name, one)))
   if (choice !== undefined) return fc.constantFrom(...choice)
   if (typeof type === 'object') return fc.oneof(...type.map((one) => validOf(name, { ...schema, type: one })))
   switch (type) {
@@ -221,34 +220,4 @@ function objectOf(properties: Readonly<Record<string, Schema>>, required: readon
   return fc
     .tuple(fc.tuple(...fields), more)
     .map(([own, other]) => Object.fromEntries([...own.filter((field) => field !== undefined), ...other]))
-}
-
-/** Values that mean something under this name; undefined: any will do. */
-function knownAs(name: string): fc.Arbitrary<unknown> | undefined {
-  const known = (pool: PoolName) =>
-    seldom(
-      fc.constant(new Known(pool)),
-      fc.nat(99).map((place) => new Known(pool, place)),
-    )
-  switch (name) {
-    case 'person_guid':
-    case 'post_guid':
-    case 'comment_guid':
-    case 'conversation_guid':
-    case 'notification_id':
-    case 'poll_answer':
-      return known(name)
-    case 'recipients':
-      return fc.uniqueArray(fc.nat(5), { minLength: 1, maxLength: 2 }).map((places) => {
-        return places.map((place) => new Known('person_guid', place))
-      })
-    case 'before':
-    case 'after':
-    case 'only_after':
-      return times
-    case 'birthday':
-      return fc.oneof(times, fc.constantFrom('1004-02-29', '1984-02-30', '', '9999-12-31', '0000-01-01', '10000-01-01'))
-    default:
-      return undefined
-  }
 }

@@ -47,6 +47,25 @@ export const unreadable = [
   'a[]=1&'.repeat(1_001),
 )
 
+/** One dot. */
+const PICTURE = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+/** Files of an upload, half of them pictures. */
+export const pictures: fc.Arbitrary<Buffer> = fc.oneof(
+  fc.constant(PICTURE),
+  fc.constantFrom(
+    Buffer.alloc(0),
+    PICTURE.subarray(0, 40),
+    Buffer.concat([PICTURE, Buffer.from('<script>alert(1)</script>')]),
+    Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><image href="file:///etc/passwd"/></svg>'),
+    Buffer.from('GIF89a'),
+    Buffer.alloc(200_000, 'x'),
+  ),
+)
+
 export const times = fc.oneof(
   fc
     .date({ min: new Date('2020-01-01'), max: new Date('2030-01-01'), noInvalidDate: true })
@@ -157,4 +176,7 @@ export const oddHeaders = fc.constantFrom<Record<string, string>>(
   { range: 'bytes=0-1' },
   { origin: 'null' },
   { 'x-request-id': '\u00e9' },
+  { 'idempotency-key': 'one' },
+  { 'idempotency-key': '' },
+  { 'idempotency-key': 'x'.repeat(256) },
 )

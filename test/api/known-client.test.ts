@@ -1,9 +1,6 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/comments.js'
-import { createLike } from '../../src/domain/likes.js'
-import { publishPost } from '../../src/domain/posts.js'
-import { createReshare } from '../../src/domain/reshares.js'
 import { type ApiAnswer, type ApiPerson, expectError } from '../support/api-pod.js'
 import { openBrowser } from '../support/browser.js'
 import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'
@@ -18,9 +15,9 @@ beforeAll(async () => {
   // It is written for the answers of diaspora*, where those differ.
   api = await openNeighbourhood({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
   ;({ alice, bob } = api)
-  await createReshare(api.pod, alice.viewer, api.LB)
+  await alice.post(`/posts/${api.LB}/reshares`)
   await createComment(api.pod, bob.viewer, { postGuid: api.PA, text: `Hello @{${alice.address}}` })
-  await createLike(api.pod, bob.viewer, { postGuid: api.PA })
+  await bob.post(`/posts/${api.PA}/likes`)
 })
 afterAll(() => api.close())
 
@@ -41,7 +38,11 @@ it('1: compares the diaspora_id of everybody with an address in lower case', asy
     await alice.get('/user'),
     await alice.get(`/users/${bob.guid}`),
     await alice.get(`/users/${alice.guid}/posts`),
+    await alice.get(`/posts/${api.PA}`),
     await alice.get(`/posts/${api.PA}/comments`),
+    await alice.get(`/posts/${api.PA}/likes`),
+    await alice.get(`/posts/${api.LB}/reshares`),
+    await alice.post('/posts', { body: `Hello @{${bob.address}}`, public: true }),
     await alice.get('/notifications'),
     await alice.post('/conversations', talk()),
   ]
@@ -62,10 +63,16 @@ describe('2: reads as texts and booleans, never null,', () => {
 
   it('the body, the public flag and all four states of a post, also where a reshare has lost its root', async () => {
     const root = await publish(api, bob, { text: 'Soon gone', public: true })
-    const { guid } = await createReshare(api.pod, alice.viewer, root)
-    await api.pod.db('posts').where({ guid: root }).delete()
+    const { guid } = (await alice.post(`/posts/${root}/reshares`)).body
+    await bob.delete(`/posts/${root}`)
 
-    const posts = [...(await postsOf(alice)), ...(await postsOf(bob))]
+    const posts = [
+      ...(await postsOf(alice)),
+      ...(await postsOf(bob)),
+      (await alice.get(`/posts/${guid}`)).body,
+      (await alice.post('/posts', { body: 'Hello', public: true })).body,
+      (await alice.post(`/posts/${api.LC}/reshares`)).body,
+    ]
 
     expect(posts.find((post) => post.guid === guid)).toMatchObject({ body: '', public: true })
     for (const post of posts) {
@@ -109,13 +116,13 @@ it('3: knows these types of notifications and posts, and fails at any other', as
     ...['mentioned_in_comment', 'reshared', 'started_sharing'],
   ]
   const { carol } = api
-  await createLike(api.pod, alice.viewer, { postGuid: api.PB })
+  await alice.post(`/posts/${api.PB}/likes`)
   const { guid: comment } = await createComment(api.pod, alice.viewer, { postGuid: api.PB, text: 'One' })
   await createComment(api.pod, carol.viewer, { postGuid: api.PB, text: 'Two' })
   await createComment(api.pod, carol.viewer, { postGuid: api.PA, text: 'Three' })
-  await createLike(api.pod, carol.viewer, { postGuid: api.PB, commentGuid: comment })
-  await createReshare(api.pod, carol.viewer, api.PA)
-  await publishPost(api.pod, carol.viewer, { text: `@{${alice.address}}`, public: true })
+  await carol.post(`/posts/${api.PB}/comments/${comment}/likes`)
+  await carol.post(`/posts/${api.PA}/reshares`)
+  await carol.post('/posts', { body: `@{${alice.address}}`, public: true })
 
   const told: Fields[] = (await alice.get('/notifications?per_page=100')).body
   const posts = [...(await postsOf(alice)), ...(await postsOf(bob))]
@@ -131,6 +138,7 @@ describe('4: parses', () => {
     const original = (await postsOf(bob)).find(({ guid }) => guid === api.LB)
 
     expect(reshare.root).toEqual(original)
+    expect((await alice.get(`/posts/${reshare.guid}`)).body).toEqual(reshare)
     expect(original.own_interaction_state.reshared).toBe(true)
   })
 
@@ -163,6 +171,15 @@ it('5: reads ids of aspects and poll answers as integers, and places as numbers 
   const { poll } = posts.find(({ guid }: Fields) => guid === api.LB)
   for (const { id } of poll.poll_answers) expect(Number.isInteger(id)).toBe(true)
   expect(text).toContain('"lat":48.0,"lng":9.25')
+
+  const written = await alice.post('/posts', {
+    body: 'Here',
+    public: true,
+    location: { address: 'Here', lat: 48, lng: 9.25 },
+    poll: { question: 'Tea?', poll_answers: ['yes', 'no'] },
+  })
+  expect(written.text).toContain('"lat":48.0,"lng":9.25')
+  for (const { id } of written.body.poll.poll_answers) expect(Number.isInteger(id)).toBe(true)
 })
 
 it('6: reads links by their pattern, and uses their addresses as they are', async () => {
@@ -179,12 +196,18 @@ it('6: reads links by their pattern, and uses their addresses as they are', asyn
 
 describe('7: passes over what is done already, and shows the message of everything else:', () => {
   let post: string
+  let own: string
   beforeAll(async () => {
     post = await publish(api, bob, { text: 'Do something', public: true })
+    own = await publish(api, alice, { text: 'Soon gone', public: true })
   })
 
   it.each<[string, number, () => Promise<ApiAnswer>]>([
     ['subscribe', 409, () => alice.post(`/posts/${post}/subscribe`)],
+    ['like', 409, () => alice.post(`/posts/${post}/likes`)],
+    ['unlike', 410, () => alice.delete(`/posts/${post}/likes`)],
+    ['reshare', 409, () => alice.post(`/posts/${post}/reshares`)],
+    ['delete', 404, () => alice.delete(`/posts/${own}`)],
     ['mute', 410, () => alice.post(`/posts/${post}/mute`)],
     ['report', 409, () => alice.post(`/posts/${post}/report`, { reason: 'spam' })],
     ['hide', 409, () => alice.post(`/posts/${post}/hide`, { hide: true })],
@@ -237,6 +260,16 @@ it('8: ends its session at a 401, and at nothing else', async () => {
 })
 
 describe('9: sends', () => {
+  it('a post with everything it has fields for, and nothing in most of them', async () => {
+    const post = { body: 'Good morning', public: false, aspects: [api.FR], photos: [], poll: null, location: null }
+
+    const answer = await alice.post('//posts', post)
+
+    expect(answer).toMatchObject({ status: 200, body: { body: 'Good morning', public: false, photos: [] } })
+    expect(answer.body).not.toHaveProperty('poll')
+    expect(answer.body).not.toHaveProperty('location')
+  })
+
   it.each(['1984-01-02T00:00:00.000', null])('the birthday as %j', async (birthday) => {
     const answer = await alice.patch('/user', { birthday })
 

@@ -61,6 +61,9 @@ describe('a post that is deleted while somebody does something with it', () => {
     ['comments', () => ({ body: 'Well said' })],
     ['vote', () => ({ poll_answer: answerId })],
     ['comments/:comment/report', () => ({ reason: 'Why not' })],
+    ['likes', () => undefined],
+    ['comments/:comment/likes', () => undefined],
+    ['reshares', () => undefined],
   ])('is not there: %s', async (verb, body) => {
     const deletion = await api.pod.db.transaction()
     try {

@@ -2,10 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { tellOfBirthdays } from '../../src/domain/birthdays.js'
 import { blockPerson } from '../../src/domain/blocks.js'
 import { createComment } from '../../src/domain/comments.js'
-import { deletePost } from '../../src/domain/deletions.js'
-import { createLike } from '../../src/domain/likes.js'
-import { publishPost } from '../../src/domain/posts.js'
-import { createReshare } from '../../src/domain/reshares.js'
 import { NOTIFICATION_TYPES } from '../../src/persistence/models/notification.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
 import { type Neighbourhood, openNeighbourhood, publish, share } from '../support/neighbourhood.js'
@@ -48,7 +44,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   const says = (who: ApiPerson, postGuid: string, text = 'Well said') =>
     createComment(api.pod, who.viewer, { postGuid, text })
   const likes = (who: ApiPerson, postGuid: string, commentGuid?: string) =>
-    createLike(api.pod, who.viewer, { postGuid, commentGuid })
+    who.post(`/posts/${postGuid}${commentGuid === undefined ? '' : `/comments/${commentGuid}`}/likes`)
 
   async function list(person: ApiPerson, query = ''): Promise<readonly Told[]> {
     const answer = await person.get(`/notifications?per_page=100${query}`)
@@ -171,7 +167,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('102: tell the author of the root', async () => {
       const post = await morning(alice)
 
-      await createReshare(api.pod, bob.viewer, post)
+      await bob.post(`/posts/${post}/reshares`)
 
       expect(summaryOf(await toldOf(alice, post))).toEqual([['reshared', 'bob']])
     })
@@ -179,7 +175,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
   describe('mentions', () => {
     it('99: in a post tell of that post', async () => {
-      const { guid } = await publishPost(api.pod, bob.viewer, { text: 'Look, @{alice@pod.example}', public: true })
+      const { guid } = (await bob.post('/posts', { body: 'Look, @{alice@pod.example}', public: true })).body
 
       expect(summaryOf(await toldOf(alice, guid))).toEqual([['mentioned', 'bob']])
       expect((await onlyOne(alice, guid)).target?.author.guid).toBe(bob.guid)
@@ -435,7 +431,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await likes(bob, post)
       const { guid } = await onlyOne(alice, post)
 
-      await deletePost(api.pod, alice.viewer, post)
+      await alice.delete(`/posts/${post}`)
 
       expect(await toldOf(alice, post)).toEqual([])
       expectError(await alice.get(`/notifications/${guid}`), 404)
@@ -458,7 +454,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 it('with CLIENT_API_DIALECT=diaspora, a comment on an own post has the other name, and both find it', async () => {
   await using other = await openNeighbourhood({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
   await createComment(other.pod, other.bob.viewer, { postGuid: other.PA, text: 'Well said' })
-  await createLike(other.pod, other.bob.viewer, { postGuid: other.PA })
+  await other.bob.post(`/posts/${other.PA}/likes`)
 
   const typesOf = async (query: string) =>
     (await other.alice.get(`/notifications${query}`)).body.map(({ type }: Told) => type)

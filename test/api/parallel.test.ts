@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/comments.js'
-import type { ApiAnswer, ApiPerson } from '../support/api-pod.js'
+import type { ApiPerson } from '../support/api-pod.js'
+import { AT_ONCE, statusesOf } from '../support/at-once.js'
 import { type Neighbourhood, publish } from '../support/neighbourhood.js'
 import { queueBackends } from '../support/queue-backends.js'
 import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
-
-const AT_ONCE = 50
 
 describe.each(queueBackends)('fifty at once, with the queue in $store', (backend) => {
   let api: Neighbourhood
@@ -25,13 +24,6 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     comment = (await createComment(api.pod, bob.viewer, { postGuid: post, text: 'Anybody?' })).guid
   })
 
-  /** How often each status was answered. */
-  async function statusesOf(call: (number: number) => Promise<ApiAnswer>): Promise<Record<number, number>> {
-    const answers = await Promise.all(Array.from({ length: AT_ONCE }, (_, number) => call(number)))
-    const counts: Record<number, number> = {}
-    for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
-    return counts
-  }
   async function rowsOf(table: string, where: object): Promise<number> {
     return (await api.pod.db(table).where(where)).length
   }

@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/comments.js'
-import { createLike } from '../../src/domain/likes.js'
-import { createReshare } from '../../src/domain/reshares.js'
 import { type ApiAnswer, type ApiPerson, expectError } from '../support/api-pod.js'
 import { type Neighbourhood, publish } from '../support/neighbourhood.js'
 import { newGuid } from '../support/network.js'
@@ -107,17 +105,17 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   it('138: whoever has liked, commented or reshared is subscribed already', async () => {
-    await createLike(api.pod, alice.viewer, { postGuid: post })
+    await alice.post(`/posts/${post}/likes`)
     expectError(await interact(alice, 'subscribe', post), 409)
 
     const { guid: comment } = await createComment(api.pod, bob.viewer, { postGuid: api.PA, text: 'Hello' })
-    await createLike(api.pod, carol.viewer, { postGuid: api.PA, commentGuid: comment })
+    await carol.post(`/posts/${api.PA}/comments/${comment}/likes`)
     expectError(await interact(carol, 'subscribe', api.PA), 409)
 
     await comments(carol, post)
     expectError(await interact(carol, 'subscribe', post), 409)
 
-    await createReshare(api.pod, api.dan.viewer, post)
+    await api.dan.post(`/posts/${post}/reshares`)
     expectError(await interact(api.dan, 'subscribe', post), 409)
   })
 
@@ -135,7 +133,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   it('139: muting ends one of many reasons at once', async () => {
     await comments(alice, post)
     await comments(alice, post)
-    await createLike(api.pod, alice.viewer, { postGuid: post })
+    await alice.post(`/posts/${post}/likes`)
 
     expect((await interact(alice, 'mute', post)).status).toBe(204)
     expect(await stateOf(post)).toMatchObject({ subscribed: false })
@@ -163,8 +161,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     await interact(alice, 'mute', ownPost)
 
     await comments(bob, ownPost, `Listen, @{${alice.address}}!`)
-    await createLike(api.pod, bob.viewer, { postGuid: ownPost })
-    await createReshare(api.pod, bob.viewer, ownPost)
+    await bob.post(`/posts/${ownPost}/likes`)
+    await bob.post(`/posts/${ownPost}/reshares`)
 
     expect(await newsOf(alice)).toEqual([])
     await interact(alice, 'subscribe', ownPost)

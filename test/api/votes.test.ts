@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { blockPerson } from '../../src/domain/blocks.js'
-import { createReshare } from '../../src/domain/reshares.js'
 import { type ApiAnswer, type ApiClient, type ApiPerson, expectError } from '../support/api-pod.js'
 import { type Neighbourhood, publish } from '../support/neighbourhood.js'
 import { queueBackends } from '../support/queue-backends.js'
@@ -110,7 +109,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   it('under a reshare is a vote in the poll it shows, and subscribes to the reshare', async () => {
-    const { guid: reshare } = await createReshare(api.pod, api.dan.viewer, post)
+    const { guid: reshare } = (await api.dan.post(`/posts/${post}/reshares`)).body
 
     expect((await vote(alice, yes, reshare)).status).toBe(204)
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { QUEUES } from '../../src/jobs/queue-names.js'
 import { isAlive, makeFolder, pod, type Settings, type StartedPod, startPod, statusOf, until } from './program.js'
 
 const PASSWORD = 'correct horse battery'
@@ -64,9 +65,7 @@ describe('pod start', { timeout: 60_000 }, () => {
     const { stdout } = await pod(['status', '--json'], settings)
 
     const { queues } = JSON.parse(stdout)
-    for (const queue of ['inbound', 'inbound-private', 'fetch', 'outbound', 'outbound-slow', 'notify', 'maintenance']) {
-      expect(queues[queue], queue).toMatchObject({ workers: 1 })
-    }
+    for (const queue of QUEUES) expect(queues[queue], queue).toMatchObject({ workers: 1 })
   })
 
   it('does not let a second pod into the same data folder', async () => {

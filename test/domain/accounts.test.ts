@@ -226,6 +226,7 @@ describe('mintToken', () => {
     expect(await findViewer(pod, token.accessToken)).toEqual({
       userId: user.id,
       personId: user.personId,
+      tokenId: expect.any(Number),
       authorizationId: expect.any(Number),
       scopes: new Set(['profile', 'public:read']),
     })

@@ -15,7 +15,7 @@ import { Notification } from '../../src/persistence/models/notification.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
+import { addPost, addStranger, newGuid, showPost, viewerOf } from '../support/network.js'
 import { reasonOf } from '../support/refusals.js'
 import { statementsDuring } from '../support/statements.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
@@ -45,7 +45,9 @@ describe('notifications', () => {
   const told = (causes: Causes, now = TIME) => db.transaction((transaction) => notifyAbout(transaction, causes, now))
   const post = (author: Viewer, fields: Partial<Post> = {}) => addPost(test.pod, { id: author.personId }, fields)
   const mention = (target: { postId: number } | { commentId: number }, ...people: Viewer[]) =>
-    db('mentions').insert(people.map(({ personId }) => ({ personId, ...target })))
+    db('mentions').insert(
+      people.map(({ personId }) => ({ personId, createdAt: 'postId' in target ? TIME : null, ...target })),
+    )
   const listen = (under: Post, ...people: Viewer[]) =>
     db.transaction((transaction) =>
       Participation.hold(
@@ -236,12 +238,12 @@ describe('notifications', () => {
     it('in private posts tell those it was delivered to, the second reader too', async () => {
       const theirs = await post(bob, { public: false })
       await mention({ postId: theirs.id }, alice, carol, dan)
-      await db('postVisibilities').insert({ postId: theirs.id, userId: alice.userId })
+      await showPost(test.pod, theirs, alice)
       await told({ posts: [theirs.id], delivered: [{ userId: alice.userId, postId: theirs.id }] })
       expect(await toldOf(alice, theirs)).toEqual([['mentioned', 'bob']])
       expect(await toldOf(carol, theirs)).toEqual([])
 
-      await db('postVisibilities').insert({ postId: theirs.id, userId: carol.userId })
+      await showPost(test.pod, theirs, carol)
       await told({ delivered: [{ userId: carol.userId, postId: theirs.id }] })
 
       expect(await toldOf(carol, theirs)).toEqual([['mentioned', 'bob']])

@@ -5,7 +5,7 @@ import { Refusal } from '../../src/domain/refusals.js'
 import { createReshare } from '../../src/domain/reshares.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
+import { addPost, addStranger, newGuid, showPost, viewerOf } from '../support/network.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
 describe('resharing', () => {
@@ -75,7 +75,7 @@ describe('resharing', () => {
   it('is refused for what is not there, not public, one’s own or gone', async () => {
     const own = await publish()
     const hidden = await addPost(pod.pod, { id: ann.personId }, { public: false })
-    await pod.pod.db('postVisibilities').insert({ userId: ben.userId, postId: hidden.id })
+    await showPost(pod.pod, hidden, ben)
     const empty = await addPost(pod.pod, { id: cem.personId }, { type: 'Reshare', text: '' })
 
     expect(await reasonOf(reshare(ben, newGuid()))).toBe('post_missing')

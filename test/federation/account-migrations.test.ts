@@ -142,7 +142,7 @@ describe('an account migration', () => {
       await pod.db('likes').insert({ ...mine, guid: newGuid(), commentId: comment.id })
       await pod.db('pollParticipations').insert({ ...mine, pollId: poll.id, pollAnswerId: answer.id })
       await pod.db('participations').insert({ ...mine, postId: post.id, count })
-      await pod.db('mentions').insert({ personId: authorId, postId: post.id })
+      await pod.db('mentions').insert({ personId: authorId, postId: post.id, createdAt: post.createdAt })
     }
     const [told] = await pod
       .db('notifications')

@@ -18,7 +18,7 @@ import { readEntity } from '../../src/protocol/entities/registry.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import { verifyRelayable } from '../../src/protocol/relayable-signature.js'
 import { readXml } from '../../src/protocol/xml.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
+import { addPost, addStranger, newGuid, showPost, viewerOf } from '../support/network.js'
 import { addAspect, dispatchNow, dispatchWork, sentAbout } from '../support/outgoing.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
@@ -136,7 +136,7 @@ describe('a post', () => {
     await addAspect(pod, ann.userId, [outside])
     const post = await publishPost(pod, ann, { text: 'Psst', public: false, aspectIds: [aspectId] })
     await hold(post, [participant.id])
-    await Mention.query(pod.db).insert({ personId: outside.id, postId: post.id })
+    await Mention.query(pod.db).insert({ personId: outside.id, postId: post.id, createdAt: post.createdAt })
 
     await dispatchNow(pod, { record: 'post', guid: post.guid })
 
@@ -147,7 +147,7 @@ describe('a post', () => {
   it('goes to the author of what it reshares, and to those whom that names', async () => {
     const [author, named] = await Promise.all([stranger(), stranger()])
     const root = await addPost(pod, author)
-    await Mention.query(pod.db).insert({ personId: named.id, postId: root.id })
+    await Mention.query(pod.db).insert({ personId: named.id, postId: root.id, createdAt: root.createdAt })
     const reshare = await createReshare(pod, ann, root.guid)
 
     await dispatchNow(pod, { record: 'post', guid: reshare.guid })
@@ -239,7 +239,7 @@ describe('what is said about a post', () => {
 
   it('under a private post elsewhere goes to its author alone', async () => {
     const post = await addPost(pod, remy, { public: false })
-    await pod.db('postVisibilities').insert({ userId: ann.userId, postId: post.id })
+    await showPost(pod, post, ann)
     const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'Psst' })
 
     await dispatchNow(pod, { record: 'comment', guid: comment.guid })

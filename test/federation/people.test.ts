@@ -358,7 +358,7 @@ describe('somebody who leaves', () => {
     await pod
       .db('photos')
       .insert({ guid: newGuid(), authorId: quin.id, name: 'a.png', remotePath: 'https://q.example/' })
-    await pod.db('mentions').insert({ postId: post.id, personId: quin.id })
+    await pod.db('mentions').insert({ postId: post.id, personId: quin.id, createdAt: post.createdAt })
     await addAspect(pod, ann.userId, [quin])
     await pod
       .db('notifications')

@@ -109,7 +109,7 @@ describe('a private post', () => {
   it('asks nobody for what will be said under it', async () => {
     await receive(pod, sealed(quin, ann, secret()))
 
-    expect(await pod.rows('outbox')).toEqual([0])
+    expect(await pod.db('outbox').pluck('name')).toEqual(['announce'])
   })
 
   it('waits for nothing and is waited for by its comments', async () => {

@@ -11,6 +11,7 @@ import type { Pod, PodCrypto } from '../../src/pod.js'
 import { type ListeningPod, listeningPod } from '../support/deliveries.js'
 import { type FakePods, startFakePods } from '../support/fake-pod.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { showPost } from '../support/network.js'
 import { addAspect, dispatchNow } from '../support/outgoing.js'
 
 /** What was signed, by whom it matters: as author of a relayable, or as sender of an envelope. */
@@ -75,7 +76,7 @@ it('one for a post and two for a comment under it, whatever the audience', async
     await deliverAll()
     expect(made).toEqual({ byAuthor: 0, ofEnvelope: 1 })
 
-    if (!isPublic) await pod.db('postVisibilities').insert({ userId: ben.userId, postId: post.id })
+    if (!isPublic) await showPost(pod, post, ben)
     const comment = await createComment(pod, ben, { postGuid: post.guid, text: 'Hello to you' })
     await dispatchNow(pod, { record: 'comment', guid: comment.guid })
     await deliverAll()

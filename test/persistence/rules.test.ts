@@ -35,7 +35,7 @@ describe('what goes together', () => {
     const poll = await idOf('polls', { guid: newGuid(), postId, question: 'Noon?' })
     const answer = await idOf('poll_answers', { guid: newGuid(), pollId: poll, answer: 'yes', position: 0 })
     const tag = await idOf('tags', { name: newGuid() })
-    const mention = await idOf('mentions', { postId, personId: bob.personId })
+    const mention = await idOf('mentions', { postId, personId: bob.personId, createdAt: post.createdAt })
     const mentionInComment = await idOf('mentions', { commentId: comment, personId: alice.personId })
     const aspect = await idOf('aspects', { userId: alice.id, name: newGuid(), position: 1 })
     await db('poll_participations').insert({ guid: newGuid(), pollId: poll, pollAnswerId: answer, authorId })
@@ -51,7 +51,8 @@ describe('what goes together', () => {
       { tagId: tag, commentId: comment, createdAt: post.createdAt },
     ])
     await db('post_aspects').insert({ postId, aspectId: aspect })
-    await db('post_visibilities').insert({ postId, userId: bob.id })
+    await db('post_visibilities').insert({ postId, userId: bob.id, authorId, createdAt: post.createdAt })
+    await db('involvements').insert({ postId, userId: bob.id })
     await db('hidden_posts').insert({ postId, userId: bob.id })
     await db('muted_posts').insert({ postId, userId: bob.id })
     await db('reports').insert([
@@ -72,7 +73,7 @@ describe('what goes together', () => {
 
   const below = [
     ...['comments', 'polls', 'photos', 'locations', 'likes', 'participations', 'taggings', 'mentions', 'post_aspects'],
-    ...['post_visibilities', 'hidden_posts', 'muted_posts', 'reports', 'notifications'],
+    ...['post_visibilities', 'involvements', 'hidden_posts', 'muted_posts', 'reports', 'notifications'],
   ]
 
   it('takes everything below a post along, but leaves its reshares, without a root', async () => {

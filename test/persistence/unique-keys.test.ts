@@ -124,7 +124,7 @@ describe('unique keys', () => {
       key: 'mentions_post_once',
       table: 'mentions',
       columns: ['postId', 'personId'],
-      row: () => ({ postId: ids.post, personId: ids.quin }),
+      row: () => ({ postId: ids.post, personId: ids.quin, createdAt: new Date() }),
     },
     {
       key: 'mentions_comment_once',
@@ -354,7 +354,7 @@ async function addThings(db: Knex) {
     client,
     answer: await idOf('poll_answers', { guid: newGuid(), pollId: poll, answer: 'yes', position: 0 }),
     conversation: await idOf('conversations', { guid: newGuid(), authorId: quin.id, subject: 'Lunch' }),
-    mention: await idOf('mentions', { personId: alice.personId, postId: post.id }),
+    mention: await idOf('mentions', { personId: alice.personId, postId: post.id, createdAt: post.createdAt }),
     notification: await idOf('notifications', { guid: newGuid(), userId: alice.id, type: 'reshared', postId: post.id }),
     authorization: await idOf('authorizations', { userId: alice.id, scopes: [] }),
     outboundMessage: await idOf('outbound_messages', { ...outboundMessage(alice.personId), guid: newGuid() }),

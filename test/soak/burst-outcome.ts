@@ -49,19 +49,29 @@ const counters = `
   ) as counted (kind, counter)
   where counter <> 0`
 
+/** Still to be written, or written: that depends on what the workers serve. */
 const relays = `
-  select data->>'record' || ' ' || (data->>'guid') as name, count(*) as count
-  from outbox where name = 'dispatch' group by 1`
+  select name, count(*) as count
+  from (
+    select data->>'record' || ' ' || (data->>'guid') as name from outbox where name = 'dispatch'
+    union all
+    select record || ' ' || guid from outbound_messages
+  ) as told
+  where name ~ '^(comment|like) ' group by 1`
 
 const participations = `
   select guid as name, count(*) as count
-  from outbox cross join jsonb_array_elements_text(data->'postGuids') as guid
-  where outbox.name = 'participate' group by 1`
+  from (
+    select jsonb_array_elements_text(data->'postGuids') as guid from outbox where name = 'participate'
+    union all
+    select about from outbound_messages where record = 'participation'
+  ) as asked group by 1`
 
+/** How many announcements there are is a matter of how messages came together. */
 const leftBehind = `
   select 'waiting for ' || waits_for as name, count(*) as count from waiting group by 1
   union all
-  select name || ' in the outbox', count(*) from outbox where name not in ('dispatch', 'participate') group by 1`
+  select name || ' in the outbox', count(*) from outbox where name not in ('dispatch', 'participate', 'announce') group by 1`
 
 function oneEach(things: readonly { readonly guid: string }[]): Counts {
   return new Map(things.map(({ guid }) => [guid, 1]))

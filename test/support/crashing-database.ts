@@ -1,15 +1,23 @@
+import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EmbeddedServer, startEmbeddedPostgres } from '../../src/embedded-postgres.js'
-import { openTcpProxy } from './tcp-proxy.js'
+import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
 
 /** A server of one test's own that may be killed, always at the same address. */
 export interface CrashingDatabase {
   readonly url: string
   /** kill -9, and up again with what its log remembers. */
   crash(): Promise<void>
+  /** kill -9, and gone until it is started again. */
+  kill(): Promise<void>
+  start(): Promise<void>
+  /** To all of its processes. */
+  signal(signal: NodeJS.Signals): void
+  /** Between it and whoever knows only its address. */
+  readonly proxy: TcpProxy
   stop(): Promise<void>
 }
 
@@ -22,13 +30,28 @@ export async function startCrashingDatabase(): Promise<CrashingDatabase> {
     rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 })
   }
   process.once('exit', leaveNothing)
+
+  async function kill(): Promise<void> {
+    process.kill(server.pid, 'SIGKILL')
+    await server.exited
+  }
+
+  async function start(): Promise<void> {
+    server = await startEmbeddedPostgres(folder)
+    proxy.target(Number(new URL(server.url).port))
+  }
+
   return {
+    proxy,
     url: Object.assign(new URL(server.url), { port: `${proxy.port}` }).href,
+    kill,
+    start,
     async crash() {
-      process.kill(server.pid, 'SIGKILL')
-      await server.exited
-      server = await startEmbeddedPostgres(folder)
-      proxy.target(Number(new URL(server.url).port))
+      await kill()
+      await start()
+    },
+    signal(signal) {
+      for (const pid of [server.pid, ...childrenOf(server.pid)]) sendTo(pid, signal)
     },
     async stop() {
       process.off('exit', leaveNothing)
@@ -36,5 +59,20 @@ export async function startCrashingDatabase(): Promise<CrashingDatabase> {
       await server.stop()
       await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 })
     },
+  }
+}
+
+function childrenOf(pid: number): readonly number[] {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')
+  const pairs = lines.map((line) => line.trim().split(/ +/).map(Number))
+  return pairs.flatMap(([child = Number.NaN, parent]) => (parent === pid ? [child] : []))
+}
+
+/** A connection may have ended since it was looked for. */
+function sendTo(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }

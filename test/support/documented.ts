@@ -10,9 +10,12 @@ class Undocumented extends Error {
   override name = 'Undocumented'
 }
 
+/** An answer, however it was asked for. */
+type Answer = Pick<Response, 'statusCode' | 'headers' | 'body' | 'json'>
+
 export interface Documentation {
   /** Throws what is wrong with an answer; a path of the API that no call has may only be a 404. */
-  check(method: string, path: string, answer: Response): void
+  check(method: string, path: string, answer: Answer): void
 }
 
 interface Operation {
@@ -87,13 +90,13 @@ function patternOf(path: string): RegExp {
 
 type Wrong = (what: string) => Undocumented
 
-function checkHead({ body, headers }: Response, wrong: Wrong): void {
+function checkHead({ body, headers }: Answer, wrong: Wrong): void {
   if (headers['cache-control'] !== 'private, no-store') throw wrong(`cache-control is ${headers['cache-control']}`)
   const type = headers['content-type']
   if (body !== '' && type !== 'application/json; charset=utf-8') throw wrong(`the body is ${String(type)}`)
 }
 
-function checkError(answer: Response, wrong: Wrong): void {
+function checkError(answer: Answer, wrong: Wrong): void {
   const { code, message } = answer.json()
   if (code !== answer.statusCode || typeof message !== 'string' || message === '') throw wrong('this is no error body')
   if (code === 401 && !answer.headers['www-authenticate']) throw wrong('nothing tells how to authenticate')

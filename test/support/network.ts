@@ -60,6 +60,12 @@ export async function addPost(pod: Pod, author: Pick<Person, 'id'>, fields: Part
     .returning('*')
 }
 
+/** Something private, delivered to somebody who lives here. */
+export async function showPost(pod: Pick<Pod, 'db'>, post: Post, { userId }: Pick<Viewer, 'userId'>): Promise<void> {
+  const { id: postId, authorId, createdAt } = post
+  await pod.db('postVisibilities').insert({ userId, postId, authorId, createdAt })
+}
+
 /** One of the keys that canned people have. */
 export function readKey(file: string): string {
   return readFileSync(new URL(`../fixtures/keys/${file}`, import.meta.url), 'utf8')

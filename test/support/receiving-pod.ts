@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import { vi } from 'vitest'
 import { readConfig } from '../../src/config.js'
 import { isIdle } from '../../src/jobs/queue-facts.js'
@@ -53,6 +53,7 @@ export interface ReceivingPodOptions {
   readonly stores?: Stores
   readonly environment?: NodeJS.ProcessEnv
   readonly crypto?: PodCrypto
+  readonly log?: Logger
   /** Beside those of the queues that take in and fetch. */
   readonly handlers?: WorkersOptions['handlers']
   /** Not set: those that take in, fetch and sweep. What goes out stays in its rows. */
@@ -76,7 +77,7 @@ export async function startReceivingPod(options: ReceivingPodOptions): Promise<R
     SECRET_KEY: 'a key that is only good for tests',
     ...options.environment,
   })
-  const log = pino({ level: process.env['TEST_LOG_LEVEL'] ?? 'silent' })
+  const log = options.log ?? pino({ level: process.env['TEST_LOG_LEVEL'] ?? 'silent' })
   const opened = await openPod(config, 'worker', { crypto: options.crypto ?? cannedCrypto(), log })
   const jobs = stores === undefined ? undefined : await openJobQueues({ ...stores, log })
   const pod = change({ ...opened, jobs: jobs ?? opened.jobs, remote: others.remotePods() })

@@ -20,6 +20,8 @@ export interface TestRedis {
   empty(): Promise<void>
   /** kill -9, and up again with what its file remembers. Not there for a Redis that is not ours to kill. */
   readonly crash: (() => Promise<void>) | undefined
+  /** Takes it away for longer. Not there for a Redis that is not ours. */
+  readonly own: OwnRedis | undefined
   stop(): Promise<void>
 }
 
@@ -47,6 +49,7 @@ export async function startTestRedis(...settings: readonly string[]): Promise<Te
     prefix,
     empty,
     crash: own?.crash,
+    own,
     async stop() {
       if (!own) await empty()
       client.disconnect()
@@ -55,9 +58,13 @@ export async function startTestRedis(...settings: readonly string[]): Promise<Te
   }
 }
 
-interface OwnRedis {
+export interface OwnRedis {
   readonly url: string
   crash(): Promise<void>
+  /** kill -9, and gone until it is started again. */
+  kill(): Promise<void>
+  start(): Promise<void>
+  signal(signal: NodeJS.Signals): void
   stop(): Promise<void>
 }
 
@@ -99,6 +106,11 @@ async function startServer(program: string, extra: readonly string[]): Promise<O
       await kill()
       server = await start()
     },
+    kill,
+    async start() {
+      server = await start()
+    },
+    signal: (signal) => void server.kill(signal),
     async stop() {
       process.off('exit', leaveNothing)
       await kill()

@@ -180,7 +180,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await expectSame(privatePost)).toMatchObject({ public: false, text: privatePost.text })
     const there = await Post.query(right.open.db).findOne({ guid: privatePost.guid }).throwIfNotFound()
     expect(await right.open.db('postVisibilities').where({ postId: there.id })).toEqual([
-      { postId: there.id, userId: bob.userId },
+      { postId: there.id, userId: bob.userId, authorId: there.authorId, createdAt: there.createdAt },
     ])
     expect(await news()).toEqual([[], [['mentioned', alice.address]]])
 

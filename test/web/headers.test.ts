@@ -24,7 +24,9 @@ describe('headers', () => {
       expect(response.statusCode).toBe(204)
       expect(response.headers['access-control-allow-origin']).toBe('*')
       expect(response.headers['access-control-allow-methods']).toContain('PATCH')
-      expect(response.headers['access-control-allow-headers']).toBe('Authorization, Content-Type, Accept')
+      expect(response.headers['access-control-allow-headers']).toBe(
+        'Authorization, Content-Type, Accept, Idempotency-Key, Last-Event-ID',
+      )
       expect(response.headers['access-control-allow-credentials']).toBeUndefined()
     })
 

@@ -188,7 +188,7 @@ describe('GET /posts/:guid', () => {
       guid: post.guid,
       public: true,
       post_type: 'StatusMessage',
-      title: 'Tea with quin@q.example',
+      title: 'Tea with <i>Quin</i>',
       body: '**Tea** with @{quin@q.example}',
       created_at: post.createdAt.toISOString(),
       author: {

@@ -16,11 +16,11 @@ const Params = Type.Object({ guid: Type.String({ pattern: '^[0-9A-Za-z._@:-]{16,
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   await apiRoutes(app, {})
   const config = { public: true } as const
-  app.post('/posts', { schema: { body: Body }, config }, async ({ body }) => ({ body }))
+  app.post('/texts', { schema: { body: Body }, config }, async ({ body }) => ({ body }))
   app.post('/block', { config }, async (_request, reply) => reply.code(204).send())
   app.delete('/block', { config }, async (_request, reply) => reply.code(204).send())
   app.get('/list', { schema: { querystring: Query }, config }, async ({ query }) => ({ query }))
-  app.get('/posts/:guid', { schema: { params: Params }, config }, async ({ params }) => ({ params }))
+  app.get('/texts/:guid', { schema: { params: Params }, config }, async ({ params }) => ({ params }))
   app.get('/tags/:name', { config }, async ({ params }) => ({ params }))
   app.post(
     '/strict',
@@ -40,7 +40,7 @@ function post(url: string, payload?: string, type = 'application/json') {
 }
 
 describe('paths', () => {
-  it.each(['/api/v1//posts', '//api/v1/posts', '/api//v1///posts', '/api/v1/posts/', '/api/v1/posts.json'])(
+  it.each(['/api/v1//texts', '//api/v1/texts', '/api//v1///texts', '/api/v1/texts/', '/api/v1/texts.json'])(
     'takes %s for the path it means (case 10)',
     async (url) => {
       expect((await post(url, '{"text":"a"}')).json()).toEqual({ body: { text: 'a' } })
@@ -56,7 +56,7 @@ describe('paths', () => {
   it('finds a guid of 255 characters, each of them encoded', async () => {
     const guid = `${':'.repeat(254)}a`
 
-    const response = await pod.inject(`/api/v1/posts/${encodeURIComponent(guid)}`)
+    const response = await pod.inject(`/api/v1/texts/${encodeURIComponent(guid)}`)
 
     expect(response.json()).toEqual({ params: { guid } })
   })
@@ -67,9 +67,9 @@ describe('paths', () => {
     ['another version', 'GET', '/api/v2/user'],
     ['a wrong method', 'DELETE', '/api/v1/user'],
     ['a method that nobody uses', 'PROPFIND', '/api/v1/user'],
-    ['a guid that no object can have', 'GET', '/api/v1/posts/short'],
+    ['a guid that no object can have', 'GET', '/api/v1/texts/short'],
     ['a parameter longer than any', 'GET', `/api/v1/tags/${'a'.repeat(301)}`],
-    ['a path that cannot be decoded', 'GET', '/api/v1/posts/%zz%ff%'],
+    ['a path that cannot be decoded', 'GET', '/api/v1/texts/%zz%ff%'],
     ['a method that must have a body and has none', 'QUERY', '/api/v1/user'],
     ['a name that nothing can have', 'GET', '/api/v1/tags/a%00b'],
     ['letters of the path that are encoded', 'GET', '/%61pi/v1/nonsense'],
@@ -109,15 +109,15 @@ describe('paths', () => {
 
 describe('bodies', () => {
   it('reads JSON', async () => {
-    expect((await post('/api/v1/posts', '{"tags":["a"],"count":3}')).json().body).toEqual({ tags: ['a'], count: 3 })
+    expect((await post('/api/v1/texts', '{"tags":["a"],"count":3}')).json().body).toEqual({ tags: ['a'], count: 3 })
   })
 
   it('reads JSON that begins with a byte order mark', async () => {
-    expect((await post('/api/v1/posts', '\ufeff{"text":"a"}')).json().body).toEqual({ text: 'a' })
+    expect((await post('/api/v1/texts', '\ufeff{"text":"a"}')).json().body).toEqual({ text: 'a' })
   })
 
   it('reads a form', async () => {
-    const response = await post('/api/v1/posts', 'tags[]=a&tags[]=b&text=c', 'application/x-www-form-urlencoded')
+    const response = await post('/api/v1/texts', 'tags[]=a&tags[]=b&text=c', 'application/x-www-form-urlencoded')
 
     expect(response.json().body).toEqual({ tags: ['a', 'b'], text: 'c' })
   })
@@ -127,7 +127,7 @@ describe('bodies', () => {
     async (type) => {
       const response = await pod.inject({
         method: 'POST',
-        url: '/api/v1/posts',
+        url: '/api/v1/texts',
         headers: type ? { 'content-type': type } : {},
       })
 
@@ -138,7 +138,7 @@ describe('bodies', () => {
   it.each(['{', '{"a":1,}', 'a=b', '[]', '"text"', '3', 'null', 'true', '[{"text":"a"}]'])(
     'answers 400 for the body %s (case 11)',
     async (payload) => {
-      const response = await post('/api/v1/posts', payload)
+      const response = await post('/api/v1/texts', payload)
 
       expect(response.statusCode).toBe(400)
       expect(response.json()).toEqual({ code: 400, message: expect.any(String) })
@@ -161,7 +161,7 @@ describe('bodies', () => {
       '{"tags":"a"}',
       '{"text":null}',
     ]) {
-      const response = await post('/api/v1/posts', payload)
+      const response = await post('/api/v1/texts', payload)
       expect([payload, response.statusCode]).toEqual([payload, 422])
       expect(response.json()).toEqual({ code: 422, message: expect.any(String) })
     }
@@ -170,8 +170,8 @@ describe('bodies', () => {
   it.each(['\\u0000', '\\u0008', '\\u001b', '\\ud800', '\\udc00\\ud800', '\\ufffe', '\\uffff'])(
     'answers 422 for a text with %s in it, which can be neither stored nor sent on',
     async (code) => {
-      expect((await post('/api/v1/posts', `{"text":"a${code}b"}`)).statusCode).toBe(422)
-      expect((await post('/api/v1/posts', `{"tags":["a","b${code}"]}`)).statusCode).toBe(422)
+      expect((await post('/api/v1/texts', `{"text":"a${code}b"}`)).statusCode).toBe(422)
+      expect((await post('/api/v1/texts', `{"tags":["a","b${code}"]}`)).statusCode).toBe(422)
       expect((await post('/api/v1/strict', `{"text":"${code}"}`)).statusCode).toBe(400)
     },
   )
@@ -179,17 +179,17 @@ describe('bodies', () => {
   it('takes a text as it is, with line breaks and everything there is to write with', async () => {
     const text = 'a\tb\r\nc\u007f\u0085é\u2028\ufffd🌻'
 
-    expect((await post('/api/v1/posts', JSON.stringify({ text }))).json().body).toEqual({ text })
+    expect((await post('/api/v1/texts', JSON.stringify({ text }))).json().body).toEqual({ text })
   })
 
   it('takes a list that is as long as a body can be', async () => {
-    const response = await post('/api/v1/posts', `{"unknown":[${'1,'.repeat(500_000)}1]}`)
+    const response = await post('/api/v1/texts', `{"unknown":[${'1,'.repeat(500_000)}1]}`)
 
     expect(response.statusCode).toBe(200)
   })
 
   it('passes over fields nobody knows, whatever they are called', async () => {
-    const response = await post('/api/v1/posts', '{"text":"a","__proto__":{"polluted":1},"unknown":[1]}')
+    const response = await post('/api/v1/texts', '{"text":"a","__proto__":{"polluted":1},"unknown":[1]}')
 
     expect(response.json().body).toMatchObject({ text: 'a' })
     expect(Reflect.get({}, 'polluted')).toBeUndefined()
@@ -202,7 +202,7 @@ describe('bodies', () => {
     'application/json-patch+json',
     'nonsense',
   ])('answers 415 for a body of type %s', async (type) => {
-    const response = await post('/api/v1/posts', 'something', type)
+    const response = await post('/api/v1/texts', 'something', type)
 
     expect(response.statusCode).toBe(415)
     expect(response.json()).toMatchObject({ code: 415 })
@@ -210,14 +210,14 @@ describe('bodies', () => {
 
   it('answers 415 for a compressed body', async () => {
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
-    const response = await pod.inject({ method: 'POST', url: '/api/v1/posts', headers, payload: '{}' })
+    const response = await pod.inject({ method: 'POST', url: '/api/v1/texts', headers, payload: '{}' })
 
     expect(response.statusCode).toBe(415)
   })
 
   it('takes a body that is said not to be compressed, in any case', async () => {
     const headers = { 'content-type': 'application/json', 'content-encoding': 'Identity' }
-    const response = await pod.inject({ method: 'POST', url: '/api/v1/posts', headers, payload: '{"text":"a"}' })
+    const response = await pod.inject({ method: 'POST', url: '/api/v1/texts', headers, payload: '{"text":"a"}' })
 
     expect(response.json()).toEqual({ body: { text: 'a' } })
   })
@@ -233,14 +233,14 @@ describe('bodies', () => {
   it('answers 413 for a body over the limit, and takes the largest one below it', async () => {
     const around = (characters: number) => JSON.stringify({ text: 'a'.repeat(characters) })
 
-    expect((await post('/api/v1/posts', around(2 ** 20 - 20))).statusCode).toBe(200)
-    const response = await post('/api/v1/posts', around(2 ** 20))
+    expect((await post('/api/v1/texts', around(2 ** 20 - 20))).statusCode).toBe(200)
+    const response = await post('/api/v1/texts', around(2 ** 20))
     expect(response.statusCode).toBe(413)
     expect(response.json()).toMatchObject({ code: 413 })
   })
 
   it('survives a body that is nested without end', async () => {
-    const response = await post('/api/v1/posts', `{"text":${'['.repeat(200_000)}${']'.repeat(200_000)}}`)
+    const response = await post('/api/v1/texts', `{"text":${'['.repeat(200_000)}${']'.repeat(200_000)}}`)
 
     expect(response.statusCode).toBe(422)
     expect(response.body.length).toBeLessThan(200)

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Mention } from '../../src/protocol/mentions.js'
 import { plainText, shortened, titleOf } from '../../src/web/text/plain-text.js'
 import { type Names, writeHtml } from '../../src/web/text/write-html.js'
 
@@ -173,12 +174,31 @@ describe('a text without its marks', () => {
   it.each([
     ['# The *title*\n\ntext', 'The title'],
     ['The title\n-----\ntext', 'The title'],
+    ['The title\n=\ntext', 'The title'],
+    ['The title\n-\ntext', 'The title'],
+    ['No title\n- but a list', 'No title but a list'],
+    [`# ${'x'.repeat(200)}\n\ntext`, `${'x'.repeat(67)}...`],
+    [`${'x'.repeat(30)} **y**\n===\n${'z'.repeat(99)}`, `${'x'.repeat(30)} y`],
     [`# ${'x'.repeat(201)}\n\ntext`, `${'x'.repeat(67)}...`],
     ['Just  a\ntext', 'Just a text'],
     ['🍵'.repeat(71), `${'🍵'.repeat(67)}...`],
     ['🍵'.repeat(70), '🍵'.repeat(70)],
   ])('has a title: %j', (text, expected) => {
     expect(titleOf(text)).toBe(expected)
+  })
+
+  it('names people in its title as whoever asks knows them', () => {
+    const nameOf = ({ address, name }: Mention) => name ?? (address === 'ann@p.example' ? 'Ann' : address)
+
+    expect(titleOf('## For @{ann@p.example}', nameOf)).toBe('For Ann')
+    expect(titleOf('*@{ann@p.example}*, @{Annie; ann@p.example} and @{b@p.example}', nameOf)).toBe(
+      'Ann, Annie and b@p.example',
+    )
+  })
+
+  it('is not cut in the middle of a sign', () => {
+    expect(titleOf(`x ${' '.repeat(1_997)}🍵`)).toBe('x')
+    expect(titleOf(`${'\n'.repeat(3_000)}tea`)).toBe('tea')
   })
 
   it('has none where there is nothing to read', () => {

@@ -42,11 +42,12 @@ export class Authorization extends Model {
 
 /** Whose token it is, and whether it still counts. */
 export interface TokenHolder {
+  readonly tokenId: number
   readonly userId: number
   readonly personId: number
   readonly authorizationId: number
-  readonly scopes: readonly string[]
-  readonly expiresAt: Date | null
+  /** With blanks between them. */
+  readonly scopes: string
   /** By the clock of the database. */
   readonly expired: boolean
   readonly locked: boolean
@@ -72,19 +73,25 @@ export class AccessToken extends Model {
     const [holder] = await named<TokenHolder>(db, 'access-token-viewer', viewerOfToken, [tokenHash])
     return holder
   }
+
+  /** Of tokens that were looked up before: those that are still there. */
+  static async viewersOf(db: Knex, ids: readonly number[]): Promise<readonly TokenHolder[]> {
+    return named<TokenHolder>(db, 'access-token-viewers', `${viewer} where access_tokens.id = any($1::bigint[])`, [ids])
+  }
 }
 
-const viewerOfToken = `
+const viewer = `
   select
+    access_tokens.id as "tokenId",
     users.id as "userId",
     users.person_id as "personId",
     authorizations.id as "authorizationId",
-    authorizations.scopes,
-    access_tokens.expires_at as "expiresAt",
+    array_to_string(authorizations.scopes, ' ') as scopes,
     coalesce(access_tokens.expires_at <= now(), false) as expired,
     users.locked_at is not null as locked,
     users.closed_at is not null as closed
   from access_tokens
   join authorizations on authorizations.id = access_tokens.authorization_id
-  join users on users.id = authorizations.user_id
-  where access_tokens.token_hash = $1`
+  join users on users.id = authorizations.user_id`
+
+const viewerOfToken = `${viewer} where access_tokens.token_hash = $1`

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { Model } from 'objection'
 import { Contact } from './contact.js'
 
@@ -24,4 +25,30 @@ export class Aspect extends Model {
       },
     },
   })
+
+  /** Behind all others of its owner, who must be held. */
+  static async append(transaction: Knex.Transaction, userId: number, name: string): Promise<Aspect> {
+    const last = await this.query(transaction).where({ userId }).orderBy('position', 'desc').first().select('position')
+    const position = (last?.position ?? 0) + 1
+    return this.query(transaction).insert({ userId, name, position }).returning('*')
+  }
+
+  /** To a place among the others of its owner, who must be held. */
+  static async move(
+    transaction: Knex.Transaction,
+    { userId, id, position }: Pick<Aspect, 'userId' | 'id' | 'position'>,
+  ): Promise<void> {
+    await transaction.raw(moved, { userId, id, position })
+  }
 }
+
+/** The others are counted from one, over the place that is taken; only rows that move are written. */
+const moved = `
+  with others as (
+    select id, row_number() over (order by position, id) as place from aspects where user_id = :userId and id <> :id
+  ), placed as (
+    select id, case when :position between 1 and place then place + 1 else place end as place from others
+    union all select :id, :position
+  )
+  update aspects set position = placed.place from placed
+  where aspects.id = placed.id and aspects.position <> placed.place`

@@ -19,6 +19,8 @@ export class Comment extends Model {
   declare authorSignature: string | null
   declare signedElements: SignedElements | null
   declare createdAt: Date
+  /** When the post was written, if the comment is by somebody who lives here. */
+  declare postCreatedAt: Date | null
 
   declare post?: Post
   declare author?: Person

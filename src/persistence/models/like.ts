@@ -17,6 +17,8 @@ export class Like extends Model {
   declare authorSignature: string | null
   declare signedElements: SignedElements | null
   declare createdAt: Date
+  /** When the post was written, if that was liked by somebody who lives here. */
+  declare postCreatedAt: Date | null
 
   declare author?: Person
 

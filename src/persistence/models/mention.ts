@@ -9,6 +9,8 @@ export class Mention extends Model {
   declare personId: number
   declare postId: number | null
   declare commentId: number | null
+  /** When the post was written; null in a comment. */
+  declare createdAt: Date | null
 
   /** Those of these people who are known here. */
   static async attach(transaction: Knex.Transaction, target: Mentioning, addresses: readonly string[]): Promise<void> {
@@ -31,10 +33,11 @@ interface Mentioning {
 }
 
 const mentions = `
-  insert into mentions (person_id, post_id, comment_id)
-  select people.id, target."postId", target."commentId"
+  insert into mentions (person_id, post_id, comment_id, created_at)
+  select people.id, target."postId", target."commentId", posts.created_at
   from json_to_recordset(?::json) as target("postId" bigint, "commentId" bigint, addresses json)
   cross join json_array_elements_text(target.addresses) as named(address)
   join people on people.address = named.address
+  left join posts on posts.id = target."postId"
   order by target."postId", target."commentId", people.id
   on conflict do nothing`

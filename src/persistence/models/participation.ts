@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { Model } from 'objection'
+import { involve } from '../involvements.js'
 import { Person } from './person.js'
 
 /** A person hears of what happens under a post. */
@@ -34,6 +35,7 @@ export class Participation extends Model {
     const ids = [...new Set(personIds)].sort((one, other) => one - other)
     const guids = ids.map(() => randomBytes(16).toString('hex'))
     const { rows } = await transaction.raw(holdParticipations, [postId, guids, ids])
+    await involve(transaction, postId, ids)
     return rows
   }
 }

@@ -50,6 +50,12 @@ export class Person extends Model {
     return person
   }
 
+  /** Anybody of this address, here or elsewhere, also one who has left. */
+  static async isKnown(db: Knex, address: string): Promise<boolean> {
+    const found = await named(db, 'known-person', 'select from people where address = $1', [address])
+    return found.length > 0
+  }
+
   /** Undefined: nobody of this guid lives here, or they have left. */
   static async localCard(db: Knex, guid: string): Promise<LocalCard | undefined> {
     const [card] = await named<LocalCard>(db, 'local-card', localCard, [guid])

@@ -165,7 +165,8 @@ const absoluteRoot = `
   )
   select id from chain where type = 'StatusMessage' and depth > 0`
 
-const members = `
+/** The local people in these aspects; a part of statements that give them something. */
+export const localMembers = `
   select distinct users.id from aspect_memberships
   join contacts on contacts.id = aspect_memberships.contact_id
   join users on users.person_id = contacts.person_id and users.closed_at is null
@@ -177,10 +178,11 @@ const sharePost = [
   `insert into photo_aspects (photo_id, aspect_id)
    select photos.id, aspects.id from photos, unnest(cast(:aspectIds as bigint[])) as aspects (id)
    where photos.post_id = :postId`,
-  `insert into post_visibilities (user_id, post_id)
-   select members.id, cast(:postId as bigint) from (${members}) as members`,
+  `insert into post_visibilities (user_id, post_id, author_id, created_at)
+   select members.id, posts.id, posts.author_id, posts.created_at
+   from (${localMembers}) as members join posts on posts.id = :postId`,
   `insert into photo_visibilities (user_id, photo_id)
-   select members.id, photos.id from (${members}) as members, photos where photos.post_id = :postId`,
+   select members.id, photos.id from (${localMembers}) as members, photos where photos.post_id = :postId`,
 ]
 
 export class Location extends Model {

@@ -31,9 +31,32 @@ export class Tag extends Model {
   ): Promise<void> {
     const names = [...new Set(targets.flatMap((target) => target.names))].sort()
     if (names.length === 0) return
-    await transaction.raw(`insert into tags (name) select unnest(?::text[]) on conflict do nothing`, [names])
-    // A statement of its own: only that sees a name which somebody else has made in the meantime.
+    await this.make(transaction, names)
     await transaction.raw(taggings, [JSON.stringify(targets)])
+  }
+
+  /** Whether it is new that the user follows it. */
+  static async follow(db: Knex, userId: number, name: string): Promise<boolean> {
+    await this.make(db, [name])
+    const { rowCount } = await db.raw(
+      `insert into tag_followings (user_id, tag_id) select ?, id from tags where name = ? on conflict do nothing`,
+      [userId, name],
+    )
+    return rowCount > 0
+  }
+
+  /** Whether the user has followed it until now. */
+  static async unfollow(db: Knex, userId: number, name: string): Promise<boolean> {
+    const { rowCount } = await db.raw(
+      `delete from tag_followings using tags where tags.id = tag_id and user_id = ? and tags.name = ?`,
+      [userId, name],
+    )
+    return rowCount > 0
+  }
+
+  /** Only a later statement sees a name which somebody else has made in the meantime. */
+  private static async make(db: Knex, names: readonly string[]): Promise<void> {
+    await db.raw(`insert into tags (name) select unnest(?::text[]) on conflict do nothing`, [[...names]])
   }
 }
 

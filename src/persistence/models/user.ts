@@ -57,6 +57,19 @@ export class User extends Model {
   static byUsername(db: Knex, username: string): QueryBuilder<User, User | undefined> {
     return this.query(db).findOne({ username: username.toLowerCase() }).withGraphFetched('person')
   }
+
+  /**
+   * Whoever changes what belongs together holds the user first, so that two of them take turns; and with the user those of
+   * these people who live here, where both sides change.
+   */
+  static async hold(transaction: Knex.Transaction, userId: number, personIds: readonly number[] = []): Promise<void> {
+    await this.query(transaction)
+      .where({ id: userId })
+      .orWhereIn('personId', [...personIds])
+      .orderBy('id') // so that they never wait for each other
+      .select('id')
+      .forNoKeyUpdate()
+  }
 }
 
 /** Apart from the user, so that nothing that reads a user can show these. */

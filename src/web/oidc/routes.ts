@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Provider } from 'oidc-provider'
 import { OIDC_LIMITS } from '../../limits.js'
-import { addBodyReaders } from '../bodies.js'
+import { addBodyReaders, refusePacked } from '../bodies.js'
 import { RequestFault } from '../faults.js'
 import { holdsPlainText } from '../plain-text.js'
 import { openRateLimit } from '../rate-limit.js'
@@ -73,6 +73,7 @@ const providerRoutes: FastifyPluginAsync = async (app) => {
   const schema = { hide: true }
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  app.addHook('onRequest', refusePacked)
   app.addHook('onRequest', async (request) => {
     if (Number(request.headers['content-length'] ?? 0) > OIDC_LIMITS.bodyBytes) {
       throw new RequestFault(413, 'The body is too large.')

@@ -1,11 +1,9 @@
-import { escapeHtml, PAGE_POLICY } from '../html.js'
+import { escapeHtml, PAGE_RULES, policyOf } from '../html.js'
 
 /** The policy of a page with a form: browsers hold it against every address that the answer leads on to. */
 export function formPolicy(redirectUri?: string): string {
   const targets = ["'self'", ...(redirectUri === undefined ? [] : [sourceOf(redirectUri)])]
-  return Object.entries({ ...PAGE_POLICY, 'form-action': targets })
-    .map(([name, values]) => `${name} ${values.join(' ')}`)
-    .join('; ')
+  return policyOf({ ...PAGE_RULES, 'form-action': targets.join(' ') })
 }
 
 function sourceOf(redirectUri: string): string {

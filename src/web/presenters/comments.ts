@@ -6,11 +6,10 @@ import { presentPersonSummary } from './people.js'
 
 export function presentComment(comment: ListedComment, podUrl: string): Static<typeof Comment> {
   const { own, likesCount } = comment
-  return {
-    ...presentWritten(comment, podUrl),
+  return Object.assign(presentWritten(comment, podUrl), {
     interactions: { liked: own.liked, likes_count: likesCount },
     reported: own.reported,
-  }
+  })
 }
 
 /** To its author, who has just written it. */

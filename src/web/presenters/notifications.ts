@@ -9,14 +9,15 @@ export function presentNotification(
   { guid, type, read, createdAt, target, actors }: ListedNotification,
   { url, clientApiDialect }: Pick<Config, 'url' | 'clientApiDialect'>,
 ): Static<typeof Notification> {
-  return {
+  const presented: Static<typeof Notification> = {
     guid,
     type: type === 'commented_on_post' && clientApiDialect === 'diaspora' ? COMMENTED_IN_DIASPORA : type,
     read,
     created_at: createdAt.toISOString(),
-    ...(target && { target: { guid: target.guid, author: presentPersonSummary(target.author, url) } }),
     event_creators: actors.map((person) => presentPersonSummary(person, url)),
   }
+  if (target) presented.target = { guid: target.guid, author: presentPersonSummary(target.author, url) }
+  return presented
 }
 
 export function readNotificationType(name: Static<typeof NotificationTypeName>): NotificationType {

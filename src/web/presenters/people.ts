@@ -63,10 +63,10 @@ export function presentPersonSummary(
   person: Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>,
   podUrl: string,
 ): Static<typeof PersonSummary> {
-  return {
-    ...presentNames(person),
+  // A page has dozens of people in it, and to spread an object costs ten times as much as to add to it.
+  return Object.assign(presentNames(person), {
     avatar: absolute(person.avatarUrl, podUrl) ?? `${podUrl}${DEFAULT_AVATAR_PATH}`,
-  }
+  })
 }
 
 type Images = Pick<Profile, 'imageUrl' | 'imageUrlMedium' | 'imageUrlSmall'>

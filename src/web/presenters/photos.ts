@@ -11,7 +11,8 @@ export function presentPhoto(photo: ListedPhoto, podUrl: string): Static<typeof 
   const picture = presentPicture(photo, podUrl)
   if (picture === undefined) return undefined
   const { guid, createdAt, postGuid } = photo
-  return { guid, created_at: createdAt.toISOString(), ...(postGuid !== null && { post: postGuid }), ...picture }
+  const presented = Object.assign({ guid, created_at: createdAt.toISOString() }, picture)
+  return postGuid === null ? presented : Object.assign(presented, { post: postGuid })
 }
 
 /** A photo as part of a post; undefined as above. */

@@ -4,36 +4,41 @@ import type { ListedPoll, ListedPost } from '../../persistence/listed-posts.js'
 import type { Person } from '../../persistence/models/person.js'
 import type { Poll } from '../../persistence/models/poll.js'
 import type { Location, Post as StoredPost } from '../../persistence/models/post.js'
-import type { Poll as PollSchema, Post as PostSchema } from '../post-schemas.js'
-import { titleOf } from '../text/plain-text.js'
+import type { Poll as PollSchema, Post as PostSchema, Root as RootSchema } from '../post-schemas.js'
+import { type NameOf, titleOf } from '../text/plain-text.js'
 import { presentName, presentPersonSummary } from './people.js'
 import { type PhotoFacts, presentPicture } from './photos.js'
 
 /** A post for somebody who lives here; a reshare shows what its root shows. */
 export function presentPost(post: ListedPost, podUrl: string): Static<typeof PostSchema> {
   const { root } = post
-  return { ...presentListed(post, podUrl), ...(root && { root: presentListed(root, podUrl) }) }
+  const presented = presentListed(post, podUrl)
+  return root ? Object.assign(presented, { root: presentListed(root, podUrl) }) : presented
 }
 
-function presentListed(post: ListedPost, podUrl: string) {
+/** Added up and not spread: of all that a list of posts costs, spreading was the most. */
+function presentListed(post: ListedPost, podUrl: string): Static<typeof RootSchema> {
   const { author, root, own, providerDisplayName } = post
   const shown = root ?? post
-  return {
-    ...presentFrame(post, author, podUrl),
-    ...presentContent(shown, podUrl),
-    title: titleOrPhrase(shown.text, shown.author),
-    nsfw: isMarkedNsfw(shown, shown.author.nsfw),
-    ...(providerDisplayName !== null && { provider_display_name: providerDisplayName }),
-    ...(shown.poll && { poll: presentPollFor(shown.poll) }),
-    own_interaction_state: {
-      liked: own.liked,
-      // Misspelt by the specification, and spelt by the clients there are.
-      reshated: own.reshared,
-      reshared: own.reshared,
-      subscribed: own.subscribed,
-      reported: own.reported,
+  const presented: Static<typeof RootSchema> = Object.assign(
+    presentFrame(post, author, podUrl),
+    presentContent(shown, podUrl),
+    {
+      title: titleOrPhrase(shown, shown.author),
+      nsfw: isMarkedNsfw(shown, shown.author.nsfw),
+      own_interaction_state: {
+        liked: own.liked,
+        // Misspelt by the specification, and spelt by the clients there are.
+        reshated: own.reshared,
+        reshared: own.reshared,
+        subscribed: own.subscribed,
+        reported: own.reported,
+      },
     },
-  }
+  )
+  if (providerDisplayName !== null) presented.provider_display_name = providerDisplayName
+  if (shown.poll) presented.poll = presentPollFor(shown.poll)
+  return presented
 }
 
 /** What a pod that has just met a person reads to find their posts. */
@@ -64,7 +69,7 @@ export function presentPublicPost(shared: PublicPost, podUrl: string): object {
 /** What a post is called: its beginning, or whose it is. */
 export function postTitle(shared: PublicPost): string {
   const { post, author } = shared.root ?? shared
-  return titleOrPhrase(post.text, author)
+  return titleOrPhrase(post, author)
 }
 
 export function isNsfw(shared: PublicPost): boolean {
@@ -72,8 +77,19 @@ export function isNsfw(shared: PublicPost): boolean {
   return isMarkedNsfw(post, author.profile?.nsfw === true)
 }
 
-function titleOrPhrase(text: string, author: Pick<Person, 'name' | 'address'>): string {
-  return titleOf(text) ?? `A post by ${presentName(author)}`
+type Named = Pick<Person, 'name' | 'address'>
+
+interface Titled {
+  readonly text: string
+  readonly mentionedPeople?: readonly Named[]
+}
+
+function titleOrPhrase({ text, mentionedPeople = [] }: Titled, author: Named): string {
+  const nameOf: NameOf = ({ name, address }) => {
+    const person = mentionedPeople.find((mentioned) => mentioned.address === address)
+    return name ?? (person ? presentName(person) : address)
+  }
+  return titleOf(text, nameOf) ?? `A post by ${presentName(author)}`
 }
 
 /** The author says so about this post, or about all of theirs; a reshare whose root is gone shows nothing. */
@@ -105,12 +121,12 @@ interface Content {
 }
 
 function presentContent({ text, mentionedPeople = [], photos = [], location = null }: Content, podUrl: string) {
-  return {
+  const content = {
     body: text,
     mentioned_people: mentionedPeople.map((person) => presentPersonSummary(person, podUrl)),
     photos: photos.flatMap((photo) => presentPicture(photo, podUrl) ?? []),
-    ...presentLocation(location),
   }
+  return Object.assign(content, presentLocation(location))
 }
 
 /** Other pods may write anything as a coordinate; a place that no map has is not shown. */

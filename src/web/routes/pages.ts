@@ -28,10 +28,9 @@ on this pod and on all the others: there is no centre.</p>
   app.get(
     DEFAULT_AVATAR_PATH,
     {
-      config: { public: true, quiet: true },
-      schema: { hide: true },
       // Shown by other pods and by clients, wherever they come from.
-      helmet: { crossOriginResourcePolicy: { policy: 'cross-origin' } },
+      config: { public: true, quiet: true, headers: { 'cross-origin-resource-policy': 'cross-origin' } },
+      schema: { hide: true },
     },
     async (request, reply) => {
       reply.header('cache-control', `public, max-age=${A_DAY}`).header('etag', avatar.etag)

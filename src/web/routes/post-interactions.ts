@@ -5,19 +5,13 @@ import { hide, mute, subscribe } from '../../domain/post-interactions.js'
 import { vote } from '../../domain/votes.js'
 import { BooleanField, readBoolean } from '../booleans.js'
 import { missingFirst } from '../missing-first.js'
+import { numberField } from '../numbers.js'
 
 const tags = ['Post interactions']
 const params = Type.Object({ post_guid: Type.String() })
 const unreadable = { invalid: 422, malformed: 422 }
 
-/** A number, also as a text: forms know nothing else. */
-const AnswerId = Type.Unsafe<number | string>({
-  anyOf: [
-    { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
-    { type: 'string', pattern: '^[0-9]{1,15}$' },
-  ],
-  description: 'The `id` of an answer of the poll.',
-})
+const AnswerId = numberField({ minimum: 1, digits: 15, description: 'The `id` of an answer of the poll.' })
 
 /** What somebody wants to hear and see of a post, and what they choose in its poll. */
 export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {

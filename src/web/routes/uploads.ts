@@ -2,6 +2,7 @@ import { constants, type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
 import { UPLOADS_PATH } from '../../domain/photos.js'
+import { imagesFolder } from '../../persistence/picture-files.js'
 import { RequestFault } from '../faults.js'
 
 const A_YEAR = 365 * 86_400
@@ -19,18 +20,21 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 
 /** Pictures under the addresses that other pods and clients build from path, size and name. */
 export const uploadRoutes: FastifyPluginAsync = async (app) => {
-  const folder = join(app.pod.config.dataDir, UPLOADS_PATH)
+  const folder = imagesFolder(app.pod.config.uploadsDir)
 
   app.get<{ Params: { name: string } }>(
     `${UPLOADS_PATH}:name`,
     {
-      config: { public: true, quiet: true },
-      schema: { hide: true },
-      helmet: {
-        crossOriginResourcePolicy: { policy: 'cross-origin' },
-        // Whatever somebody uploaded: opened as a page of its own, it runs and loads nothing.
-        contentSecurityPolicy: { useDefaults: false, directives: { 'default-src': ["'none'"], sandbox: [] } },
+      config: {
+        public: true,
+        quiet: true,
+        headers: {
+          'cross-origin-resource-policy': 'cross-origin',
+          // Whatever somebody uploaded: opened as a page of its own, it runs and loads nothing.
+          'content-security-policy': "default-src 'none';sandbox",
+        },
       },
+      schema: { hide: true },
     },
     async (request, reply) => {
       const { name } = request.params

@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { blockPerson, unblockPerson } from '../../domain/blocks.js'
-import { findAuthor, findPersonInSight, listPhotosOf, listPostsOf } from '../../domain/shown-people.js'
+import { findPersonInSight, listPhotosOf, listPostsOf, requireAuthor } from '../../domain/shown-people.js'
+import { readOrMissing } from '../missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../paging.js'
 import { Photo, Post } from '../post-schemas.js'
 import { presentPerson } from '../presenters/people.js'
@@ -55,9 +56,12 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['public:read'], refusals: nobody },
     },
     async (request, reply) => {
-      const authorId = await findAuthor(app.pod, request.params.person_guid)
-      const page = readTimePage(request)
-      const posts = await listPostsOf(app.pod, request.viewer, authorId, page)
+      const { person_guid: author } = request.params
+      const page = await readOrMissing(
+        () => readTimePage(request),
+        () => requireAuthor(app.pod, author),
+      )
+      const posts = await listPostsOf(app.pod, request.viewer, author, page)
       linkTimePages(request, reply, page, posts)
       return posts.items.map((post) => presentPost(post, app.pod.config.url))
     },
@@ -79,9 +83,12 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['public:read'], refusals: nobody },
     },
     async (request, reply) => {
-      const authorId = await findAuthor(app.pod, request.params.person_guid)
-      const page = readTimePage(request)
-      const photos = await listPhotosOf(app.pod, request.viewer, authorId, page)
+      const { person_guid: author } = request.params
+      const page = await readOrMissing(
+        () => readTimePage(request),
+        () => requireAuthor(app.pod, author),
+      )
+      const photos = await listPhotosOf(app.pod, request.viewer, author, page)
       linkTimePages(request, reply, page, photos)
       return photos.items.flatMap((photo) => presentPhoto(photo, app.pod.config.url) ?? [])
     },

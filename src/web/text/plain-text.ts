@@ -1,3 +1,5 @@
+import type { Mention } from '../../protocol/mentions.js'
+import { fits } from '../../protocol/values.js'
 import type { Inline } from './read-inline.js'
 import { type Block, readText } from './read-text.js'
 
@@ -7,52 +9,70 @@ const LONGEST_SUMMARY = 200
 /** Marks take room as well; who needs more than this for two hundred characters is not summarised but cut. */
 const SUMMARISED = 2_000
 
+/** What a mention is read as. */
+export type NameOf = (mention: Mention) => string
+
+const asWritten: NameOf = ({ name, address }) => name ?? address
+
 /** A text without its marks, on one line. */
 export function plainText(text: string): string {
-  return plainBlocks(readText(text))
+  return plainBlocks(readText(text), asWritten)
 }
 
 /** The beginning of a text in a few words, for where there is no room. */
 export function summaryOf(text: string): string {
-  return shortened(plainText(text.slice(0, SUMMARISED)), LONGEST_SUMMARY)
+  return shortened(plainText(beginningOf(text)), LONGEST_SUMMARY)
 }
 
 /** What a post is called: its heading, else its beginning; undefined: it has no text. */
-export function titleOf(text: string): string | undefined {
-  const blocks = readText(text.slice(0, SUMMARISED))
+export function titleOf(text: string, nameOf = asWritten): string | undefined {
+  const blocks = readText(beginningOf(text))
   const [first] = blocks
-  const heading = first?.type === 'heading' ? plainBlocks([first]) : ''
-  const title = heading !== '' && heading.length <= LONGEST_HEADING ? heading : plainBlocks(blocks)
+  const heading = first?.type === 'heading' ? plainBlocks([first], nameOf) : ''
+  const title = heading !== '' && fits(heading, LONGEST_HEADING) ? heading : plainBlocks(blocks, nameOf)
   return title === '' ? undefined : shortened(title, LONGEST_TITLE)
 }
 
 /** Cut, with three dots to show it. */
 export function shortened(text: string, longest: number): string {
+  if (text.length <= longest) return text
   const characters = [...text]
   return characters.length <= longest ? text : `${characters.slice(0, longest - 3).join('')}...`
 }
 
-function plainBlocks(blocks: readonly Block[]): string {
-  return onOneLine(blocks.map(plainBlock).join(' '))
+/** Without half a sign at its end. */
+function beginningOf(text: string): string {
+  return text
+    .trimStart()
+    .slice(0, SUMMARISED)
+    .replace(/[\ud800-\udbff]$/, '')
 }
 
-function plainBlock(block: Block): string {
+function plainBlocks(blocks: readonly Block[], nameOf: NameOf): string {
+  return onOneLine(blocks.map((block) => plainBlock(block, nameOf)).join(' '))
+}
+
+function plainBlock(block: Block, nameOf: NameOf): string {
   switch (block.type) {
     case 'paragraph':
     case 'heading':
-      return block.content.map(plainInline).join('')
+      return plainInlines(block.content, nameOf)
     case 'code':
       return block.text
     case 'list':
-      return block.items.map((item) => item.map(plainInline).join('')).join(' ')
+      return block.items.map((item) => plainInlines(item, nameOf)).join(' ')
     case 'quote':
-      return block.blocks.map(plainBlock).join(' ')
+      return block.blocks.map((inner) => plainBlock(inner, nameOf)).join(' ')
     case 'rule':
       return ''
   }
 }
 
-function plainInline(inline: Inline): string {
+function plainInlines(inlines: readonly Inline[], nameOf: NameOf): string {
+  return inlines.map((inline) => plainInline(inline, nameOf)).join('')
+}
+
+function plainInline(inline: Inline, nameOf: NameOf): string {
   switch (inline.type) {
     case 'text':
     case 'code':
@@ -63,15 +83,15 @@ function plainInline(inline: Inline): string {
     case 'break':
       return ' '
     case 'mention':
-      return inline.mention.name ?? inline.mention.address
+      return nameOf(inline.mention)
     case 'strong':
     case 'emphasis':
     case 'struck':
     case 'link':
-      return inline.content.map(plainInline).join('')
+      return plainInlines(inline.content, nameOf)
   }
 }
 
 function onOneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
+  return text.replace(/\s{2,}|[^\S ]/g, ' ').trim()
 }

@@ -35,7 +35,10 @@ export function readInline(text: string, depth = 0): Inline[] {
   let plain = ''
 
   let at = 0
-  while (at < text.length) {
+  for (const stop of stopsIn(text, spans)) {
+    if (stop < at) continue
+    plain += text.slice(at, stop)
+    at = stop
     const escaped = text[at] === '\\' && /[!-/:-@[-`{-~]/.test(text.charAt(at + 1))
     const found = escaped ? undefined : (spans.get(at) ?? codeAt(text, at, nextOf) ?? lineAt(text, at) ?? deeper(at))
     if (found !== undefined) {
@@ -49,12 +52,19 @@ export function readInline(text: string, depth = 0): Inline[] {
     plain += text.charAt(at + length - 1)
     at += length
   }
+  plain += text.slice(at)
   if (plain !== '') inlines.push({ type: 'text', text: plain })
   return inlines
 
   function deeper(at: number): Found | undefined {
     return depth === DEEPEST ? undefined : (linkAt(text, at, nextOf, depth) ?? markedAt(text, at, nextOf, depth))
   }
+}
+
+/** Where something may begin, in order. Most of a text is plain, and need not be looked at sign by sign. */
+function stopsIn(text: string, spans: ReadonlyMap<number, Found>): Iterable<number> {
+  const signs = Array.from(text.matchAll(/[\\`\n![*_~]/g), ({ index }) => index)
+  return spans.size === 0 ? signs : [...signs, ...spans.keys()].sort((one, other) => one - other)
 }
 
 /** Everything that is found by its own form, by where it begins; what begins inside of something else is never reached. */

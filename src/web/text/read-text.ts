@@ -13,7 +13,7 @@ const DEEPEST_QUOTE = 4
 
 const fence = /^ {0,3}(`{3,}|~{3,})/
 const heading = /^(#{1,6}) +(\S.*)$/
-const underline = /^ {0,3}(={2,}|-{2,}) *$/
+const underline = /^ {0,3}(=+|-+) *$/
 const rule = /^ {0,3}([-*_])( *\1){2,} *$/
 const quote = /^ {0,3}> ?/
 const bullet = /^ {0,3}[-*+] +/

@@ -1,0 +1,35 @@
+import { type Migration, now } from './migration.js'
+
+/**
+ * Photos go in many ways: by themselves, with their post, with their author, by age. Wherever a row goes, its transaction asks
+ * for the deletion of the files, so that none stays behind.
+ */
+export const photoFiles: Migration = {
+  async up(db) {
+    await db.raw(`
+      create function remove_photo_files() returns trigger language plpgsql as $$
+      begin
+        insert into outbox (queue, name, data, sweep_at)
+        values ('photos', 'remove-photo-files', jsonb_build_object('names', jsonb_build_array(old.name)), ${now});
+        return null;
+      end
+      $$;
+      create trigger remove_photo_files after delete on photos
+        for each row when (old.remote_path is null) execute function remove_photo_files();
+
+      -- Why no photo came of an upload, for the client that waits for it.
+      create table refused_uploads (
+        guid text collate "C" primary key,
+        reason text not null,
+        created_at timestamptz(3) not null default ${now}
+      );
+      create index refused_uploads_created_at on refused_uploads (created_at)`)
+  },
+
+  async down(db) {
+    await db.raw(`
+      drop table refused_uploads;
+      drop trigger remove_photo_files on photos;
+      drop function remove_photo_files()`)
+  },
+}

@@ -1,0 +1,27 @@
+import { type Migration, now } from './migration.js'
+
+export const live: Migration = {
+  async up(db) {
+    await db.raw(`
+      -- What people who listen are told of, for as long as somebody may come back and ask what they have missed. Written one
+      -- transaction after the other: the ids are in the order of the commits.
+      create table announcements (
+        id bigint generated always as identity primary key,
+        kind text not null check (kind in ('notification', 'message', 'post')),
+        -- The id of what is new; by the time somebody looks it may be gone.
+        subject_id bigint not null,
+        -- Null: everybody in whose main stream the post is.
+        user_id bigint references users on delete cascade,
+        created_at timestamptz(3) not null default ${now},
+        check (kind = 'post' or user_id is not null)
+      );
+      create index announcements_user_id on announcements (user_id, id) where user_id is not null;
+      create index announcements_of_streams on announcements (id) where user_id is null;
+      create index announcements_created_at on announcements (created_at);
+    `)
+  },
+
+  async down(db) {
+    await db.raw(`drop table announcements`)
+  },
+}

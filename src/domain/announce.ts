@@ -1,0 +1,37 @@
+import type { Knex } from 'knex'
+import { announceJob, dispatchJob, type OutgoingRecord } from '../jobs/definitions.js'
+import { enqueueEachWith, type ToDo, toDo, type Work } from '../jobs/outbox.js'
+import { giveSignal } from '../jobs/signals.js'
+import { insertAnnouncements, type News } from '../persistence/announcements.js'
+import { inTransaction } from '../persistence/errors.js'
+import type { Pod } from '../pod.js'
+
+/** Lets those who listen know of what this transaction has written. */
+export async function announceWith(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction, news: News): Promise<void> {
+  await enqueueEachWith(pod, transaction, announcement(news))
+}
+
+/** The same together with what other pods are to be told. */
+export async function dispatchAndAnnounce(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  record: OutgoingRecord,
+  news: News,
+): Promise<void> {
+  await enqueueEachWith(pod, transaction, [toDo(dispatchJob, record), ...announcement(news)])
+}
+
+/** None where nothing is new. */
+export function announcement(news: News): readonly ToDo[] {
+  return Object.values(news).some((ids) => ids.length > 0) ? [toDo(announceJob, news)] : []
+}
+
+/** Carries what is new to the web processes, and through them out of the pod. */
+export async function announce(pod: Pick<Pod, 'db'>, work: Work & { readonly data: News }): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    // First: whoever finds that it is done already must not have made others wait for a turn.
+    await work.finish(transaction)
+    const announcements = await insertAnnouncements(transaction, work.data)
+    if (announcements > 0) await giveSignal(transaction, 'announced')
+  })
+}

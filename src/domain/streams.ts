@@ -1,0 +1,42 @@
+import type { ListedPost } from '../persistence/listed-posts.js'
+import { listedAspectStream, listedPostsWithTag, listedStream, type Stream } from '../persistence/listed-streams.js'
+import type { Page, TimePage } from '../persistence/paged.js'
+import type { Sight } from '../persistence/stream-conditions.js'
+import type { Pod } from '../pod.js'
+import type { Viewer } from './access.js'
+import { requireTagName } from './tags.js'
+
+/** A stream of posts that the viewer may see and the token may show. */
+export async function listStream(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  stream: Stream,
+  page: TimePage,
+): Promise<Page<ListedPost>> {
+  return listedStream(pod.db, viewer, { stream, sight: sightOf(viewer), page })
+}
+
+/** Posts of the people in these aspects, and of the viewer; without aspects, of everybody in any. */
+export async function listAspectStream(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  aspectIds: readonly number[],
+  page: TimePage,
+): Promise<Page<ListedPost>> {
+  if (aspectIds.length === 0) return listStream(pod, viewer, 'all aspects', page)
+  return listedAspectStream(pod.db, viewer, { aspectIds, sight: sightOf(viewer), page })
+}
+
+/** Posts with a tag, as somebody has typed it. */
+export async function searchPosts(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  tag: string,
+  page: TimePage,
+): Promise<Page<ListedPost>> {
+  return listedPostsWithTag(pod.db, viewer, { tag: requireTagName(tag), sight: sightOf(viewer), page })
+}
+
+function sightOf({ scopes }: Viewer): Sight {
+  return scopes.has('private:read') ? 'readable' : 'public'
+}

@@ -1,0 +1,29 @@
+import { listedTags } from '../persistence/listed-tags.js'
+import type { IndexPage, Page } from '../persistence/paged.js'
+import type { Pod } from '../pod.js'
+import { Refusal } from './refusals.js'
+import { faultOfText } from './texts.js'
+
+type TagRefusal = 'tag_invalid'
+
+const LONGEST_TAG = 255
+
+/** What somebody has typed, as tags are stored; empty: nothing of it can be part of a tag. */
+export function tagNameOf(text: string): string {
+  const name = text.replace(/^#/, '')
+  if (name === '<3') return name
+  return name.replace(/[^\p{L}\p{M}\p{N}\p{Pc}-]/gu, '').toLowerCase()
+}
+
+/** The same where nothing will not do. */
+export function requireTagName(text: string): string {
+  const name = tagNameOf(text)
+  const fault = name === '' ? 'has no letter or digit' : faultOfText(name, LONGEST_TAG)
+  if (fault === undefined) return name
+  throw new Refusal<TagRefusal>('tag_invalid', `The tag ${fault}.`)
+}
+
+/** Names of tags that begin with what somebody has typed. */
+export async function findTags(pod: Pick<Pod, 'db'>, text: string, page: IndexPage): Promise<Page<string>> {
+  return listedTags(pod.db, requireTagName(text), page)
+}

@@ -1,0 +1,81 @@
+import type { Knex } from 'knex'
+import { named } from './database.js'
+
+/** Which request of which client. */
+export interface KeyOwner {
+  readonly authorizationId: number
+  readonly key: string
+}
+
+export interface ClaimedKey extends KeyOwner {
+  readonly claim: string
+}
+
+export interface KeptAnswer {
+  readonly fingerprint: Buffer
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | null
+}
+
+/** A key is ours from now on, is somebody else's at the moment, or has been answered. */
+export type KeyState =
+  | { readonly state: 'claimed'; readonly claim: string }
+  | { readonly state: 'running' }
+  | ({ readonly state: 'answered' } & KeptAnswer)
+
+/** Of any number who want a key at the same time one gets it. Whoever has had it for too long is no longer there. */
+export async function claimKey(db: Knex, { authorizationId, key }: KeyOwner): Promise<KeyState> {
+  const [row] = await named<Row>(db, 'claim-idempotency-key', claimed, [authorizationId, key])
+  if (row?.claim) return { state: 'claimed', claim: row.claim }
+  // Not there: it came, or went, in this very moment.
+  if (!row?.fingerprint || row.status === null) return { state: 'running' }
+  const { fingerprint, status, headers, body } = row
+  return { state: 'answered', fingerprint, status, headers: headers ?? {}, body }
+}
+
+/** Keeps an answer for those who ask again; one that comes too late is not kept. */
+export async function keepAnswer(db: Knex, mine: ClaimedKey, answer: KeptAnswer): Promise<void> {
+  const { fingerprint, status, headers, body } = answer
+  const values = [mine.authorizationId, mine.key, mine.claim, fingerprint, status, JSON.stringify(headers), body]
+  await named(db, 'keep-idempotent-answer', answered, values)
+}
+
+/** Whoever asks again does it again. */
+export async function releaseKey(db: Knex, { authorizationId, key, claim }: ClaimedKey): Promise<void> {
+  await named(db, 'release-idempotency-key', released, [authorizationId, key, claim])
+}
+
+interface Row {
+  readonly claim: string | null
+  readonly fingerprint: Buffer | null
+  readonly status: number | null
+  readonly headers: Record<string, string> | null
+  readonly body: string | null
+}
+
+/** Longer than any request takes, its body and a worker that it waits for included. */
+const LEASE = `interval '90 seconds'`
+const KEPT = `interval '1 day'`
+
+const claimed = `
+  with claimed as (
+    insert into idempotency_keys as known (authorization_id, key) values ($1, $2)
+    on conflict (authorization_id, key) do update set
+      claim = excluded.claim, claimed_at = excluded.claimed_at, created_at = excluded.created_at,
+      fingerprint = null, status = null, headers = null, body = null
+    where (known.status is null and known.claimed_at < now() - ${LEASE}) or known.created_at < now() - ${KEPT}
+    returning claim
+  )
+  select claim, null::bytea as fingerprint, null::smallint as status, null::jsonb as headers, null as body from claimed
+  union all
+  select null, fingerprint, status, headers, body
+  from idempotency_keys
+  where authorization_id = $1 and key = $2 and not exists (select from claimed)`
+
+const answered = `
+  update idempotency_keys set fingerprint = $4, status = $5, headers = $6, body = $7
+  where authorization_id = $1 and key = $2 and claim = $3`
+
+const released = `
+  delete from idempotency_keys where authorization_id = $1 and key = $2 and claim = $3 and status is null`

@@ -1,0 +1,92 @@
+import { type Gathering, gather, type Scan } from './gather.js'
+import type { SeekParts } from './paged.js'
+import { notHidden, type Sight, USER } from './stream-conditions.js'
+import { mentioningPosts, ownPosts, publicPostsBy, shownPostsBy, taggedPosts } from './stream-sources.js'
+
+/** So many that the newest posts of everybody are likely to hold a page of theirs. */
+const MANY_AUTHORS = 200
+/** How many of these are looked through before each author is asked for. */
+const LONGEST_WALK = 1_000
+
+export interface PeopleStream {
+  /** Whose posts, as rows of `person_id`. */
+  readonly authors: string
+  /** Which of the reader's own, as a condition. */
+  readonly own: string
+  /** Whether also what others write about what the reader follows, or to the reader. */
+  readonly follows: boolean
+}
+
+/** A page of what people have written. What costs least comes first, so that the rest has less to look for. */
+export function peopleStream(page: SeekParts, sight: Sight, { authors, own, follows }: PeopleStream): string {
+  const gathering = gather(page)
+  gathering.know('authors', keysOf(`select person_id from (${authors}) as authors where not ${isBlocked}`))
+  gathering.find('own', ownPosts(own))
+  if (follows) gathering.find('mentioning', mentioningPosts(sight))
+  if (sight === 'readable') gathering.find('shown_lately', walk(page, shownToReader, 'true'))
+  gathering.find('published_lately', walk(page, everybodys, `recent.public and ${areMany}`))
+  if (follows) findFollowed(gathering, 'public')
+  if (sight === 'readable') {
+    gathering.findOfEach(
+      'shown',
+      'authors',
+      shownPostsBy('key'),
+      `${isNoPage(page, 'shown_lately')} and ${isMore(page)}`,
+    )
+  }
+  gathering.findOfEach('published', 'authors', publicPostsBy('key'), isNoPage(page, 'published_lately'))
+  return gathering.statement()
+}
+
+/** A page of what is posted under the tags that the reader follows. */
+export function tagStream(page: SeekParts, sight: Sight): string {
+  const gathering = gather(page)
+  findFollowed(gathering, sight)
+  return gathering.statement()
+}
+
+function findFollowed(gathering: Gathering, sight: Sight): void {
+  gathering.know('tags_followed', keysOf(`select tag_id from tag_followings where user_id = ${USER}`))
+  gathering.findOfEach('tagged', 'tags_followed', taggedPosts(sight, 'key'))
+}
+
+/** The planner takes each list for one of ten, so that nobody's plan is made for the length of theirs. */
+function keysOf(rows: string): string {
+  return `select unnest(array(${rows})) as key`
+}
+
+const isBlocked = `(person_id in (select blocks.person_id from blocks where blocks.user_id = ${USER})) is true`
+
+const everybodys: Scan = {
+  from: 'select id, created_at as time, author_id, public from posts where true',
+  ...{ time: 'created_at', id: 'id' },
+}
+
+const shownToReader: Scan = {
+  from: `select post_id as id, created_at as time, author_id from post_visibilities where user_id = ${USER}`,
+  ...{ time: 'created_at', id: 'post_id' },
+}
+
+/** Few authors are asked one by one in less time. */
+const areMany = `(select count(*) from authors) >= ${MANY_AUTHORS}`
+
+/** Those of the authors among the first of all. */
+function walk(page: SeekParts, all: Scan, condition: string): string {
+  return `
+    select recent.id, recent.time from (${inOrder(page, all)} limit ${LONGEST_WALK}) as recent
+    where ${condition} and (recent.author_id in (select key from authors)) is true and ${notHidden('recent.id')}
+    ${page.order('recent.time', 'recent.id')} limit ${page.limit}`
+}
+
+function inOrder(page: SeekParts, { from, time, id }: Scan): string {
+  return `${from} ${page.beyond(time, id)} ${page.order(time, id)}`
+}
+
+function isNoPage(page: SeekParts, set: string): string {
+  return `(select count(*) from ${set}) < ${page.limit}`
+}
+
+/** The walk has not come to the end of what was shown to the reader. */
+function isMore(page: SeekParts): string {
+  return `exists (${inOrder(page, shownToReader)} offset ${LONGEST_WALK} limit 1)`
+}

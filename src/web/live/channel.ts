@@ -1,0 +1,236 @@
+import type { ServerResponse } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { findViewersAgain, type Viewer } from '../../domain/access.js'
+import { audienceOf, findLiveEvents, type Hearer } from '../../domain/live-events.js'
+import { openSignals } from '../../jobs/signals.js'
+import type { LiveLimits } from '../../limits.js'
+import {
+  ANNOUNCEMENTS_AT_ONCE,
+  type Announcement,
+  announcementsAfter,
+  announcementsBetween,
+  keptAnnouncements,
+} from '../../persistence/announcements.js'
+import type { Pod } from '../../pod.js'
+import { eventText, type Gap, placeText, resetText, retryText } from './event-text.js'
+import { type Listener, openListener } from './listener.js'
+import { openTurns } from './turns.js'
+
+/** Where a client wants to begin: after an announcement it knows, after one we cannot read, or with what comes now. */
+export type Place = number | 'unreadable' | 'now'
+
+/** All streams of this process. */
+export interface LiveChannel {
+  readonly listeners: number
+  /** Why nobody more, or not this one, can listen here at the moment. */
+  refusalOf(viewer: Viewer): 'full' | 'too_many' | undefined
+  /** Writes to a response whose head is written, until it ends. */
+  join(response: ServerResponse, hearer: Hearer, from: Place): void
+  /** Ends all streams, and lets nobody in any more. */
+  close(): Promise<void>
+}
+
+/**
+ * Announcements are read once for all who listen and have heard everything before. Who comes back, or is too slow, reads what
+ * they have missed from the database by themselves until they have it all: nothing is kept here for anybody.
+ */
+export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
+  const signals = openSignals(pod)
+  const everybody = new Set<Listener>()
+  /** Those who have heard everything up to the cursor. */
+  const upToDate = new Set<Listener>()
+  const catchingUp = openTurns(limits.catchingUpAtOnce)
+  const showing = openTurns(limits.showingAtOnce)
+  let cursor = 0
+  let looking = false
+  let lookAgain = false
+  let closed = false
+  let reportedAt = 0
+  let stopAll: (() => void) | undefined
+
+  function begin(): () => void {
+    const stopHearing = signals.hear('announced', () => void look())
+    const timers = [
+      setInterval(() => {
+        for (const listener of everybody) listener.beat()
+      }, limits.heartbeatMs),
+      setInterval(() => void checkTokens([...everybody]).catch(report), limits.tokensAgainMs),
+    ]
+    return () => {
+      stopHearing()
+      for (const timer of timers) clearInterval(timer)
+    }
+  }
+
+  async function look(): Promise<void> {
+    lookAgain = true
+    if (looking) return
+    looking = true
+    try {
+      while (lookAgain) {
+        lookAgain = false
+        while (upToDate.size > 0 && (await tellNext()));
+      }
+    } catch (error) {
+      report(error) // nobody was told, and the next look is seconds away
+    } finally {
+      looking = false
+    }
+  }
+
+  /** Tells all who are up to date of what comes next; false: there is nothing. */
+  async function tellNext(): Promise<boolean> {
+    const announcements = await announcementsAfter(pod.db, cursor)
+    const upTo = announcements.at(-1)?.id
+    if (upTo === undefined) return false
+    const listeners = new Set(upToDate)
+    const audience = await audienceOf(pod, announcements, [...listeners])
+    await checkTokens([...audience.keys()])
+
+    cursor = upTo
+    for (const listener of upToDate) if (!listeners.has(listener)) fallBehind(listener) // they came meanwhile
+    const telling = [...listeners].map(async (listener) => {
+      try {
+        if (!(await tell(listener, audience.get(listener), upTo))) fallBehind(listener)
+      } catch (error) {
+        report(error)
+        fallBehind(listener)
+      }
+    })
+    await Promise.all(telling)
+    return true
+  }
+
+  /** Returns whether the listener can take more. */
+  async function tell(
+    listener: Listener,
+    announcements: readonly Announcement[] | undefined,
+    upTo: number,
+  ): Promise<boolean> {
+    const { position = 0, viewer } = listener
+    const unheard = (announcements ?? []).filter(({ id }) => id > position)
+    const events = unheard.length === 0 ? [] : await showing(() => findLiveEvents(pod, viewer, unheard))
+    const canTakeMore = listener.write(events.map((event) => eventText(event, pod.config)).join(''))
+    listener.position = Math.max(position, upTo)
+    return canTakeMore
+  }
+
+  function fallBehind(listener: Listener): void {
+    upToDate.delete(listener)
+    void catchUp(listener)
+  }
+
+  async function catchUp(listener: Listener): Promise<void> {
+    while (!listener.closed) {
+      try {
+        await listener.drained()
+        const isUpToDate = await catchingUp(async () => listener.closed || tellMissed(listener))
+        if (isUpToDate && stepIn(listener)) return
+      } catch (error) {
+        report(error)
+        await pause(limits.againAfterMs)
+      }
+    }
+  }
+
+  /** Nothing has been told to the others that this one has not heard: from now on it hears what they hear. */
+  function stepIn(listener: Listener): boolean {
+    const { position = 0 } = listener
+    if (listener.closed) return true
+    if (upToDate.size === 0) cursor = position
+    if (position < cursor) return false
+    listener.missed = 0
+    upToDate.add(listener)
+    void look() // a signal that came a moment ago has found nobody to tell
+    return true
+  }
+
+  /** The next of what a listener has missed; returns whether that was all. */
+  async function tellMissed(listener: Listener): Promise<boolean> {
+    const { from, newest } = await keptAnnouncements(pod.db)
+    if (listener.position === undefined) return place(listener, newest, placeText(newest))
+    const gap = gapBefore(listener, listener.position, { from, newest })
+    if (gap !== undefined) return place(listener, newest, resetText(newest, gap))
+
+    const { userId } = listener.viewer
+    const missed = await announcementsBetween(pod.db, { userId, after: listener.position, upTo: newest })
+    const isAll = missed.length < ANNOUNCEMENTS_AT_ONCE
+    const audience = await audienceOf(pod, missed, [listener])
+    await checkTokens([...audience.keys()])
+    listener.missed += missed.length
+    const canTakeMore = await tell(listener, audience.get(listener), isAll ? newest : (missed.at(-1)?.id ?? newest))
+    return isAll && canTakeMore
+  }
+
+  function gapBefore(
+    { missed }: Listener,
+    position: number,
+    { from, newest }: { readonly from: number; readonly newest: number },
+  ): Gap | undefined {
+    if (position < 0 || position > newest) return 'unknown'
+    if (position < from) return 'too_old'
+    return missed > limits.missed ? 'too_many' : undefined
+  }
+
+  function place(listener: Listener, position: number, text: string): true {
+    listener.write(text)
+    listener.position = position
+    listener.missed = 0
+    return true
+  }
+
+  /** Tokens may have been revoked, have expired or have got other scopes since. */
+  async function checkTokens(listeners: readonly Listener[]): Promise<void> {
+    if (listeners.length === 0) return
+    const ids = listeners.flatMap(({ viewer }) => viewer.tokenId ?? [])
+    const viewers = await findViewersAgain(pod, ids)
+    for (const listener of listeners) {
+      const viewer = viewers.get(listener.viewer.tokenId ?? 0)
+      if (viewer === undefined) listener.end()
+      else listener.viewer = viewer
+    }
+  }
+
+  /** The database is away from all of them at the same time. */
+  function report(error: unknown): void {
+    if (Date.now() - reportedAt < limits.reportEveryMs) return
+    reportedAt = Date.now()
+    pod.log.warn({ err: error }, 'could not tell everybody who listens; they are told later')
+  }
+
+  return {
+    get listeners() {
+      return everybody.size
+    },
+
+    refusalOf({ userId }) {
+      if (closed || everybody.size >= limits.listeners) return 'full'
+      const own = [...everybody].filter(({ viewer }) => viewer.userId === userId).length
+      return own >= limits.listenersOfUser ? 'too_many' : undefined
+    },
+
+    join(response, hearer, from) {
+      const listener = openListener(response, hearer, limits)
+      if (from !== 'now') listener.position = from === 'unreadable' ? -1 : from
+      // Clients of a process that ends do not all come back in the same moment.
+      listener.write(retryText(limits.retryMs + Math.floor(Math.random() * limits.retrySpreadMs)))
+      everybody.add(listener)
+      response.once('close', () => {
+        everybody.delete(listener)
+        upToDate.delete(listener)
+        if (everybody.size > 0) return
+        stopAll?.()
+        stopAll = undefined
+      })
+      stopAll ??= begin()
+      void catchUp(listener)
+    },
+
+    async close() {
+      closed = true
+      for (const listener of everybody) listener.end()
+      stopAll?.()
+      await signals.close()
+    },
+  }
+}

@@ -1,0 +1,72 @@
+import { type Static, Type } from 'typebox'
+import type { NewPost as NewPostFacts } from '../domain/posts.js'
+import { BooleanField, readBoolean } from './booleans.js'
+import { readRowId } from './numbers.js'
+import { nullable } from './schemas.js'
+
+/** Forms know nothing but texts; what is no number is no aspect of anybody. */
+const AspectId = Type.Unsafe<number | string>({ anyOf: [{ type: 'integer' }, { type: 'string' }] })
+const Degrees = Type.Unsafe<number | string | null>({
+  anyOf: [{ type: 'number' }, { type: 'string' }, { type: 'null' }],
+  description: 'A number, also as a text.',
+})
+
+export const NewPost = Type.Object({
+  public: BooleanField,
+  body: Type.Optional(
+    nullable(
+      Type.String({
+        description:
+          'Markdown, up to 65 535 characters; needed unless there are photos. In something private, who cannot read it is not mentioned but linked to.',
+      }),
+    ),
+  ),
+  aspects: Type.Optional(
+    nullable(
+      Type.Array(AspectId, {
+        description:
+          'Whom something private is for: ids of your aspects, at least one; others are passed over. Of no matter where `public` is true.',
+      }),
+    ),
+  ),
+  photos: Type.Optional(
+    nullable(Type.Array(Type.String(), { description: 'Guids of pending photos of yours, in their order.' })),
+  ),
+  poll: Type.Optional(
+    nullable(
+      Type.Object({
+        question: Type.String({ description: '1 to 255 characters.' }),
+        poll_answers: Type.Array(Type.String(), { description: '2 to 100, each of 1 to 255 characters.' }),
+      }),
+    ),
+  ),
+  location: Type.Optional(
+    nullable(
+      Type.Object(
+        { address: Type.Optional(nullable(Type.String())), lat: Type.Optional(Degrees), lng: Type.Optional(Degrees) },
+        { description: 'Where it is written; passed over without an address, else all three are needed.' },
+      ),
+    ),
+  ),
+})
+
+/** A body that the schema above let through. */
+export function readNewPost({
+  body,
+  public: shown,
+  aspects,
+  photos,
+  poll,
+  location,
+}: Static<typeof NewPost>): NewPostFacts {
+  return {
+    text: body ?? '',
+    public: readBoolean(shown),
+    aspectIds: (aspects ?? []).map((id) => readRowId(String(id))),
+    photoGuids: photos ?? [],
+    ...(poll && { poll: { question: poll.question, answers: poll.poll_answers } }),
+    ...(location && {
+      location: { address: location.address ?? '', lat: String(location.lat ?? ''), lng: String(location.lng ?? '') },
+    }),
+  }
+}

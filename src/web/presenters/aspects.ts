@@ -1,0 +1,7 @@
+import type { Static } from 'typebox'
+import type { ListedAspect } from '../../persistence/listed-aspects.js'
+import type { Aspect } from '../schemas.js'
+
+export function presentAspect({ id, name, position }: ListedAspect): Static<typeof Aspect> {
+  return { id, name, order: position }
+}

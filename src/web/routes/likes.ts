@@ -1,0 +1,98 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Static, Type } from 'typebox'
+import { requireTarget } from '../../domain/access.js'
+import { deleteLike } from '../../domain/deletions.js'
+import { createLike, listLikes } from '../../domain/likes.js'
+import { indexPaging, linkIndexPages, readIndexPage } from '../paging.js'
+import { presentLike } from '../presenters/reactions.js'
+import { Like } from '../reaction-schemas.js'
+import { refTo } from '../schemas.js'
+
+const tags = ['Likes']
+const ofPost = Type.Object({ post_guid: Type.String() })
+const ofComment = Type.Object({ post_guid: Type.String(), comment_guid: Type.String() })
+
+type Liked = Static<typeof ofPost> & Partial<Static<typeof ofComment>>
+
+/** What can be liked, and how a call about its likes is named. */
+const liked = [
+  { what: 'post', named: 'Post', path: '/posts/:post_guid/likes', params: ofPost, missing: { post_missing: 404 } },
+  {
+    what: 'comment',
+    named: 'Comment',
+    path: '/posts/:post_guid/comments/:comment_guid/likes',
+    params: ofComment,
+    missing: { post_missing: 404, comment_missing: 404 },
+  },
+] as const
+
+/** What people like: a post, or a comment under it. */
+export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  for (const { what, named, path, params, missing } of liked) {
+    app.get(
+      path,
+      {
+        attachValidation: true,
+        schema: {
+          operationId: `listLikesOf${named}`,
+          tags,
+          summary: `List who likes a ${what}`,
+          description: 'Your own like comes first.',
+          params,
+          querystring: Type.Object(indexPaging),
+          response: { 200: Type.Array(refTo(Like)) },
+        },
+        config: { scopes: ['public:read'], refusals: missing },
+      },
+      async (request, reply) => {
+        const target = await requireTarget(app.pod, request.viewer, targetOf(request.params))
+        const page = readIndexPage(request)
+        const likes = await listLikes(app.pod, request.viewer, target, page)
+        linkIndexPages(request, reply, page, likes)
+        return likes.items.map((like) => presentLike(like, app.pod.config.url))
+      },
+    )
+
+    app.post(
+      path,
+      {
+        schema: {
+          operationId: `like${named}`,
+          tags,
+          summary: `Like a ${what}`,
+          description: 'Also one of your own, once. You hear of the post from then on.',
+          params,
+          response: { 204: Type.Null({ description: 'Liked.' }) },
+        },
+        config: { scopes: ['interactions'], refusals: { ...missing, liked_already: 409, blocked: 422 } },
+      },
+      async (request, reply) => {
+        await createLike(app.pod, request.viewer, targetOf(request.params))
+        return reply.code(204).send(null)
+      },
+    )
+
+    app.delete(
+      path,
+      {
+        schema: {
+          operationId: `unlike${named}`,
+          tags,
+          summary: `Like a ${what} no longer`,
+          description: 'It is taken back everywhere; who was told of it keeps that.',
+          params,
+          response: { 204: Type.Null({ description: 'Taken back.' }) },
+        },
+        config: { scopes: ['interactions'], refusals: { ...missing, like_missing: 410 } },
+      },
+      async (request, reply) => {
+        await deleteLike(app.pod, request.viewer, targetOf(request.params))
+        return reply.code(204).send(null)
+      },
+    )
+  }
+}
+
+function targetOf({ post_guid: postGuid, comment_guid: commentGuid }: Liked) {
+  return { postGuid, commentGuid }
+}

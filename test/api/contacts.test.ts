@@ -1,0 +1,342 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { closeUser } from '../../src/domain/accounts.js'
+import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
+import { AT_ONCE, statusesOf } from '../support/at-once.js'
+import { aspectOf, type Neighbourhood, share } from '../support/neighbourhood.js'
+import { addStranger, newGuid } from '../support/network.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
+import { statementsDuring } from '../support/statements.js'
+
+describe.each(queueBackends)('with the queue in $store', (backend) => {
+  let api: Neighbourhood
+  let alice: ApiPerson
+  let dan: ApiPerson
+  /** Two of Alice's aspects. */
+  let work: number
+  let family: number
+  beforeAll(async () => {
+    api = await openNeighbourhoodOn(backend, { environment: { DATABASE_POOL: '20' } })
+    ;({ alice, dan } = api)
+    work = await aspectOf(api, alice, 'Work')
+    family = await aspectOf(api, alice, 'Family')
+  })
+  afterAll(() => api.close())
+  /** Nothing is between Alice and Dan. */
+  beforeEach(async () => {
+    for (const [who, whom] of [
+      [alice, dan],
+      [dan, alice],
+    ] as const) {
+      await api.pod.db('contacts').where({ userId: who.viewer.userId, personId: whom.viewer.personId }).delete()
+    }
+    await api.pod.db('notifications').delete()
+    await api.pod.db('outbox').delete()
+  })
+
+  const add = (aspect: number | string, person: string, who = alice) =>
+    who.post(`/aspects/${aspect}/contacts`, { person_guid: person })
+  const remove = (aspect: number | string, person: string, who = alice) =>
+    who.delete(`/aspects/${aspect}/contacts/${person}`)
+  const relation = async (who: ApiPerson, whom: string) => {
+    const { relationship, aspects } = (await who.get(`/users/${whom}`)).body
+    return { ...relationship, aspects: aspects.map(({ id }: { readonly id: number }) => id) }
+  }
+  const news = async (who: ApiPerson) => {
+    const notifications: ApiAnswer['body'][] = (await who.get('/notifications')).body
+    return notifications.map(({ type, read, event_creators: [creator] }) => [type, read, creator.guid])
+  }
+  const told = () => api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+
+  describe('putting somebody into an aspect', () => {
+    it.each(['person_guid', 'person'])('159: is done once, by %s', async (field) => {
+      const answer = await alice.post(`/aspects/${work}/contacts`, { [field]: dan.guid })
+
+      expect([answer.status, answer.text]).toEqual([204, ''])
+      expect(await relation(alice, dan.guid)).toEqual({ receiving: true, sharing: false, aspects: [work] })
+      expect(await relation(dan, alice.guid)).toEqual({ receiving: false, sharing: true, aspects: [] })
+      expectError(await alice.post(`/aspects/${work}/contacts`, { [field]: dan.guid }), 422)
+    })
+
+    it('is done by a form as well', async () => {
+      const answer = await api.call({
+        method: 'POST',
+        path: `/aspects/${work}/contacts`,
+        token: alice.token,
+        body: `person_guid=${dan.guid}`,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      })
+
+      expect(answer.status).toBe(204)
+    })
+
+    it('103: tells them, once', async () => {
+      const friends = await aspectOf(api, dan, 'Friends')
+
+      expect((await add(friends, alice.guid, dan)).status).toBe(204)
+
+      const [notification] = (await alice.get('/notifications')).body
+      expect(notification).toMatchObject({ type: 'started_sharing', read: false, event_creators: [{ guid: dan.guid }] })
+      expect(notification).not.toHaveProperty('target')
+    })
+
+    it('104: does not tell them again with a second aspect', async () => {
+      await add(await aspectOf(api, dan, 'Friends'), alice.guid, dan)
+      const { body: before } = await alice.get('/notifications')
+
+      expect((await add(await aspectOf(api, dan, 'Work'), alice.guid, dan)).status).toBe(204)
+
+      expect((await alice.get('/notifications')).body).toEqual(before)
+    })
+
+    it('makes read what the user was told of them', async () => {
+      await add(await aspectOf(api, dan, 'Friends'), alice.guid, dan)
+      await add(await aspectOf(api, api.eve, 'Friends'), alice.guid, api.eve)
+      expect(await news(alice)).toEqual([
+        ['started_sharing', false, api.eve.guid],
+        ['started_sharing', false, dan.guid],
+      ])
+
+      await add(work, dan.guid)
+
+      expect(await news(alice)).toEqual([
+        ['started_sharing', false, api.eve.guid],
+        ['started_sharing', true, dan.guid],
+      ])
+      await remove(await aspectOf(api, api.eve, 'Friends'), alice.guid, api.eve)
+    })
+
+    it('tells somebody elsewhere who it is, with the first aspect only', async () => {
+      const quin = await addStranger(api.pod, `${newGuid()}@q.example`)
+
+      await add(work, quin.guid)
+      await add(family, quin.guid)
+
+      expect(await told()).toEqual([
+        { record: 'contact', userId: alice.viewer.userId, personId: quin.id, sharing: true, blocking: false },
+        { record: 'profile', personId: alice.viewer.personId, to: quin.id },
+      ])
+    })
+
+    it('159: is refused for those who cannot be in it', async () => {
+      await closeUser(api.pod, (await api.people('zoe')).zoe.address.replace(/@.*/, ''))
+      const { zoe } = await api.people('zoe')
+
+      for (const guid of [newGuid(), alice.guid, zoe.guid, '', 'x'.repeat(10_000), 'a\0']) {
+        expectError(await add(work, guid), 422)
+      }
+      for (const body of [
+        {},
+        undefined,
+        { person_guid: 5 },
+        { person: null },
+        { person_guid: [dan.guid] },
+        { people: 1 },
+      ]) {
+        expectError(await alice.post(`/aspects/${work}/contacts`, body), 422)
+      }
+      expect(await relation(alice, dan.guid)).toEqual({ receiving: false, sharing: false, aspects: [] })
+    })
+
+    it('64: is refused for those whom the user blocks', async () => {
+      await alice.post(`/users/${api.bob.guid}/block`)
+
+      expectError(await add(api.FR, api.bob.guid), 422)
+
+      await alice.delete(`/users/${api.bob.guid}/block`)
+      expect(await relation(alice, api.bob.guid)).toEqual({ receiving: false, sharing: true, aspects: [] })
+      expect((await add(api.FR, api.bob.guid)).status).toBe(204)
+    })
+
+    it('159: needs an aspect of the user, before anything else', async () => {
+      const theirs = await aspectOf(api, dan, 'Work')
+      for (const aspect of [theirs, 0, 'x', '9'.repeat(40), '%00']) {
+        expectError(await add(aspect, dan.guid), 404)
+        expectError(await add(aspect, newGuid()), 404)
+        expectError(await alice.post(`/aspects/${aspect}/contacts`, { person_guid: 5 }), 404)
+      }
+      expect(await relation(alice, dan.guid)).toEqual({ receiving: false, sharing: false, aspects: [] })
+    })
+  })
+
+  describe('taking somebody out of an aspect', () => {
+    it('159: is done once', async () => {
+      await add(work, dan.guid)
+
+      const answer = await remove(work, dan.guid)
+
+      expect([answer.status, answer.text]).toEqual([204, ''])
+      expectError(await remove(work, dan.guid), 404)
+      expect(await relation(alice, dan.guid)).toEqual({ receiving: false, sharing: false, aspects: [] })
+      expect(await news(dan)).toEqual([])
+    })
+
+    it('goes on sharing with those who are in another one', async () => {
+      await add(work, dan.guid)
+      await add(family, dan.guid)
+
+      await remove(work, dan.guid)
+
+      expect(await relation(alice, dan.guid)).toEqual({ receiving: true, sharing: false, aspects: [family] })
+      expect(await news(dan)).toEqual([['started_sharing', false, alice.guid]])
+    })
+
+    it('leaves what they share', async () => {
+      await add(work, dan.guid)
+      await add(await aspectOf(api, dan, 'Friends'), alice.guid, dan)
+
+      await remove(work, dan.guid)
+
+      expect(await relation(alice, dan.guid)).toEqual({ receiving: false, sharing: true, aspects: [] })
+      expect(await relation(dan, alice.guid)).toMatchObject({ receiving: true, sharing: false })
+    })
+
+    it('tells somebody elsewhere with the last aspect only', async () => {
+      const quin = await addStranger(api.pod, `${newGuid()}@q.example`)
+      await add(work, quin.guid)
+      await add(family, quin.guid)
+      await api.pod.db('outbox').delete()
+
+      await remove(work, quin.guid)
+      expect(await told()).toEqual([])
+      await remove(family, quin.guid)
+
+      expect(await told()).toEqual([
+        { record: 'contact', userId: alice.viewer.userId, personId: quin.id, sharing: false, blocking: false },
+      ])
+    })
+
+    it('159: needs an aspect of the user, and somebody who is in it', async () => {
+      const theirs = await aspectOf(api, dan, 'Work')
+      for (const aspect of [theirs, 0, 'x']) expectError(await remove(aspect, dan.guid), 404)
+      expectError(await remove(work, dan.guid), 404)
+      expectError(await remove(work, api.bob.guid), 404)
+      for (const guid of [newGuid(), 'x', 'a%2Fb']) expectError(await remove(work, guid), 422)
+    })
+  })
+
+  describe('many times at once', () => {
+    it('putting somebody into an aspect is done once, and told once', async () => {
+      expect(await statusesOf(() => add(work, dan.guid))).toEqual({ 204: 1, 422: AT_ONCE - 1 })
+      expect(await news(dan)).toEqual([['started_sharing', false, alice.guid]])
+
+      expect(await statusesOf(() => remove(work, dan.guid))).toEqual({ 204: 1, 404: AT_ONCE - 1 })
+      expect(await news(dan)).toEqual([])
+    })
+
+    it('putting somebody into two aspects tells them once, and taking them out of both ends it', async () => {
+      const aspects = [work, family]
+
+      const statuses = await statusesOf((number) => add(aspects[number % 2] ?? 0, dan.guid))
+      expect(statuses).toEqual({ 204: 2, 422: AT_ONCE - 2 })
+      expect(await news(dan)).toHaveLength(1)
+
+      const removed = await statusesOf((number) => remove(aspects[number % 2] ?? 0, dan.guid))
+      expect(removed).toEqual({ 204: 2, 404: AT_ONCE - 2 })
+      expect(await relation(alice, dan.guid)).toEqual({ receiving: false, sharing: false, aspects: [] })
+    })
+
+    it('two people may begin and cease to share with each other', async () => {
+      const theirs = await aspectOf(api, dan, 'Friends')
+
+      const statuses = await statusesOf((number) => {
+        const [who, aspect, whom] = number % 2 === 0 ? ([alice, work, dan] as const) : ([dan, theirs, alice] as const)
+        return number % 4 < 2 ? add(aspect, whom.guid, who) : remove(aspect, whom.guid, who)
+      })
+
+      expect(Object.keys(statuses).filter((status) => !['204', '404', '422'].includes(status))).toEqual([])
+      const [one, other] = [await relation(alice, dan.guid), await relation(dan, alice.guid)]
+      expect([one.receiving, one.sharing]).toEqual([other.sharing, other.receiving])
+      expect([one.aspects.length, other.aspects.length]).toEqual([Number(one.receiving), Number(other.receiving)])
+    })
+  })
+})
+
+describe('the lists of contacts', () => {
+  let api: Neighbourhood
+  let alice: ApiPerson
+  /** In order: by first name, last name and address. */
+  let inOrder: readonly string[]
+  beforeAll(async () => {
+    api = await openNeighbourhoodOn({ store: 'PostgreSQL' })
+    ;({ alice } = api)
+    const names: readonly (readonly (string | undefined)[])[] = [
+      ['ann', 'Zed'],
+      ['Ann Marie', 'Berg'],
+      ['Ben'],
+      ['ben', 'berg'],
+      ['Éva', 'Berg'],
+      [undefined, 'Berg'],
+      [],
+      [],
+    ]
+    const people: string[] = []
+    for (const [number, [firstName, lastName]] of names.entries()) {
+      const profile = { firstName: firstName ?? null, lastName: lastName ?? null }
+      const person = await addStranger(api.pod, `p${number}@q.example`, { profile })
+      await share(api, alice, person, 'Work')
+      people.push(person.address)
+    }
+    const [ann, annMarie, ben, benBerg, eva, berg, ...nameless] = people
+    inOrder = [ann, annMarie, benBerg, ben, eva, berg, ...nameless].map((address) => address ?? '')
+  })
+  afterAll(() => api.close())
+
+  const addresses = (people: ApiAnswer['body'][]) => people.map(({ network_id }) => network_id)
+
+  it('of an aspect has those who are in it, as people are shown everywhere', async () => {
+    const { status, body } = await alice.get(`/aspects/${await aspectOf(api, alice, 'Work')}/contacts`)
+
+    expect(status).toBe(200)
+    expect(addresses(body)).toEqual(inOrder)
+    expect(body[0]).toEqual({
+      guid: expect.any(String),
+      network_id: 'p0@q.example',
+      diaspora_id: 'p0@q.example',
+      name: 'ann Zed',
+      avatar: expect.stringContaining('/images/user/default.png'),
+    })
+    expect(addresses((await alice.get(`/aspects/${api.FR}/contacts`)).body)).toEqual([api.bob.address])
+    expect((await alice.get(`/aspects/${await aspectOf(api, alice, 'Family')}/contacts`)).body).toEqual([])
+  })
+
+  it('of the user has all, whoever of the two shares, in pages', async () => {
+    const path = `/users/${alice.guid}/contacts`
+    const all = [...inOrder.slice(0, 6), api.bob.address, api.carol.address, ...inOrder.slice(6)]
+
+    expect(addresses((await alice.get(path)).body)).toEqual(all)
+    for (const items of [1, 3, 5])
+      expect(addresses(await readAllPages(alice, `${path}?per_page=${items}`))).toEqual(all)
+    const second = await alice.get(`${path}?per_page=9&page=2`)
+    expect(second.links).toEqual({ previous: expect.stringContaining('page=1') })
+    expect((await alice.get(`${path}?page=3`)).body).toEqual([])
+  })
+
+  it('of somebody else is not there, and neither are their aspects', async () => {
+    const theirs = await aspectOf(api, api.bob, 'Friends')
+    for (const guid of [api.bob.guid, newGuid(), 'x', '%00']) {
+      expectError(await alice.get(`/users/${guid}/contacts`), 404)
+      expectError(await alice.get(`/users/${guid}/contacts?page=x`), 404)
+    }
+    for (const aspect of [theirs, 0, 'x', '1.0']) {
+      expectError(await alice.get(`/aspects/${aspect}/contacts`), 404)
+      expectError(await alice.get(`/aspects/${aspect}/contacts?page=x`), 404)
+    }
+    expectError(await alice.get(`/users/${alice.guid}/contacts?page=x`), 422)
+    expectError(await alice.get(`/aspects/${api.FR}/contacts?per_page=x`), 422)
+  })
+
+  it('needs three statements at most, however long it is', async () => {
+    expect(await statementsDuring(() => alice.get(`/users/${alice.guid}/contacts`))).toBe(3)
+    expect(await statementsDuring(() => alice.get(`/aspects/${api.FR}/contacts`))).toBe(3)
+  })
+
+  it('other scopes do for nothing', async () => {
+    const reader = await alice.with('contacts:read')
+    const writer = await alice.with('contacts:modify')
+    expectError(await writer.get(`/users/${alice.guid}/contacts`), 403)
+    expectError(await writer.get(`/aspects/${api.FR}/contacts`), 403)
+    expectError(await reader.post(`/aspects/${api.FR}/contacts`, { person_guid: api.dan.guid }), 403)
+    expectError(await reader.delete(`/aspects/${api.FR}/contacts/${api.bob.guid}`), 403)
+  })
+})

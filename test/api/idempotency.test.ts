@@ -1,0 +1,346 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { hashToken } from '../../src/domain/access.js'
+import { mintToken } from '../../src/domain/accounts.js'
+import { SCOPES } from '../../src/domain/scopes.js'
+import { AccessToken } from '../../src/persistence/models/access-token.js'
+import { buildApp } from '../../src/web/app.js'
+import { addBodyReaders } from '../../src/web/bodies.js'
+import { addIdempotency } from '../../src/web/idempotency.js'
+import { prune } from '../../workers/maintenance.js'
+import type { ApiAnswer, ApiPerson } from '../support/api-pod.js'
+import { expectError } from '../support/api-pod.js'
+import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
+import { formOf, openPhotoPod, type PhotoPod, pictureField } from '../support/photo-pod.js'
+import { noise } from '../support/pictures.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+const AT_ONCE = 50
+const A_DAY = 86_400_000
+
+describe('a POST with an Idempotency-Key', () => {
+  let api: Neighbourhood
+  let alice: ApiPerson
+  let bob: ApiPerson
+  beforeAll(async () => {
+    api = await openNeighbourhood({ environment: { DATABASE_POOL: '20' } })
+    ;({ alice, bob } = api)
+  })
+  afterAll(() => api.close())
+  beforeEach(() => api.pod.db('posts').where({ authorId: alice.viewer.personId }).delete())
+
+  interface Request {
+    readonly token?: string
+    readonly path?: string
+    readonly body?: object | string
+    readonly headers?: Readonly<Record<string, string>>
+  }
+  const hello = { public: true, body: 'Hello' }
+  const post = (key: string, { path = '/posts', body = hello, token = alice.token, headers = {} }: Request = {}) =>
+    api.call({
+      method: 'POST',
+      path,
+      body,
+      ...(token !== '' && { token }),
+      headers: { 'idempotency-key': key, ...headers },
+    })
+  const posts = (): Promise<string[]> => api.pod.db('posts').where({ authorId: alice.viewer.personId }).pluck('guid')
+
+  function expectReplay(again: ApiAnswer, first: ApiAnswer): void {
+    expect(first.headers['idempotency-replayed']).toBeUndefined()
+    expect(again.headers['idempotency-replayed']).toBe('true')
+    expect([again.status, again.text, again.headers['content-type']]).toEqual([
+      first.status,
+      first.text,
+      first.headers['content-type'],
+    ])
+    expect(again.headers['x-request-id']).not.toBe(first.headers['x-request-id'])
+  }
+
+  it('is done once, and answered the same when it comes again', async () => {
+    const first = await post('once')
+    const again = await post('once')
+
+    expect(first.status).toBe(200)
+    expectReplay(again, first)
+    expect(await posts()).toEqual([first.body.guid])
+  })
+
+  it('shows what was answered then, whatever has become of it', async () => {
+    const first = await post('then')
+    expect((await alice.delete(`/posts/${first.body.guid}`)).status).toBe(204)
+
+    expectReplay(await post('then'), first)
+  })
+
+  it.each([
+    ['nothing in its answer', () => `/posts/${api.PB}/likes`, 204, 409],
+    ['a status without a body', () => `/users/${api.eve.guid}/block`, 201, 409],
+  ])('is done once also with %s', async (_what, path, status, otherwise) => {
+    const first = await post(path(), { path: path(), body: {} })
+    expect(first.status).toBe(status)
+    expectReplay(await post(path(), { path: path(), body: {} }), first)
+    expectError(await post(`another-${status}`, { path: path(), body: {} }), otherwise)
+  })
+
+  it('has its refusal again, also when it would be served now', async () => {
+    const tag = { name: 'tea' }
+    expect((await alice.post('/tag_followings', tag)).status).toBe(204)
+    const first = await post('refused', { path: '/tag_followings', body: tag })
+    expectError(first, 409)
+    expect((await alice.delete('/tag_followings/tea')).status).toBe(204)
+
+    expectReplay(await post('refused', { path: '/tag_followings', body: tag }), first)
+  })
+
+  it.each<readonly [string, Request]>([
+    ['body', { body: { public: true, body: 'Goodbye' } }],
+    ['path', { path: '/tag_followings', body: hello }],
+    ['query', { path: '/posts?a=b' }],
+  ])('is refused with another %s than the first time', async (part, request) => {
+    const first = await post(`another ${part}`.replace(' ', '-'))
+
+    expectError(await post(`another-${part}`, request), 422)
+    expect(await posts()).toEqual([first.body.guid])
+  })
+
+  it.each(['with a blank', 'x'.repeat(256), 'schlüssel', '', '\t'])('needs a key that is one: %j', async (key) => {
+    expectError(await post(key), 400)
+    expect(await posts()).toEqual([])
+  })
+
+  it('takes keys of every length that may be', async () => {
+    expect((await post('!')).status).toBe(200)
+    expect((await post('~'.repeat(255))).status).toBe(200)
+  })
+
+  it('is asked who it is first', async () => {
+    expectError(await post('a b', { token: 'f'.repeat(64) }), 401)
+    expectError(await post('a b', { token: (await alice.with()).token }), 403)
+  })
+
+  it('has nothing to do with the keys of others, and of other clients', async () => {
+    const { token } = await alice.with('public:modify')
+    const answers = [await post('shared'), await post('shared', { token }), await post('shared', { token: bob.token })]
+
+    expect(answers.map(({ headers }) => headers['idempotency-replayed'])).toEqual([undefined, undefined, undefined])
+    expect(new Set(answers.map(({ body }) => body.guid)).size).toBe(3)
+  })
+
+  it('is known by a later token of the same client', async () => {
+    const first = await post('later')
+    const { authorizationId } = await AccessToken.query(api.pod.db)
+      .findOne({ tokenHash: hashToken(alice.token) })
+      .throwIfNotFound()
+    await AccessToken.query(api.pod.db).insert({ authorizationId, tokenHash: hashToken('the-next-token') })
+
+    expectReplay(await post('later', { token: 'the-next-token' }), first)
+    expectReplay(await post('later', { token: '', path: `/posts?access_token=${alice.token}` }), first)
+  })
+
+  it('may be a form, with the token in it', async () => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const form = (token: string, text = 'Form') => ({
+      token: '',
+      headers,
+      body: `public=true&body=${text}&access_token=${token}`,
+    })
+    const first = await post('form', form(alice.token))
+    expect([first.status, first.body.body]).toEqual([200, 'Form'])
+
+    expectReplay(await post('form', form(alice.token)), first)
+    expectError(await post('form', form(alice.token, 'Other')), 422)
+    expect(await posts()).toEqual([first.body.guid])
+  })
+
+  it(`is done once by ${AT_ONCE} at the same moment, at two web processes`, async () => {
+    const second = await buildApp(api.pod)
+    const ask = async (number: number): Promise<number> => {
+      const app = number % 2 === 0 ? api.app : second
+      const headers = { authorization: `Bearer ${alice.token}`, 'idempotency-key': 'together' }
+      const answer = await app.inject({ method: 'POST', url: '/api/v1/posts', payload: hello, headers })
+      expect(answer.statusCode === 200 || answer.headers['retry-after'] !== undefined).toBe(true)
+      return answer.statusCode
+    }
+
+    const statuses = await Promise.all(Array.from({ length: AT_ONCE }, (_, number) => ask(number)))
+
+    expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(0)
+    expect(statuses.filter((status) => status !== 200 && status !== 409)).toEqual([])
+    expect(await ask(1)).toBe(200)
+    expect(await posts()).toHaveLength(1)
+    await second.close()
+  })
+
+  it('is done again after a day, whether or not somebody has cleared it away', async () => {
+    const [cleared, kept] = [await post('cleared'), await post('kept')]
+    const old = (key: string) =>
+      api.pod
+        .db('idempotencyKeys')
+        .where({ key })
+        .update({ createdAt: new Date(Date.now() - A_DAY - 1_000) })
+    await post('young')
+    await old('cleared')
+    await prune(api.pod)
+    await old('kept')
+    const keys = await api.pod.db('idempotencyKeys').whereIn('key', ['cleared', 'kept', 'young']).pluck('key')
+    expect(keys.toSorted()).toEqual(['kept', 'young'])
+
+    for (const [key, first] of [['cleared', cleared] as const, ['kept', kept] as const]) {
+      const again = await post(key)
+      expect([again.status, again.headers['idempotency-replayed']]).toEqual([200, undefined])
+      expect(again.body.guid).not.toBe(first.body.guid)
+      expectReplay(await post(key), again)
+    }
+  })
+
+  it('means nothing to other methods', async () => {
+    const headers = { 'idempotency-key': 'not a key' }
+    const answer = await api.call({ path: '/user', token: alice.token, headers })
+
+    expect(answer.status).toBe(200)
+  })
+})
+
+describe('an upload with an Idempotency-Key', () => {
+  let api: PhotoPod
+  let alice: ApiPerson
+  let photo: Buffer
+  beforeAll(async () => {
+    api = await openPhotoPod({ store: 'PostgreSQL' })
+    ;({ alice } = api)
+    api.startWorkers()
+    photo = await noise(300, 300).jpeg().toBuffer()
+  })
+  afterAll(() => api.close())
+
+  const upload = (key: string, image: Buffer, boundary: string, pending = 'true') => {
+    const { body, type } = formOf([{ name: 'pending', value: pending }, pictureField(image)], boundary)
+    const headers = { 'content-type': type, 'idempotency-key': key }
+    return api.call({ method: 'POST', path: '/photos', token: alice.token, body, headers })
+  }
+  const photos = async () => (await alice.get('/photos')).body.length
+
+  it('is done once, though a client that sends a form again divides it otherwise', async () => {
+    const first = await upload('photo', photo, 'one-boundary')
+    const before = await photos()
+    const again = await upload('photo', photo, 'quite-another-boundary')
+
+    expect(first.status).toBe(200)
+    expect([again.status, again.text, again.headers['idempotency-replayed']]).toEqual([200, first.text, 'true'])
+    expect(await photos()).toBe(before)
+  })
+
+  it('is refused with another picture or another field', async () => {
+    expect((await upload('other', photo, 'b')).status).toBe(200)
+    const before = await photos()
+    const changed = Buffer.from(photo)
+    changed[changed.length - 1] = 0
+
+    expectError(await upload('other', changed, 'b'), 422)
+    expectError(await upload('other', photo.subarray(1), 'b'), 422)
+    expectError(await upload('other', photo, 'b', 'false'), 422)
+    expect(await photos()).toBe(before)
+  })
+})
+
+describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
+  let pod: TestPod
+  let token: string
+  let calls = 0
+  let answer: () => Promise<unknown> = async () => ({ calls })
+  const api: FastifyPluginAsync = async (app) => {
+    await addBodyReaders(app)
+    addIdempotency(app)
+    app.post('/try', { config: { scopes: ['public:modify'] } }, async () => {
+      calls += 1
+      return answer()
+    })
+  }
+  beforeAll(async () => {
+    pod = await startTestPod({ api })
+    await pod.people('alice')
+    ;({ accessToken: token } = await mintToken(pod.pod, 'alice', { scopes: SCOPES, lifetime: 3_600 }))
+  })
+  afterAll(() => pod.close())
+  beforeEach(() => {
+    calls = 0
+    answer = async () => ({ calls })
+  })
+
+  const attempt = (key: string) =>
+    pod.inject({
+      method: 'POST',
+      url: '/api/v1/try',
+      headers: { authorization: `Bearer ${token}`, 'idempotency-key': key },
+    })
+
+  /** A request that is in the middle of its work, and the way to let it end. */
+  async function begin(key: string) {
+    let end: (value: unknown) => void = () => undefined
+    const under = new Promise<unknown>((resolve) => {
+      end = resolve
+    })
+    const begun = new Promise<void>((resolve) => {
+      answer = () => {
+        resolve()
+        return under
+      }
+    })
+    const answered = attempt(key)
+    await begun
+    answer = async () => ({ calls })
+    return { end, answered }
+  }
+
+  it('a fault of ours is no answer, and the next one does it', async () => {
+    answer = () => Promise.reject(new Error('a bug'))
+    expect((await attempt('fault')).statusCode).toBe(500)
+    answer = async () => ({ calls })
+
+    expect((await attempt('fault')).json()).toEqual({ calls: 2 })
+    expect((await attempt('fault')).json()).toEqual({ calls: 2 })
+  })
+
+  it('who asks while it is under way is asked to come again', async () => {
+    const { end, answered } = await begin('slow')
+
+    const meanwhile = await attempt('slow')
+    expect([meanwhile.statusCode, meanwhile.headers['retry-after']]).toEqual([409, '2'])
+    end({ calls: 'one' })
+    expect((await answered).json()).toEqual({ calls: 'one' })
+    expect((await attempt('slow')).json()).toEqual({ calls: 'one' })
+    expect(calls).toBe(1)
+  })
+
+  it('what a process left behind that broke down is done by the next one, after a while', async () => {
+    const { end, answered } = await begin('crash')
+    expect((await attempt('crash')).statusCode).toBe(409)
+
+    await passed('crash', 89)
+    expect((await attempt('crash')).statusCode).toBe(409)
+    await passed('crash', 91)
+    expect((await attempt('crash')).json()).toEqual({ calls: 2 })
+
+    // It was only very slow: what was answered meanwhile stays.
+    end({ calls: 'late' })
+    expect((await answered).json()).toEqual({ calls: 'late' })
+    expect((await attempt('crash')).json()).toEqual({ calls: 2 })
+  })
+
+  it('it goes with the authorization', async () => {
+    await attempt('mine')
+    expect(await pod.pod.db('idempotencyKeys').where({ key: 'mine' })).toHaveLength(1)
+
+    await pod.pod.db('authorizations').delete()
+
+    expect(await pod.pod.db('idempotencyKeys')).toEqual([])
+  })
+
+  function passed(key: string, seconds: number) {
+    return pod.pod
+      .db('idempotencyKeys')
+      .where({ key })
+      .update({ claimedAt: new Date(Date.now() - seconds * 1_000) })
+  }
+})

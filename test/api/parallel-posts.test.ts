@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { ApiAnswer, ApiClient, ApiPerson } from '../support/api-pod.js'
+import { AT_ONCE, statusesOf } from '../support/at-once.js'
+import { type Neighbourhood, publish } from '../support/neighbourhood.js'
+import { newGuid } from '../support/network.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
+
+describe.each(queueBackends)('fifty at once, with the queue in $store', (backend) => {
+  let api: Neighbourhood
+  let alice: ApiPerson
+  let bob: ApiPerson
+  /** A public post of Bob's that nothing has happened to, and a comment of Carol's under it. */
+  let post: string
+  let comment: string
+  beforeAll(async () => {
+    // So many are really under way at once, and no turn takes so long that the pod would rather ask to come again.
+    api = await openNeighbourhoodOn(backend, { environment: { DATABASE_POOL: '20' } })
+    ;({ alice, bob } = api)
+  })
+  afterAll(() => api.close())
+  beforeEach(async () => {
+    post = await publish(api, bob, { text: 'Good evening', public: true })
+    comment = (await api.carol.post(`/posts/${post}/comments`, { body: 'So it is' })).body.guid
+  })
+
+  const read = async (guid = post, who: ApiClient = alice): Promise<ApiAnswer['body']> =>
+    (await who.get(`/posts/${guid}`)).body
+  const likesOfComment = async () => (await alice.get(`/posts/${post}/comments`)).body[0].interactions
+  /** By how many reasons alice hears of the post. */
+  async function reasons(): Promise<number> {
+    const { id: postId } = await api.pod.db('posts').where({ guid: post }).first('id')
+    const row = await api.pod.db('participations').where({ postId, authorId: alice.viewer.personId }).first('count')
+    return row?.count ?? 0
+  }
+  /** How many likes were handed over to be told to other pods. */
+  const likesTold = async () => (await api.pod.db('outbox').whereRaw(`data ->> 'record' = 'like'`)).length
+
+  it('like of a post, and the same taken back: one does', async () => {
+    const path = `/posts/${post}/likes`
+    const told = await likesTold()
+
+    expect(await statusesOf(() => alice.post(path))).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    expect(await read()).toMatchObject({ interaction_counters: { likes: 1 }, own_interaction_state: { liked: true } })
+    expect((await alice.get(path)).body).toHaveLength(1)
+    expect([await reasons(), (await likesTold()) - told]).toEqual([1, 1])
+
+    expect(await statusesOf(() => alice.delete(path))).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    expect(await read()).toMatchObject({ interaction_counters: { likes: 0 }, own_interaction_state: { liked: false } })
+    expect([(await alice.get(path)).body, await reasons()]).toEqual([[], 0])
+  })
+
+  it('like of a comment, and the same taken back: one does', async () => {
+    const path = `/posts/${post}/comments/${comment}/likes`
+
+    expect(await statusesOf(() => alice.post(path))).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    expect([await likesOfComment(), await reasons()]).toEqual([{ liked: true, likes_count: 1 }, 1])
+
+    expect(await statusesOf(() => alice.delete(path))).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    expect([await likesOfComment(), await reasons()]).toEqual([{ liked: false, likes_count: 0 }, 0])
+  })
+
+  it('likes that come and go: what is counted is what is there', async () => {
+    const people: readonly ApiPerson[] = [alice, bob, api.carol, api.dan, api.eve]
+    const path = `/posts/${post}/likes`
+
+    const statuses = await statusesOf((number) => {
+      const who = people[number % people.length] ?? alice
+      return number % 3 === 0 ? who.delete(path) : who.post(path)
+    })
+
+    expect(Object.keys(statuses).sort()).toEqual(expect.arrayContaining(['204', '409']))
+    for (const status of Object.keys(statuses)) expect(['204', '409', '410']).toContain(status)
+    const { body } = await alice.get(path)
+    expect((await read()).interaction_counters.likes).toBe(body.length)
+    expect(await reasons()).toBe((await read()).own_interaction_state.liked ? 1 : 0)
+  })
+
+  it('reshare: one does, and it is counted once', async () => {
+    const path = `/posts/${post}/reshares`
+
+    expect(await statusesOf(() => alice.post(path))).toEqual({ 200: 1, 409: AT_ONCE - 1 })
+
+    expect(await read()).toMatchObject({
+      interaction_counters: { reshares: 1 },
+      own_interaction_state: { reshared: true },
+    })
+    const { body } = await alice.get(path)
+    expect([body.length, await reasons()]).toEqual([1, 1])
+    expect((await bob.get(`/posts/${body[0].guid}`)).body.own_interaction_state.subscribed).toBe(true)
+
+    const removed = await statusesOf(() => alice.delete(`/posts/${body[0].guid}`))
+    expect(removed).toEqual({ 204: 1, 404: AT_ONCE - 1 })
+    expect(await read()).toMatchObject({
+      interaction_counters: { reshares: 0 },
+      own_interaction_state: { reshared: false },
+    })
+    expect(await reasons()).toBe(0)
+  })
+
+  it('delete of a post: one does', async () => {
+    expect(await statusesOf(() => bob.delete(`/posts/${post}`))).toEqual({ 204: 1, 404: AT_ONCE - 1 })
+    expect((await alice.get(`/posts/${post}`)).status).toBe(404)
+    expect(await api.pod.db('tombstones').where({ guid: post })).toHaveLength(1)
+  })
+
+  it('everything under a post that is deleted in the same moment: what is not there is a 404, and nothing is left', async () => {
+    const calls = [
+      () => bob.delete(`/posts/${post}`),
+      () => alice.post(`/posts/${post}/likes`),
+      () => alice.delete(`/posts/${post}/likes`),
+      () => alice.post(`/posts/${post}/comments/${comment}/likes`),
+      () => alice.post(`/posts/${post}/reshares`),
+      () => alice.get(`/posts/${post}`),
+      () => alice.get(`/posts/${post}/likes`),
+    ]
+
+    const statuses = await statusesOf((number) => (calls[number % calls.length] ?? read)() as Promise<ApiAnswer>)
+
+    for (const status of Object.keys(statuses)) expect(['200', '204', '404', '409', '410']).toContain(status)
+    expect((await alice.get(`/posts/${post}`)).status).toBe(404)
+    for (const table of ['likes', 'participations']) {
+      const left = await api.pod.db(table).whereNotNull('postId').whereNotIn('postId', api.pod.db('posts').select('id'))
+      expect(left).toEqual([])
+    }
+  })
+
+  it('a post with a photo: one takes it, the others are nothing at all', async () => {
+    const guid = newGuid()
+    const photo = { guid, authorId: alice.viewer.personId, pending: true, name: 'a.png' }
+    await api.pod.db('photos').insert(photo)
+    const posts = async () => (await api.pod.db('posts').where({ authorId: alice.viewer.personId })).length
+    const before = await posts()
+
+    const statuses = await statusesOf(() => alice.post('/posts', { public: true, photos: [guid] }))
+
+    expect(statuses).toEqual({ 200: 1, 422: AT_ONCE - 1 })
+    expect((await posts()) - before).toBe(1)
+  })
+
+  it('posts with the same tags and mentions: all of them', async () => {
+    const body = `#${newGuid()} #${newGuid()} @{${bob.address}} @{${api.carol.address}}`
+
+    expect(await statusesOf(() => alice.post('/posts', { public: true, body }))).toEqual({ 200: AT_ONCE })
+  })
+})

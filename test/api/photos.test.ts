@@ -1,0 +1,401 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { closeUser } from '../../src/domain/accounts.js'
+import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
+import { addStranger, newGuid } from '../support/network.js'
+import { openPhotoPod, type PhotoPod, pictureField } from '../support/photo-pod.js'
+import { fromPhone, gifOfFrames, noise, pngOfSize, twoColours } from '../support/pictures.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { untilIdle } from '../support/test-workers.js'
+
+const PHOTO_BYTES = 256 * 1024
+
+describe.each(queueBackends)('with the queue in $store', (backend) => {
+  let api: PhotoPod
+  let alice: ApiPerson
+  let bob: ApiPerson
+  let png: Buffer
+  beforeAll(async () => {
+    api = await openPhotoPod(backend, { environment: { PHOTO_BYTES: String(PHOTO_BYTES) } })
+    api.startWorkers()
+    ;({ alice, bob } = api)
+    png = await twoColours().png().toBuffer()
+  })
+  afterAll(() => api.close())
+  beforeEach(() => api.pod.db('outbox').where({ name: 'dispatch' }).delete())
+
+  const dispatched = () => api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+  const guidsOf = (answer: ApiAnswer): string[] => answer.body.map(({ guid }: { guid: string }) => guid)
+  const nameOf = (answer: ApiAnswer): string => answer.body.sizes.raw.split('/').at(-1)
+  const fetched = (url: string) => api.app.inject(new URL(url).pathname)
+  /** Nothing has come of it, and nothing is left of it. */
+  async function expectNothing(answer: ApiAnswer, status: number, photos: number): Promise<void> {
+    expectError(answer, status)
+    expect((await api.files()).spool).toEqual([])
+    expect(await countPhotos()).toBe(photos)
+  }
+  const countPhotos = async (): Promise<number> => (await api.pod.db('photos')).length
+  const aspectsOf = async (who: ApiPerson, name: string): Promise<number> =>
+    (await api.pod.db('aspects').where({ userId: who.viewer.userId, name }).first('id')).id
+
+  it('154: takes a picture as the known client sends it', async () => {
+    const answer = await api.upload(alice, png, '?pending=true')
+
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      {
+        guid: expect.stringMatching(/^[0-9a-f]{32}$/),
+        created_at: expect.any(String),
+        dimensions: { height: 20, width: 40 },
+        sizes: {
+          raw: expect.stringMatching(/^https:\/\/pod\.example\/uploads\/images\/[0-9a-f]{32}\.png$/),
+          large: expect.stringContaining('/uploads/images/scaled_full_'),
+          medium: expect.stringContaining('/uploads/images/thumb_medium_'),
+          small: expect.stringContaining('/uploads/images/thumb_small_'),
+        },
+      },
+    ])
+    const name = nameOf(answer)
+    expect((await api.files()).images).toEqual(
+      expect.arrayContaining([
+        name,
+        `scaled_full_${name}`,
+        `thumb_large_${name}`,
+        `thumb_medium_${name}`,
+        `thumb_small_${name}`,
+      ]),
+    )
+    expect((await api.files()).spool).toEqual([])
+    expect(await dispatched()).toEqual([])
+    for (const url of Object.values<string>(answer.body.sizes)) {
+      const { statusCode, headers, rawPayload } = await fetched(url)
+      expect([statusCode, headers['content-type']]).toEqual([200, 'image/png'])
+      await expect(sharp(rawPayload).metadata()).resolves.toMatchObject({ format: 'png' })
+    }
+  })
+
+  it('154: says by its content what a file is, not by its name or type', async () => {
+    const jpeg = await fromPhone()
+    const answer = await api.post(
+      alice,
+      [{ name: 'image', value: jpeg, fileName: '../../../etc/passwd.gif', type: 'text/html' }],
+      '?pending=true',
+    )
+
+    expect(answer.body).toMatchObject({
+      dimensions: { width: 40, height: 80 },
+      sizes: { raw: expect.stringMatching(/images\/[0-9a-f]{32}\.jpg$/) },
+    })
+    const { rawPayload } = await fetched(answer.body.sizes.raw)
+    expect(rawPayload.includes('Secret Artist')).toBe(false)
+  })
+
+  it.each(['gif', 'webp'] as const)('154: takes a %s', async (format) => {
+    const answer = await api.upload(alice, await twoColours().toFormat(format).toBuffer(), '?pending=true')
+
+    expect([answer.status, answer.body.sizes.raw.endsWith(`.${format}`)]).toEqual([200, true])
+  })
+
+  it('154: takes no file that is no picture, is damaged or too much', async () => {
+    const photos = await countPhotos()
+    const jpeg = await noise(200, 100).jpeg().toBuffer()
+    const wrong = [
+      Buffer.from('I am a picture, believe me.'),
+      Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'),
+      Buffer.alloc(0),
+      jpeg.subarray(0, jpeg.length / 2),
+      pngOfSize(60_000, 60_000),
+      gifOfFrames(2_000),
+    ]
+    for (const bytes of wrong) await expectNothing(await api.upload(alice, bytes, '?pending=true'), 422, photos)
+  })
+
+  it('154: takes no form without a file in the right field, or with a second one', async () => {
+    const photos = await countPhotos()
+    const file = pictureField(png)
+    const wrong = [
+      [],
+      [{ name: 'pending', value: 'true' }],
+      [{ ...file, name: 'photo' }],
+      [{ name: 'image', value: 'a text' }],
+      [file, file],
+      [{ ...file, name: 'other' }, file],
+      [file, ...Array.from({ length: 100 }, () => ({ name: 'more', value: 'x' }))],
+    ]
+    for (const parts of wrong) await expectNothing(await api.post(alice, parts, '?pending=true'), 422, photos)
+    expectError(await alice.post('/photos', { image: 'a text' }), 422)
+    expectError(await alice.post('/photos'), 422)
+    const headers = { 'content-type': 'image/png' }
+    const call = { method: 'POST', path: '/photos', token: alice.token, body: png, headers } as const
+    await expectNothing(await api.call(call), 415, photos)
+  })
+
+  it('answers 400 for a form that cannot be read', async () => {
+    const photos = await countPhotos()
+    const cut = Buffer.from('--x\r\nContent-Disposition: form-data; name="image"; filename="a"\r\n\r\nGIF89a')
+    for (const [body, type] of [
+      [cut, 'multipart/form-data; boundary=x'],
+      [cut, 'multipart/form-data'],
+      ['no form at all', 'multipart/form-data; boundary=x'],
+      ['--x\r\nContent-Disposition: form-data; name="__proto__"\r\n\r\na\r\n--x--', 'multipart/form-data; boundary=x'],
+    ] as const) {
+      const headers = { 'content-type': type }
+      const call = { method: 'POST', path: '/photos?pending=true', token: alice.token, body, headers } as const
+      await expectNothing(await api.call(call), 400, photos)
+    }
+  })
+
+  it('takes no more bytes than the operator wants to have', async () => {
+    const photos = await countPhotos()
+    const large = Buffer.concat([png, Buffer.alloc(PHOTO_BYTES - png.length)])
+
+    expect((await api.upload(alice, large, '?pending=true')).status).toBe(200)
+    await expectNothing(await api.upload(alice, Buffer.concat([large, Buffer.alloc(1)])), 422, photos + 1)
+    await expectNothing(await api.upload(alice, Buffer.concat([large, large, large])), 422, photos + 1)
+    await expectNothing(await api.upload(alice, Buffer.alloc(PHOTO_BYTES * 10)), 422, photos + 1)
+  })
+
+  it('reads options from the query and from the form, wherever they stand in it', async () => {
+    const photos = await countPhotos()
+    const file = pictureField(png)
+    const ways = [
+      [[{ name: 'pending', value: 'true' }, file], ''],
+      [[file, { name: 'pending', value: '1' }], ''],
+      [[file, { name: 'pending', value: 'false' }, { name: 'set_profile_photo', value: 'off' }], '?pending=false'],
+    ] as const
+    const pending: boolean[] = []
+    for (const [parts, query] of ways) {
+      const { guid } = (await api.post(alice, parts, query)).body
+      pending.push((await api.pod.db('photos').where({ guid }).first('pending')).pending)
+    }
+    expect(pending).toEqual([true, true, false])
+
+    const wrong = ['?pending=perhaps', '?set_profile_photo=2', '?aspect_ids=x', '?aspect_ids=-1', '?aspect_ids=1.5']
+    for (const query of wrong) expectError(await api.upload(alice, png, query), 422)
+    expectError(await api.post(alice, [file, { name: 'pending', value: 'perhaps\u0000' }]), 422)
+    expectError(await api.post(alice, [file, { name: 'aspect_ids', value: `${'9'.repeat(20)}` }]), 422)
+    expect((await api.files()).spool).toEqual([])
+    expect(await countPhotos()).toBe(photos + ways.length)
+  })
+
+  it('154: becomes the picture of the profile, and everybody is told', async () => {
+    for (const option of ['set_profile_photo', 'set_profile_picture']) {
+      const answer = await api.upload(await alice.with('public:modify'), png, `?${option}=true&pending=true`)
+      expect(answer.status).toBe(200)
+      const folder = 'https://pod.example/uploads/images/'
+      const { avatar } = (await alice.get('/user')).body
+      expect(avatar).toEqual({
+        large: `${folder}thumb_large_${nameOf(answer)}`,
+        medium: `${folder}thumb_medium_${nameOf(answer)}`,
+        small: `${folder}thumb_small_${nameOf(answer)}`,
+        raw: `${folder}thumb_large_${nameOf(answer)}`,
+      })
+      expect((await fetched(avatar.large)).statusCode).toBe(200)
+      expect(await dispatched()).toContainEqual({ record: 'profile', personId: alice.viewer.personId })
+      // It would go after a day, and leave the profile without a picture.
+      expect(await api.pod.db('photos').where({ guid: answer.body.guid })).toMatchObject([
+        { pending: false, public: false },
+      ])
+    }
+  })
+
+  it('is shared with the aspects that are named, if it is neither pending nor of the profile', async () => {
+    const friends = await aspectsOf(alice, 'Friends')
+    const work = await aspectsOf(alice, 'Work')
+    const foreign = await aspectsOf(bob, 'Friends')
+    const shared: unknown[] = []
+    for (const query of [
+      `?aspect_ids=${friends}`,
+      `?aspect_ids=[${friends},${foreign}]`,
+      `?aspect_ids[]=${work}&aspect_ids[]=${friends}`,
+      '?aspect_ids=all',
+      `?aspect_ids=${work}`,
+      '',
+    ]) {
+      const { status, body } = await api.upload(alice, png, query)
+      expect(status).toBe(200)
+      expect(await dispatched()).toContainEqual({ record: 'photo', guid: body.guid })
+      shared.push((await bob.get(`/photos/${body.guid}`)).status)
+      expect((await api.dan.get(`/photos/${body.guid}`)).status).toBe(404)
+    }
+    expect(shared).toEqual([200, 200, 200, 200, 404, 404])
+    const photos = await countPhotos()
+    await expectNothing(await api.upload(alice, png, `?aspect_ids=${foreign}`), 422, photos)
+    await expectNothing(await api.upload(await alice.with('public:modify'), png, `?aspect_ids=all`), 422, photos)
+  })
+
+  it('needs the scope public:modify to upload, and to delete', async () => {
+    const token = await alice.with('private:modify', 'private:read', 'profile:modify')
+    expectError(await api.upload(token, png, '?pending=true'), 403)
+    expectError(await token.delete(`/photos/${newGuid()}`), 403)
+    expectError(await api.upload({ token: 'nobody' }, png, '?pending=true'), 401)
+    expect((await api.files()).spool).toEqual([])
+  })
+
+  it('lists own photos, pending ones among them, and the private ones only with private:read', async () => {
+    const { kim } = await api.people('kim')
+    const guids: string[] = []
+    for (let i = 0; i < 5; i += 1) guids.unshift((await api.upload(kim, png, '?pending=true')).body.guid)
+    await kim.post('/posts', { public: true, body: 'See', photos: [guids[1]] })
+
+    expect(guidsOf(await kim.get('/photos'))).toEqual(guids)
+    expect((await readAllPages(kim, '/photos?per_page=2')).map(({ guid }) => guid)).toEqual(guids)
+    expect(guidsOf(await (await kim.with()).get('/photos'))).toEqual([guids[1]])
+    expect(guidsOf(await bob.get('/photos'))).not.toContain(guids[0])
+    expectError(await kim.get('/photos?before=soon'), 422)
+  })
+
+  it('shows a photo to those who may see it', async () => {
+    const { guid } = (await api.upload(bob, png, '?pending=true')).body
+    const seenBy = async () =>
+      Promise.all([bob, await bob.with(), alice, api.dan].map(async (who) => (await who.get(`/photos/${guid}`)).status))
+    expect(await seenBy()).toEqual([200, 404, 404, 404])
+
+    const post = { public: false, aspects: [await aspectsOf(bob, 'Friends')], body: '', photos: [guid] }
+    const { body } = await bob.post('/posts', post)
+    expect(await seenBy()).toEqual([200, 404, 200, 404])
+    expect((await alice.get(`/photos/${guid}`)).body.post).toBe(body.guid)
+    expectError(await (await alice.with()).get(`/photos/${guid}`), 404)
+
+    const open = (await api.upload(bob, png, '?pending=true')).body.guid
+    await bob.post('/posts', { public: true, body: '', photos: [open] })
+    expect((await (await api.dan.with()).get(`/photos/${open}`)).status).toBe(200)
+    expectError(await alice.get(`/photos/${newGuid()}`), 404)
+  })
+
+  it('does not show a photo of another pod that lies nowhere on the web', async () => {
+    const { id: authorId } = await addStranger(api.pod, `${newGuid().slice(0, 8)}@q.example`)
+    const [web, disk] = [newGuid(), newGuid()]
+    await api.pod.db('photos').insert([
+      { guid: web, authorId, name: 'a.jpg', public: true, remotePath: 'https://q.example/up/' },
+      { guid: disk, authorId, name: 'passwd', public: true, remotePath: 'file:///etc/' },
+    ])
+
+    expect((await alice.get(`/photos/${web}`)).body.sizes.large).toBe('https://q.example/up/scaled_full_a.jpg')
+    expectError(await alice.get(`/photos/${disk}`), 404)
+    expectError(await alice.delete(`/photos/${web}`), 404)
+  })
+
+  it('50: lists uploads among the photos of a person once they are part of something', async () => {
+    const { lea } = await api.people('lea')
+    const [one, other] = [await api.upload(lea, png, '?pending=true'), await api.upload(lea, png, '?pending=true')]
+    expect(guidsOf(await lea.get(`/users/${lea.guid}/photos`))).toEqual([])
+    expect(one.body.post).toBeUndefined()
+
+    const post = await lea.post('/posts', { public: true, body: 'See', photos: [one.body.guid] })
+
+    const listed = (await api.dan.get(`/users/${lea.guid}/photos`)).body
+    expect(listed).toEqual([{ ...one.body, post: post.body.guid }])
+    expect(guidsOf(await lea.get('/photos'))).toEqual([other.body.guid, one.body.guid])
+  })
+
+  it('151: attaches own pending photos to a post, in the order of the post', async () => {
+    const [one, other] = [await api.upload(alice, png, '?pending=true'), await api.upload(alice, png, '?pending=true')]
+    const photos = [other.body.guid, one.body.guid]
+    const post = await alice.post('/posts', { public: true, body: '', photos })
+
+    expect([post.status, post.body.photos]).toEqual([
+      200,
+      [other, one].map(({ body: { dimensions, sizes } }) => ({ dimensions, sizes })),
+    ])
+    for (const guid of photos) expect((await api.dan.get(`/photos/${guid}`)).body.post).toBe(post.body.guid)
+    expectError(await alice.post('/posts', { public: true, body: 'Again', photos: [photos[0]] }), 422)
+  })
+
+  it('151: attaches no photo of somebody else, none that is published, and none that is not there', async () => {
+    const theirs = (await api.upload(bob, png, '?pending=true')).body.guid
+    const shown = (await api.upload(alice, png, '?set_profile_photo=true')).body.guid
+    const good = (await api.upload(alice, png, '?pending=true')).body.guid
+    for (const photos of [[theirs], [shown], [newGuid()], [good, theirs], [good, good]]) {
+      expectError(await alice.post('/posts', { public: true, body: 'See', photos }), 422)
+    }
+    expect((await alice.post('/posts', { public: true, body: 'See', photos: [good] })).status).toBe(200)
+  })
+
+  describe('what goes', () => {
+    /** The database asks for it; the sweeper, which runs every few seconds, hands it on. */
+    async function untilRemoved(): Promise<void> {
+      const rows = await api.pod.db('outbox').where({ queue: 'photos' }).select('id', 'queue', 'name')
+      await api.pod.jobs.handOver(rows)
+      await untilIdle(api.pod, 10_000, ['photos'])
+    }
+    const lies = async (name: string) => (await api.files()).images.filter((file) => file.endsWith(name)).length
+
+    it('takes its files along: a photo, once, however often it is asked for at the same time', async () => {
+      const photo = await api.upload(alice, png, '?pending=true')
+      expect(await lies(nameOf(photo))).toBe(5)
+
+      const answers = await Promise.all(Array.from({ length: 10 }, () => alice.delete(`/photos/${photo.body.guid}`)))
+
+      expect(answers.map(({ status }) => status).toSorted()).toEqual([204, ...Array(9).fill(404)])
+      await untilRemoved()
+      expect(await lies(nameOf(photo))).toBe(0)
+      expect((await fetched(photo.body.sizes.raw)).statusCode).toBe(404)
+    })
+
+    it('takes its files along: a post with its photos', async () => {
+      const photo = await api.upload(alice, png, '?pending=true')
+      const post = await alice.post('/posts', { public: true, body: 'See', photos: [photo.body.guid] })
+
+      await alice.delete(`/posts/${post.body.guid}`)
+      await untilRemoved()
+
+      expect(await lies(nameOf(photo))).toBe(0)
+      expectError(await alice.get(`/photos/${photo.body.guid}`), 404)
+    })
+
+    it('takes the post along that has nothing else to show', async () => {
+      const photo = await api.upload(alice, png, '?pending=true')
+      const post = await alice.post('/posts', { public: true, body: ' ', photos: [photo.body.guid] })
+
+      expect((await alice.delete(`/photos/${photo.body.guid}`)).status).toBe(204)
+
+      expectError(await alice.get(`/posts/${post.body.guid}`), 404)
+    })
+
+    it('leaves a profile without its picture', async () => {
+      const photo = await api.upload(alice, png, '?set_profile_photo=true')
+      await api.pod.db('outbox').where({ name: 'dispatch' }).delete()
+
+      await alice.delete(`/photos/${photo.body.guid}`)
+      await untilRemoved()
+
+      expect((await alice.get('/user')).body.avatar.large).toContain('user/default')
+      expect(await dispatched()).toContainEqual({ record: 'profile', personId: alice.viewer.personId })
+      expect(await lies(nameOf(photo))).toBe(0)
+    })
+
+    it('goes only with private:modify while it is private, and only at the word of its owner', async () => {
+      const { guid } = (await api.upload(alice, png, '?pending=true')).body
+
+      expectError(await bob.delete(`/photos/${guid}`), 404)
+      expectError(await (await alice.with('public:modify')).delete(`/photos/${guid}`), 404)
+      expectError(await alice.delete(`/photos/${newGuid()}`), 404)
+      expect((await (await alice.with('public:modify', 'private:modify')).delete(`/photos/${guid}`)).status).toBe(204)
+    })
+
+    it('takes its files along: somebody who leaves', async () => {
+      const { max } = await api.people('max')
+      const portrait = await api.upload(max, png, '?set_profile_photo=true')
+      const posted = await api.upload(max, png, '?pending=true')
+      await max.post('/posts', { public: true, body: 'See', photos: [posted.body.guid] })
+
+      await closeUser(api.pod, 'max')
+      await untilRemoved()
+
+      expect([await lies(nameOf(portrait)), await lies(nameOf(posted))]).toEqual([0, 0])
+    })
+
+    it('is no fault where the files are gone already', async () => {
+      const photo = await api.upload(alice, png, '?pending=true')
+      await rm(join(api.uploadsDir, 'images', nameOf(photo)))
+
+      await alice.delete(`/photos/${photo.body.guid}`)
+      await untilRemoved()
+
+      expect(await lies(nameOf(photo))).toBe(0)
+    })
+  })
+})

@@ -1,0 +1,321 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { closeUser } from '../../src/domain/accounts.js'
+import { QueueAway } from '../../src/jobs/queues.js'
+import { fetchHandlers } from '../../workers/fetch.js'
+import type { RunningWorkers } from '../../workers/start-workers.js'
+import { type ApiAnswer, type ApiClient, type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
+import { aspectOf, type Neighbourhood, share } from '../support/neighbourhood.js'
+import { addStranger } from '../support/network.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
+import { statementsDuring } from '../support/statements.js'
+import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
+
+const addresses = ({ body }: ApiAnswer): string[] =>
+  body.map(({ network_id }: { readonly network_id: string }) => network_id)
+
+const queryOf = (parameters: Readonly<Record<string, string | number>>) =>
+  Object.entries(parameters)
+    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+    .join('&')
+
+const find = (who: ApiClient, parameters: Readonly<Record<string, string | number>>) =>
+  who.get(`/search/users?${queryOf(parameters)}`)
+const named = (who: ApiClient, name_or_handle: string) => find(who, { name_or_handle })
+
+describe('searching for people', () => {
+  let api: Neighbourhood
+  let alice: ApiPerson
+  beforeAll(async () => {
+    api = await openNeighbourhoodOn({ store: 'PostgreSQL' })
+    ;({ alice } = api)
+    await api.bob.editProfile({ firstName: 'Bob', lastName: 'Baker', tags: ['bread', 'tea'] })
+    await api.carol.editProfile({ firstName: 'Carol Ann', lastName: 'Baker', tags: ['tea'] })
+    await api.dan.editProfile({ firstName: 'Дан', lastName: 'Öberg', tags: ['tea'], searchable: false })
+    await addStranger(api.pod, 'quin@q.example', { profile: { firstName: 'Quin', lastName: 'van der Baker' } })
+    await addStranger(api.pod, 'percent@q.example', { profile: { firstName: '100%_\\sure' } })
+  })
+  afterAll(() => api.close())
+
+  it('164: wants a name or a tag, and not both', async () => {
+    for (const query of ['', '?', '?tag=tea&name_or_handle=bob', '?tag=&name_or_handle=bob', '?name_or_handle[]=bob']) {
+      expectError(await alice.get(`/search/users${query}`), 422)
+    }
+    for (const query of ['name_or_handle=bob&name_or_handle=al', 'tag=a&tag=b', 'name_or_handle=%00', 'tag=%00']) {
+      expectError(await alice.get(`/search/users?${query}`), 422)
+    }
+    for (const query of ['page=x', 'per_page=1e', `page=${'9'.repeat(2_000)}`]) {
+      expectError(await alice.get(`/search/users?name_or_handle=bob&${query}`), 422)
+    }
+  })
+
+  describe('by name', () => {
+    it('164: finds nobody by less than two characters', async () => {
+      for (const text of ['', ' ', 'b', ' b ', '猫', '𐐀']) {
+        expect(await named(alice, text)).toMatchObject({ status: 200, body: [] })
+      }
+    })
+
+    it('164: finds words in their order anywhere in it, in any case', async () => {
+      for (const text of ['bob', 'BAK', 'ob ba', 'b b', 'Bob  Baker', ' ake']) {
+        expect(addresses(await named(alice, text))).toContain(api.bob.address)
+      }
+      for (const text of ['baker bob', 'bobb', 'bob%', 'b_b', 'baker@pod']) {
+        expect(addresses(await named(alice, text))).not.toContain(api.bob.address)
+      }
+      expect(addresses(await named(alice, '100%_\\'))).toEqual(['percent@q.example'])
+    })
+
+    it('164: lists people by name, each as they are shown everywhere', async () => {
+      const answer = await named(alice, 'baker')
+
+      expect(addresses(answer)).toEqual([api.bob.address, api.carol.address, 'quin@q.example'])
+      expect(answer.body[0]).toEqual({
+        guid: api.bob.guid,
+        network_id: api.bob.address,
+        diaspora_id: api.bob.address,
+        name: 'Bob Baker',
+        avatar: expect.stringContaining('/images/user/default.png'),
+      })
+    })
+
+    it('164: finds the beginning of an address, of people with a name and without', async () => {
+      expect(addresses(await named(alice, 'ali'))).toEqual([alice.address])
+      expect(addresses(await named(alice, 'QUIN@Q.exa'))).toEqual(['quin@q.example'])
+      expect(addresses(await named(alice, 'lice'))).toEqual([])
+      expect(addresses(await named(alice, 'pod.example'))).toEqual([])
+    })
+
+    it('164: finds who does not want to be found only among the contacts of who may see these', async () => {
+      expect(addresses(await named(alice, 'дан'))).toEqual([])
+      await share(api, alice, api.dan, 'Work')
+
+      expect(addresses(await named(alice, 'ДАН ö'))).toEqual([api.dan.address])
+      expect(addresses(await named(alice, 'dan@'))).toEqual([api.dan.address])
+      expect(addresses(await named(await alice.with(), 'дан'))).toEqual([])
+      expect(addresses(await named(api.bob, 'дан'))).toEqual([])
+    })
+
+    it('164: never finds who has left', async () => {
+      const { zoe } = await api.people('zoe')
+      expect(addresses(await named(alice, 'zoe'))).toEqual([zoe.address])
+
+      await closeUser(api.pod, 'zoe')
+
+      expect(addresses(await named(alice, 'zoe'))).toEqual([])
+      expect(addresses(await named(alice, zoe.address))).toEqual([])
+    })
+
+    it('finds somebody by a name they have just given themselves, and no longer by the former one', async () => {
+      await api.eve.patch('/user', { name: 'Evelyn Zymurgy' })
+      expect(addresses(await named(alice, 'zymurgy'))).toEqual([api.eve.address])
+
+      await api.eve.patch('/user', { name: 'Eve' })
+
+      expect(addresses(await named(alice, 'zymurgy'))).toEqual([])
+    })
+  })
+
+  describe('by tag', () => {
+    it('164: finds those who have it in their profile', async () => {
+      for (const tag of ['tea', '#Tea', 'TEA']) {
+        expect(addresses(await find(alice, { tag }))).toEqual([api.bob.address, api.carol.address])
+      }
+      for (const tag of ['te', 'teas', '', '#', 'x'.repeat(1_000)])
+        expect((await find(alice, { tag })).body).toEqual([])
+    })
+  })
+
+  describe('with filters', () => {
+    /** All whose name has "ba", or some of them. */
+    const filtered = (...filters: string[]) =>
+      alice.get(`/search/users?name_or_handle=ba&${filters.map((filter) => `filter[]=${filter}`).join('&')}`)
+    const found = async (...filters: string[]) => addresses(await filtered(...filters))
+
+    it('164: each of them holds', async () => {
+      await share(api, alice, { guid: (await named(alice, 'quin@')).body[0].guid }, 'Work')
+      const work = await aspectOf(api, alice, 'Work')
+      const quin = 'quin@q.example'
+
+      expect(await found('contacts')).toEqual([api.bob.address, api.carol.address, quin])
+      expect(await found('contacts:sharing')).toEqual([api.bob.address, api.carol.address])
+      expect(await found('contacts:receiving')).toEqual([api.bob.address, quin])
+      expect(await found('contacts:receiving', 'contacts:sharing')).toEqual([api.bob.address])
+      expect(await found(`aspect:${api.FR}`)).toEqual([api.bob.address])
+      expect(await found(`aspect:${api.FR},${work}`)).toEqual([api.bob.address, quin])
+      expect(await found(`aspect:${work},${work}`, 'contacts:receiving')).toEqual([quin])
+      expect(await found(`aspect:${api.FR}`, `aspect:${work}`)).toEqual([])
+    })
+
+    it('164: hold for a tag as well', async () => {
+      expect(addresses(await alice.get('/search/users?tag=tea&filter=contacts:receiving'))).toEqual([api.bob.address])
+    })
+
+    it('164: are given once or many times, with brackets or without', async () => {
+      const [receiving, sharing] = ['contacts:receiving', 'contacts%3Asharing']
+      for (const query of [
+        `filter=${receiving}&filter=${sharing}`,
+        `filter[]=${receiving}&filter[]=${sharing}`,
+        `filter%5B%5D=${receiving}&filter%5B%5D=${sharing}`,
+        `filter=${receiving}&filter[]=${sharing}`,
+      ]) {
+        const answer = await alice.get(`/search/users?name_or_handle=ba&${query}`)
+        expect(addresses(answer)).toEqual([api.bob.address])
+      }
+    })
+
+    it('164: are refused where there is none of that name, or no such aspect', async () => {
+      const theirs = await aspectOf(api, api.bob, 'Friends')
+      for (const filter of [
+        '',
+        'contact',
+        'contacts:',
+        'Contacts',
+        'aspect',
+        'aspect:',
+        'aspect:x',
+        'aspect:1,',
+        '__proto__',
+      ]) {
+        expectError(await filtered(filter), 422)
+        expectError(await filtered('contacts', filter), 422)
+      }
+      for (const ids of ['0', theirs, `${api.FR},${theirs}`, '9'.repeat(15), '9'.repeat(16), '-1']) {
+        expectError(await filtered(`aspect:${ids}`), 422)
+        expectError(await alice.get(`/search/users?name_or_handle=b&filter=aspect:${ids}`), 422)
+      }
+    })
+
+    it('164: need the scope contacts:read, whatever they say', async () => {
+      const client = await alice.with()
+      for (const filter of ['contacts', 'nonsense', '']) {
+        const answer = await client.get(`/search/users?name_or_handle=ba&filter[]=${filter}`)
+        expectError(answer, 403)
+        expect(answer.body.message).toContain('insufficient_scope')
+        expect(answer.headers['www-authenticate']).toMatch(/error="insufficient_scope", scope="contacts:read"/)
+        expectError(await client.get(`/search/users?filter=${filter}`), 403)
+      }
+      expect((await client.get('/search/users?name_or_handle=ba')).status).toBe(200)
+    })
+  })
+
+  it('comes in pages', async () => {
+    const all = addresses(await named(alice, 'ba'))
+    expect(all).toHaveLength(3)
+    for (const items of [1, 2, 3]) {
+      const path = `/search/users?${queryOf({ name_or_handle: 'ba', per_page: items })}&filter[]=contacts`
+      const people = await readAllPages(alice, path)
+      expect(people.map(({ network_id }) => network_id)).toEqual(all)
+    }
+    const last = await find(alice, { name_or_handle: 'ba', per_page: 2, page: 2 })
+    expect(last.links).toEqual({ previous: expect.stringContaining('name_or_handle=ba&per_page=2&page=1') })
+    expect((await find(alice, { name_or_handle: 'ba', page: 2 })).body).toEqual([])
+  })
+
+  it('needs one statement, one more for aspects, and one for who asks', async () => {
+    expect(await statementsDuring(() => named(alice, 'bob'))).toBe(2)
+    expect(await statementsDuring(() => alice.get(`/search/users?tag=tea&filter=aspect:${api.FR}`))).toBe(3)
+  })
+})
+
+describe.each(queueBackends)('searching for somebody whom nobody here knows, with the queue in $store', (backend) => {
+  let api: Neighbourhood
+  let alice: ApiPerson
+  let others: FakePods
+  let workers: RunningWorkers | undefined
+  let hosts = 0
+  beforeAll(async () => {
+    others = await startFakePods()
+    api = await openNeighbourhoodOn(backend)
+    ;({ alice } = api)
+  })
+  afterEach(async () => {
+    await workers?.close()
+    workers = undefined
+  })
+  afterAll(async () => {
+    await api.close()
+    await others.close()
+  })
+
+  function startWorker(): void {
+    const pod = { ...api.pod, remote: others.remotePods() }
+    workers = startQuickWorkers(pod, { queues: ['fetch'], handlers: { fetch: fetchHandlers } })
+  }
+  function newStranger(): FakePerson {
+    hosts += 1
+    return others.person(`remy@s${hosts}.example`)
+  }
+
+  it('finds them at their pod', async () => {
+    startWorker()
+    const { address, guid } = newStranger()
+
+    const answer = await named(await alice.with(), ` acct:${address.toUpperCase()} `)
+
+    expect(answer.body).toMatchObject([{ guid, network_id: address, name: 'remy Tester' }])
+  })
+
+  it('asks their pod once, however many search for them', async () => {
+    startWorker()
+    const { address } = newStranger()
+    const before = others.requests.length
+
+    const answers = await Promise.all([alice, api.bob, alice, api.carol].map((who) => named(who, address)))
+
+    expect(answers.map(addresses)).toEqual(Array(4).fill([address]))
+    expect(others.requests.length - before).toBe(2)
+  })
+
+  it('finds nobody where nobody is, and leaves no dead letter', async () => {
+    startWorker()
+
+    expect(await named(alice, 'ghost@nowhere.example')).toMatchObject({ status: 200, body: [] })
+
+    await untilIdle(api.pod, 15_000, ['fetch'])
+    expect(await api.pod.jobs.failed('fetch', 0, 10)).toEqual([])
+  })
+
+  it('does not wait for ever, and finds them the next time', async () => {
+    const { address } = newStranger()
+    expect((await named(alice, address)).body).toEqual([])
+
+    startWorker()
+    await untilIdle(api.pod, 15_000, ['fetch'])
+
+    expect(addresses(await named(alice, address))).toEqual([address])
+  })
+
+  it('asks no pod for anybody else', async () => {
+    const { address } = newStranger()
+    await addStranger(api.pod, 'known@k.example')
+    for (const text of [
+      'remy',
+      'remy@',
+      '@s1.example',
+      'nobody@pod.example',
+      'known@k.example',
+      api.bob.address,
+      'a b@c.d',
+    ]) {
+      await named(alice, text)
+    }
+    await find(alice, { name_or_handle: address, page: 2 })
+    await find(alice, { name_or_handle: address, filter: 'contacts' })
+    await find(alice, { tag: address })
+
+    expect(await api.pod.jobs.counts('fetch')).toMatchObject({ waiting: 0, active: 0, delayed: 0 })
+  })
+})
+
+it('people are found while the queue is away', async () => {
+  const change: NonNullable<Parameters<typeof openNeighbourhoodOn>[1]>['change'] = (pod) => ({
+    ...pod,
+    jobs: { ...pod.jobs, enqueue: () => Promise.reject(new QueueAway('away')) },
+  })
+  await using api = await openNeighbourhoodOn({ store: 'PostgreSQL' }, { change })
+
+  expect(await named(api.alice, 'stranger@s.example')).toMatchObject({ status: 200, body: [] })
+  expect(addresses(await named(api.alice, 'bob@pod.example'))).toEqual([api.bob.address])
+})

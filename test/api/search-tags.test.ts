@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type ApiPerson, type ApiPod, expectError, readAllPages, startApiPod } from '../support/api-pod.js'
+import { publish } from '../support/neighbourhood.js'
+import { statementsDuring } from '../support/statements.js'
+
+let api: ApiPod
+let alice: ApiPerson
+beforeAll(async () => {
+  api = await startApiPod()
+  ;({ alice } = await api.people('alice'))
+  await publish(api, alice, { text: '#Cat #cats #catalogue #ca #dog #katze #c_a #<3 #ärger', public: true })
+  await alice.post('/tag_followings', { name: 'catfish' })
+})
+afterAll(() => api.close())
+
+const search = (query: string) => alice.get(`/search/tags?query=${encodeURIComponent(query)}`)
+
+it('165: finds the tags that begin with a text, in order', async () => {
+  const answer = await search('cat')
+
+  expect(answer.status).toBe(200)
+  expect(answer.body).toEqual(['cat', 'catalogue', 'catfish', 'cats'])
+  expect(answer.links).toEqual({})
+})
+
+it('165: takes a tag in any of its forms', async () => {
+  for (const query of ['CAT', '#cat', '#Cat', 'c at']) expect((await search(query)).body).toContain('cats')
+  expect((await search('ÄR')).body).toEqual(['ärger'])
+  expect((await search('<3')).body).toEqual(['<3'])
+  expect((await search('c_')).body).toEqual(['c_a'])
+  expect((await search('c%')).body).toEqual(['c_a', 'ca', 'cat', 'catalogue', 'catfish', 'cats'])
+})
+
+it('165: finds nothing where there is nothing', async () => {
+  for (const query of ['zebra', 'catss', 'x'.repeat(255)])
+    expect(await search(query)).toMatchObject({ status: 200, body: [] })
+})
+
+it('165: needs something to look for', async () => {
+  for (const query of ['', ' ', '#', '!?', 'x'.repeat(256), 'x'.repeat(5_000)]) expectError(await search(query), 422)
+  for (const query of ['', '?query[]=cat', '?query=cat&query=dog', '?query=%00', '?query=cat&page=x']) {
+    expectError(await alice.get(`/search/tags${query}`), 422)
+  }
+})
+
+it('165: comes in pages', async () => {
+  for (const items of [1, 2, 3]) {
+    expect(await readAllPages(alice, `/search/tags?query=%23Cat&per_page=${items}`)).toEqual([
+      'cat',
+      'catalogue',
+      'catfish',
+      'cats',
+    ])
+  }
+  const second = await alice.get('/search/tags?query=cat&per_page=3&page=2')
+  expect(second.links).toEqual({ previous: expect.stringContaining('query=cat&per_page=3&page=1') })
+  expect((await alice.get('/search/tags?query=cat&page=7')).body).toEqual([])
+})
+
+it('165: needs no more than the scope that everybody has, and one statement', async () => {
+  const client = await alice.with()
+
+  expect((await client.get('/search/tags?query=dog')).body).toEqual(['dog'])
+  expect(await statementsDuring(() => client.get('/search/tags?query=dog'))).toBe(2)
+})

@@ -1,0 +1,480 @@
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { blockPerson } from '../../src/domain/blocks.js'
+import { createComment } from '../../src/domain/comments.js'
+import { createLike } from '../../src/domain/likes.js'
+import { LIVE_LIMITS, type LiveLimits } from '../../src/limits.js'
+import { insertAnnouncements } from '../../src/persistence/announcements.js'
+import { buildApp } from '../../src/web/app.js'
+import { maintenanceHandlers, prune } from '../../workers/maintenance.js'
+import { notifyHandlers } from '../../workers/notify.js'
+import type { RunningWorkers } from '../../workers/start-workers.js'
+import type { ApiClient, ApiPerson } from '../support/api-pod.js'
+import { type EventStream, follow, openEventStream } from '../support/event-stream.js'
+import { aspectOf, type Neighbourhood, publish, share } from '../support/neighbourhood.js'
+import { queueBackends } from '../support/queue-backends.js'
+import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
+import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
+
+describe.each(queueBackends)('the stream of events, with the queue in $store', (backend) => {
+  let api: Neighbourhood
+  let alice: ApiPerson
+  let bob: ApiPerson
+  let carol: ApiPerson
+  let eve: ApiPerson
+  let workers: RunningWorkers
+  let base: string
+  beforeAll(async () => {
+    api = await openNeighbourhoodOn(backend)
+    ;({ alice, bob, carol, eve } = api)
+    workers = startQuickWorkers(api.pod, {
+      queues: ['notify', 'maintenance'],
+      handlers: { notify: notifyHandlers, maintenance: maintenanceHandlers },
+    })
+    base = await listenAt(api.app)
+    await announced()
+  })
+  afterAll(async () => {
+    await workers.close()
+    await api.close()
+  })
+
+  const announced = () => untilIdle(api.pod, 15_000, ['notify'])
+  const post = (who: ApiPerson, text: string) => publish(api, who, { text, public: true })
+  const newest = async (): Promise<string> =>
+    String((await api.pod.db('announcements').max('id as id').first())?.['id'])
+
+  interface Options {
+    readonly lastEventId?: string
+    readonly query?: string
+    readonly base?: string
+  }
+
+  /** A stream that misses nothing from now on. */
+  async function listen(who: Pick<ApiClient, 'token'>, options: Options = {}): Promise<EventStream> {
+    const stream = await openEventStream({ base, token: who.token, ...options })
+    expect(stream.status).toBe(200)
+    if (options.lastEventId === undefined && options.query?.includes('last_event_id') !== true) await stream.placed()
+    return stream
+  }
+
+  /** Another web process of the same pod, which differs from the first in its limits. */
+  async function startSecond(limits: Partial<LiveLimits> = {}) {
+    const app = await buildApp(api.pod, { live: { ...LIVE_LIMITS, ...limits } })
+    return { app, base: await listenAt(app), [Symbol.asyncDispose]: () => app.close() }
+  }
+
+  it('says what it is, to clients and to proxies', async () => {
+    await using stream = await listen(alice)
+
+    expect(stream.headers).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'private, no-store',
+      'x-accel-buffering': 'no',
+      'access-control-allow-origin': '*',
+    })
+    expect(stream.retry).toBeGreaterThanOrEqual(LIVE_LIMITS.retryMs)
+  })
+
+  it('tells of a new post, as its list shows it', async () => {
+    await using stream = await listen(alice)
+
+    const location = { address: 'Home', lat: '1', lng: '-2.5' }
+    const guid = await publish(api, bob, { text: 'Hello, *Alice*', public: true, location })
+
+    const [event] = await stream.take(1)
+    const [first] = (await alice.get(`/users/${bob.guid}/posts?per_page=1`)).body
+    expect(first.guid).toBe(guid)
+    expect(event).toMatchObject({ type: 'post', data: first })
+  })
+
+  it('tells of a reshare with what it shows, and whoever has done it on their other devices', async () => {
+    const guid = await post(eve, 'Look at this')
+    await announced()
+    await using stream = await listen(bob)
+
+    expect((await bob.post(`/posts/${guid}/reshares`)).status).toBe(200)
+
+    const [event] = await stream.take(1)
+    expect(event).toMatchObject({ type: 'post', data: { post_type: 'Reshare', root: { guid, body: 'Look at this' } } })
+  })
+
+  it('tells of a notification, and again when somebody joins it', async () => {
+    const guid = await post(alice, 'What do you think?')
+    await announced()
+    await using stream = await listen(alice, { query: 'types=notification' })
+
+    await createComment(api.pod, bob.viewer, { postGuid: guid, text: 'Nothing' })
+    const [first] = await stream.take(1)
+    await createComment(api.pod, carol.viewer, { postGuid: guid, text: 'A lot' })
+    const [second] = await stream.take(1)
+
+    const [listed] = (await alice.get('/notifications?per_page=1')).body
+    expect(second).toMatchObject({ type: 'notification', data: listed })
+    expect(second?.data.event_creators.map(({ guid }: { guid: string }) => guid)).toEqual([bob.guid, carol.guid])
+    expect(first?.data).toMatchObject({ guid: listed.guid, type: 'commented_on_post', target: { guid } })
+    expect(first?.data.event_creators).toHaveLength(1)
+  })
+
+  it('tells both sides of a message, the first one of a conversation too', async () => {
+    await using hers = await listen(alice, { query: 'types=message' })
+    await using his = await listen(bob, { query: 'types=message' })
+    const body = { subject: 'Lunch', body: 'Hungry?', recipients: [bob.guid] }
+
+    const { guid } = (await alice.post('/conversations', body)).body
+    await announced()
+    await bob.post(`/conversations/${guid}/messages`, { body: 'Always' })
+
+    const listed = (await alice.get(`/conversations/${guid}/messages`)).body
+    expect(listed).toMatchObject([{ body: 'Hungry?' }, { body: 'Always' }])
+    for (const stream of [hers, his]) {
+      const told = (await stream.take(2)).map(({ type, data }) => ({ type, data }))
+      const expected = listed.map((message: object) => ({
+        type: 'message',
+        data: { ...message, conversation_guid: guid },
+      }))
+      expect(told).toEqual(expected)
+    }
+  })
+
+  describe('shows a post only to those who have it in their main stream:', () => {
+    /** What somebody hears of some posts; the last one is for everybody. */
+    async function heardBy(who: Pick<ApiClient, 'token'>, write: () => Promise<unknown>): Promise<string[]> {
+      await using stream = await listen(who, { query: 'types=post' })
+      await write()
+      await announced()
+      const last = await post(alice, 'The end')
+      const heard: string[] = []
+      for (let body = ''; body !== 'The end'; ) {
+        const [event] = await stream.take(1)
+        body = event?.data.body
+        if (event?.data.guid !== last) heard.push(body)
+      }
+      return heard
+    }
+    const ofBobs = async () => {
+      await publish(api, bob, { text: 'For friends', public: false, aspectIds: [await aspectOf(api, bob, 'Friends')] })
+      await publish(api, bob, { text: 'For work', public: false, aspectIds: [await aspectOf(api, bob, 'Work')] })
+      await post(bob, 'For all')
+    }
+
+    it('what is private and shown to them', async () => {
+      expect((await heardBy(alice, ofBobs)).toSorted()).toEqual(['For all', 'For friends'])
+    })
+
+    it('nothing private without the scope for it', async () => {
+      expect(await heardBy(await alice.with('notifications'), ofBobs)).toEqual(['For all'])
+    })
+
+    it('nothing of a stranger, unless it names them or has a tag that they follow', async () => {
+      expect(await heardBy(alice, () => post(eve, 'Nobody knows me'))).toEqual([])
+      expect(await heardBy(alice, () => post(eve, `@{${alice.address}} hello`))).toEqual([`@{${alice.address}} hello`])
+      const tagged = `#tag${Math.random().toString(36).slice(2)}`
+      expect((await alice.post('/tag_followings', { name: tagged })).status).toBe(204)
+      expect(await heardBy(alice, () => post(eve, tagged))).toEqual([tagged])
+    })
+
+    it('nothing they have hidden, and nothing of those whom they block', async () => {
+      const { dan } = api
+      const follows = await dan.with('private:read', 'interactions')
+      await share(api, dan, bob)
+      await share(api, dan, alice)
+      await share(api, dan, carol)
+      await blockPerson(api.pod, dan.viewer, carol.guid)
+      const before = await newest()
+      const hidden = await post(bob, 'A spoiler')
+      expect((await follows.post(`/posts/${hidden}/hide`, { hide: true })).status).toBe(204)
+      await post(carol, 'Buy cheap watches')
+      await post(bob, 'Good morning')
+      await announced()
+
+      await using stream = await listen(dan, { query: 'types=post', lastEventId: before })
+      expect((await stream.take(1)).map(({ data }) => data.body)).toEqual(['Good morning'])
+    })
+  })
+
+  describe('after an interruption', () => {
+    it('tells everything since the last event, in order and once, and goes on', async () => {
+      await using stream = await listen(alice, { query: 'types=post' })
+      await post(bob, 'One')
+      const [first] = await stream.take(1)
+      const two = await post(bob, 'Two')
+      expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([two])
+      stream.close()
+      const missed: string[] = []
+      for (let number = 0; number < 250; number += 1) missed.push(await post(bob, `Missed ${number}`))
+      await announced()
+
+      await using later = await listen(alice, { query: 'types=post', lastEventId: String(first?.id) })
+      const after = await post(bob, 'Three')
+
+      const told = await later.take(252)
+      expect(told.map(({ data }) => data.guid).toSorted()).toEqual([two, ...missed, after].toSorted())
+      expect(ids(told)).toEqual(ascending(told))
+    })
+
+    it('knows the place from the query as well', async () => {
+      const before = await newest()
+      const guid = await post(bob, 'In the query')
+      await announced()
+
+      await using stream = await listen(alice, { query: `types=post&last_event_id=${before}` })
+
+      expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([guid])
+    })
+
+    it('leaves out what is gone by then', async () => {
+      const before = await newest()
+      const gone = await post(bob, 'Never mind')
+      const there = await post(bob, 'Still here')
+      await announced()
+      expect((await bob.delete(`/posts/${gone}`)).status).toBe(204)
+
+      await using stream = await listen(alice, { query: 'types=post', lastEventId: before })
+
+      expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([there])
+    })
+
+    it('has told a place to come back to before anything has happened', async () => {
+      await using stream = await listen(alice)
+      const place = stream.lastEventId
+      stream.close()
+      const guid = await post(bob, 'While you were away')
+      await announced()
+
+      await using later = await listen(alice, { lastEventId: place })
+
+      expect((await later.take(1)).map(({ data }) => data.guid)).toEqual([guid])
+    })
+
+    it.each([
+      ['what we cannot read', 'unknown', async () => 'yesterday'],
+      ['an id that no event has had', 'unknown', async () => String(Number(await newest()) + 1_000)],
+    ])('tells of a gap after %s', async (_what, reason, place) => {
+      await using stream = await listen(alice, { lastEventId: await place() })
+
+      const [reset] = await stream.take(1)
+      expect(reset).toEqual({ id: await newest(), type: 'reset', data: { reason } })
+      const guid = await post(bob, 'After the gap')
+      expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([guid])
+    })
+
+    it('tells of a gap when too much was missed', async () => {
+      await using second = await startSecond({ missed: 150 })
+      const before = await newest()
+      for (let number = 0; number < 260; number += 1) await post(bob, `Too many ${number}`)
+      await announced()
+
+      await using stream = await listen(alice, { lastEventId: before, base: second.base })
+
+      const told = await stream.take(201)
+      expect(told.at(-1)).toEqual({ id: await newest(), type: 'reset', data: { reason: 'too_many' } })
+      expect(told.filter(({ type }) => type === 'reset')).toHaveLength(1)
+    })
+
+    it('tells of a gap when it is too long ago, and only then', async () => {
+      const long = await newest()
+      await post(bob, 'Long ago')
+      await announced()
+      const lately = await newest()
+      await api.pod.db('announcements').update({ createdAt: new Date(Date.now() - 49 * 3_600_000) })
+      await prune(api.pod)
+      expect(await api.pod.db('announcements').pluck('id')).toEqual([Number(lately)])
+      const guid = await post(bob, 'Today')
+      await announced()
+
+      await using late = await listen(alice, { lastEventId: String(Number(long) - 1) })
+      expect((await late.take(1))[0]).toMatchObject({ type: 'reset', data: { reason: 'too_old' } })
+      await using intime = await listen(alice, { lastEventId: lately })
+      expect((await intime.take(1)).map(({ data }) => data.guid)).toEqual([guid])
+    })
+
+    it('tells nobody twice who is ahead of those who are up to date', async () => {
+      await using others = await listen(alice, { query: 'types=post' })
+      const before = await newest()
+      const { id } = await api.pod.db('posts').where({ guid: api.PB }).first('id')
+      // Without the signal: the others do not know of it yet.
+      await api.pod.db.transaction((transaction) => insertAnnouncements(transaction, { posts: [id] }))
+
+      await using ahead = await listen(alice, { query: 'types=post', lastEventId: before })
+      expect((await ahead.take(1)).map(({ data }) => data.guid)).toEqual([api.PB])
+      expect((await others.take(1)).map(({ data }) => data.guid)).toEqual([api.PB])
+      const guid = await post(bob, 'For all of them')
+      for (const stream of [ahead, others]) {
+        expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([guid])
+      }
+    })
+
+    it('loses nothing and repeats nothing, however often that is, while others write at both web processes', async () => {
+      await using second = await startSecond()
+      const bases = [base, second.base]
+      let turn = 0
+      const follower = follow(() => ({ base: bases[turn++ % 2] ?? base, token: alice.token, query: 'types=post' }))
+      await follower.until(() => follower.connections > 0 && follower.placed)
+
+      const written: string[] = []
+      const write = async () => {
+        for (let number = 0; number < 60; number += 1) {
+          written.push(await post(bob, 'Again and again'))
+          if (number % 7 === 0) follower.interrupt()
+        }
+      }
+      await Promise.all([write(), write(), write()])
+      await follower.until((events) => events.length >= written.length)
+      follower.close()
+
+      expect(follower.connections).toBeGreaterThan(3)
+      expect(follower.events.map(({ data }) => data.guid).toSorted()).toEqual(written.toSorted())
+      expect(ids(follower.events)).toEqual(ascending(follower.events))
+    })
+  })
+
+  describe('who may listen', () => {
+    const ask = (token: string, query = '') => openEventStream({ base, token, query })
+
+    it('is whoever has a token', async () => {
+      const stream = await ask('f'.repeat(64))
+
+      expect(stream.status).toBe(401)
+    })
+
+    it('to what, is a matter of scopes', async () => {
+      const few = await alice.with('contacts:read')
+      const refused = await ask(few.token, 'types=post,message')
+      expect(refused.status).toBe(403)
+      expect(refused.headers['www-authenticate']).toContain('scope="conversations"')
+
+      await using stream = await listen(few)
+      const { guid } = (await bob.post('/conversations', { subject: 'Psst', body: 'Secret', recipients: [alice.guid] }))
+        .body
+      await createLike(api.pod, bob.viewer, { postGuid: api.PA })
+      const post = await publish(api, bob, { text: 'Public', public: true })
+      expect(guid).toBeDefined()
+      expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([post])
+    })
+
+    it.each(['types=everything', 'types=', 'types=post&types=message'])(
+      'asks for kinds there are: %s',
+      async (query) => {
+        expect((await ask(alice.token, query)).status).toBe(422)
+      },
+    )
+
+    it('is as many as there is room for', async () => {
+      await using second = await startSecond({ listenersOfUser: 2, listeners: 3 })
+      const open = (who: ApiPerson) => openEventStream({ base: second.base, token: who.token })
+      await using one = await open(alice)
+      await using two = await open(alice)
+      expect([one.status, two.status, (await open(alice)).status]).toEqual([200, 200, 429])
+      await using three = await open(bob)
+      const full = await open(bob)
+      expect([three.status, full.status, full.headers['retry-after']]).toEqual([200, 503, '10'])
+
+      three.close()
+      await expect.poll(() => second.app.live.listeners).toBe(2)
+      await using four = await open(bob)
+      expect(four.status).toBe(200)
+    })
+
+    it('is nobody whose token was revoked: nothing more is told, and the stream ends', async () => {
+      await using second = await startSecond({ tokensAgainMs: 50 })
+      await using told = await listen(carol)
+      await using silent = await listen(carol, { base: second.base })
+
+      await api.pod.db('accessTokens').whereIn('authorizationId', tokensOf(carol)).delete()
+      await post(carol, 'Nobody hears me')
+
+      expect(await silent.ended).toBe('ended')
+      expect(await told.ended).toBe('ended')
+      expect([told.events, silent.events]).toEqual([[], []])
+    })
+
+    it('changes with the scopes of the authorization', async () => {
+      const client = await bob.with('conversations', 'private:read')
+      await using stream = await listen(client)
+      await api.pod
+        .db('authorizations')
+        .where({ userId: bob.viewer.userId })
+        .whereRaw('cardinality(scopes) = 4')
+        .update({ scopes: ['openid'] })
+
+      await alice.post('/conversations', { subject: 'Psst', body: 'Secret', recipients: [bob.guid] })
+      await publish(api, alice, { text: 'Private', public: false, aspectIds: [api.FR] })
+      const guid = await post(alice, 'Public')
+
+      expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([guid])
+    })
+
+    function tokensOf({ viewer }: ApiPerson) {
+      return api.pod.db('authorizations').where({ userId: viewer.userId }).select('id')
+    }
+  })
+
+  it('gives a sign of life, with the place to come back to', async () => {
+    await using second = await startSecond({ heartbeatMs: 20 })
+    await using stream = await listen(eve, { base: second.base })
+    const place = stream.lastEventId
+    await post(bob, 'Not for Eve')
+    await announced()
+
+    await expect.poll(() => stream.lastEventId).toBe(await newest())
+    expect(Number(place)).toBeLessThan(Number(stream.lastEventId))
+    expect(stream.events).toEqual([])
+    expect(stream.comments).toBeGreaterThan(0)
+  })
+
+  it('keeps nothing for a client that does not read, and tells it everything when it does', async () => {
+    await using second = await startSecond({ unsentBytes: 1_000 })
+    await using slow = await listen(alice, { base: second.base, query: 'types=post' })
+    await using quick = await listen(alice, { base: second.base, query: 'types=post' })
+    slow.pause()
+    const text = 'x'.repeat(60_000)
+    const written: string[] = []
+    for (let number = 0; number < 120; number += 1) written.push(await post(bob, text))
+
+    const told = await quick.take(120)
+    slow.resume()
+    const late = await slow.take(120)
+
+    expect(told.map(({ data }) => data.guid).toSorted()).toEqual(written.toSorted())
+    expect(late).toEqual(told)
+  })
+
+  it('cuts off a client that does not read for too long, which may come back', async () => {
+    await using second = await startSecond({ unsentBytes: 1_000, drainMs: 50 })
+    await using slow = await listen(alice, { base: second.base, query: 'types=post' })
+    const place = slow.lastEventId
+    slow.pause()
+    const text = 'x'.repeat(60_000)
+    const written: string[] = []
+    for (let number = 0; number < 120; number += 1) written.push(await post(bob, text))
+    await expect.poll(() => second.app.live.listeners, { timeout: 10_000 }).toBe(0)
+
+    await using back = await listen(alice, { query: 'types=post', lastEventId: place })
+    expect((await back.take(120)).map(({ data }) => data.guid).toSorted()).toEqual(written.toSorted())
+  })
+
+  it('ends at once when the process does, and nobody is let in any more', async () => {
+    const second = await startSecond()
+    await using stream = await listen(alice, { base: second.base })
+
+    const closed = second.app.close()
+
+    expect(await stream.ended).toBe('ended')
+    await closed
+    expect(second.app.live.refusalOf(alice.viewer)).toBe('full')
+  })
+})
+
+async function listenAt(app: { listen(options: object): Promise<string>; readonly server: { address(): unknown } }) {
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  return `http://127.0.0.1:${(app.server.address() as AddressInfo).port}` // it listens on a port
+}
+
+function ids(events: readonly { readonly id: string }[]): readonly number[] {
+  return events.map(({ id }) => Number(id))
+}
+
+function ascending(events: readonly { readonly id: string }[]): readonly number[] {
+  return [...new Set(ids(events))].toSorted((one, other) => one - other)
+}

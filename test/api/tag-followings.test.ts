@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type ApiPerson, type ApiPod, expectError, startApiPod } from '../support/api-pod.js'
+import { AT_ONCE, statusesOf } from '../support/at-once.js'
+import { publish } from '../support/neighbourhood.js'
+import { statementsDuring } from '../support/statements.js'
+
+let api: ApiPod
+let alice: ApiPerson
+let bob: ApiPerson
+beforeAll(async () => {
+  api = await startApiPod({ environment: { DATABASE_POOL: '20' } })
+  ;({ alice, bob } = await api.people('alice', 'bob'))
+})
+afterAll(() => api.close())
+beforeEach(async () => {
+  await api.pod.db('tagFollowings').delete()
+})
+
+const follow = (name: unknown, who = alice) => who.post('/tag_followings', { name })
+const unfollow = (name: string) => alice.delete(`/tag_followings/${encodeURIComponent(name)}`)
+const followed = async (who = alice) => (await who.get('/tag_followings')).body
+
+describe('following a tag', () => {
+  it('163: is done once, and each user follows their own', async () => {
+    const answer = await follow('cats')
+
+    expect([answer.status, answer.text]).toEqual([204, ''])
+    expectError(await follow('cats'), 409)
+    expect(await followed()).toEqual(['cats'])
+    expect(await followed(bob)).toEqual([])
+    expect((await follow('cats', bob)).status).toBe(204)
+  })
+
+  it('163: takes a tag in any of its forms', async () => {
+    expect((await follow('#CATS')).status).toBe(204)
+
+    expect(await followed()).toEqual(['cats'])
+    for (const name of ['cats', 'Cats', '#cats', 'c a t s', 'cats!']) expectError(await follow(name), 409)
+  })
+
+  it('163: lists all of them in order', async () => {
+    for (const name of ['tea', 'ärger', 'cats', '<3', '猫', '123', 'a_b-c', 'CAT']) {
+      expect((await follow(name)).status).toBe(204)
+    }
+
+    expect(await followed()).toEqual(['123', '<3', 'a_b-c', 'cat', 'cats', 'tea', 'ärger', '猫'])
+    const many = Array.from({ length: 120 }, (_, number) => `tag${1_000 + number}`)
+    for (const name of many) await follow(name)
+    const answer = await alice.get('/tag_followings?per_page=5&page=2')
+    expect(answer.body).toEqual(['123', '<3', 'a_b-c', 'cat', 'cats', ...many.sort(), 'tea', 'ärger', '猫'].sort())
+    expect(answer.links).toEqual({})
+  })
+
+  it('163: needs a name', async () => {
+    for (const name of ['', '#', '  ', '!?', '##', 'x'.repeat(256), '\0', 'a\udfff', 5, null, ['cats'], {}]) {
+      expectError(await follow(name), 422)
+    }
+    for (const body of [{}, undefined, { tag: 'cats' }]) expectError(await alice.post('/tag_followings', body), 422)
+    expect(await followed()).toEqual([])
+  })
+
+  it('is asked for by a form as well', async () => {
+    const answer = await api.call({
+      method: 'POST',
+      path: '/tag_followings',
+      token: alice.token,
+      body: 'name=%23Cats',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+
+    expect(answer.status).toBe(204)
+    expect(await followed()).toEqual(['cats'])
+  })
+
+  it('finds the tag that posts have', async () => {
+    await publish(api, bob, { text: 'All about #Rabbits', public: true })
+    await follow('rabbits')
+
+    expect(await api.pod.db('tags').where({ name: 'rabbits' })).toHaveLength(1)
+  })
+})
+
+describe('following a tag no longer', () => {
+  it('163: is done once', async () => {
+    await follow('cats')
+    await follow('tea')
+
+    const answer = await unfollow('cats')
+
+    expect([answer.status, answer.text]).toEqual([204, ''])
+    expectError(await unfollow('cats'), 410)
+    expect(await followed()).toEqual(['tea'])
+  })
+
+  it('163: takes a tag in any of its forms, percent-encoded', async () => {
+    for (const [name, said] of [
+      ['cats', '#CATS'],
+      ['öl', 'ÖL'],
+      ['<3', '<3'],
+      ['猫', '#猫'],
+      ['x'.repeat(255), 'X'.repeat(255)],
+      ['𐐨'.repeat(255), '𐐀'.repeat(255)],
+    ] as const) {
+      expect((await follow(name)).status).toBe(204)
+      expect((await unfollow(said)).status).toBe(204)
+    }
+    expect(await followed()).toEqual([])
+  })
+
+  it('163: is refused for what nobody can follow', async () => {
+    for (const name of ['dogs', '#', ' ', '!', '%', '..%2f']) expectError(await unfollow(name), 410)
+    expectError(await alice.delete('/tag_followings/%00'), 404)
+    expectError(await alice.delete('/tag_followings'), 404)
+  })
+})
+
+describe('many times at once', () => {
+  it('a tag is followed once and unfollowed once', async () => {
+    const name = 'never seen before'
+
+    expect(await statusesOf(() => follow(name))).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    expect(await followed()).toEqual(['neverseenbefore'])
+    expect(await statusesOf(() => unfollow(name))).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+  })
+
+  it('a new tag is followed by everybody who asks for it', async () => {
+    const statuses = await statusesOf((number) => follow(`brand new ${number >> 1}`, number % 2 === 0 ? alice : bob))
+
+    expect(statuses).toEqual({ 204: AT_ONCE })
+    expect(await followed()).toEqual(await followed(bob))
+  })
+})
+
+it('needs two statements to read, and three to write', async () => {
+  await follow('tea')
+
+  expect(await statementsDuring(() => followed())).toBe(2)
+  expect(await statementsDuring(() => follow('cats'))).toBe(3)
+  expect(await statementsDuring(() => unfollow('cats'))).toBe(2)
+})
+
+it('other scopes do for nothing', async () => {
+  expectError(await (await alice.with('tags:modify')).get('/tag_followings'), 403)
+  expectError(await (await alice.with('tags:read')).post('/tag_followings', { name: 'cats' }), 403)
+  expectError(await (await alice.with('tags:read')).delete('/tag_followings/cats'), 403)
+})

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { createComment } from '../../src/domain/comments.js'
+import { createLike } from '../../src/domain/likes.js'
+import { mute, subscribe } from '../../src/domain/post-interactions.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { createReshare } from '../../src/domain/reshares.js'
+import type { Post } from '../../src/persistence/models/post.js'
+import { viewerOf } from '../support/network.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+let test: TestPod
+let ann: Viewer
+let ben: Viewer
+let cem: Viewer
+beforeAll(async () => {
+  test = await startTestPod()
+  const people = await test.people('ann', 'ben', 'cem')
+  ann = await viewerOf(test.pod, people.ann)
+  ben = await viewerOf(test.pod, people.ben)
+  cem = await viewerOf(test.pod, people.cem)
+})
+afterAll(() => test.close())
+
+const publish = () => publishPost(test.pod, ann, { text: 'Tea?', public: true })
+
+/** Whom the post concerns, and whether each of them knows when it was last commented on. */
+async function involved({ id }: Pick<Post, 'id'>): Promise<Record<string, boolean>> {
+  const rows = await test.pod
+    .db('involvements')
+    .join('posts', 'posts.id', 'involvements.postId')
+    .join('users', 'users.id', 'involvements.userId')
+    .where('posts.id', id)
+    .select('users.username', test.pod.db.raw('involvements.interacted_at = posts.interacted_at as up_to_date'))
+  return Object.fromEntries(rows.map(({ username, upToDate }) => [username, upToDate]))
+}
+
+it('begin with the post for its author, and with the first deed under it for others', async () => {
+  const post = await publish()
+  expect(await involved(post)).toEqual({ ann: true })
+
+  await createLike(test.pod, ben, { postGuid: post.guid })
+  await subscribe(test.pod, cem, post.guid)
+
+  expect(await involved(post)).toEqual({ ann: true, ben: true, cem: true })
+})
+
+it('begin for the author of a root where it is reshared', async () => {
+  const root = await publish()
+
+  const reshare = await createReshare(test.pod, ben, root.guid)
+
+  expect(await involved(root)).toEqual({ ann: true, ben: true })
+  expect(await involved(reshare)).toEqual({ ben: true, ann: true })
+})
+
+it('move on with each comment, for those too who have heard no more of it in between', async () => {
+  const post = await publish()
+  await subscribe(test.pod, ben, post.guid)
+  await mute(test.pod, ben, post.guid)
+  await createComment(test.pod, cem, { postGuid: post.guid, text: 'Yes' })
+  await subscribe(test.pod, ben, post.guid)
+
+  expect(await involved(post)).toEqual({ ann: true, ben: true, cem: true })
+})
+
+it('know of a comment that was written in the very moment they began', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    const post = await publish()
+    await Promise.all([
+      createComment(test.pod, cem, { postGuid: post.guid, text: 'Yes' }),
+      createLike(test.pod, ben, { postGuid: post.guid }),
+      createComment(test.pod, ann, { postGuid: post.guid, text: 'Milk?' }),
+    ])
+
+    expect(await involved(post)).toEqual({ ann: true, ben: true, cem: true })
+  }
+})

@@ -1,0 +1,12 @@
+import { maintenanceHandlers } from '../../workers/maintenance.js'
+import { notifyHandlers } from '../../workers/notify.js'
+import { startWorkers } from '../../workers/start-workers.js'
+import { openQueuePod } from '../support/queue-pod.js'
+import { readInstructions } from './no-op.js'
+
+startWorkers(await openQueuePod(readInstructions()), {
+  handlers: { notify: notifyHandlers, maintenance: maintenanceHandlers },
+  queues: ['notify', 'maintenance'],
+  timing: { lock: 2_000, stalledCheck: 500, backoff: () => 100 },
+})
+process.send?.({ ready: true })

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { createComment } from '../../src/domain/comments.js'
+import { startConversation, writeMessage } from '../../src/domain/conversations.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { Comment } from '../../src/persistence/models/comment.js'
+import type { Person } from '../../src/persistence/models/person.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
+import { addAspect, dispatchNow } from '../support/outgoing.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+let test: TestPod
+let pod: TestPod['pod']
+let ann: Viewer
+let quin: Person
+beforeAll(async () => {
+  test = await startTestPod()
+  pod = test.pod
+  ann = await viewerOf(pod, (await test.people('ann')).ann)
+  quin = await addStranger(pod, 'quin@q.example')
+})
+afterAll(() => test.close())
+beforeEach(() => pod.db('outbox').delete())
+
+/** What is looked for because somebody of this pod links to it. */
+const lookedFor = () => pod.db('outbox').where({ name: 'fetch-linked' }).orderBy('id').pluck('data')
+const wanted = (guid: string) => ({ type: 'post', guid, from: quin.address, author: quin.address, depth: 1 })
+const linkTo = (guid: string, author = quin.address) => `diaspora://${author}/post/${guid}`
+
+it('what a post of our people links to is fetched, unless it is known, of this pod or nothing to fetch', async () => {
+  const [unknown, known] = [newGuid(), (await addPost(pod, quin)).guid]
+  const links = [linkTo(unknown), linkTo(unknown), linkTo(known), linkTo(newGuid(), 'ann@pod.example')]
+  const text = [...links, `diaspora://${quin.address}/photo/${newGuid()}`, `diaspora://${quin.address}`].join(' ')
+
+  const { guid } = await publishPost(pod, ann, { text, public: true })
+  await dispatchNow(pod, { record: 'post', guid })
+
+  expect(await lookedFor()).toEqual([wanted(unknown)])
+})
+
+it('the same of what is private, of comments, of conversations and of messages', async () => {
+  const guids = Array.from({ length: 4 }, newGuid)
+  const [post = '', comment = '', first = '', message = ''] = guids
+  const aspectId = await addAspect(pod, ann.userId, [quin])
+  await pod.db('contacts').where({ userId: ann.userId, personId: quin.id }).update({ sharing: true, receiving: true })
+
+  const secret = await publishPost(pod, ann, { text: linkTo(post), public: false, aspectIds: [aspectId] })
+  await dispatchNow(pod, { record: 'post', guid: secret.guid })
+  const said = await createComment(pod, ann, { postGuid: secret.guid, text: linkTo(comment) })
+  await dispatchNow(pod, { record: 'comment', guid: said.guid })
+  const talk = await startConversation(pod, ann, { subject: 'Tea', text: linkTo(first), recipientGuids: [quin.guid] })
+  await dispatchNow(pod, { record: 'conversation', guid: talk.guid })
+  const line = await writeMessage(pod, ann, { conversationGuid: talk.guid, text: linkTo(message) })
+  await dispatchNow(pod, { record: 'message', guid: line.guid })
+
+  expect(await lookedFor()).toEqual(guids.map(wanted))
+})
+
+it('what is only passed on is looked at when it comes, and not again', async () => {
+  const post = await publishPost(pod, ann, { text: 'Good morning', public: true })
+  const comment = await Comment.query(pod.db)
+    .insert({ guid: newGuid(), postId: post.id, authorId: quin.id, text: linkTo(newGuid()) })
+    .returning('*')
+
+  await dispatchNow(pod, { record: 'comment', guid: comment.guid })
+
+  expect(await lookedFor()).toEqual([])
+})

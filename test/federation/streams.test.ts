@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { listedAspectStream, listedStream, type Stream } from '../../src/persistence/listed-streams.js'
+import { movePerson } from '../../src/persistence/moved-people.js'
+import { commentBy, postBy, reshareBy } from '../support/entities.js'
+import { type FakePods, startFakePods } from '../support/fake-pod.js'
+import {
+  addLocal,
+  type LocalPerson,
+  meetStranger,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost, newGuid } from '../support/network.js'
+import { addAspect } from '../support/outgoing.js'
+
+let others: FakePods
+let pod: MeetingPod
+let ann: LocalPerson
+let quin: Stranger
+let remy: Stranger
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod({ remote: others.remotePods() })
+  ann = await addLocal(pod, 'ann')
+  quin = await meetStranger(pod, others, 'quin@q.example')
+  remy = await meetStranger(pod, others, 'remy@r.example')
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(() => pod.db.raw('truncate posts, contacts, tombstones, outbox, waiting cascade'))
+
+const query = { sight: 'readable', page: { limit: 15 } } as const
+const readerOf = ({ userId, id }: LocalPerson) => ({ userId, personId: id })
+const stream = async (reader: LocalPerson, name: Stream) =>
+  (await listedStream(pod.db, readerOf(reader), { stream: name, ...query })).items.map(({ guid }) => guid)
+
+it('what is said elsewhere under a post moves it forward in the activity of those who take part', async () => {
+  const [older, newer] = [await addOwn('2020-01-01'), await addOwn('2020-01-02')]
+  expect(await stream(ann, 'activity')).toEqual([newer.guid, older.guid])
+
+  const comments = [quin, remy].map((stranger) => open(stranger, commentBy(stranger, older)))
+  expect(await receive(pod, ...comments)).toEqual(nothing)
+
+  expect(await stream(ann, 'activity')).toEqual([older.guid, newer.guid])
+
+  async function addOwn(day: string) {
+    const time = new Date(day)
+    const post = await addPost(pod, ann, { createdAt: time, interactedAt: time })
+    await pod.db('involvements').insert({ userId: ann.userId, postId: post.id, interactedAt: time })
+    return post
+  }
+})
+
+it('a reshare from elsewhere comes into the activity of who wrote the root', async () => {
+  const root = await addPost(pod, ann)
+  const reshare = reshareBy(quin, { ...root, author: ann.address })
+
+  expect(await receive(pod, open(quin, reshare))).toEqual(nothing)
+
+  expect(await stream(ann, 'activity')).toEqual([reshare.guid])
+})
+
+it('a private post is in the stream of whom it was shown to, and is still there when its author has moved', async () => {
+  const aspectId = await addAspect(pod, ann.userId, [quin])
+  const post = postBy(quin, { public: false, text: `Dear @{${ann.address}}` })
+  expect(await receive(pod, sealed(quin, ann, post))).toEqual(nothing)
+  const streams = async () => [
+    await stream(ann, 'main'),
+    await stream(ann, 'mentions'),
+    (await listedAspectStream(pod.db, readerOf(ann), { aspectIds: [aspectId], ...query })).items.map(
+      ({ guid }) => guid,
+    ),
+  ]
+  expect(await streams()).toEqual([[post.guid], [post.guid], [post.guid]])
+
+  await pod.db.transaction((transaction) => movePerson(transaction, { from: quin.id, to: remy.id }))
+
+  expect(await streams()).toEqual([[post.guid], [post.guid], [post.guid]])
+})
+
+it('somebody who moves here finds what they have written, liked and said', async () => {
+  const [own, liked, said] = [await addPost(pod, quin), await addPost(pod, remy), await addPost(pod, remy)]
+  const mine = () => ({ guid: newGuid(), authorId: quin.id })
+  await pod.db('likes').insert({ ...mine(), postId: liked.id })
+  await pod.db('participations').insert({ ...mine(), postId: liked.id })
+  await pod.db('comments').insert({ ...mine(), postId: said.id, text: 'Tea' })
+  const cem = await addLocal(pod, 'cem')
+
+  await pod.db.transaction((transaction) => movePerson(transaction, { from: quin.id, to: cem.id }))
+
+  expect(await stream(cem, 'main')).toEqual([own.guid])
+  expect(await stream(cem, 'activity')).toEqual([liked.guid, own.guid])
+  expect(await stream(cem, 'liked')).toEqual([liked.guid])
+  expect(await stream(cem, 'commented')).toEqual([said.guid])
+})

@@ -1,0 +1,152 @@
+import type { Knex } from 'knex'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { listedStream } from '../../src/persistence/listed-streams.js'
+import type { TimePage } from '../../src/persistence/paged.js'
+import type { Sight } from '../../src/persistence/stream-conditions.js'
+import { mainStreamMembers } from '../../src/persistence/stream-membership.js'
+import { type OpenDatabase, openTestDatabase } from './test-database.js'
+import { addUser } from './world.js'
+
+const AUTHORS = 600
+const POSTS = 9_000
+const TAGS = 60
+
+/** What the readers have to do with the others; together these take every way to gather a page. */
+const readers = {
+  /** Knows nobody and has written. */
+  alone: `select`,
+  /** So many that a page is found among the newest posts of everybody. */
+  sociable: `insert into contacts (user_id, person_id, receiving) select :user, id, true from people where id % 2 = 0`,
+  /** As many, of whom hardly any has written lately. */
+  nostalgic: `insert into contacts (user_id, person_id, receiving) select :user, id, true from people where id % 600 < 300`,
+  choosy: `insert into contacts (user_id, person_id, receiving) select :user, id, true from people where id % 60 = 1`,
+  /** Was shown much by people who are none of theirs. */
+  beset: `insert into contacts (user_id, person_id, receiving, sharing) select :user, id, id % 200 = 11, true from people`,
+  /** Follows tags alone. */
+  curious: `select`,
+} as const
+
+type Name = keyof typeof readers
+const names = Object.keys(readers) as Name[]
+
+let database: OpenDatabase
+let db: Knex
+const ids = new Map<Name, { userId: number; personId: number }>()
+/** The moments of all posts, by their ids. */
+let times: ReadonlyMap<number, Date>
+beforeAll(async () => {
+  database = await openTestDatabase()
+  db = database.db
+  for (const name of names) {
+    const { id, personId } = await addUser(db, name)
+    ids.set(name, { userId: id, personId })
+  }
+  await fill()
+  const posts: { id: number; createdAt: Date }[] = await db('posts').select('id', 'createdAt')
+  times = new Map(posts.map(({ id, createdAt }) => [id, createdAt]))
+})
+afterAll(() => database.close())
+
+async function fill(): Promise<void> {
+  const guid = (salt: string) => `md5('${salt}' || i)`
+  const some = (salt: string, outOf: number) => `abs(hashtext('${salt}' || i)) % ${outOf}`
+  await db.raw(`
+    insert into people (guid, address, public_key)
+    select ${guid('person')}, 'person' || i || '@q.example', 'none' from generate_series(1, ${AUTHORS}) as i`)
+  // Ten posts share each moment; half of the people have not written for long, and readers write as well.
+  await db.raw(`
+    insert into posts (guid, author_id, type, public, text, created_at)
+    select ${guid('post')}, people.id, 'StatusMessage', ${some('public', 3)} > 0, 'Tea',
+      timestamptz '2025-01-01' + make_interval(mins => i / 10)
+    from generate_series(1, ${POSTS}) as i
+    join (select id, row_number() over (order by id) - 1 as place from people) as people
+      on people.place = case when i < 3000 then ${some('author', AUTHORS)} else ${some('author', AUTHORS / 2)} end`)
+  await db.raw(`insert into tags (name) select 'tag' || i from generate_series(1, ${TAGS}) as i`)
+  await db.raw(`
+    insert into taggings (tag_id, post_id, created_at)
+    select tags.id, posts.id, posts.created_at from posts join tags on (posts.id * 7 + tags.id) % 90 in (0, 1)`)
+  for (const name of names) {
+    const { userId: user, personId: person } = idsOf(name)
+    const say = (statement: string) => db.raw(statement, { user, person })
+    await say(readers[name])
+    await say(`
+      insert into post_visibilities (user_id, post_id, author_id, created_at)
+      select :user, id, author_id, created_at from posts where not public and author_id <> :person and (id + :user) % 4 > 0`)
+    await say(`insert into hidden_posts (user_id, post_id) select :user, id from posts where (id + :user) % 11 = 0`)
+    await say(`insert into blocks (user_id, person_id) select :user, id from people where (id + :user) % 17 = 0`)
+    await say(`
+      insert into mentions (person_id, post_id, created_at)
+      select :person, id, created_at from posts where (id + :user) % 400 = 0`)
+    await say(`
+      insert into tag_followings (user_id, tag_id)
+      select :user, id from tags where (id + :user) % 8 = 0 and :user % 2 = 0`)
+  }
+  await db.raw('analyze')
+}
+
+function idsOf(name: Name) {
+  const reader = ids.get(name)
+  if (reader === undefined) throw new Error(`Nobody is ${name}.`)
+  return reader
+}
+
+/** All pages, one after the other. */
+async function listed(name: Name, sight: Sight, start: Omit<TimePage, 'limit'>, limit: number): Promise<number[]> {
+  const found: number[] = []
+  for (let place = start; ; ) {
+    const { items, more } = await listedStream(db, idsOf(name), { stream: 'main', sight, page: { ...place, limit } })
+    found.push(...items.map(({ id }) => id))
+    const last = items.at(-1)
+    if (!more || last === undefined) return found
+    const key = { time: last.createdAt, id: last.id }
+    place = start.after === undefined ? { before: key } : { after: key }
+  }
+}
+
+async function members(name: Name, sight: Sight): Promise<number[]> {
+  const { userId } = idsOf(name)
+  const found = await mainStreamMembers(db, { userIds: [userId], postIds: [...times.keys()] })
+  const time = (id: number) => times.get(id)?.getTime() ?? Number.NaN
+  return found
+    .filter((member) => sight === 'readable' || member.public)
+    .map(({ postId }) => postId)
+    .toSorted((one, other) => time(other) - time(one) || other - one)
+}
+
+it.each(names)('holds for somebody %s the very posts that are said to be in it, in their order', async (name) => {
+  for (const sight of ['readable', 'public'] as const) {
+    const expected = await members(name, sight)
+    expect(expected.length).toBeGreaterThan(10)
+    expect(await listed(name, sight, {}, 100)).toEqual(expected)
+  }
+})
+
+it.each(names)('holds them for somebody %s on small pages too, from any place and in both directions', async (name) => {
+  const expected = await members(name, 'readable')
+  for (const part of [0, 0.3, 0.95]) {
+    const start = expected[Math.floor(part * (expected.length - 1))] ?? 0
+    const key = { time: times.get(start) ?? new Date(0), id: start }
+    const behind = expected.slice(expected.indexOf(start) + 1)
+    const ahead = expected.slice(0, expected.indexOf(start)).toReversed()
+    const page = (place: Omit<TimePage, 'limit'>) =>
+      listedStream(db, idsOf(name), { stream: 'main', sight: 'readable', page: { ...place, limit: 7 } })
+    const idsIn = async (place: Omit<TimePage, 'limit'>) => (await page(place)).items.map(({ id }) => id)
+
+    expect(await idsIn({ before: key })).toEqual(behind.slice(0, 7))
+    expect(await idsIn({ after: key })).toEqual(ahead.slice(0, 7))
+  }
+})
+
+it('is told for many readers at once as for each of them alone', async () => {
+  const postIds = [...times.keys()].slice(-500)
+  const userIds = names.map((name) => idsOf(name).userId)
+  const alone = []
+  for (const userId of userIds) alone.push(...(await mainStreamMembers(db, { userIds: [userId], postIds })))
+
+  const together = await mainStreamMembers(db, { userIds, postIds })
+
+  expect(together).toHaveLength(alone.length)
+  expect(new Set(together.map(({ userId, postId }) => `${userId} ${postId}`))).toEqual(
+    new Set(alone.map(({ userId, postId }) => `${userId} ${postId}`)),
+  )
+})

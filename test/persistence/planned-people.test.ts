@@ -1,0 +1,102 @@
+import type { Knex } from 'knex'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import type { Page } from '../../src/persistence/paged.js'
+import { type ContactFilter, peopleByName, peopleWithTag } from '../../src/persistence/sought-people.js'
+import { openTestDatabase } from './test-database.js'
+import { addUser } from './world.js'
+
+const MANY = 30_000
+const A_PAGE = { offset: 0, limit: 15 }
+
+let database: Awaited<ReturnType<typeof openTestDatabase>>
+let db: Knex
+let userId: number
+beforeAll(async () => {
+  database = await openTestDatabase()
+  db = database.db
+  userId = (await addUser(db, 'alice')).id
+  await fill()
+})
+afterAll(() => database.close())
+
+/** Half of them have a part of their name in common, and ten another one; one of twenty shows no name at all. */
+async function fill(): Promise<void> {
+  const name = `case when i % 20 = 0 then '' when i % 3001 = 1 then 'Bela Quartz'
+    when i % 2 = 0 then 'Anna Miller ' || i else 'Otto Miller ' || i end`
+  const statements = [
+    `insert into people (guid, address, public_key, name)
+     select md5(i::text), 'p' || i || '@q.example', 'none', ${name} from generate_series(1, ${MANY}) as i`,
+    `insert into profiles (person_id, tags)
+     select id, case when id % 1000 = 1 then '{rare,common}' else '{common}' end::text[] from people where id > ${userId}`,
+    `insert into contacts (user_id, person_id, sharing, receiving)
+     select ${userId}, id, true, false from people where id % 300 = 7`,
+    'vacuum analyze',
+  ]
+  for (const statement of statements) await db.raw(statement)
+}
+
+const byName = (text: string, filters: readonly ContactFilter[] = []) =>
+  peopleByName(db, { userId, filters, words: text.split(' '), beginning: text, contactsToo: true }, A_PAGE)
+const byTag = (tag: string) => peopleWithTag(db, { userId, filters: [], tag }, A_PAGE)
+
+it.each<[string, () => Promise<Page<unknown>>, number]>([
+  ['a part of a name that half of them have', () => byName('anna'), 15],
+  ['two letters that half of them have', () => byName('nn'), 15],
+  ['a part of a name that few have', () => byName('quartz'), 10],
+  ['a name that one has', () => byName('miller 12345'), 1],
+  ['a name that nobody has', () => byName('zymurgy'), 0],
+  ['the beginning of an address', () => byName('p12345@'), 1],
+  ['a part of an address', () => byName('q.example'), 0],
+  ['a tag that all have', () => byTag('common'), 15],
+  ['a tag that few have', () => byTag('rare'), 15],
+  ['a tag that nobody has', () => byTag('nothing'), 0],
+  ['two letters that few contacts might have', () => byName('qz', ['sharing']), 0],
+])('%s is found without reading everybody', async (_what, search, found) => {
+  const { items, plan } = await plannedAs(search)
+
+  expect(items).toHaveLength(found)
+  expect(rowsReadIn(plan)).toBeLessThan(MANY / 100)
+})
+
+type Step = Readonly<Record<string, unknown>>
+
+/** What a search finds, and how the server goes about it: planned for these very values. */
+async function plannedAs<Item>(search: () => Promise<Page<Item>>): Promise<{ items: readonly Item[]; plan: unknown }> {
+  const query = vi.spyOn(pg.Client.prototype, 'query')
+  try {
+    const { items } = await search()
+    const statements: unknown[] = query.mock.calls.map(([statement]) => statement)
+    const sought = statements.find((statement) => JSON.stringify(statement)?.includes('shown_name'))
+    const { text, values, name } = Object(sought)
+    expect(name).toBeUndefined()
+    return { items, plan: await explained(text, values) }
+  } finally {
+    query.mockRestore()
+  }
+}
+
+async function explained(text: string, values: unknown[]): Promise<unknown> {
+  const connection: pg.Client = await db.client.acquireConnection()
+  try {
+    const { rows } = await connection.query(`explain (analyze, format json) ${text}`, values)
+    return rows
+  } finally {
+    await db.client.releaseConnection(connection)
+  }
+}
+
+function stepsOf(plan: unknown): readonly Step[] {
+  if (typeof plan !== 'object' || plan === null) return []
+  const own = 'Node Type' in plan ? [plan as Step] : [] // as the server writes it
+  return [...own, ...Object.values(plan).flatMap(stepsOf)]
+}
+
+/** By the step that reads most, with what it passes over. */
+function rowsReadIn(plan: unknown): number {
+  const counts = stepsOf(plan).map((step) => {
+    const each = Number(step['Actual Rows']) + Number(step['Rows Removed by Filter'] ?? 0)
+    return each * Number(step['Actual Loops'])
+  })
+  return Math.max(...counts)
+}

@@ -1,0 +1,147 @@
+import type { Knex } from 'knex'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
+import type { Reader } from '../../src/persistence/listed-posts.js'
+import {
+  listedAspectStream,
+  listedPostsWithTag,
+  listedStream,
+  type Stream,
+} from '../../src/persistence/listed-streams.js'
+import type { TimePage } from '../../src/persistence/paged.js'
+import { type OpenDatabase, openTestDatabase } from './test-database.js'
+import { addUser } from './world.js'
+
+const POSTS = 6_000
+const AUTHORS = 60
+/** The planner weighs a plan of its own for each of the first requests. */
+const WEIGHED = 5
+/** The walk through the newest of all is the longest way there is; a page of each author or tag is the next. */
+const MOST_ROWS = 1_500
+
+let database: OpenDatabase
+/** With one connection, on which all is prepared. */
+let db: Knex
+let reader: Reader
+/** A post in the middle of all lists. */
+let middle: { time: Date; id: number }
+beforeAll(async () => {
+  database = await openTestDatabase()
+  db = openDatabase({ ...WEB_LIMITS, url: database.url, pool: 1, applicationName: 'test' })
+  const { id: userId, personId } = await addUser(db, 'alice')
+  reader = { userId, personId }
+  await fill(reader)
+  const post = await db('posts')
+    .offset(POSTS / 2)
+    .orderBy('id')
+    .first('id', 'createdAt')
+  middle = { time: post.createdAt, id: post.id }
+})
+afterAll(async () => {
+  await db.destroy()
+  await database.close()
+})
+
+/** Somebody who has to do with every post there is, in every way, and with others who know nothing of them. */
+async function fill({ userId, personId }: Reader): Promise<void> {
+  const statements = [
+    `insert into people (guid, address, public_key)
+     select md5('person' || i), 'person' || i || '@q.example', 'none' from generate_series(1, ${AUTHORS - 1}) as i`,
+    `insert into posts (guid, author_id, type, public, text, created_at, interacted_at)
+     select md5(i::text), ${personId} + i % ${AUTHORS}, 'StatusMessage', i % 3 > 0, 'Tea', moment, moment
+     from generate_series(1, ${POSTS}) as i, lateral (select timestamptz '2025-01-01' + make_interval(mins => i) as moment)`,
+    `insert into contacts (user_id, person_id, receiving) select ${userId}, id, true from people where id <> ${personId}`,
+    `insert into aspects (user_id, name, position) values (${userId}, 'All', 1)`,
+    `insert into aspect_memberships (aspect_id, contact_id) select aspects.id, contacts.id from aspects, contacts`,
+    `insert into tags (name) select 'tag' || i from generate_series(1, 20) as i`,
+    `insert into tag_followings (user_id, tag_id) select ${userId}, id from tags`,
+    `insert into taggings (tag_id, post_id, created_at) select 1 + id % 20, id, created_at from posts`,
+    `insert into post_visibilities (user_id, post_id, author_id, created_at)
+     select ${userId}, id, author_id, created_at from posts where not public`,
+    `insert into mentions (person_id, post_id, created_at) select ${personId}, id, created_at from posts`,
+    `insert into likes (guid, author_id, post_id, post_created_at) select guid, ${personId}, id, created_at from posts`,
+    `insert into comments (guid, author_id, post_id, text, post_created_at)
+     select md5(guid || n), ${personId}, id, 'Tea', created_at from posts, generate_series(1, 2) as n`,
+    `insert into participations (guid, author_id, post_id) select guid, ${personId}, id from posts`,
+    `insert into involvements (user_id, post_id, interacted_at) select ${userId}, id, interacted_at from posts`,
+    `insert into hidden_posts (user_id, post_id) select ${userId}, id from posts where id % 7 = 0`,
+    'analyze',
+  ]
+  for (const statement of statements) await db.raw(statement)
+}
+
+const GROWING = [
+  ...['posts', 'post_visibilities', 'mentions', 'taggings', 'likes', 'comments', 'participations', 'involvements'],
+  'hidden_posts',
+]
+
+interface Statement {
+  readonly name: string
+  readonly values: readonly unknown[]
+}
+
+async function statementOf(list: () => Promise<unknown>): Promise<Statement> {
+  const asked = vi.spyOn(pg.Client.prototype, 'query')
+  try {
+    await list()
+    const [statement] = asked.mock.calls.map(([given]) => given as unknown as Statement) // as `named` gives it
+    if (statement === undefined) throw new Error('Nothing was asked.')
+    return statement
+  } finally {
+    asked.mockRestore()
+  }
+}
+
+const streams: readonly Stream[] = ['main', 'all aspects', 'activity', 'mentions', 'tags', 'liked', 'commented']
+type List = (page: TimePage, sight: 'public' | 'readable') => Promise<unknown>
+const lists: readonly (readonly [string, List])[] = [
+  ...streams.map((stream): [string, List] => {
+    return [stream, (page, sight) => listedStream(db, reader, { stream, sight, page })]
+  }),
+  ['aspects', (page, sight) => listedAspectStream(db, reader, { aspectIds: [1], sight, page })],
+  ['one tag', (page, sight) => listedPostsWithTag(db, reader, { tag: 'tag1', sight, page })],
+]
+
+describe.each(lists)('the stream %s', (_name, list) => {
+  it.each<[string, () => TimePage]>([
+    ['the first page', () => ({ limit: 15 })],
+    ['a long page', () => ({ limit: 100 })],
+    ['what is older', () => ({ limit: 15, before: middle })],
+    ['what is newer', () => ({ limit: 15, after: middle })],
+  ])('is planned once for %s, which reads little more than it shows', async (_page, page) => {
+    const { name, values } = await statementOf(() => list(page(), 'readable'))
+    for (let request = 1; request < 2 * WEIGHED; request += 1) await list(page(), 'readable')
+
+    const { rows } = await db.raw('select generic_plans, custom_plans from pg_prepared_statements where name = ?', [
+      name,
+    ])
+    expect(rows).toEqual([{ generic_plans: WEIGHED, custom_plans: WEIGHED }])
+    const explained = await db.raw(
+      `explain (analyze, format json) execute "${name}"(${values.map(literal).join(', ')})`,
+    )
+    expect(mostRowsIn(findPart(explained.rows, 'CTE found'))).toBeLessThan(MOST_ROWS)
+  })
+})
+
+/** How the posts of a page are found, without how they are shown. */
+function findPart(plan: unknown, name: string): object {
+  if (typeof plan !== 'object' || plan === null) return {}
+  if (Reflect.get(plan, 'Subplan Name') === name) return plan
+  const parts = Object.values(plan).map((inside) => findPart(inside, name))
+  return parts.find((part) => Object.keys(part).length > 0) ?? {}
+}
+
+function literal(value: unknown): string {
+  if (value instanceof Date) return `'${value.toISOString()}'`
+  return Array.isArray(value) ? `'{${value.join(',')}}'` : `'${String(value)}'`
+}
+
+/** That any step of the plan reads or throws away, in all its rounds, of the tables that grow with the pod. */
+function mostRowsIn(plan: unknown): number {
+  if (typeof plan !== 'object' || plan === null) return 0
+  const number = (name: string) => Number(Reflect.get(plan, name) ?? 0)
+  const rows = (number('Actual Rows') + number('Rows Removed by Filter')) * number('Actual Loops')
+  const own = GROWING.includes(Reflect.get(plan, 'Relation Name')) ? rows : 0
+  return Math.max(own, ...Object.values(plan).map(mostRowsIn))
+}

@@ -1,0 +1,224 @@
+import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+
+interface StreamEvent {
+  readonly id: string
+  readonly type: string
+  // biome-ignore lint/suspicious/noExplicitAny: whatever a test looks for in it
+  readonly data: any
+}
+
+interface StreamOptions {
+  /** `http://127.0.0.1:3000` */
+  readonly base: string
+  readonly token: string
+  readonly lastEventId?: string | undefined
+  /** `types=post` */
+  readonly query?: string
+}
+
+/** A stream of events as a browser reads it. */
+export interface EventStream extends AsyncDisposable {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** So far. */
+  readonly events: readonly StreamEvent[]
+  /** What the client would come back with. */
+  readonly lastEventId: string
+  readonly comments: number
+  readonly retry: number | undefined
+  /** Events from the next that was not taken yet, as many as asked for. */
+  take(count: number): Promise<readonly StreamEvent[]>
+  /** Resolves once the client knows a place to come back to. */
+  placed(): Promise<void>
+  /** Resolves when the other side has ended it, in order or not. */
+  readonly ended: Promise<'ended' | 'broken'>
+  pause(): void
+  resume(): void
+  close(): void
+}
+
+export async function openEventStream(options: StreamOptions): Promise<EventStream> {
+  const { asked, answer } = await ask(options)
+  const reader = readEvents(answer, options.lastEventId ?? '')
+  const close = () => void asked.destroy()
+  let taken = 0
+  return {
+    status: answer.statusCode ?? 0,
+    headers: answer.headers,
+    get events() {
+      return reader.events
+    },
+    get lastEventId() {
+      return reader.lastEventId
+    },
+    get comments() {
+      return reader.comments
+    },
+    get retry() {
+      return reader.retry
+    },
+    async take(count) {
+      await reader.until(() => reader.events.length >= taken + count)
+      taken += count
+      return reader.events.slice(taken - count, taken)
+    },
+    placed: () => reader.until(() => reader.lastEventId !== ''),
+    ended: reader.ended,
+    pause: () => void answer.pause(),
+    resume: () => void answer.resume(),
+    close,
+    async [Symbol.asyncDispose]() {
+      close()
+    },
+  }
+}
+
+/** Comes back whenever it is interrupted, as EventSource does, until it is closed. */
+export interface Follower {
+  readonly events: readonly StreamEvent[]
+  readonly connections: number
+  /** Whether it knows a place to come back to, so that it misses nothing from now on. */
+  readonly placed: boolean
+  /** Resolves once the events so far are what is waited for. */
+  until(enough: (events: readonly StreamEvent[]) => boolean): Promise<void>
+  /** Interrupts it, as a train in a tunnel does. */
+  interrupt(): void
+  close(): void
+}
+
+const COME_BACK_AFTER_MS = 20
+
+export function follow(where: () => Omit<StreamOptions, 'lastEventId'>): Follower {
+  const events: StreamEvent[] = []
+  const waiting = new Set<() => void>()
+  let lastEventId = ''
+  let connections = 0
+  let closed = false
+  let current: EventStream | undefined
+
+  async function run(): Promise<void> {
+    while (!closed) {
+      try {
+        current = await openEventStream({ ...where(), lastEventId })
+        if (current.status === 200) connections += 1
+        let kept = 0
+        const keep = () => {
+          if (current === undefined) return
+          events.push(...current.events.slice(kept))
+          kept = current.events.length
+          lastEventId = current.lastEventId
+          for (const look of waiting) look()
+        }
+        const look = setInterval(keep, 5)
+        await current.ended
+        clearInterval(look)
+        keep()
+      } catch {
+        // nobody is there at the moment
+      }
+      await new Promise((resolve) => setTimeout(resolve, COME_BACK_AFTER_MS))
+    }
+  }
+  void run()
+
+  return {
+    events,
+    get connections() {
+      return connections
+    },
+    get placed() {
+      return lastEventId !== ''
+    },
+    until: (enough) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (!enough(events)) return
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        look()
+      }),
+    interrupt: () => current?.close(),
+    close() {
+      closed = true
+      current?.close()
+    },
+  }
+}
+
+function ask({ base, token, lastEventId, query = '' }: StreamOptions) {
+  const headers = {
+    authorization: `Bearer ${token}`,
+    ...(lastEventId && { 'last-event-id': lastEventId }),
+  }
+  return new Promise<{ asked: ClientRequest; answer: IncomingMessage }>((resolve, reject) => {
+    const asked = request(`${base}/api/v1/streaming${query === '' ? '' : `?${query}`}`, { headers, agent: false })
+    asked.on('response', (answer) => resolve({ asked, answer }))
+    asked.on('error', reject)
+    asked.end()
+  })
+}
+
+/** By the rules of the HTML standard, as far as they concern us. */
+function readEvents(answer: IncomingMessage, known: string) {
+  const events: StreamEvent[] = []
+  const waiting = new Set<() => void>()
+  const state = { lastEventId: known, comments: 0, retry: undefined as number | undefined }
+  let text = ''
+  let idOfBlock = known
+
+  answer.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+    for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
+      readBlock(text.slice(0, end))
+      text = text.slice(end + 2)
+    }
+    for (const look of waiting) look()
+  })
+  const ended = new Promise<'ended' | 'broken'>((resolve) => {
+    answer.on('error', () => undefined)
+    answer.on('close', () => resolve(answer.complete ? 'ended' : 'broken'))
+  })
+
+  function readBlock(block: string): void {
+    let type = 'message'
+    const data: string[] = []
+    for (const line of block.split('\n')) {
+      const colon = line.indexOf(':')
+      const [name, value] = colon === -1 ? [line, ''] : [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')]
+      if (name === '') state.comments += 1
+      else if (name === 'id') idOfBlock = value
+      else if (name === 'event') type = value
+      else if (name === 'data') data.push(value)
+      else if (name === 'retry') state.retry = Number(value)
+    }
+    state.lastEventId = idOfBlock
+    if (data.length > 0) events.push({ id: idOfBlock, type, data: JSON.parse(data.join('\n')) })
+  }
+
+  return {
+    events,
+    ended,
+    get lastEventId() {
+      return state.lastEventId
+    },
+    get comments() {
+      return state.comments
+    },
+    get retry() {
+      return state.retry
+    },
+    until: (condition: () => boolean) =>
+      new Promise<void>((resolve, reject) => {
+        const look = () => {
+          if (!condition()) return
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        void ended.then(() => reject(new Error(`The stream ended with ${events.length} events.`)))
+        look()
+      }),
+  }
+}

@@ -1,0 +1,71 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const entries = {
+  web: fileURLToPath(new URL('../../src/server.ts', import.meta.url)),
+  worker: fileURLToPath(new URL('../../workers/main.ts', import.meta.url)),
+}
+
+/** A process of a pod as the Procfile starts it, straight from its source. */
+export interface PodProcess {
+  readonly pid: number
+  /** Of a web process: `http://127.0.0.1:40123`. */
+  readonly base: string
+  /** Everything it has logged so far. */
+  readonly said: readonly Record<string, unknown>[]
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
+  signal(signal: NodeJS.Signals): void
+  /** kill -9: it can finish nothing. */
+  kill(): Promise<void>
+}
+
+/** Resolves when it is ready. */
+export async function startPodProcess(
+  kind: keyof typeof entries,
+  settings: NodeJS.ProcessEnv,
+  folder: string,
+): Promise<PodProcess> {
+  const child = fork(entries[kind], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], DATA_DIR: folder, PORT: '0', ADMIN_LISTEN: '', ...settings },
+    execArgv: ['--import', import.meta.resolve('tsx')],
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
+  const killWithUs = () => void child.kill('SIGKILL')
+  process.once('exit', killWithUs)
+  const ended = once(child, 'exit').then(([code, signal]) => {
+    process.off('exit', killWithUs)
+    return { code, signal }
+  })
+  const said = hear(child)
+  const base = await untilReady(child, ended, kind)
+  return {
+    pid: child.pid ?? Number.NaN,
+    base,
+    said,
+    ended,
+    signal: (signal) => void child.kill(signal),
+    async kill() {
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+async function untilReady(child: ChildProcess, ended: Promise<unknown>, kind: string): Promise<string> {
+  const failed = ended.then(() => Promise.reject(new Error(`The ${kind} process ended before it was ready.`)))
+  failed.catch(() => undefined)
+  const [{ address }] = (await Promise.race([once(child, 'message'), failed])) as [{ address: string | null }] // what it says first
+  return address === null ? '' : new URL(address).origin
+}
+
+function hear(child: ChildProcess): readonly Record<string, unknown>[] {
+  const said: Record<string, unknown>[] = []
+  if (!child.stdout) throw new Error('The process has no output.')
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    if (line.startsWith('{')) said.push(JSON.parse(line))
+  })
+  return said
+}

@@ -1,0 +1,247 @@
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { closeUser } from '../../src/domain/accounts.js'
+import { keepPhoto } from '../../src/domain/keep-photo.js'
+import { uploadPhoto } from '../../src/domain/uploads.js'
+import type { Upload } from '../../src/jobs/definitions.js'
+import { AlreadyDone, takeWork, type Work } from '../../src/jobs/outbox.js'
+import { QueueAway } from '../../src/jobs/queues.js'
+import { PHOTO_LIMITS } from '../../src/limits.js'
+import { keepUpload, sweepUploads } from '../../src/persistence/picture-files.js'
+import { prune, sweep } from '../../workers/maintenance.js'
+import { keepUploadsSwept, photoHandlers } from '../../workers/photos.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
+import { twoColours } from '../support/pictures.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
+import { reasonOf } from '../support/village.js'
+
+let test: TestPod
+let alice: Viewer
+let uploadsDir: string
+let png: Buffer
+beforeAll(async () => {
+  uploadsDir = await mkdtemp(join(tmpdir(), 'pod-photos-'))
+  test = await startTestPod({ environment: { UPLOADS_DIR: uploadsDir } })
+  alice = await viewerOf(test.pod, (await test.people('alice')).alice)
+  png = await twoColours().png().toBuffer()
+})
+afterAll(async () => {
+  await test.close()
+  await rm(uploadsDir, { recursive: true })
+})
+beforeEach(async () => {
+  await test.pod.db('photos').delete()
+  await test.pod.db('outbox').delete()
+  await Promise.all(['spool', 'images'].map((folder) => rm(join(uploadsDir, folder), { recursive: true, force: true })))
+})
+
+const never = new AbortController().signal
+const photos = () => test.pod.db('photos').select('guid', 'name', 'pending')
+const list = (folder: string) => readdir(join(uploadsDir, folder)).catch(() => [])
+const keep = (bytes = png) => keepUpload(uploadsDir, Readable.from([bytes]), never)
+const upload = async (within = 50) => uploadPhoto(test.pod, alice, { file: await keep(), use: 'pending' }, within)
+
+type UploadWork = Work & { readonly data: Upload }
+
+/** The job of an upload, as a worker takes it in hand. */
+async function workInHand(): Promise<UploadWork> {
+  const row = await test.pod.db('outbox').where({ name: 'make-photo' }).first('id')
+  const work = row && (await takeWork(test.pod.db, { outboxId: row.id }))
+  if (work === undefined) throw new Error('There is no upload.')
+  return work as Work as UploadWork
+}
+
+/** Resolves when the upload of a client waits for a worker. */
+async function untilInHand(): Promise<UploadWork> {
+  return expect
+    .poll(() => workInHand().catch(() => undefined))
+    .toBeDefined()
+    .then(workInHand)
+}
+
+async function work(): Promise<void> {
+  const workers = startQuickWorkers(test.pod, { handlers: { photos: photoHandlers }, queues: ['photos'] })
+  await sweepNow()
+  await untilIdle(test.pod, 10_000, ['photos'])
+  await workers.close()
+}
+
+async function sweepNow(): Promise<void> {
+  await test.pod.db('outbox').update({ sweepAt: test.pod.db.fn.now() })
+  await sweep(test.pod)
+}
+
+describe('an upload', () => {
+  it('waits for no worker for ever, and becomes nothing later', async () => {
+    await expect(upload()).rejects.toThrow(QueueAway)
+
+    expect(await test.pod.db('outbox').pluck('name')).toEqual(['remove-photo-files'])
+    await work()
+    expect([await photos(), await list('spool'), await list('images')]).toEqual([[], [], []])
+  })
+
+  it('that a worker finishes at the very moment when the client gives up is a photo', async () => {
+    const uploading = upload(100)
+    const inHand = await untilInHand()
+    let place: () => void = () => {}
+    const placed = new Promise<void>((resolve) => {
+      place = resolve
+    })
+    const keeping = keepPhoto(test.pod, inHand, { width: 1, height: 1, place: () => placed })
+    // Now the client waits for the row that the worker holds.
+    await expect.poll(waitingForLocks).toBe(1)
+    place()
+    await keeping
+
+    expect(await photos()).toMatchObject([{ guid: await uploading }])
+    expect(await test.pod.db('outbox').pluck('name')).toEqual([])
+  })
+
+  it('that was withdrawn while a worker had it in hand leaves nothing behind', async () => {
+    const uploading = upload(100)
+    uploading.catch(() => {})
+    const inHand = await untilInHand()
+    const making = photoHandlers['make-photo']({ ...test.pod, db: afterwards(uploading) }, inHand, never)
+
+    await expect(making).rejects.toThrow(AlreadyDone)
+    expect([await photos(), await list('spool'), await list('images')]).toEqual([[], [], []])
+  })
+
+  it('whose worker dies after it has put the files in their place is made once more, under the same name', async () => {
+    const uploading = upload(10_000)
+    const inHand = await untilInHand()
+    const { name } = inHand.data
+    await mkdir(join(uploadsDir, 'images'))
+    const dying = keepPhoto(test.pod, inHand, {
+      ...{ width: 1, height: 1 },
+      async place() {
+        await writeFile(join(uploadsDir, 'images', name), 'half')
+        throw new Error('killed')
+      },
+    })
+    await expect(dying).rejects.toThrow('killed')
+    expect(await photos()).toEqual([])
+
+    await Promise.all([work(), uploading])
+
+    expect(await photos()).toMatchObject([{ guid: await uploading, name }])
+    expect((await list('images')).filter((file) => file.endsWith(name))).toHaveLength(5)
+    expect(await list('spool')).toEqual([])
+  })
+
+  it('whose worker dies so, and that is withdrawn then, leaves no files behind', async () => {
+    const uploading = upload(200)
+    uploading.catch(() => {})
+    const { name } = (await untilInHand()).data
+    await mkdir(join(uploadsDir, 'images'))
+    await writeFile(join(uploadsDir, 'images', `thumb_small_${name}`), 'half')
+    await expect(uploading).rejects.toThrow(QueueAway)
+
+    await work()
+
+    expect([await photos(), await list('images')]).toEqual([[], []])
+  })
+
+  it('is tried again when the disk fails, and given up after a few times', async () => {
+    await writeFile(join(uploadsDir, 'images'), 'a file where the folder should be')
+    const uploading = upload(10_000)
+    uploading.catch(() => {})
+    await untilInHand()
+    await Promise.all([work(), expect(uploading).rejects.toThrow(QueueAway)])
+
+    expect([await photos(), await list('spool')]).toEqual([[], []])
+    await rm(join(uploadsDir, 'images'))
+  })
+
+  it('that is not in the folder of the worker says which setting is wrong', async () => {
+    const uploading = upload(100)
+    uploading.catch(() => {})
+    const inHand = await untilInHand()
+    const config = { ...test.pod.config, uploadsDir: join(uploadsDir, 'another') }
+
+    await expect(photoHandlers['make-photo']({ ...test.pod, config }, inHand, never)).rejects.toThrow('UPLOADS_DIR')
+    await expect(uploading).rejects.toThrow(QueueAway)
+  })
+
+  it('of somebody who leaves meanwhile is refused', async () => {
+    const { zoe } = await test.people('zoe')
+    const viewer = await viewerOf(test.pod, zoe)
+    const uploading = uploadPhoto(test.pod, viewer, { file: await keep(), use: 'pending' }, 10_000)
+    await untilInHand()
+    await closeUser(test.pod, 'zoe')
+
+    const [reason] = await Promise.all([reasonOf(uploading), work()])
+    expect([reason, await photos(), await list('images')]).toEqual(['image_invalid', [], []])
+  })
+})
+
+describe('what is left over', () => {
+  it('of uploads goes after an hour', async () => {
+    const [old, young] = [await keep(), await keep()]
+    await utimes(join(uploadsDir, 'spool', old), 0, (Date.now() - PHOTO_LIMITS.uploadAgeMs) / 1_000 - 60)
+
+    const sweeping = keepUploadsSwept(test.pod)
+    await expect.poll(() => list('spool')).toEqual([young])
+    sweeping.stop()
+    expect(await sweepUploads(uploadsDir, new Date(Date.now() + 60_000))).toBe(1)
+  })
+
+  it('of pending photos goes after a day, with its files; what has become part of something stays', async () => {
+    const dayAgo = test.pod.db.raw(`now() - interval '1 day 1 minute'`)
+    const add = async (fields: object) => {
+      const name = `${newGuid()}.png`
+      await test.pod.db('photos').insert({ guid: newGuid(), authorId: alice.personId, name, ...fields })
+      return name
+    }
+    const forgotten = await add({ pending: true, createdAt: dayAgo })
+    const stays = [
+      await add({ pending: true }),
+      await add({ pending: false, createdAt: dayAgo }),
+      await add({ postId: (await addPost(test.pod, { id: alice.personId })).id, createdAt: dayAgo }),
+    ]
+
+    await prune(test.pod)
+
+    expect((await photos()).map(({ name }) => name).toSorted()).toEqual(stays.toSorted())
+    expect(await test.pod.db('outbox').select('queue', 'name', 'data')).toEqual([
+      { queue: 'photos', name: 'remove-photo-files', data: { names: [forgotten] } },
+    ])
+  })
+
+  it('of photos from elsewhere is nothing', async () => {
+    const { id: authorId } = await addStranger(test.pod, 'quin@q.example')
+    const remotePath = 'https://q.example/up/'
+    await test.pod.db('photos').insert({ guid: newGuid(), authorId, name: 'a.jpg', remotePath })
+
+    await test.pod.db('photos').delete()
+
+    expect(await test.pod.db('outbox').pluck('name')).toEqual([])
+  })
+})
+
+/** How many sessions of this database wait for one another. */
+async function waitingForLocks(): Promise<number> {
+  const { rows } = await test.pod.db.raw(
+    `select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return rows[0].count
+}
+
+/** A database whose transactions begin when something else has ended. */
+function afterwards(other: Promise<unknown>): TestPod['pod']['db'] {
+  const { db } = test.pod
+  return new Proxy(db, {
+    get(target, name, receiver) {
+      if (name !== 'transaction') return Reflect.get(target, name, receiver)
+      return async (run: Parameters<typeof db.transaction>[0]) => {
+        await Promise.allSettled([other])
+        return db.transaction(run)
+      }
+    },
+  })
+}
