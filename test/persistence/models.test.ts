@@ -195,19 +195,22 @@ describe('a token', () => {
     const user = await addUser(db, username)
     const token = randomBytes(32).toString('hex')
     const authorization = await Authorization.query(db).insert({ userId: user.id, scopes }).returning('*')
-    await authorization.$relatedQuery('accessTokens', db).insert({ tokenHash: hashOf(token), expiresAt })
-    return { user, token, authorization }
+    const { id } = await authorization
+      .$relatedQuery<AccessToken>('accessTokens', db)
+      .insert({ tokenHash: hashOf(token), expiresAt })
+      .returning('*')
+    return { user, token, id, authorization }
   }
 
   it('says whose it is and what it allows', async () => {
-    const { user, token, authorization } = await addToken('tia', ['profile', 'public:read'])
+    const { user, token, id, authorization } = await addToken('tia', ['profile', 'public:read'])
 
     expect(await AccessToken.viewerOf(db, hashOf(token))).toEqual({
+      tokenId: id,
       userId: user.id,
       personId: user.personId,
       authorizationId: authorization.id,
-      scopes: ['profile', 'public:read'],
-      expiresAt: null,
+      scopes: 'profile public:read',
       expired: false,
       locked: false,
       closed: false,
@@ -219,7 +222,7 @@ describe('a token', () => {
 
     await authorization.$query(db).patch({ scopes: ['notifications'] })
 
-    expect(await AccessToken.viewerOf(db, hashOf(token))).toMatchObject({ scopes: ['notifications'] })
+    expect(await AccessToken.viewerOf(db, hashOf(token))).toMatchObject({ scopes: 'notifications' })
   })
 
   it('tells that it is over, or that its account is', async () => {
@@ -228,7 +231,6 @@ describe('a token', () => {
     await user.$query(db).patch({ lockedAt: past, closedAt: past })
 
     expect(await AccessToken.viewerOf(db, hashOf(token))).toMatchObject({
-      expiresAt: past,
       expired: true,
       locked: true,
       closed: true,
