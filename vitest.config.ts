@@ -4,8 +4,8 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/global-setup.ts'],
     include: ['test/**/*.test.ts'],
-    // Suites of their own: `npm run attacks`.
-    exclude: [...configDefaults.exclude, 'test/attacks/**'],
+    // Suites of their own: `npm run attacks` and `npm run faults`.
+    exclude: [...configDefaults.exclude, 'test/attacks/**', 'test/faults/matrix/**'],
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },

@@ -10,6 +10,8 @@ export const idempotency: Migration = {
         -- Whoever works on it at the moment, or has answered it.
         claim uuid not null default gen_random_uuid(),
         claimed_at timestamptz(3) not null default ${now},
+        -- Something was done that lasts: nobody does it again, also if no answer ever comes.
+        done boolean not null default false,
         -- Of method, path and body. Null, as all that follows, until it is answered.
         fingerprint bytea check (length(fingerprint) = 32),
         status smallint,

@@ -8,6 +8,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     headerBytes: '431',
     headersTimeoutMs: '408, the connection ends',
     requestTimeoutMs: '408, the connection ends',
+    longRequestTimeoutMs: '408, the connection ends',
     idleTimeoutMs: 'the connection ends',
     keepAliveTimeoutMs: 'the connection ends',
     requestsPerSocket: 'the last answer says `connection: close`',
@@ -95,7 +96,12 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     wrongPasswords: '429 with `Retry-After`, longer each time',
     sources: 'the oldest is forgotten',
   },
-  SEARCH_LIMITS: { shortest: '422' },
+  SEARCH_LIMITS: {
+    shortest: 'nobody is found',
+    strangersAtOnce: 'no pod is asked',
+    strangersOfUser: 'no pod is asked',
+    filters: '422',
+  },
   PHOTO_LIMITS: {
     uploadsAtOnce: '503 with `Retry-After`',
     uploadsOfPerson: '429 with `Retry-After`',

@@ -8,6 +8,8 @@ export const HTTP_LIMITS = {
   headersTimeoutMs: 10_000,
   /** A body of the largest size over a slow phone line still arrives in this time. */
   requestTimeoutMs: 30_000,
+  /** The largest picture over a slow phone line; only who has a token may upload one. */
+  longRequestTimeoutMs: 180_000,
   /** Nothing in either direction: the other side is gone. */
   idleTimeoutMs: 60_000,
   /** Longer than the sixty seconds of usual proxies, so that the proxy closes first and never meets a closed socket. */
@@ -209,6 +211,11 @@ export const SEARCH_LIMITS = {
   /** Somebody waits to see whether a pod knows whom they search for; what it says later is there for their next search. */
   discoveryMs: 2_000,
   lookEveryMs: 100,
+  /** Searches that wait so in one web process, and those of one person; all others find whom the pod knows already. */
+  strangersAtOnce: 32,
+  strangersOfUser: 3,
+  /** Each is one more table for the planner, which takes seconds for a hundred of them. */
+  filters: 10,
 } as const
 
 /** Pictures that people upload. How many bytes one may have is a setting. */
@@ -253,6 +260,8 @@ export const LIVE_LIMITS = {
   tokensAgainMs: 30_000,
   /** Written and not taken by the client: then it has to take it first, and is told the rest from the database. */
   unsentBytes: 64 * 1024,
+  /** Events between two looks at that: the largest post has a few hundred kilobytes. */
+  writtenAtOnce: 10,
   drainMs: 30_000,
   /** Looked through for a client that comes back; who has missed more is better off with the lists. */
   missed: 5_000,

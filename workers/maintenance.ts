@@ -87,8 +87,11 @@ const leftovers = {
   photos: `pending and created_at < now() - interval '1 day'`,
   refused_uploads: `created_at < now() - interval '1 hour'`,
   figures: `minute < now() - interval '2 days'`,
-  // The latest stays, to count from.
-  announcements: `created_at < now() - interval '2 days' and id < (select max(id) from announcements)`,
+  // None that is later than one which stays; the latest stays, to count from.
+  announcements: `id < coalesce(
+    (select min(id) from announcements where created_at >= now() - interval '2 days'),
+    (select max(id) from announcements)
+  )`,
   idempotency_keys: `created_at < now() - interval '1 day'`,
 } as const
 

@@ -127,7 +127,8 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
 
   async function health(): Promise<WorkersHealth> {
     const [database, queue] = await Promise.all([databaseReachable(pod.db), queueReachable(pod)])
-    const lastSweep = database ? await secondsSinceSweep(pod) : null
+    // It may go away between two questions, and whoever asks for health must hear that, not die of it.
+    const lastSweep = database ? await secondsSinceSweep(pod).catch(() => null) : null
     const deaf = queues.filter((_, index) => isDeaf(workers[index]))
     const isSwept = lastSweep !== null && lastSweep < SWEPT_WITHIN
     return { ready: database && queue && isSwept && deaf.length === 0, database, queue, lastSweep, deaf }

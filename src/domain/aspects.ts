@@ -39,6 +39,17 @@ export async function requireAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, ids: 
   if (own < different.length) throw refusal('aspect_missing', 'You have no such aspect.')
 }
 
+/** Those of them that are the viewer's own; there may be more of them than a statement has places for values. */
+export async function ownAspectIds(
+  transaction: Knex.Transaction,
+  { userId }: Viewer,
+  chosen: 'all' | readonly number[],
+): Promise<readonly number[]> {
+  const own = Aspect.query(transaction).select('id').where({ userId })
+  const found = await (chosen === 'all' ? own : own.whereRaw('id = any(?)', [[...chosen]]))
+  return found.map(({ id }) => id)
+}
+
 /** It comes behind all others. */
 export async function createAspect(pod: Pick<Pod, 'db'>, viewer: Viewer, name: string): Promise<ListedAspect> {
   return changing(pod, viewer, (transaction) => Aspect.append(transaction, viewer.userId, nameOf(name)))

@@ -61,6 +61,7 @@ export async function createComment(
     created_at: createdAt,
   }))
   return inTransaction(pod.db, async (transaction) => {
+    await Post.hold(transaction, post.id)
     const comment = await Comment.query(transaction)
       .insert({
         guid,

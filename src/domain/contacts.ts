@@ -69,7 +69,10 @@ export async function removeFromAspect(pod: Pod, viewer: Viewer, { aspectId, per
 export async function deleteAspect(pod: Pod, viewer: Viewer, aspectId: number): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     const filedHere = transaction('aspectMemberships').where({ aspectId }).select('contactId')
-    const people = await transaction('contacts').whereIn('id', filedHere).pluck('person_id')
+    const people = await transaction('contacts')
+      .where({ userId: viewer.userId })
+      .whereIn('id', filedHere)
+      .pluck('person_id')
     await User.hold(transaction, viewer.userId, people)
     await findAspect({ db: transaction }, viewer, aspectId)
     const members = await transaction('contacts')

@@ -74,7 +74,8 @@ export async function deleteLike(
   const like = await findLike(pod, viewer, post, target.commentGuid)
   if (!like) throw refusal('like_missing', 'You do not like this.')
 
-  const deleted = await inTransaction(pod.db, (transaction) => {
+  const deleted = await inTransaction(pod.db, async (transaction) => {
+    await Post.hold(transaction, post.id)
     const { id, guid, authorId } = like
     return takeBack(pod, transaction, {
       ...{ kind: 'like', type: 'Like', id, guid, authorId, public: post.public, byId: authorId },
@@ -86,18 +87,18 @@ export async function deleteLike(
 
 /** A photo of the viewer's own; a post that has nothing to show without it goes too. */
 export async function deletePhoto(pod: Pod, viewer: Viewer, guid: string): Promise<void> {
-  const photo = await Photo.query(pod.db).findOne({ guid, authorId: viewer.personId })
-  if (!photo || !(photo.public || viewer.scopes.has('private:modify'))) {
-    throw refusal('photo_missing', 'There is no such photo of yours.')
-  }
   await inTransaction(pod.db, async (transaction) => {
+    // Held: until now, a post may have been taking it.
+    const photo = await Photo.query(transaction).findOne({ guid, authorId: viewer.personId }).forUpdate()
+    if (!photo || !(photo.public || viewer.scopes.has('private:modify'))) {
+      throw refusal('photo_missing', 'There is no such photo of yours.')
+    }
     const emptied = await emptyWithoutPhotos(transaction, [photo.id])
     const { id, authorId, postId } = photo
-    const deleted = await takeBack(pod, transaction, {
+    await takeBack(pod, transaction, {
       ...{ kind: 'photo', type: 'Photo', id, guid, authorId, public: photo.public, byId: authorId },
       audience: postId === null ? { of: 'photo', photoId: id } : { of: 'post', postId },
     })
-    if (!deleted) throw refusal('photo_missing', 'There is no such photo of yours.')
     for (const post of emptied) await takeBack(pod, transaction, postToTakeBack(viewer, post))
     await removeFromProfile(pod, transaction, photo)
   })

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { dispatchJob, type Upload } from '../jobs/definitions.js'
+import { dispatchJob, removePhotoFilesJob, type Upload } from '../jobs/definitions.js'
 import { enqueueWith, type Work } from '../jobs/outbox.js'
 import { inTransaction } from '../persistence/errors.js'
 import { Person } from '../persistence/models/person.js'
@@ -47,6 +47,8 @@ export async function refusePhoto(pod: Pod, work: UploadWork, { message }: Refus
   await inTransaction(pod.db, async (transaction) => {
     await work.finish(transaction)
     await refuseUpload(transaction, work.data.guid, message)
+    // A worker that died before may have put its files in their place.
+    await enqueueWith(pod, transaction, removePhotoFilesJob, { names: [work.data.name] })
   })
 }
 

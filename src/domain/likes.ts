@@ -55,6 +55,7 @@ export async function createLike(
   }))
   try {
     return await inTransaction(pod.db, async (transaction) => {
+      await Post.hold(transaction, post.id)
       const like = await Like.query(transaction)
         .insert({
           guid,

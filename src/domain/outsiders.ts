@@ -24,12 +24,17 @@ export async function withoutOutsiders(
   for (const { address, name, start, end } of mentions) {
     const person = people.get(address)
     if (person !== undefined && readers.has(person.id)) continue
-    const shown = (name ?? (person?.name || address)).replace(/[[\]]/g, '')
+    const shown = asPlainLabel(name ?? (person?.name || address))
     const link = person === undefined ? shown : `[${shown}](${config.url}/people/${person.guid})`
     result += text.slice(copied, start) + link
     copied = end
   }
   return result + text.slice(copied)
+}
+
+/** Whatever people call themselves, it neither ends the link nor is a mention or a tag in it. */
+function asPlainLabel(name: string): string {
+  return name.replace(/[[\]{}]|(?<!\S)#/g, '')
 }
 
 async function readersOf(

@@ -1,7 +1,7 @@
 import { inTransaction } from '../persistence/errors.js'
 import { involve } from '../persistence/involvements.js'
 import { Participation } from '../persistence/models/participation.js'
-import type { Post } from '../persistence/models/post.js'
+import { Post } from '../persistence/models/post.js'
 import type { Pod } from '../pod.js'
 import { findReadablePost, type Viewer } from './access.js'
 import { askAuthor, unmute } from './participations.js'
@@ -14,6 +14,7 @@ type InteractionRefusal = 'post_missing' | 'subscribed_already' | 'not_subscribe
 export async function subscribe(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
   const post = await findPost(pod, viewer, postGuid)
   await inTransaction(pod.db, async (transaction) => {
+    await Post.hold(transaction, post.id)
     const guid = newGuid()
     const made = await transaction('participations')
       .insert({ guid, postId: post.id, authorId: viewer.personId, createdAt: pod.now() })
@@ -31,6 +32,7 @@ export async function subscribe(pod: Pod, viewer: Viewer, postGuid: string): Pro
 export async function mute(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
   const post = await findPost(pod, viewer, postGuid)
   await inTransaction(pod.db, async (transaction) => {
+    await Post.hold(transaction, post.id)
     const left = await Participation.query(transaction).delete().where({ postId: post.id, authorId: viewer.personId })
     if (left === 0) throw refusal('not_subscribed', 'You do not hear of this post.')
     await transaction('mutedPosts')

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { inTransaction } from '../persistence/errors.js'
 import { involve } from '../persistence/involvements.js'
-import { Aspect } from '../persistence/models/aspect.js'
 import { Mention } from '../persistence/models/mention.js'
 import { Photo } from '../persistence/models/photo.js'
 import { Poll } from '../persistence/models/poll.js'
@@ -11,6 +10,7 @@ import { Tag } from '../persistence/models/tag.js'
 import type { Pod } from '../pod.js'
 import type { Viewer } from './access.js'
 import { dispatchAndAnnounce } from './announce.js'
+import { ownAspectIds } from './aspects.js'
 import { notifyAbout } from './notifications.js'
 import { withoutOutsiders } from './outsiders.js'
 import { Refusal } from './refusals.js'
@@ -46,7 +46,7 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
   const location = input.location?.address.trim() === '' ? undefined : input.location
 
   return inTransaction(pod.db, async (transaction) => {
-    const aspectIds = input.public ? [] : await ownAspects(transaction, viewer, input.aspectIds ?? [])
+    const aspectIds = input.public ? [] : await chosenAspects(transaction, viewer, input.aspectIds ?? [])
     const photos = await pendingPhotos(transaction, viewer, input.photoGuids ?? [])
     const text = input.public ? input.text : await withoutOutsiders(pod, transaction, viewer, { ...input, aspectIds })
     checkText(text)
@@ -130,13 +130,14 @@ function isName(text: string): boolean {
 }
 
 /** Those of somebody else are passed over. */
-async function ownAspects(transaction: Knex.Transaction, viewer: Viewer, ids: readonly number[]): Promise<number[]> {
-  const own = await Aspect.query(transaction)
-    .select('id')
-    .where({ userId: viewer.userId })
-    .whereIn('id', [...ids])
+async function chosenAspects(
+  transaction: Knex.Transaction,
+  viewer: Viewer,
+  chosen: readonly number[],
+): Promise<readonly number[]> {
+  const own = await ownAspectIds(transaction, viewer, chosen)
   if (own.length === 0) throw refusal('aspects_missing', 'Something private needs at least one of your aspects.')
-  return own.map(({ id }) => id)
+  return own
 }
 
 /** In the order in which they were named. */

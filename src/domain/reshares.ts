@@ -46,6 +46,7 @@ export async function createReshare(pod: Pod, viewer: Viewer, postGuid: string):
 }
 
 async function addReshare(pod: Pod, transaction: Knex.Transaction, viewer: Viewer, root: Post): Promise<Post> {
+  await Post.hold(transaction, root.id)
   const reshare = await Post.query(transaction)
     .insert({
       guid: newGuid(),

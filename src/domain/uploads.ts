@@ -5,11 +5,11 @@ import { enqueueAllWith, enqueueWith, takeRows } from '../jobs/outbox.js'
 import { QueueAway } from '../jobs/queues.js'
 import { PHOTO_LIMITS } from '../limits.js'
 import { inTransaction } from '../persistence/errors.js'
-import { Aspect } from '../persistence/models/aspect.js'
 import { beginningOfUpload, dropUploads } from '../persistence/picture-files.js'
 import { progressOfUpload } from '../persistence/refused-uploads.js'
 import type { Pod } from '../pod.js'
 import type { Viewer } from './access.js'
+import { ownAspectIds } from './aspects.js'
 import { endingOf, formatOf, HEAD_BYTES } from './picture-formats.js'
 import { newGuid } from './posts.js'
 import { Refusal } from './refusals.js'
@@ -77,14 +77,13 @@ async function handToWorkers(pod: Pod, viewer: Viewer, { file, use, aspects }: N
 /** Those of somebody else are passed over. */
 async function chosenAspects(
   transaction: Knex.Transaction,
-  { userId }: Viewer,
+  viewer: Viewer,
   chosen: NonNullable<NewPhoto['aspects']>,
 ): Promise<readonly number[]> {
   if (chosen.length === 0) return []
-  const own = Aspect.query(transaction).select('id').where({ userId })
-  const found = await (chosen === 'all' ? own : own.whereIn('id', [...chosen]))
-  if (found.length === 0) throw refusal('aspects_unknown', 'None of these aspects is one of yours.')
-  return found.map(({ id }) => id)
+  const own = await ownAspectIds(transaction, viewer, chosen)
+  if (own.length === 0) throw refusal('aspects_unknown', 'None of these aspects is one of yours.')
+  return own
 }
 
 /** Throws what a worker has found wrong with it. */

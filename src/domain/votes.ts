@@ -38,6 +38,7 @@ export async function vote(
   }))
   try {
     return await inTransaction(pod.db, async (transaction) => {
+      await Post.hold(transaction, post.id, root.id)
       const row = { guid, pollId: poll.id, pollAnswerId: answer.id, authorId: viewer.personId, createdAt: pod.now() }
       const participation = await PollParticipation.query(transaction)
         .insert({ ...row, ...signature })

@@ -32,10 +32,10 @@ export async function followUp(
     transaction,
     records.map(({ arrival }) => ({ text: textOf(arrival.entity), depth: arrival.message.wanted?.depth ?? 0 })),
   )
+  const posts = await postsForPeople(pod, transaction, records)
   await enqueueEachWith(pod, transaction, [
-    // What is private is announced where it is shown to somebody.
-    ...announcement({ notifications, posts: publicPosts(records).map(({ id }) => id) }),
-    ...(await participation(pod, transaction, records)),
+    ...announcement({ notifications, posts: posts.map(({ id }) => id) }),
+    ...participation(posts),
   ])
   await turnAway(pod, transaction, wrong)
 }
@@ -61,10 +61,21 @@ async function notify(
   return notifyAbout(transaction, causes, pod.now())
 }
 
-function publicPosts(records: readonly StoredRecord[]): readonly { readonly id: number; readonly guid: string }[] {
-  return records.flatMap(({ id, arrival: { entity } }) =>
+interface PublicPost {
+  readonly id: number
+  readonly guid: string
+}
+
+/** What is public, where anybody lives here; what is private is announced where it is shown to somebody. */
+async function postsForPeople(
+  pod: Pod,
+  transaction: Knex.Transaction,
+  records: readonly StoredRecord[],
+): Promise<readonly PublicPost[]> {
+  const posts = records.flatMap(({ id, arrival: { entity } }) =>
     entity.type === 'reshare' || (entity.type === 'status_message' && entity.public) ? [{ id, guid: entity.guid }] : [],
   )
+  return posts.length > 0 && (await hasSpeaker(pod, transaction)) ? posts : []
 }
 
 function isOfOurs(pod: Pod, address: string | undefined): boolean {
@@ -92,11 +103,6 @@ function mentionedBy({ entity }: Sent): readonly string[] {
 }
 
 /** Only who takes part hears of comments and likes under a post of somebody who has no contact here. */
-async function participation(
-  pod: Pod,
-  transaction: Knex.Transaction,
-  records: readonly StoredRecord[],
-): Promise<readonly ToDo[]> {
-  const postGuids = publicPosts(records).map(({ guid }) => guid)
-  return postGuids.length === 0 || !(await hasSpeaker(pod, transaction)) ? [] : [toDo(participateJob, { postGuids })]
+function participation(posts: readonly PublicPost[]): readonly ToDo[] {
+  return posts.length === 0 ? [] : [toDo(participateJob, { postGuids: posts.map(({ guid }) => guid) })]
 }

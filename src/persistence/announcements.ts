@@ -25,8 +25,8 @@ export interface News {
 }
 
 /**
- * Returns how many it makes: of a post, none where nobody here could have it in a stream. One transaction after the other may
- * do it, until it ends: who has seen one announcement never meets an earlier one later.
+ * Returns how many it makes: of a post, none where it is old or nobody here could have it in a stream. One transaction after the
+ * other may do it, until it ends: who has seen one announcement never meets an earlier one later.
  */
 export async function insertAnnouncements(
   transaction: Knex.Transaction,
@@ -72,6 +72,9 @@ export function announcementsBetween(
   return named<Announcement>(db, 'announcements-between', between, [userId, after, upTo])
 }
 
+/** Old posts come too, because somebody has reshared or linked to them: in a stream they are where nobody looks. */
+const NEW_FOR = `interval '2 days'`
+
 /** Who writes a message has it on all their devices. */
 const newAnnouncements = `
   with news as (
@@ -86,7 +89,7 @@ const newAnnouncements = `
     union all
     select 'post', posts.id, null
     from posts
-    where posts.id = any($3::bigint[]) and (
+    where posts.id = any($3::bigint[]) and posts.created_at > now() - ${NEW_FOR} and (
       exists (select from users where users.person_id = posts.author_id)
       or exists (select from contacts where contacts.person_id = posts.author_id and contacts.receiving)
       or exists (select from mentions join users on users.person_id = mentions.person_id where mentions.post_id = posts.id)

@@ -31,12 +31,16 @@ export async function destroy(
   return rows.map(({ record, id, guid }) => ({ record, id, guid }))
 }
 
-/** Posts that have nothing to show without these photos. */
+/**
+ * Posts that have nothing to show without these photos. They are held first: of two photos that go at the same moment, the
+ * second finds that the first is gone.
+ */
 export async function emptyWithoutPhotos(
   transaction: Knex.Transaction,
   photoIds: readonly number[],
 ): Promise<readonly { readonly id: number; readonly guid: string; readonly public: boolean }[]> {
   if (photoIds.length === 0) return []
+  await transaction.raw(holdPostsOf, [[...photoIds]])
   const { rows } = await transaction.raw(emptyWithout, [[...photoIds]])
   return rows
 }
@@ -195,6 +199,9 @@ const letGo = `
     from locked where participations.id = locked.id and locked.remaining > 0
   )
   delete from participations using locked where participations.id = locked.id and locked.remaining <= 0`
+
+const holdPostsOf = `
+  select id from posts where id in (select post_id from photos where id = any(?)) order by id for update`
 
 const emptyWithout = `
   with chosen as (

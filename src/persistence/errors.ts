@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { noteDone } from './idempotency-keys.js'
 
 /** Connection, transaction rollback, resources, operator. */
 const OURS_BY_CLASS = ['08', '40', '53', '57']
@@ -73,7 +74,11 @@ export async function inTransaction<Result>(
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await db.transaction(work)
+      return await db.transaction(async (transaction) => {
+        const result = await work(transaction)
+        await noteDone(transaction)
+        return result
+      })
     } catch (error) {
       if (attempt === ATTEMPTS || !(isDeadlock(error) || isParentGone(error))) throw error
     }

@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { HttpLimits } from '../limits.js'
+import { cutOffSlowRequests } from './slow-requests.js'
 
 /** How long and how much anything may be on a connection; the defaults of Node and Fastify would wait for ever. */
 export function openHttpServer(serve: RequestListener, limits: HttpLimits): Server {
@@ -8,7 +9,7 @@ export function openHttpServer(serve: RequestListener, limits: HttpLimits): Serv
     {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: limits.requestTimeoutMs,
+      requestTimeout: limits.longRequestTimeoutMs,
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: limits.connectionsCheckMs,
     },
@@ -17,6 +18,7 @@ export function openHttpServer(serve: RequestListener, limits: HttpLimits): Serv
   server.maxConnections = limits.connections
   server.maxRequestsPerSocket = limits.requestsPerSocket
   server.setTimeout(limits.idleTimeoutMs)
+  cutOffSlowRequests(server, limits)
   closeSilentOnesToo(server)
   return server
 }

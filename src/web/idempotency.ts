@@ -8,6 +8,7 @@ import {
   type KeyOwner,
   keepAnswer,
   releaseKey,
+  workOn,
 } from '../persistence/idempotency-keys.js'
 import { RequestFault } from './faults.js'
 import { pathOf } from './paths.js'
@@ -25,6 +26,8 @@ declare module 'fastify' {
 /** Of an answer; all others are made for each request. */
 const KEPT_HEADERS = ['content-type', 'link', 'location']
 const RETRY_AFTER_SECONDS = 2
+const LOST =
+  'What you ask for was done, but the answer got lost. Look what has become of it; with another Idempotency-Key it is done again.'
 
 /**
  * A POST with an `Idempotency-Key` is done once within a day: who sends it again, because the answer got lost, gets the same
@@ -46,8 +49,15 @@ export function addIdempotency(app: FastifyInstance): void {
     const known = await claimKey(app.pod.db, owner)
     if (known.state === 'claimed') request.claimedKey = { ...owner, claim: known.claim, asked }
     else if (known.state === 'running') throw stillRunning()
+    else if (known.state === 'lost') throw new RequestFault(409, LOST)
     else return replay(request, reply, asked, known)
     return undefined
+  }
+
+  /** What an upload has left behind is taken away again, so that may be done twice. */
+  function begin(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+    if (request.claimedKey === undefined || request.uploadHash !== undefined) done()
+    else workOn(() => request.claimedKey, done)
   }
 
   async function keep(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
@@ -60,7 +70,7 @@ export function addIdempotency(app: FastifyInstance): void {
       if (answer === undefined || mayEndOtherwise(reply)) await releaseKey(app.pod.db, claimedKey)
       else await keepAnswer(app.pod.db, claimedKey, answer)
     } catch (err) {
-      // It is done; whoever asks again is told for a while that it is not.
+      // Whoever asks again is told for a while that it is under way.
       request.log.warn({ err }, 'could not keep the answer to a request with a key')
     }
     return payload
@@ -70,6 +80,7 @@ export function addIdempotency(app: FastifyInstance): void {
     if (route.method !== 'POST') return
     route.preParsing = [watchUpload, ...listOf(route.preParsing)]
     route.preValidation = [claimOrReplay, ...listOf(route.preValidation)]
+    route.preHandler = [begin, ...listOf(route.preHandler)]
     route.onSend = [...listOf(route.onSend), keep]
   })
 }
@@ -96,7 +107,17 @@ function hashOfAsked(request: FastifyRequest): Buffer {
   const { method, url, query, body, uploadHash } = request
   const parameters = Object.entries(Object(query)).filter(isNoToken)
   const asked = [method, pathOf(url), parameters, uploadHash === undefined ? withoutToken(body, request) : 'parts']
-  return createHash('sha256').update(JSON.stringify(asked)).digest()
+  return createHash('sha256').update(textOf(asked)).digest()
+}
+
+/** JSON is read to any depth, but not written. */
+function textOf(asked: unknown): string {
+  try {
+    return JSON.stringify(asked)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new RequestFault(422, 'A body with an Idempotency-Key must not be nested that deeply.')
+  }
 }
 
 /** Undefined: not all of it was read. */

@@ -33,8 +33,9 @@ newer items appear (\`rel="previous"\`): use these addresses as they are.
 this pod. When an answer gets lost, send the same request with the same key again, within a day: it is not done twice, and you
 get the answer of the first time, with \`Idempotency-Replayed: true\`. While the first one is under way the answer is a 409 with
 \`Retry-After\`; a key that was used for another request is a 422. A key is good for all tokens of your authorization. Answers
-that may be other ones later (429 and 5xx) are not kept. Only where the pod itself breaks down in the middle of a request, the same
-key is answered with 409 for one and a half minutes and then does the request, which may have been done.
+that may be other ones later (429 and 5xx) are not kept. Where the pod itself breaks down in the middle of a request, the same key
+is answered with 409 for four minutes; then it does the request, or, where that was done already, is answered with 409
+without \`Retry-After\`: look what has become of it. Only an upload may be done twice then.
 
 **Live.** \`GET /api/v1/streaming\` tells of what is new at the moment in which it is: no need to ask every minute.
 

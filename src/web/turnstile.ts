@@ -7,8 +7,15 @@ interface TurnstileLimits {
   readonly each: number
 }
 
-/** Lets so many in at a time, and of one user only a few. Whoever is let in has to leave; others are told to come again. */
-export function openTurnstile({ all, each }: TurnstileLimits): (userId: number) => () => void {
+/** Lets so many in at a time, and of one user only a few. */
+export interface Turnstile {
+  /** Does something inside; who is not let in is told to come again. */
+  pass<Result>(userId: number, work: () => Promise<Result>): Promise<Result>
+  /** The same for what can as well be left out: who is not let in goes on without it. */
+  passIfRoom(userId: number, work: () => Promise<void>): Promise<void>
+}
+
+export function openTurnstile({ all, each }: TurnstileLimits): Turnstile {
   const inside = new Map<number, number>()
   let total = 0
 
@@ -19,14 +26,29 @@ export function openTurnstile({ all, each }: TurnstileLimits): (userId: number) 
     total += by
   }
 
-  return (userId) => {
-    if ((inside.get(userId) ?? 0) >= each) throw tooMany(1)
-    if (total >= all) {
-      throw new RequestFault(503, 'The pod has too much to do at the moment. Please try again soon.', {
-        headers: { 'retry-after': String(HTTP_LIMITS.retryAfterSeconds) },
-      })
-    }
+  function refusalOf(userId: number): RequestFault | undefined {
+    if ((inside.get(userId) ?? 0) >= each) return tooMany(1)
+    if (total < all) return undefined
+    return new RequestFault(503, 'The pod has too much to do at the moment. Please try again soon.', {
+      headers: { 'retry-after': String(HTTP_LIMITS.retryAfterSeconds) },
+    })
+  }
+
+  async function pass<Result>(userId: number, work: () => Promise<Result>): Promise<Result> {
+    const refusal = refusalOf(userId)
+    if (refusal !== undefined) throw refusal
     change(userId, 1)
-    return () => change(userId, -1)
+    try {
+      return await work()
+    } finally {
+      change(userId, -1)
+    }
+  }
+
+  return {
+    pass,
+    async passIfRoom(userId, work) {
+      if (refusalOf(userId) === undefined) await pass(userId, work)
+    },
   }
 }

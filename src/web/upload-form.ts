@@ -54,6 +54,8 @@ async function readParts(
     if (part.type === 'field') {
       const { fieldname: name, value } = part
       fields.set(name, fields.has(name) ? [fields.get(name), value].flat() : value)
+      // What is left of a list of numbers is another list.
+      if (part.valueTruncated) fault = 'A field of the form is too long.'
     } else if (part.fieldname !== FIELD || files.length > 0) {
       fault = `The form must have one file, in a field "${FIELD}".`
       part.file.resume()

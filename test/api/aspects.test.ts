@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { User } from '../../src/persistence/models/user.js'
 import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
 import { AT_ONCE, statusesOf } from '../support/at-once.js'
 import { aspectOf, type Neighbourhood, share } from '../support/neighbourhood.js'
@@ -258,6 +259,18 @@ describe.each(queueBackends)('deleting an aspect, with the queue in $store', (ba
     expect([answer.status, answer.text]).toEqual([204, ''])
     for (const id of [body.id, 0, 'x', '9'.repeat(40), '-1'])
       expectError(await there.alice.delete(`/aspects/${id}`), 422)
+  })
+
+  it('does not make anybody wait for an aspect of somebody else', async () => {
+    const { alice, bob, carol } = there
+    await share(there, bob, carol, 'Friends')
+    const busy = await there.pod.db.transaction()
+    await User.hold(busy, carol.viewer.userId)
+    try {
+      expectError(await alice.delete(`/aspects/${await aspectOf(there, bob, 'Friends')}`), 422)
+    } finally {
+      await busy.rollback()
+    }
   })
 
   it('158: ends what she shared with those who were in no other', async () => {

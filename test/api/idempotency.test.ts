@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hashToken } from '../../src/domain/access.js'
 import { mintToken } from '../../src/domain/accounts.js'
 import { SCOPES } from '../../src/domain/scopes.js'
+import { inTransaction } from '../../src/persistence/errors.js'
 import { AccessToken } from '../../src/persistence/models/access-token.js'
 import { buildApp } from '../../src/web/app.js'
 import { addBodyReaders } from '../../src/web/bodies.js'
@@ -91,6 +92,14 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await alice.delete('/tag_followings/tea')).status).toBe(204)
 
     expectReplay(await post('refused', { path: '/tag_followings', body: tag }), first)
+  })
+
+  it('is answered the same also with coordinates and a place to look', async () => {
+    const request = { body: { ...hello, location: { address: 'Home', lat: 1, lng: -2 } } }
+    const first = await post('home', request)
+    expect([first.status, first.text]).toEqual([200, expect.stringContaining('"lat":1.0')])
+
+    expectReplay(await post('home', request), first)
   })
 
   it.each<readonly [string, Request]>([
@@ -194,6 +203,34 @@ describe('a POST with an Idempotency-Key', () => {
     }
   })
 
+  it('is never done again once it was done, though its answer is lost', async () => {
+    const { db } = api.pod
+    await db.raw(`alter table idempotency_keys add constraint no_answer check (key <> 'no-answer' or status is null)`)
+    const first = await post('no-answer')
+    await db.raw('alter table idempotency_keys drop constraint no_answer')
+    expect(first.status).toBe(200)
+    const soon = await post('no-answer')
+    expectError(soon, 409)
+    expect(soon.headers['retry-after']).toBe('2')
+
+    await db('idempotencyKeys')
+      .where({ key: 'no-answer' })
+      .update({ claimedAt: new Date(Date.now() - 241_000) })
+
+    const late = await post('no-answer')
+    expectError(late, 409)
+    expect(late.headers['retry-after']).toBeUndefined()
+    expect(await posts()).toEqual([first.body.guid])
+  })
+
+  it('is refused where its body is nested more deeply than can be told apart', async () => {
+    const body = `{"public":true,"body":"Deep","more":${'['.repeat(200_000)}${']'.repeat(200_000)}}`
+    const headers = { 'content-type': 'application/json' }
+
+    expectError(await post('deep', { body, headers }), 422)
+    expect((await post('flat')).status).toBe(200)
+  })
+
   it('means nothing to other methods', async () => {
     const headers = { 'idempotency-key': 'not a key' }
     const answer = await api.call({ path: '/user', token: alice.token, headers })
@@ -276,7 +313,7 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
     })
 
   /** A request that is in the middle of its work, and the way to let it end. */
-  async function begin(key: string) {
+  async function begin(key: string, then: (value: unknown) => unknown = (value) => value) {
     let end: (value: unknown) => void = () => undefined
     const under = new Promise<unknown>((resolve) => {
       end = resolve
@@ -284,7 +321,7 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
     const begun = new Promise<void>((resolve) => {
       answer = () => {
         resolve()
-        return under
+        return under.then(then)
       }
     })
     const answered = attempt(key)
@@ -317,15 +354,80 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
     const { end, answered } = await begin('crash')
     expect((await attempt('crash')).statusCode).toBe(409)
 
-    await passed('crash', 89)
+    await passed('crash', 239)
     expect((await attempt('crash')).statusCode).toBe(409)
-    await passed('crash', 91)
+    await passed('crash', 241)
     expect((await attempt('crash')).json()).toEqual({ calls: 2 })
 
     // It was only very slow: what was answered meanwhile stays.
     end({ calls: 'late' })
     expect((await answered).json()).toEqual({ calls: 'late' })
     expect((await attempt('crash')).json()).toEqual({ calls: 2 })
+  })
+
+  describe('what was done is never done again:', () => {
+    const done = () => pod.pod.db('periodic').where({ name: 'done' })
+    const doIt = () =>
+      inTransaction(pod.pod.db, (transaction) =>
+        transaction('periodic').insert({ name: 'done', lastRunAt: new Date() }),
+      )
+    beforeEach(() => done().delete())
+
+    it('where the process broke down before it could keep its answer', async () => {
+      answer = doIt
+      await attempt('half-done')
+      // As if the answer had not been kept.
+      await pod.pod
+        .db('idempotencyKeys')
+        .where({ key: 'half-done' })
+        .update({ status: null, fingerprint: null, headers: null, body: null })
+      const soon = await attempt('half-done')
+      expect([soon.statusCode, soon.headers['retry-after']]).toEqual([409, '2'])
+
+      await passed('half-done', 241)
+      const late = await attempt('half-done')
+      expect([late.statusCode, late.headers['retry-after']]).toEqual([409, undefined])
+      expect(late.json().message).toContain('was done')
+      expect(calls).toBe(1)
+    })
+
+    it('where it went wrong after it was done', async () => {
+      answer = async () => {
+        await doIt()
+        throw new Error('a bug')
+      }
+      expect((await attempt('bug-after')).statusCode).toBe(500)
+
+      expect((await attempt('bug-after')).statusCode).toBe(409)
+      await passed('bug-after', 241)
+      expect((await attempt('bug-after')).statusCode).toBe(409)
+      expect(await done()).toHaveLength(1)
+      expect(calls).toBe(1)
+    })
+
+    it('but it may be when all of it was taken back', async () => {
+      answer = () =>
+        inTransaction(pod.pod.db, async () => {
+          throw new Error('a bug')
+        })
+      expect((await attempt('bug-within')).statusCode).toBe(500)
+      answer = doIt
+
+      expect((await attempt('bug-within')).statusCode).toBe(200)
+      expect(await done()).toHaveLength(1)
+    })
+
+    it('by one who was thought to be gone, once another one does it', async () => {
+      const { end, answered } = await begin('asleep', doIt)
+      await passed('asleep', 241)
+      expect((await attempt('asleep')).json()).toEqual({ calls: 2 })
+
+      end({})
+
+      expect((await answered).statusCode).toBe(500)
+      expect(await done()).toEqual([])
+      expect((await attempt('asleep')).json()).toEqual({ calls: 2 })
+    })
   })
 
   it('it goes with the authorization', async () => {

@@ -33,6 +33,12 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     const row = await api.pod.db('participations').where({ postId, authorId: alice.viewer.personId }).first('count')
     return row?.count ?? 0
   }
+  async function pendingPhotos(count: number): Promise<readonly string[]> {
+    const photos = Array.from({ length: count }, newGuid)
+    const authorId = alice.viewer.personId
+    await api.pod.db('photos').insert(photos.map((guid) => ({ guid, authorId, pending: true, name: `${guid}.png` })))
+    return photos
+  }
   /** How many likes were handed over to be told to other pods. */
   const likesTold = async () => (await api.pod.db('outbox').whereRaw(`data ->> 'record' = 'like'`)).length
 
@@ -110,6 +116,11 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
       () => alice.post(`/posts/${post}/likes`),
       () => alice.delete(`/posts/${post}/likes`),
       () => alice.post(`/posts/${post}/comments/${comment}/likes`),
+      () => alice.delete(`/posts/${post}/comments/${comment}/likes`),
+      () => alice.post(`/posts/${post}/comments`, { body: 'Too late?' }),
+      () => api.carol.delete(`/posts/${post}/comments/${comment}`),
+      () => alice.post(`/posts/${post}/subscribe`),
+      () => alice.post(`/posts/${post}/mute`),
       () => alice.post(`/posts/${post}/reshares`),
       () => alice.get(`/posts/${post}`),
       () => alice.get(`/posts/${post}/likes`),
@@ -117,7 +128,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
 
     const statuses = await statusesOf((number) => (calls[number % calls.length] ?? read)() as Promise<ApiAnswer>)
 
-    for (const status of Object.keys(statuses)) expect(['200', '204', '404', '409', '410']).toContain(status)
+    for (const status of Object.keys(statuses)) expect(['200', '201', '204', '404', '409', '410']).toContain(status)
     expect((await alice.get(`/posts/${post}`)).status).toBe(404)
     for (const table of ['likes', 'participations']) {
       const left = await api.pod.db(table).whereNotNull('postId').whereNotIn('postId', api.pod.db('posts').select('id'))
@@ -126,16 +137,31 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   })
 
   it('a post with a photo: one takes it, the others are nothing at all', async () => {
-    const guid = newGuid()
-    const photo = { guid, authorId: alice.viewer.personId, pending: true, name: 'a.png' }
-    await api.pod.db('photos').insert(photo)
+    const photos = await pendingPhotos(1)
     const posts = async () => (await api.pod.db('posts').where({ authorId: alice.viewer.personId })).length
     const before = await posts()
 
-    const statuses = await statusesOf(() => alice.post('/posts', { public: true, photos: [guid] }))
+    const statuses = await statusesOf(() => alice.post('/posts', { public: true, photos }))
 
     expect(statuses).toEqual({ 200: 1, 422: AT_ONCE - 1 })
     expect((await posts()) - before).toBe(1)
+  })
+
+  it('photos that are taken into posts and deleted: no post has nothing to show', async () => {
+    const photos = await pendingPhotos(AT_ONCE / 2)
+
+    const statuses = await statusesOf((number) => {
+      const photo = photos[number >> 1] ?? ''
+      return number % 2 === 0
+        ? alice.delete(`/photos/${photo}`)
+        : alice.post('/posts', { public: true, photos: [photo] })
+    })
+
+    for (const status of Object.keys(statuses)) expect(['200', '204', '404', '422']).toContain(status)
+    expect(statuses[204]).toBe(photos.length)
+    const { db } = api.pod
+    const empty = db('posts').where({ authorId: alice.viewer.personId, type: 'StatusMessage', text: '' })
+    expect(await empty.whereNotIn('id', db('photos').select('postId').whereNotNull('postId'))).toEqual([])
   })
 
   it('posts with the same tags and mentions: all of them', async () => {

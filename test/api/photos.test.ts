@@ -123,6 +123,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       [file, file],
       [{ ...file, name: 'other' }, file],
       [file, ...Array.from({ length: 100 }, () => ({ name: 'more', value: 'x' }))],
+      [file, { name: 'aspect_ids', value: `${api.FR},`.repeat(600) }],
     ]
     for (const parts of wrong) await expectNothing(await api.post(alice, parts, '?pending=true'), 422, photos)
     expectError(await alice.post('/photos', { image: 'a text' }), 422)

@@ -111,6 +111,12 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       }
     })
 
+    it('147: finds the writer’s own among more aspects than a statement has room for', async () => {
+      const aspects = [...Array.from({ length: 70_000 }, () => 0), api.FR]
+
+      expect((await written({ body: 'x', public: false, aspects })).public).toBe(false)
+    })
+
     it('147: does not look at the aspects of something public', async () => {
       for (const aspects of [[], [-1], ['x'], null]) {
         expect((await write({ body: 'x', public: true, aspects })).body).toMatchObject({ public: true })
@@ -342,6 +348,22 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(post.mentioned_people.map(({ guid }: ApiAnswer['body']) => guid)).toEqual([bob.guid])
       expect((await bob.get('/notifications')).body).toMatchObject([{ type: 'mentioned' }])
       expect((await api.carol.get('/notifications')).body).toEqual([])
+    })
+
+    it('mentions and files nothing by the name of somebody else', async () => {
+      const quin = await addStranger(api.pod, 'quinn@q.example')
+      await quin.$query(api.pod.db).patch({ name: `Q [1] @{${api.carol.address}} #party` })
+
+      const post = await written({
+        body: `@{${quin.address}} and @{@{${api.carol.address}; no@y.example}}`,
+        public: false,
+        aspects: [api.FR],
+      })
+
+      const name = `Q 1 @${api.carol.address} party`
+      expect(post.body).toBe(`[${name}](https://pod.example/people/${quin.guid}) and @${api.carol.address}}`)
+      expect(post.mentioned_people).toEqual([])
+      expect((await alice.get('/search/posts?tag=party')).body).toEqual([])
     })
 
     it('refuses what becomes too long by such links', async () => {

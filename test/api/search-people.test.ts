@@ -187,6 +187,13 @@ describe('searching for people', () => {
       }
     })
 
+    it('are as many as anybody needs', async () => {
+      const aspects = Array.from({ length: 10 }, (_, index) => `aspect:${api.FR}${`,${api.FR}`.repeat(index)}`)
+
+      expect((await filtered(...aspects, ...aspects)).status).toBe(200)
+      expectError(await filtered(...aspects, 'contacts'), 422)
+    })
+
     it('164: need the scope contacts:read, whatever they say', async () => {
       const client = await alice.with()
       for (const filter of ['contacts', 'nonsense', '']) {
@@ -275,6 +282,18 @@ describe.each(queueBackends)('searching for somebody whom nobody here knows, wit
 
     await untilIdle(api.pod, 15_000, ['fetch'])
     expect(await api.pod.jobs.failed('fetch', 0, 10)).toEqual([])
+  })
+
+  it('asks for a few at a time, and finds the others among those who are known', async () => {
+    await untilIdle(api.pod, 15_000, ['fetch'])
+    const answers = await Promise.all(Array.from({ length: 10 }, () => named(alice, newStranger().address)))
+
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200))
+    expect((await api.pod.jobs.counts('fetch')).waiting).toBe(3)
+    expect((await named(alice, api.bob.address)).body).toHaveLength(1)
+
+    startWorker()
+    await untilIdle(api.pod, 15_000, ['fetch'])
   })
 
   it('does not wait for ever, and finds them the next time', async () => {

@@ -289,6 +289,26 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect((await intime.take(1)).map(({ data }) => data.guid)).toEqual([guid])
     })
 
+    it('keeps all that is later than what is kept, though it was begun earlier', async () => {
+      await post(bob, 'Just in time')
+      await announced()
+      const intime = await newest()
+      await post(bob, 'Waited for its turn')
+      await announced()
+      await api.pod
+        .db('announcements')
+        .whereNot({ id: Number(intime) })
+        .update({ createdAt: new Date(Date.now() - 49 * 3_600_000) })
+      await post(bob, 'Later')
+      await announced()
+
+      await prune(api.pod)
+
+      const kept = await api.pod.db('announcements').orderBy('id').pluck('id')
+      expect(kept).toHaveLength(3)
+      expect(kept[0]).toBe(Number(intime))
+    })
+
     it('tells nobody twice who is ahead of those who are up to date', async () => {
       await using others = await listen(alice, { query: 'types=post' })
       const before = await newest()

@@ -1,4 +1,6 @@
 import { defineConfig } from 'vitest/config'
+import { TableReporter } from '../support/table-reporter.js'
+import { CHECKLIST } from './checklist.js'
 
 /** The security checklist, case by case; ends with a table of it. */
 export default defineConfig({
@@ -6,7 +8,7 @@ export default defineConfig({
     root: new URL('../..', import.meta.url).pathname,
     globalSetup: ['test/support/global-setup.ts'],
     include: ['test/attacks/**/*.test.ts'],
-    reporters: ['default', './test/attacks/table-reporter.ts'],
+    reporters: ['default', new TableReporter({ checklist: CHECKLIST, pattern: /(?:^|> )(S[0-9]{2}):/ })],
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

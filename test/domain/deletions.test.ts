@@ -2,9 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/access.js'
 import { createComment } from '../../src/domain/comments.js'
 import { deleteComment, deleteLike, deletePhoto, deletePost } from '../../src/domain/deletions.js'
+import { mute } from '../../src/domain/post-interactions.js'
 import { publishPost } from '../../src/domain/posts.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import { createReshare } from '../../src/domain/reshares.js'
+import { lockThings } from '../../src/jobs/waiting.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Like } from '../../src/persistence/models/like.js'
@@ -15,6 +17,9 @@ import { Post } from '../../src/persistence/models/post.js'
 import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
 import { statementsDuring } from '../support/statements.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+/** Two transactions wait for each other: one of them is undone. */
+const DEADLOCK = '40P01'
 
 describe('taking back', () => {
   let pod: TestPod
@@ -95,6 +100,13 @@ describe('taking back', () => {
       .returning('*')
   }
 
+  async function waitingForLocks(): Promise<number> {
+    const { rowCount } = await pod.pod.db.raw(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return rowCount
+  }
+
   /** A message that says that something is there, and that nobody has got yet. */
   async function undelivered(record: string, guid: string): Promise<void> {
     const [message] = await pod.pod
@@ -167,6 +179,31 @@ describe('taking back', () => {
         { verb: 'retract', entity: { target_guid: post.guid } },
       ])
       expect(await pod.pod.db('outboundMessages').where({ guid: other.guid })).toHaveLength(1)
+    })
+
+    it.each<[what: string, act: (post: Post) => Promise<unknown>]>([
+      ['a like that is taken back', ({ guid }) => deleteLike(pod.pod, ben, { postGuid: guid })],
+      ['somebody who mutes it', ({ guid }) => mute(pod.pod, ben, guid)],
+    ])('and %s of the same moment never wait for each other', async (_, act) => {
+      const faults: unknown[] = []
+      const watch = ({ code }: { readonly code?: unknown }) => faults.push(code)
+      pod.pod.db.on('query-error', watch)
+      const post = await publish()
+      const commented = await comment(ben, post)
+      await likeBy(ben, post)
+      // The deletion has the post, and waits for the first of what is under it.
+      const other = await pod.pod.db.transaction()
+      await Comment.query(other).findById(commented.id).forKeyShare()
+      const deleting = deletePost(pod.pod, ann, post.guid)
+      await expect.poll(() => waitingForLocks()).toBe(1)
+      const acting = reasonOf(act(post))
+      await expect.poll(() => waitingForLocks()).toBe(2)
+      await other.commit()
+      await Promise.all([deleting, acting])
+
+      pod.pod.db.off('query-error', watch)
+      expect(faults).not.toContain(DEADLOCK)
+      expect(await read(post)).toBeUndefined()
     })
 
     it('of a few people is taken back from each of them', async () => {
@@ -387,6 +424,35 @@ describe('taking back', () => {
         { record: 'post', entity: { target_guid: post.guid }, readers: ['r.example'] },
         { record: 'photo', readers: ['r.example'] },
       ])
+    })
+
+    it('takes along a post that has not, also when two are deleted at the same time', async () => {
+      const { post, photoGuids } = await withPhotos('', 2)
+      const things = photoGuids.map((guid) => `photo:${guid}` as const)
+      const locks = await pod.pod.db.transaction()
+      await lockThings(locks, things)
+      const deleting = Promise.all(photoGuids.map((guid) => deletePhoto(pod.pod, ann, guid)))
+      await expect.poll(() => waitingForLocks()).toBe(2)
+      await locks.commit()
+      await deleting
+
+      expect(await read(post)).toBeUndefined()
+    })
+
+    it('takes along a post that is published with it at the same time', async () => {
+      const { guid } = await photoOf(ann, { pending: true })
+      const publishing = await pod.pod.db.transaction()
+      const post = await publishPost({ ...pod.pod, db: publishing }, ann, {
+        text: '',
+        public: true,
+        photoGuids: [guid],
+      })
+      const deleting = deletePhoto(pod.pod, ann, guid)
+      await expect.poll(() => waitingForLocks()).toBe(1)
+      await publishing.commit()
+      await deleting
+
+      expect(await read(post)).toBeUndefined()
     })
 
     it('is nobody’s picture any more', async () => {

@@ -95,7 +95,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
     const soon = await ask()
     expect([soon.status, soon.headers.get('retry-after')]).toEqual([409, '2'])
-    await api.pod.db('idempotencyKeys').update({ claimedAt: new Date(Date.now() - 91_000) })
+    await api.pod.db('idempotencyKeys').update({ claimedAt: new Date(Date.now() - 241_000) })
     const done = await ask()
     const again = await ask()
 

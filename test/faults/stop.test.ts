@@ -25,7 +25,8 @@ describe.each(queueBackends)('a worker that is told to stop, with the queue in $
 
   it('finishes what is in hand, takes nothing more, and ends well', async () => {
     const { databaseUrl, redisUrl, prefix } = stores
-    running = startProcess(worker, { databaseUrl, redisUrl, prefix, jobs: 0 })
+    // With a second slot it would have asked the queue for more already, and the answer might come in the very moment.
+    running = startProcess(worker, { databaseUrl, redisUrl, prefix, jobs: 0, concurrency: 'notify=1' })
     await running.said('ready')
     await pod.db.transaction((transaction) => enqueueWith(pod, transaction, noOpJob, { key: 1, milliseconds: 500 }))
     await running.said('begun')

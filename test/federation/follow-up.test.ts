@@ -61,6 +61,28 @@ describe('a public post', () => {
     expect(data.postGuids.toSorted()).toEqual([one.guid, other.guid].toSorted())
   })
 
+  it('is announced by one job for all that come together, with whom they notify', async () => {
+    const [one, other] = [postBy(quin, { text: `@{${ann.address}} hello` }), postBy(remy)]
+    await receive(pod, open(quin, one), open(remy, other))
+
+    const ids = await Post.query(pod.db).whereIn('guid', [one.guid, other.guid]).orderBy('id')
+    const [notification] = await pod.db('notifications').pluck('id')
+    expect(await work('announce')).toEqual([{ notifications: [notification], posts: ids.map(({ id }) => id) }])
+  })
+
+  it('leaves nothing to do where nobody lives who could hear of it', async () => {
+    const empty = await openMeetingPod({ remote: others.remotePods() })
+    const stranger = await meetStranger(empty, others, 'una@u.example')
+    const todo = () => empty.db('outbox').orderBy('name').pluck('name')
+    await receive(empty, open(stranger, postBy(stranger)))
+    expect(await todo()).toEqual([])
+
+    await addLocal(empty, 'first')
+    await receive(empty, open(stranger, postBy(stranger)))
+    expect(await todo()).toEqual(['announce', 'participate'])
+    await empty.close()
+  })
+
   it('tells whom it mentions, and looks for those who are unknown', async () => {
     const text = `@{${ann.address}} @{${remy.address}} @{stranger@s.example} @{nobody@pod.example}`
     await receive(pod, open(quin, postBy(quin, { text })))

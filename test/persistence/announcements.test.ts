@@ -87,6 +87,16 @@ describe('a post is announced where somebody here could have it in a stream:', (
     expect(await announced()).toEqual([[post.id, null]])
   })
 
+  it('not what was written long ago and came only now', async () => {
+    const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000)
+    const [late, old] = [await addPost(db, alice.personId), await addPost(db, alice.personId)]
+    await late.$query(db).patch({ createdAt: daysAgo(1.9) })
+    await old.$query(db).patch({ createdAt: daysAgo(2.1) })
+
+    expect(await announce({ posts: [old.id, late.id] })).toBe(1)
+    expect(await announced()).toEqual([[late.id, null]])
+  })
+
   it('and to one person alone, to whom it is shown later', async () => {
     const { id } = await addPost(db, alice.personId)
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EmbeddedServer, startEmbeddedPostgres } from '../../src/embedded-postgres.js'
@@ -14,6 +14,9 @@ export interface CrashingDatabase {
   /** kill -9, and gone until it is started again. */
   kill(): Promise<void>
   start(): Promise<void>
+  /** Sets aside what it holds, and brings that back; it has to be away meanwhile. */
+  save(): Promise<void>
+  restore(): Promise<void>
   /** To all of its processes. */
   signal(signal: NodeJS.Signals): void
   /** Between it and whoever knows only its address. */
@@ -21,13 +24,16 @@ export interface CrashingDatabase {
   stop(): Promise<void>
 }
 
+const REMOVE = { recursive: true, force: true, maxRetries: 20, retryDelay: 25 } as const
+
 export async function startCrashingDatabase(): Promise<CrashingDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-test-kill-'))
+  const saved = `${folder}-saved`
   let server: EmbeddedServer = await startEmbeddedPostgres(folder)
   const proxy = await openTcpProxy(Number(new URL(server.url).port))
   const leaveNothing = () => {
     process.kill(server.pid, 'SIGKILL')
-    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 })
+    for (const each of [folder, saved]) rmSync(each, REMOVE)
   }
   process.once('exit', leaveNothing)
 
@@ -46,6 +52,11 @@ export async function startCrashingDatabase(): Promise<CrashingDatabase> {
     url: Object.assign(new URL(server.url), { port: `${proxy.port}` }).href,
     kill,
     start,
+    save: () => cp(folder, saved, { recursive: true }),
+    async restore() {
+      await rm(folder, { recursive: true })
+      await cp(saved, folder, { recursive: true })
+    },
     async crash() {
       await kill()
       await start()
@@ -57,7 +68,7 @@ export async function startCrashingDatabase(): Promise<CrashingDatabase> {
       process.off('exit', leaveNothing)
       await proxy.close()
       await server.stop()
-      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 })
+      await Promise.all([folder, saved].map((each) => rm(each, REMOVE)))
     },
   }
 }

@@ -10,6 +10,8 @@ export interface Stores {
   readonly databaseUrl: string
   readonly redisUrl: string | undefined
   readonly prefix: string
+  /** As in `WORKER_CONCURRENCY`. */
+  readonly concurrency?: string
 }
 
 /** A pod with everything that jobs need, and nothing else. */
@@ -23,7 +25,10 @@ export async function openQueuePod(stores: Stores): Promise<QueuePod> {
   const jobs = await openJobQueues({ ...stores, log })
   let closed: Promise<void> | undefined
   return {
-    config: readConfig({ POD_URL: 'http://pod.example' }),
+    config: readConfig({
+      POD_URL: 'http://pod.example',
+      ...(stores.concurrency !== undefined && { WORKER_CONCURRENCY: stores.concurrency }),
+    }),
     db,
     jobs,
     crypto: {

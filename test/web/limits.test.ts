@@ -87,6 +87,39 @@ describe('limits of a connection', () => {
     expect(await untilClosed(socket)).toMatch(/^HTTP\/1\.1 408 /)
   })
 
+  describe('of a picture that comes slowly', () => {
+    const body = '--x\r\ncontent-disposition: form-data; name="image"; filename="a.png"\r\n\r\nno picture\r\n--x--\r\n'
+    async function beginUpload(limits: Partial<HttpLimits>): Promise<Socket> {
+      await listenWith({ headersTimeoutMs: 50, ...limits })
+      const { token } = (await pod.people('alice')).alice
+      const socket = await dial()
+      const head = `POST /api/v1/photos HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${token}\r\nconnection: close`
+      socket.write(
+        `${head}\r\ncontent-type: multipart/form-data; boundary=x\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 50)}`,
+      )
+      return socket
+    }
+
+    it('waits longer than for anything else', async () => {
+      const upload = await beginUpload({ requestTimeoutMs: 100 })
+      const other = await dial()
+      other.write(
+        'POST /api/v1/read HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{',
+      )
+      expect(await untilClosed(other)).toMatch(/^HTTP\/1\.1 408 /)
+
+      upload.write(body.slice(50))
+
+      expect(await untilClosed(upload)).toMatch(/^HTTP\/1\.1 422 /)
+    })
+
+    it('does not wait for ever', async () => {
+      const upload = await beginUpload({ requestTimeoutMs: 50, longRequestTimeoutMs: 200 })
+
+      expect(await untilClosed(upload)).toMatch(/^HTTP\/1\.1 408 /)
+    })
+  })
+
   it('lets go of a client that says nothing', async () => {
     await listenWith({ idleTimeoutMs: 50 })
 

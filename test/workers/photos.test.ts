@@ -147,6 +147,26 @@ describe('an upload', () => {
     expect([await photos(), await list('images')]).toEqual([[], []])
   })
 
+  it('whose worker dies so, and whose owner leaves then, leaves no files behind', async () => {
+    const { yan } = await test.people('yan')
+    const uploading = uploadPhoto(
+      test.pod,
+      await viewerOf(test.pod, yan),
+      { file: await keep(), use: 'pending' },
+      10_000,
+    )
+    uploading.catch(() => {})
+    const { name } = (await untilInHand()).data
+    await mkdir(join(uploadsDir, 'images'))
+    await writeFile(join(uploadsDir, 'images', `thumb_small_${name}`), 'half')
+    await closeUser(test.pod, 'yan')
+
+    await Promise.all([reasonOf(uploading), work()])
+    await work()
+
+    expect([await photos(), await list('images')]).toEqual([[], []])
+  })
+
   it('is tried again when the disk fails, and given up after a few times', async () => {
     await writeFile(join(uploadsDir, 'images'), 'a file where the folder should be')
     const uploading = upload(10_000)

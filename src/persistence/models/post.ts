@@ -144,6 +144,14 @@ export class Post extends Model {
       )
   }
 
+  /**
+   * Whoever changes something under posts holds the posts first, as their deletion does: likes, votes, participations and
+   * marks are changed in many orders, and two of them would wait for each other.
+   */
+  static async hold(transaction: Knex.Transaction, ...ids: readonly number[]): Promise<void> {
+    await this.query(transaction).select('id').whereIn('id', ids).orderBy('id').forNoKeyUpdate()
+  }
+
   /** The post that a reshare shows in the end; undefined: it is gone, or this is no reshare. */
   static async rootOf(db: Knex, { id }: Pick<Post, 'id'>): Promise<Post | undefined> {
     const { rows } = await db.raw(absoluteRoot, [id])

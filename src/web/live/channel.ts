@@ -80,9 +80,11 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
 
   /** Tells all who are up to date of what comes next; false: there is nothing. */
   async function tellNext(): Promise<boolean> {
-    const announcements = await announcementsAfter(pod.db, cursor)
+    const after = cursor
+    const announcements = await announcementsAfter(pod.db, after)
     const upTo = announcements.at(-1)?.id
     if (upTo === undefined) return false
+    if (cursor !== after) return true // all have gone, and who came then has not heard as much
     const listeners = new Set(upToDate)
     const audience = await audienceOf(pod, announcements, [...listeners])
     await checkTokens([...audience.keys()])
@@ -107,12 +109,17 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
     announcements: readonly Announcement[] | undefined,
     upTo: number,
   ): Promise<boolean> {
-    const { position = 0, viewer } = listener
+    const { position = 0 } = listener
     const unheard = (announcements ?? []).filter(({ id }) => id > position)
-    const events = unheard.length === 0 ? [] : await showing(() => findLiveEvents(pod, viewer, unheard))
-    const canTakeMore = listener.write(events.map((event) => eventText(event, pod.config)).join(''))
+    for (let from = 0; from < unheard.length; from += limits.writtenAtOnce) {
+      const some = unheard.slice(from, from + limits.writtenAtOnce)
+      const events = await showing(() => findLiveEvents(pod, listener.viewer, some))
+      const canTakeMore = listener.write(events.map((event) => eventText(event, pod.config)).join(''))
+      listener.position = some.at(-1)?.id ?? upTo
+      if (!canTakeMore) return false
+    }
     listener.position = Math.max(position, upTo)
-    return canTakeMore
+    return true
   }
 
   function fallBehind(listener: Listener): void {
@@ -157,8 +164,9 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
     const isAll = missed.length < ANNOUNCEMENTS_AT_ONCE
     const audience = await audienceOf(pod, missed, [listener])
     await checkTokens([...audience.keys()])
-    listener.missed += missed.length
     const canTakeMore = await tell(listener, audience.get(listener), isAll ? newest : (missed.at(-1)?.id ?? newest))
+    const { position = 0 } = listener
+    listener.missed += missed.filter(({ id }) => id <= position).length
     return isAll && canTakeMore
   }
 
@@ -210,18 +218,25 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
     },
 
     join(response, hearer, from) {
+      const { socket } = response.req
+      if (socket.destroyed) return
       const listener = openListener(response, hearer, limits)
       if (from !== 'now') listener.position = from === 'unreadable' ? -1 : from
       // Clients of a process that ends do not all come back in the same moment.
       listener.write(retryText(limits.retryMs + Math.floor(Math.random() * limits.retrySpreadMs)))
       everybody.add(listener)
-      response.once('close', () => {
+      const leave = () => {
+        socket.off('close', leave)
+        response.destroy()
         everybody.delete(listener)
         upToDate.delete(listener)
         if (everybody.size > 0) return
         stopAll?.()
         stopAll = undefined
-      })
+      }
+      response.once('close', leave)
+      // A response that waits behind another one on the same connection does not say that it is closed.
+      socket.once('close', leave)
       stopAll ??= begin()
       void catchUp(listener)
     },

@@ -13,6 +13,7 @@ import { linkTimePages, readTimePage, timePaging } from '../paging.js'
 import { Photo } from '../post-schemas.js'
 import { presentPhoto } from '../presenters/photos.js'
 import { refTo } from '../schemas.js'
+import { giveMoreTime } from '../slow-requests.js'
 import { openTurnstile } from '../turnstile.js'
 import { readUploadForm } from '../upload-form.js'
 import { readUploadOptions, uploadOptions } from '../upload-options.js'
@@ -29,7 +30,7 @@ interface PhotoRoutesOptions {
 /** The viewer's own photos, and single ones of others. */
 export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async (app, { madeWithin }) => {
   await app.register(multipart, { throwFileSizeLimit: false })
-  const enter = openTurnstile({ all: PHOTO_LIMITS.uploadsAtOnce, each: PHOTO_LIMITS.uploadsOfPerson })
+  const turnstile = openTurnstile({ all: PHOTO_LIMITS.uploadsAtOnce, each: PHOTO_LIMITS.uploadsOfPerson })
 
   app.get(
     '/photos',
@@ -95,15 +96,12 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       },
     },
     async (request) => {
-      const leave = enter(request.viewer.userId)
-      try {
-        const photo = await readUpload(request)
-        return present(
-          await findNewPhoto(app.pod, request.viewer, await uploadPhoto(app.pod, request.viewer, photo, madeWithin)),
-        )
-      } finally {
-        leave()
-      }
+      const { viewer } = request
+      const guid = await turnstile.pass(viewer.userId, async () => {
+        giveMoreTime(request.raw)
+        return uploadPhoto(app.pod, viewer, await readUpload(request), madeWithin)
+      })
+      return present(await findNewPhoto(app.pod, viewer, guid))
     },
   )
 

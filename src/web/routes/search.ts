@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { searchPeople } from '../../domain/search-people.js'
 import { findTags } from '../../domain/tags.js'
 import { meetStranger } from '../../federation/meet-stranger.js'
+import { SEARCH_LIMITS } from '../../limits.js'
 import type { ContactFilter } from '../../persistence/sought-people.js'
 import { requireScopes } from '../authentication.js'
 import { RequestFault } from '../faults.js'
@@ -10,6 +11,7 @@ import { indexPaging, linkIndexPages, readIndexPage } from '../paging.js'
 import { presentPersonSummary } from '../presenters/people.js'
 import { queryTexts } from '../query-text.js'
 import { PersonSummary, refTo } from '../schemas.js'
+import { openTurnstile } from '../turnstile.js'
 
 const tags = ['Search']
 
@@ -33,6 +35,8 @@ const peopleQuery = Type.Object({
 
 /** People and tags; posts have a list by time of their own. */
 export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const strangers = openTurnstile({ all: SEARCH_LIMITS.strangersAtOnce, each: SEARCH_LIMITS.strangersOfUser })
+
   app.get(
     '/search/users',
     {
@@ -53,10 +57,11 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
       if (given.length > 0) requireScopes(request, 'contacts:read')
       const page = readIndexPage(request)
       const sought = readSought(request.query)
-      const filters = given.map(readFilter)
+      const filters = readFilters(given)
       // Nobody has anything to do with a stranger, and only the first page waits for one.
       if ('nameOrAddress' in sought && filters.length === 0 && page.offset === 0) {
-        await meetStranger(app.pod, sought.nameOrAddress)
+        const { nameOrAddress } = sought
+        await strangers.passIfRoom(request.viewer.userId, () => meetStranger(app.pod, nameOrAddress))
       }
       const people = await searchPeople(app.pod, request.viewer, { ...sought, filters }, page)
       linkIndexPages(request, reply, page, people)
@@ -102,6 +107,12 @@ const contactFilters: Readonly<Record<string, ContactFilter>> = {
   contacts: 'any',
   'contacts:receiving': 'receiving',
   'contacts:sharing': 'sharing',
+}
+
+function readFilters(texts: readonly string[]): readonly ContactFilter[] {
+  const different = [...new Set(texts)]
+  if (different.length <= SEARCH_LIMITS.filters) return different.map(readFilter)
+  throw new RequestFault(422, `There may be ${SEARCH_LIMITS.filters} different filters at most.`)
 }
 
 function readFilter(text: string): ContactFilter {
