@@ -1,0 +1,27 @@
+import { Redis } from 'ioredis'
+import type { AssailedPod } from './assailed-pod.js'
+
+const PREFIX = 'pod-pod.example'
+const LAST_BUT_ONE = 10
+
+/** Hours pass: what waits for another try among the messages of others has its last one now. */
+export async function ageJobs({ pod, redis }: AssailedPod): Promise<void> {
+  const ids = redis === undefined ? await ageRows(pod) : await ageKeys(redis.url)
+  for (const id of ids) await (await pod.jobs.find('inbound', id))?.promote().catch(() => {}) // its time may have come
+}
+
+async function ageRows({ db }: AssailedPod['pod']): Promise<readonly string[]> {
+  const { rows } = await db.raw(
+    `update bullmq.job set attempts_made = ? where queue = 'inbound' and state = 'delayed' returning id`,
+    [LAST_BUT_ONE],
+  )
+  return rows.map(({ id }: { id: string }) => id)
+}
+
+async function ageKeys(url: string): Promise<readonly string[]> {
+  const client = new Redis(url)
+  const ids = await client.zrange(`${PREFIX}:inbound:delayed`, '0', '-1')
+  for (const id of ids) await client.hset(`${PREFIX}:inbound:${id}`, 'atm', `${LAST_BUT_ONE}`)
+  client.disconnect()
+  return ids
+}

@@ -1,0 +1,167 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { readConfig } from '../../../src/config.js'
+import { createUser, mintToken } from '../../../src/domain/accounts.js'
+import { SCOPES } from '../../../src/domain/scopes.js'
+import { isIdle } from '../../../src/jobs/queue-facts.js'
+import { migrateQueue } from '../../../src/jobs/queues.js'
+import { type OpenPod, openPod } from '../../../src/open-pod.js'
+import { migrate, openDatabase, WORKER_LIMITS } from '../../../src/persistence/database.js'
+import { Person } from '../../../src/persistence/models/person.js'
+import { User } from '../../../src/persistence/models/user.js'
+import { letTimePass } from '../../soak/listening-pods.js'
+import { until } from '../../soak/until.js'
+import { cannedCrypto } from '../../support/canned-crypto.js'
+import { type CrashingDatabase, startCrashingDatabase } from '../../support/crashing-database.js'
+import { type FakePods, startFakePods } from '../../support/fake-pod.js'
+import type { LocalPerson } from '../../support/inbox.js'
+import { type PodProcess, startPodProcess } from '../../support/pod-process.js'
+import { type OwnRedis, startTestRedis } from '../../support/redis-server.js'
+import { type Neighbours, settleNeighbours } from './neighbours.js'
+
+export type ProcessKind = 'web' | 'worker'
+
+/** Somebody who lives here, with a client that may do everything. */
+export interface LocalClient extends LocalPerson {
+  readonly token: string
+}
+
+/** A pod as an operator runs it, two web and two worker processes on stores of its own, all of which may be taken away. */
+export interface AssailedPod {
+  /** Its stores, opened beside its processes. */
+  readonly pod: OpenPod
+  readonly database: CrashingDatabase
+  readonly redis: OwnRedis | undefined
+  readonly others: FakePods
+  readonly neighbours: Neighbours
+  readonly alice: LocalClient
+  readonly bob: LocalClient
+  readonly processes: Readonly<Record<ProcessKind, readonly PodProcess[]>>
+  /** Where clients and other pods ask, in turn. */
+  nextBase(): string
+  /** Everything that any of its processes has logged as a warning, or worse. */
+  said(): readonly Record<string, unknown>[]
+  /** Starts one in the place of one that has ended. */
+  replace(kind: ProcessKind, index: number): Promise<void>
+  killAndReplace(kind: ProcessKind, index: number): Promise<void>
+  /** Resolves when nothing is left to do. What waits for another try has it now. */
+  settled(within?: number): Promise<void>
+  close(): Promise<void>
+}
+
+export interface AssailedPodOptions {
+  readonly store: 'Redis' | 'PostgreSQL'
+  /** What differs from the usual settings of its processes. */
+  readonly settings?: NodeJS.ProcessEnv
+  /** Of the Redis, beside an append-only file that is written before each answer. */
+  readonly redisSettings?: readonly string[]
+}
+
+const SETTLED_WITHIN = 100_000
+
+export async function startAssailedPod(options: AssailedPodOptions): Promise<AssailedPod> {
+  const undo: (() => Promise<unknown>)[] = []
+  async function close(): Promise<void> {
+    for (const step of undo.splice(0).reverse()) await step()
+  }
+  try {
+    return { ...(await build(options, undo)), close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function build(
+  { store, settings, redisSettings = [] }: AssailedPodOptions,
+  undo: (() => Promise<unknown>)[],
+): Promise<Omit<AssailedPod, 'close'>> {
+  const folder = await mkdtemp(join(tmpdir(), 'pod-assailed-'))
+  undo.push(() => rm(folder, { recursive: true, force: true }))
+  const database = await startCrashingDatabase()
+  undo.push(() => database.stop())
+  const redis = store === 'Redis' ? await startTestRedis('--appendfsync', 'always', ...redisSettings) : undefined
+  if (redis) undo.push(() => redis.stop())
+  const others = await startFakePods()
+  undo.push(() => others.close())
+  await makeTables(database.url)
+
+  const environment: NodeJS.ProcessEnv = {
+    POD_URL: 'https://pod.example',
+    DATABASE_URL: database.url,
+    SECRET_KEY: 'a key that is only good for tests',
+    ALLOW_PRIVATE_ADDRESSES: 'true',
+    CRYPTO_THREADS: '1',
+    LOG_LEVEL: 'warn',
+    LOG_FORMAT: 'json',
+    ...(redis && { REDIS_URL: redis.url }),
+    ...settings,
+  }
+  const config = readConfig({ ...environment, DATA_DIR: folder })
+  const pod = await openPod(config, 'worker', { crypto: cannedCrypto(), log: pino({ level: 'silent' }) })
+  undo.push(() => pod.close())
+  const [alice, bob] = [await addClient(pod, 'alice'), await addClient(pod, 'bob')]
+  const neighbours = await settleNeighbours(pod, others, [alice, bob])
+  undo.push(() => neighbours.close())
+
+  const start = (kind: ProcessKind) => startPodProcess(kind, environment, folder)
+  const [web, otherWeb, worker, otherWorker] = await Promise.all([
+    start('web'),
+    start('web'),
+    start('worker'),
+    start('worker'),
+  ])
+  const processes: Record<ProcessKind, PodProcess[]> = { web: [web, otherWeb], worker: [worker, otherWorker] }
+  const past: PodProcess[] = []
+  undo.push(() => Promise.all(Object.values(processes).flatMap((each) => each.map((one) => one.kill()))))
+
+  async function replace(kind: ProcessKind, index: number): Promise<void> {
+    const ended = processes[kind][index]
+    if (ended) past.push(ended)
+    processes[kind][index] = await start(kind)
+  }
+
+  let asked = 0
+  return {
+    pod,
+    database,
+    redis: redis?.own,
+    others,
+    neighbours,
+    alice,
+    bob,
+    processes,
+    nextBase() {
+      asked += 1
+      return processes.web[asked % processes.web.length]?.base ?? web.base
+    },
+    said: () => [...past, ...processes.web, ...processes.worker].flatMap(({ said }) => said),
+    replace,
+    async killAndReplace(kind, index) {
+      await processes[kind][index]?.kill()
+      await replace(kind, index)
+    },
+    settled: (within = SETTLED_WITHIN) =>
+      until('nothing is left to do', within, async () => {
+        await letTimePass(pod)
+        return (await pod.db('deliveries').where({ state: 'waiting' })).length === 0 && (await isIdle(pod))
+      }),
+  }
+}
+
+async function makeTables(databaseUrl: string): Promise<void> {
+  const db = openDatabase({ ...WORKER_LIMITS, url: databaseUrl, applicationName: 'pod migrate' })
+  await migrate(db)
+  await db.destroy()
+  await migrateQueue(databaseUrl)
+}
+
+async function addClient(pod: OpenPod, username: string): Promise<LocalClient> {
+  const { guid, address } = await createUser(pod, { username, password: `the password of ${username}` })
+  const { id: userId, personId: id } = await User.byUsername(pod.db, username).throwIfNotFound()
+  const { publicKey } = await Person.query(pod.db).findById(id).throwIfNotFound()
+  const { accessToken: token } = await mintToken(pod, username, { scopes: SCOPES, lifetime: 3_600 })
+  return { userId, id, guid, address, publicKey, token }
+}

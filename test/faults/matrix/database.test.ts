@@ -1,0 +1,124 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { until } from '../../soak/until.js'
+import { queueBackends } from '../../support/queue-backends.js'
+import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
+import { openRide, type Ride } from './ride.js'
+import { statusesIn } from './senders.js'
+
+const LOAD = { messages: 400, perSecond: 50, writesPerSecond: 4 }
+/** What a client may be told while the database is away, and what other pods may. */
+const EXPECTED: readonly unknown[] = [200, 202, 503]
+
+const FATAL = 60
+
+describe.each(queueBackends)('with the queue in $store', ({ store }) => {
+  let assailed: AssailedPod
+  let ride: Ride
+  beforeAll(async () => {
+    assailed = await startAssailedPod({ store })
+    ride = openRide(assailed)
+  })
+  afterAll(() => assailed?.close())
+
+  /** What processes have said before they ended by themselves. */
+  const lastWords = () => assailed.said().flatMap((line) => (line['level'] === FATAL ? JSON.stringify(line) : []))
+
+  it('F12: it crashes three times', async () => {
+    const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
+      for (const share of [0.2, 0.45, 0.7]) {
+        await progress.untilAccepted(share)
+        await assailed.database.crash()
+      }
+    })
+
+    expect(wrongs).toEqual([])
+    expect(statusesIn([...answers, ...writes]).filter((status) => !EXPECTED.includes(status))).toEqual([])
+    expect(lastWords()).toEqual([])
+  })
+
+  it('F13: it stands still', async () => {
+    let [from, to] = [0, 0]
+    const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
+      await progress.untilAccepted(0.3)
+      assailed.database.signal('SIGSTOP')
+      from = Date.now()
+      await pause(20_000)
+      to = Date.now()
+      assailed.database.signal('SIGCONT')
+    })
+
+    expect(wrongs).toEqual([])
+    expect(statusesIn([...answers, ...writes]).filter((status) => !EXPECTED.includes(status))).toEqual([])
+    const meanwhile = writes.filter(({ at, milliseconds }) => at > from && at + milliseconds < to)
+    expect(statusesIn(meanwhile)).toEqual([503])
+    expect(meanwhile.filter(({ retryAfter }) => retryAfter === null)).toEqual([])
+    expect(lastWords()).toEqual([])
+  })
+
+  it('F14: its connections are cut, again and again', async () => {
+    const load = { ...LOAD, writesPerSecond: 20 }
+    const { wrongs, answers, writes } = await ride.under(load, async (progress) => {
+      for (let cut = 1; cut <= 15; cut += 1) {
+        await progress.untilAccepted(cut / 20)
+        await assailed.database.proxy.refuse()
+        await assailed.database.proxy.pass()
+      }
+    })
+
+    expect(wrongs).toEqual([])
+    expect(statusesIn([...answers, ...writes]).filter((status) => !EXPECTED.includes(status))).toEqual([])
+    expect(lastWords()).toEqual([])
+  })
+
+  it('F16: somebody else has taken all its connections', async () => {
+    const taken: Client[] = []
+    const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
+      await progress.untilAccepted(0.2)
+      taken.push(...(await takeConnections(assailed.database.url)))
+      await assailed.database.proxy.refuse() // now the pod has none
+      await assailed.database.proxy.pass()
+      taken.push(...(await takeConnections(assailed.database.url)))
+      await until('a client was refused', 30_000, async () => progress.writes.some(({ status }) => status === 503))
+      await Promise.all(taken.map((client) => client.end().catch(() => undefined)))
+    })
+
+    expect(wrongs).toEqual([])
+    expect(statusesIn([...answers, ...writes]).filter((status) => !EXPECTED.includes(status))).toEqual([])
+    expect(lastWords()).toEqual([])
+  })
+
+  it('F35: everything dies at once', async () => {
+    const { database, redis, processes } = assailed
+    const { wrongs } = await ride.under(LOAD, async (progress) => {
+      await progress.untilAccepted(0.5)
+      await Promise.all([
+        ...Object.values(processes).flatMap((each) => each.map((one) => one.kill())),
+        database.kill(),
+        redis?.kill(),
+      ])
+      await Promise.all([database.start(), redis?.start()])
+      await Promise.all(
+        (['web', 'worker'] as const).flatMap((kind) => [0, 1].map((index) => assailed.replace(kind, index))),
+      )
+    })
+
+    expect(wrongs).toEqual([])
+  })
+})
+
+/** Until there are no more. */
+async function takeConnections(url: string): Promise<readonly Client[]> {
+  const taken: Client[] = []
+  for (;;) {
+    const client = new Client({ connectionString: url })
+    client.on('error', () => {})
+    try {
+      await client.connect()
+    } catch {
+      return taken
+    }
+    taken.push(client)
+  }
+}

@@ -1,0 +1,87 @@
+import { OutboundMessage } from '../../../src/persistence/models/outbound-message.js'
+import { Person } from '../../../src/persistence/models/person.js'
+import type { Pod } from '../../../src/pod.js'
+import { writeWebFinger } from '../../../src/protocol/discovery-documents.js'
+import { listeningPods, takes } from '../../soak/listening-pods.js'
+import type { FakePerson, FakePods } from '../../support/fake-pod.js'
+import type { LocalPerson } from '../../support/inbox.js'
+import { openTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js'
+
+/** Other pods on ports of this machine, each behind a proxy of its own; the last of them has a follower of everybody here, and nobody else. */
+export interface Neighbours {
+  readonly hosts: readonly string[]
+  readonly ids: readonly number[]
+  readonly proxies: readonly TcpProxy[]
+  /** Somebody on one of them whom nobody here has met. */
+  stranger(host?: string): FakePerson
+  /** Somebody on one of them who is known here. */
+  acquaintance(): Promise<FakePerson>
+  /** Public messages that did not come everywhere they were to go, in sentences. */
+  missing(): Promise<readonly string[]>
+  close(): Promise<void>
+}
+
+const PODS = 5
+
+export async function settleNeighbours(
+  pod: Pod,
+  others: FakePods,
+  followed: readonly LocalPerson[],
+): Promise<Neighbours> {
+  const proxies = await Promise.all(Array.from({ length: PODS }, () => openTcpProxy(others.server.port)))
+  const hosts = proxies.map(({ port }) => `localhost:${port}`)
+  const listeners = await listeningPods(others, pod, hosts, takes)
+  const people: FakePerson[] = []
+  let made = 0
+
+  function stranger(host = hosts[made % (PODS - 1)] ?? ''): FakePerson {
+    made += 1
+    const person = others.person(`p${made}@${host}`)
+    people.push(person)
+    others.script(`${host}/receive/users/${person.guid}`, (request, response) => {
+      request.resume().on('end', () => takes(response))
+    })
+    others.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
+      const asked = url.searchParams.get('resource')?.replace(/^acct:/, '')
+      const found = people.find(({ address }) => address === asked)
+      if (found === undefined) return void response.writeHead(404).end()
+      const { address, guid } = found
+      response.setHeader('content-type', 'application/jrd+json')
+      response.end(JSON.stringify(writeWebFinger({ address, guid, podUrl: `http://${host}/` })))
+    })
+    return person
+  }
+
+  async function meet({ guid, address, publicKey }: FakePerson): Promise<number> {
+    const podId = listeners.ids[hosts.indexOf(address.split('@')[1] ?? '')] ?? Number.NaN
+    const { id } = await pod.db.transaction((transaction) =>
+      Person.add(transaction, { guid, address, publicKey, podId }),
+    )
+    return id
+  }
+
+  const personId = await meet(stranger(hosts.at(-1)))
+  await pod.db('contacts').insert(followed.map(({ userId }) => ({ userId, personId, sharing: true, receiving: false })))
+  return {
+    hosts,
+    ids: listeners.ids,
+    proxies,
+    stranger,
+    async acquaintance() {
+      const person = stranger()
+      await meet(person)
+      return person
+    },
+    async missing() {
+      const taken = await listeners.taken(pod)
+      const messages = await OutboundMessage.query(pod.db).where({ public: true })
+      return messages.flatMap(({ id, record, guid, sentTo }) => {
+        const arrived = taken.filter((ids) => ids.includes(id)).length
+        return arrived === sentTo ? [] : [`${record} ${guid} has come to ${arrived} pods, not to ${sentTo}`]
+      })
+    },
+    async close() {
+      await Promise.all(proxies.map((proxy) => proxy.close()))
+    },
+  }
+}

@@ -1,0 +1,62 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { until } from '../../soak/until.js'
+import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
+import { callApi, publish, statusesIn } from './senders.js'
+
+let assailed: AssailedPod
+beforeAll(async () => {
+  assailed = await startAssailedPod({ store: 'PostgreSQL' })
+})
+afterAll(() => assailed?.close())
+
+function connectTo(base: string): Socket {
+  const socket = connect(Number(new URL(base).port), '127.0.0.1')
+  socket.on('error', () => {})
+  return socket.resume()
+}
+
+it('F33: five hundred clients send a byte now and then', async () => {
+  const [{ base } = { base: '' }] = assailed.processes.web
+  const sockets = Array.from({ length: 500 }, () => connectTo(base))
+  const drip = setInterval(() => {
+    for (const [index, socket] of sockets.entries()) {
+      if (!socket.writable) continue
+      if (socket.bytesWritten > 0) socket.write('a')
+      else if (index % 2 === 0) socket.write('GET / HTTP/1.1\r\nx-slow: ')
+      else socket.write('POST /receive/public HTTP/1.1\r\nhost: pod.example\r\ncontent-length: 100000\r\n\r\n')
+    }
+  }, 1_000)
+  const statuses = new Set<unknown>()
+  try {
+    await until('all are cut off', 60_000, async () => {
+      const written = await publish(assailed, assailed.alice, base)
+      const { answer } = await callApi(base, assailed.alice, 'GET', '/streams/main')
+      for (const status of statusesIn([written, answer])) statuses.add(status)
+      return sockets.every((socket) => socket.closed)
+    })
+  } finally {
+    clearInterval(drip)
+    for (const socket of sockets) socket.destroy()
+  }
+
+  // A machine that is busy asks to come again.
+  const expected: readonly unknown[] = [200, 503]
+  expect([...statuses].filter((status) => !expected.includes(status))).toEqual([])
+  expect(statuses).toContain(200)
+})
+
+it.runIf(process.platform === 'linux')('F34: there are more connections than file descriptors', async () => {
+  const [{ base, pid } = { base: '', pid: 0 }] = assailed.processes.web
+  execFileSync('prlimit', ['--pid', `${pid}`, '--nofile=256'])
+  const sockets = Array.from({ length: 1_000 }, () => connectTo(base))
+  await Promise.all(sockets.map((socket) => Promise.race([once(socket, 'connect'), once(socket, 'close')])))
+  const { status } = await publish(assailed, assailed.alice, assailed.processes.web[1]?.base)
+  for (const socket of sockets) socket.destroy()
+
+  expect(status).toBe(200) // the other one goes on
+  await until('it answers again', 30_000, async () => (await publish(assailed, assailed.alice, base)).status === 200)
+  expect(process.kill(pid, 0)).toBe(true)
+})
