@@ -4,6 +4,7 @@ import { Block } from '../persistence/models/contact.js'
 import { Post } from '../persistence/models/post.js'
 import { User } from '../persistence/models/user.js'
 import { type ReadablePost, readablePost } from '../persistence/readable-post.js'
+import type { Sight } from '../persistence/sight.js'
 import type { Pod } from '../pod.js'
 import { Refusal } from './refusals.js'
 import { ALWAYS_GRANTED, isScope, type Scope } from './scopes.js'
@@ -59,6 +60,11 @@ function viewerFor(holder: TokenHolder): Viewer | undefined {
 export async function findReadablePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<Post | undefined> {
   const post = await Post.readableBy(pod.db, viewer, guid).withGraphFetched('author')
   return post?.public || viewer.scopes.has('private:read') ? post : undefined
+}
+
+/** A token that may show nothing private does not show the viewer's own either. */
+export function sightOf({ scopes }: Viewer): Sight {
+  return scopes.has('private:read') ? 'readable' : 'public'
 }
 
 /** A post, or a comment under it. */

@@ -1,9 +1,9 @@
 import { type ListedPhoto, listedPhotosOf } from '../persistence/listed-photos.js'
-import { type ListedPost, listedPostsOf, type Reach } from '../persistence/listed-posts.js'
+import { type ListedPost, listedPostsOf } from '../persistence/listed-posts.js'
 import type { Page, TimePage } from '../persistence/paged.js'
 import { type ShownPerson, shownAuthor, shownPerson } from '../persistence/shown-person.js'
 import type { Pod } from '../pod.js'
-import type { Viewer } from './access.js'
+import { sightOf, type Viewer } from './access.js'
 import { Refusal } from './refusals.js'
 
 type PersonRefusal = 'person_missing'
@@ -38,7 +38,7 @@ export async function listPostsOf(
   authorGuid: string,
   page: TimePage,
 ): Promise<Page<ListedPost>> {
-  return knownToBe(pod, authorGuid, await listedPostsOf(pod.db, viewer, { authorGuid, reach: reachOf(viewer), page }))
+  return knownToBe(pod, authorGuid, await listedPostsOf(pod.db, viewer, { authorGuid, sight: sightOf(viewer), page }))
 }
 
 /** What somebody has shown in pictures and the viewer may see. */
@@ -48,7 +48,7 @@ export async function listPhotosOf(
   authorGuid: string,
   page: TimePage,
 ): Promise<Page<ListedPhoto>> {
-  return knownToBe(pod, authorGuid, await listedPhotosOf(pod.db, viewer, { authorGuid, reach: reachOf(viewer), page }))
+  return knownToBe(pod, authorGuid, await listedPhotosOf(pod.db, viewer, { authorGuid, sight: sightOf(viewer), page }))
 }
 
 /** Somebody whose posts and photos can be listed: whoever is known here and has not left. */
@@ -61,11 +61,6 @@ export async function requireAuthor(pod: Pick<Pod, 'db'>, guid: string): Promise
 async function knownToBe<Item>(pod: Pick<Pod, 'db'>, authorGuid: string, page: Page<Item>): Promise<Page<Item>> {
   if (page.items.length === 0) await requireAuthor(pod, authorGuid)
   return page
-}
-
-/** A token that may show nothing private does not show the viewer's own either. */
-function reachOf({ scopes }: Viewer): Reach {
-  return scopes.has('private:read') ? 'readable' : 'public'
 }
 
 function personMissing(): Refusal<PersonRefusal> {

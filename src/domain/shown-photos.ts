@@ -2,31 +2,27 @@ import type { ListedPhoto } from '../persistence/listed-photos.js'
 import type { Page, TimePage } from '../persistence/paged.js'
 import { readablePhoto, uploadedPhotos } from '../persistence/shown-photos.js'
 import type { Pod } from '../pod.js'
-import type { Viewer } from './access.js'
+import { sightOf, type Viewer } from './access.js'
 import { Refusal } from './refusals.js'
 
 type ShowPhotoRefusal = 'photo_missing'
 
 /** The viewer's own photos, with those that are no part of anything yet. */
 export function listOwnPhotos(pod: Pick<Pod, 'db'>, viewer: Viewer, page: TimePage): Promise<Page<ListedPhoto>> {
-  return uploadedPhotos(pod.db, viewer, { onlyPublic: showsOnlyPublic(viewer), page })
+  return uploadedPhotos(pod.db, viewer, { sight: sightOf(viewer), page })
 }
 
 export async function findPhoto(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPhoto> {
-  const photo = await readablePhoto(pod.db, viewer, { guid, onlyPublic: showsOnlyPublic(viewer) })
+  const photo = await readablePhoto(pod.db, viewer, { guid, sight: sightOf(viewer) })
   if (!photo) throw photoMissing()
   return photo
 }
 
 /** One that the viewer has just made: what a token may do it may also see the outcome of. */
 export async function findNewPhoto(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPhoto> {
-  const photo = await readablePhoto(pod.db, viewer, { guid, onlyPublic: false })
+  const photo = await readablePhoto(pod.db, viewer, { guid, sight: 'readable' })
   if (!photo) throw photoMissing()
   return photo
-}
-
-function showsOnlyPublic({ scopes }: Viewer): boolean {
-  return !scopes.has('private:read')
 }
 
 function photoMissing(): Refusal<ShowPhotoRefusal> {

@@ -1,14 +1,15 @@
 import { listedPost } from '../persistence/listed-post.js'
 import type { ListedPost } from '../persistence/listed-posts.js'
+import type { Sight } from '../persistence/sight.js'
 import type { Pod } from '../pod.js'
-import type { Viewer } from './access.js'
+import { sightOf, type Viewer } from './access.js'
 import { Refusal } from './refusals.js'
 
 type ShownPostRefusal = 'post_missing'
 
 /** A post that the viewer may see and the token may show, hidden or not. */
 export async function findPostInSight(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPost> {
-  return find(pod, viewer, guid, viewer.scopes.has('private:read') ? 'readable' : 'public')
+  return find(pod, viewer, guid, sightOf(viewer))
 }
 
 /** One that the viewer has just written, whatever the token may read. */
@@ -16,13 +17,8 @@ export async function findWrittenPost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid
   return find(pod, viewer, guid, 'readable')
 }
 
-async function find(
-  pod: Pick<Pod, 'db'>,
-  viewer: Viewer,
-  guid: string,
-  reach: 'public' | 'readable',
-): Promise<ListedPost> {
-  const post = await listedPost(pod.db, viewer, { guid, reach })
+async function find(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string, sight: Sight): Promise<ListedPost> {
+  const post = await listedPost(pod.db, viewer, { guid, sight })
   if (post === undefined) throw new Refusal<ShownPostRefusal>('post_missing', 'There is no such post.')
   return post
 }

@@ -1,9 +1,8 @@
 import type { ListedPost } from '../persistence/listed-posts.js'
 import { listedAspectStream, listedPostsWithTag, listedStream, type Stream } from '../persistence/listed-streams.js'
 import type { Page, TimePage } from '../persistence/paged.js'
-import type { Sight } from '../persistence/stream-conditions.js'
 import type { Pod } from '../pod.js'
-import type { Viewer } from './access.js'
+import { sightOf, type Viewer } from './access.js'
 import { requireTagName } from './tags.js'
 
 /** A stream of posts that the viewer may see and the token may show. */
@@ -35,8 +34,4 @@ export async function searchPosts(
   page: TimePage,
 ): Promise<Page<ListedPost>> {
   return listedPostsWithTag(pod.db, viewer, { tag: requireTagName(tag), sight: sightOf(viewer), page })
-}
-
-function sightOf({ scopes }: Viewer): Sight {
-  return scopes.has('private:read') ? 'readable' : 'public'
 }

@@ -8,6 +8,7 @@ import type { Photo } from './models/photo.js'
 import type { PollAnswer } from './models/poll.js'
 import type { Location, Post, PostType } from './models/post.js'
 import { type Page, pageOf, seek, type TimePage } from './paged.js'
+import { inSight, type Sight } from './sight.js'
 
 /** In whose eyes: what they have done with a post is part of what they are shown. */
 export interface Reader {
@@ -55,30 +56,21 @@ export interface ListedPoll {
   readonly answers: readonly (Pick<PollAnswer, 'id' | 'answer' | 'voteCount'> & { readonly own: boolean })[]
 }
 
-/** Which posts of a person: those for everybody, or those the reader may see, which are all of the reader's own. */
-export type Reach = 'public' | 'readable'
-
-const reaches: Readonly<Record<Reach, string>> = {
-  public: 'posts.public',
-  readable: `(posts.public or posts.author_id = $2
-    or ${hasRow('post_visibilities where user_id = $1 and post_visibilities.post_id = posts.id')})`,
-}
-
 /** What one person has written, hidden or not; nothing, where nobody of that name is here. */
 export async function listedPostsOf(
   db: Knex,
   reader: Reader,
-  { authorGuid, reach, page }: { readonly authorGuid: string; readonly reach: Reach; readonly page: TimePage },
+  { authorGuid, sight, page }: { readonly authorGuid: string; readonly sight: Sight; readonly page: TimePage },
 ): Promise<Page<ListedPost>> {
   const values: unknown[] = [authorGuid]
   const place = { time: 'posts.created_at', id: 'posts.id', firstValue: 3 } as const
   const { name, most, condition, order } = seek(page, values, place)
   const found = await listedPosts(db, reader, {
-    name: `posts-of-person ${reach} ${name}`,
+    name: `posts-of-person ${sight} ${name}`,
     most,
     which: `
       select posts.id from posts
-      where posts.author_id = (${authorOf('$3')}) and ${reaches[reach]} ${condition} ${order}`,
+      where posts.author_id = (${authorOf('$3')}) and ${inSight[sight]} ${condition} ${order}`,
     values,
   })
   return pageOf(found, page)

@@ -3,7 +3,7 @@ import { firstOf } from './gather.js'
 import { type ListedPost, listedPosts, type Reader } from './listed-posts.js'
 import { type Page, pageOf, type SeekParts, seekParts, type TimePage, unseen } from './paged.js'
 import { peopleStream, tagStream } from './people-stream.js'
-import { type Sight, USER } from './stream-conditions.js'
+import { type Sight, USER } from './sight.js'
 import { commentedPosts, involvingPosts, likedPosts, mentioningPosts, taggedPosts } from './stream-sources.js'
 
 /** Every stream leaves out what the reader has hidden, and whatever people have written whom the reader blocks. */

@@ -1,6 +1,7 @@
 import { type Gathering, gather, type Scan } from './gather.js'
 import type { SeekParts } from './paged.js'
-import { notHidden, type Sight, USER } from './stream-conditions.js'
+import { type Sight, USER } from './sight.js'
+import { notHidden } from './stream-conditions.js'
 import { mentioningPosts, ownPosts, publicPostsBy, shownPostsBy, taggedPosts } from './stream-sources.js'
 
 /** So many that the newest posts of everybody are likely to hold a page of theirs. */

@@ -4,21 +4,22 @@ import { hasRow } from './has-row.js'
 import { type ListedPhoto, PHOTO_COLUMNS } from './listed-photos.js'
 import type { Reader } from './listed-posts.js'
 import { type Page, pageOf, seek, type TimePage } from './paged.js'
+import type { Sight } from './sight.js'
 
 /** Everything that somebody has uploaded, also what waits to become part of a post. */
 export async function uploadedPhotos(
   db: Knex,
   { personId }: Pick<Reader, 'personId'>,
-  { onlyPublic, page }: { readonly onlyPublic: boolean; readonly page: TimePage },
+  { sight, page }: { readonly sight: Sight; readonly page: TimePage },
 ): Promise<Page<ListedPhoto>> {
   const values: unknown[] = [personId]
   const { name, condition, order } = seek(page, values, { time: 'photos.created_at', id: 'photos.id' })
   const found = await named<ListedPhoto>(
     db,
-    `uploaded-photos${onlyPublic ? ' public' : ''} ${name}`,
+    `uploaded-photos ${sight} ${name}`,
     `select ${PHOTO_COLUMNS}
      from photos left join posts on posts.id = photos.post_id
-     where photos.author_id = $1 ${onlyPublic ? 'and photos.public' : ''} ${condition} ${order}`,
+     where photos.author_id = $1 ${sight === 'public' ? 'and photos.public' : ''} ${condition} ${order}`,
     values,
   )
   return pageOf(found, page)
@@ -28,9 +29,9 @@ export async function uploadedPhotos(
 export async function readablePhoto(
   db: Knex,
   { userId, personId }: Reader,
-  { guid, onlyPublic }: { readonly guid: string; readonly onlyPublic: boolean },
+  { guid, sight }: { readonly guid: string; readonly sight: Sight },
 ): Promise<ListedPhoto | undefined> {
-  const [photo] = await named<ListedPhoto>(db, 'readable-photo', readable, [guid, personId, userId, onlyPublic])
+  const [photo] = await named<ListedPhoto>(db, 'readable-photo', readable, [guid, personId, userId, sight === 'public'])
   return photo
 }
 

@@ -1,6 +1,7 @@
 import type { Scan } from './gather.js'
 import { hasRow } from './has-row.js'
-import { inSight, notBlocked, notHidden, PERSON, type Sight, USER } from './stream-conditions.js'
+import { inSight, PERSON, type Sight, USER } from './sight.js'
+import { notBlocked, notHidden } from './stream-conditions.js'
 
 /** Of what the reader has written. */
 export function ownPosts(condition: string): Scan {

@@ -87,7 +87,7 @@ it('a list of posts looks each of them up, and does not read all that the reader
 })
 
 function posts() {
-  return listedPostsOf(db, viewer, { authorGuid, reach: 'readable', page: { limit: 15 } })
+  return listedPostsOf(db, viewer, { authorGuid, sight: 'readable', page: { limit: 15 } })
 }
 
 /** Of the tables that remember what people do, by the step of a plan that reads most. */
