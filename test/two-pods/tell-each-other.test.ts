@@ -185,6 +185,8 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await news()).toEqual([[], [['mentioned', alice.address]]])
 
     await createComment(right.open, bob, { postGuid: privatePost.guid, text: 'Thank you' })
+    // Two things of one moment may arrive in either order.
+    await quiet()
     await createLike(right.open, bob, { postGuid: privatePost.guid })
     await quiet()
 
