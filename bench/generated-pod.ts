@@ -158,13 +158,13 @@ function statementsFor({
     `insert into participations (guid, post_id, author_id)
      select ${guid('other')}, i, case when i % 20 = 0 then ${busyUser} else ${user('i / 10 + 1')} end from ${each(posts)}`,
 
-    // Five to each post, one of twenty with a mention; four of five likes are of posts, the fifth is of a comment.
+    // Five to each post, by people who do not only come by where something is private; one of twenty with a mention; four of five likes are of posts, the fifth is of a comment.
     `insert into comments (id, guid, post_id, author_id, text, likes_count, created_at, post_created_at)
      overriding system value
      select i + 1, ${guid('comment', 'i + 1')}, post, author, ${words} || i || '** goes home.', (i % 5 = 3)::int,
        ${at('i', posts * 5)}, case when author <= ${users} then ${at('post')} end
      from generate_series(0, ${posts * 5 - 1}) as i, lateral (
-       select case when i % 100 = 0 then ${hotPost} else 1 + i / 5 end as post, ${someone('i * 7')} as author
+       select case when i % 100 = 0 then ${hotPost} else 1 + i / 5 end as post, ${someone('i * 7 + i / 1000')} as author
      ) as said`,
     `insert into mentions (person_id, comment_id)
      select ${someone('i')}, i + 1 from generate_series(1, ${posts * 5 - 1}, 20) as i`,

@@ -49,8 +49,6 @@ function listing(
 
 function expected(stream: (typeof STREAMS)[number]): Parameters<typeof listing>[2] {
   if (stream === 'mentions') return () => MENTIONS
-  // The comments of one in a hundred all stand under the hot post.
-  if (stream === 'commented') return (pod, number) => (reader(pod, number) % 100 === 1 ? 1 : 15)
   return undefined
 }
 
