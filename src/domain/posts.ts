@@ -62,11 +62,7 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
         interactedAt: pod.now(),
       })
       .returning('*')
-    for (const [position, { id }] of photos.entries()) {
-      await Photo.query(transaction)
-        .findById(id)
-        .patch({ postId: post.id, position, pending: false, public: input.public })
-    }
+    await Photo.joinPost(transaction, photos, post)
     if (location !== undefined) await Location.query(transaction).insert({ postId: post.id, ...location })
     if (input.poll !== undefined) await addPoll(transaction, post, input.poll)
     await Tag.attach(transaction, { postId: post.id, createdAt: post.createdAt }, taggedIn(text))

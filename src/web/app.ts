@@ -7,7 +7,7 @@ import { apiRoutes } from './api.js'
 import { addAuthentication, checkAccessOf, type KnownRoute } from './authentication.js'
 import { type Door, openDoor } from './door.js'
 import { answerNotFound, handleError } from './error-handler.js'
-import { RequestFault } from './faults.js'
+import { RequestFault, tooBusy } from './faults.js'
 import { addHeaders } from './headers.js'
 import { addHealthRoutes, type Readiness } from './health.js'
 import { type LiveChannel, openLiveChannel } from './live/channel.js'
@@ -87,7 +87,7 @@ export async function buildApp(
     addHeaders(others, { https: pod.config.url.startsWith('https:') })
     others.addHook('onRequest', ({ originalUrl, routeOptions }, _reply, done) => {
       if (originalUrl.length > limits.urlBytes) return done(new RequestFault(414, 'The address is too long.'))
-      if (app.isUnderPressure() && !routeOptions.config.evenIfBusy) return done(tooBusy(limits))
+      if (app.isUnderPressure() && !routeOptions.config.evenIfBusy) return done(tooBusy(limits.retryAfterSeconds))
       done()
     })
     addAuthentication(others, pod)
@@ -103,12 +103,6 @@ export async function buildApp(
   checkAccessOf(routes)
   await app.ready()
   return app
-}
-
-function tooBusy({ retryAfterSeconds }: HttpLimits): RequestFault {
-  return new RequestFault(503, 'The pod has too much to do at the moment. Please try again soon.', {
-    headers: { 'retry-after': String(retryAfterSeconds) },
-  })
 }
 
 /** Whom to trust is a language of its own, which only Fastify knows. */

@@ -18,6 +18,13 @@ export class RequestFault extends Error {
   }
 }
 
+/** Nothing is wrong with the request, but too many others are under way. */
+export function tooBusy(retryAfterSeconds: number): RequestFault {
+  return new RequestFault(503, 'The pod has too much to do at the moment. Please try again soon.', {
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  })
+}
+
 /** The body is not what its media type says, or not an object: 400, or what the route's table says for `malformed`. */
 export class MalformedBody extends RequestFault {
   override name = 'MalformedBody'

@@ -1,5 +1,5 @@
 import { HTTP_LIMITS } from '../limits.js'
-import { RequestFault } from './faults.js'
+import { type RequestFault, tooBusy } from './faults.js'
 import { tooMany } from './rate-limit.js'
 
 interface TurnstileLimits {
@@ -28,10 +28,7 @@ export function openTurnstile({ all, each }: TurnstileLimits): Turnstile {
 
   function refusalOf(userId: number): RequestFault | undefined {
     if ((inside.get(userId) ?? 0) >= each) return tooMany(1)
-    if (total < all) return undefined
-    return new RequestFault(503, 'The pod has too much to do at the moment. Please try again soon.', {
-      headers: { 'retry-after': String(HTTP_LIMITS.retryAfterSeconds) },
-    })
+    return total < all ? undefined : tooBusy(HTTP_LIMITS.retryAfterSeconds)
   }
 
   async function pass<Result>(userId: number, work: () => Promise<Result>): Promise<Result> {

@@ -23,7 +23,7 @@ export async function readUploadForm(request: FastifyRequest): Promise<UploadFor
   const files: string[] = []
   try {
     const cut = cutAfter(request.raw, photoBytes * PHOTO_LIMITS.timesRead)
-    const form = readParts(request, { ...{ uploadsDir, photoBytes, files }, signal: cut.signal })
+    const form = readParts(request, { uploadsDir, photoBytes, files, signal: cut.signal })
     const { fields, fault } = await Promise.race([form, cut.happens])
     if (fault !== undefined) throw new RequestFault(422, fault)
     const [file] = files

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { Model } from 'objection'
 import { Person } from './person.js'
 import { Post } from './post.js'
@@ -27,6 +28,16 @@ export class Photo extends Model {
   declare author?: Person
   declare post?: Post | null
 
+  /** They become part of a post in this order, and are for everybody if the post is. */
+  static async joinPost(
+    transaction: Knex.Transaction,
+    photos: readonly Pick<Photo, 'id'>[],
+    post: Pick<Post, 'id' | 'public'>,
+  ): Promise<void> {
+    if (photos.length === 0) return
+    await transaction.raw(joined, [post.id, post.public, photos.map(({ id }) => id)])
+  }
+
   static override relationMappings = () => ({
     author: {
       relation: Model.BelongsToOneRelation,
@@ -40,3 +51,8 @@ export class Photo extends Model {
     },
   })
 }
+
+const joined = `
+  update photos set post_id = ?, public = ?, pending = false, position = joining.place - 1
+  from unnest(?::bigint[]) with ordinality as joining (id, place)
+  where photos.id = joining.id`
