@@ -1,71 +1,27 @@
 import { tellOfTodaysBirthdays } from '../src/domain/birthdays.js'
 import { checkPods } from '../src/federation/check-pods.js'
-import { birthdaysJob, checkPodsJob, type Handlers, pruneJob, sweepJob } from '../src/jobs/definitions.js'
-import { knock } from '../src/jobs/knock.js'
-import { failUnknownQueues, leftBehind, sweepAllNow, sweptAgain, type Work } from '../src/jobs/outbox.js'
-import { QUEUES, type QueueName } from '../src/jobs/queue-names.js'
+import { birthdaysJob, checkPodsJob, type Handlers, pruneJob } from '../src/jobs/definitions.js'
+import { sweepAllNow, type Work } from '../src/jobs/outbox.js'
 import type { Schedule } from '../src/jobs/queues.js'
-import { wakeOverdue } from '../src/jobs/waiting.js'
-import { forgottenPods, giveUpDeliveries } from '../src/persistence/due-deliveries.js'
+import { giveUpDeliveries } from '../src/persistence/due-deliveries.js'
+import { noteRun } from '../src/persistence/periodic.js'
 import type { Pod } from '../src/pod.js'
 
 const ROWS_A_TURN = 1_000
-/** A queue that is this long has enough to do. */
-const CEILING = 5_000
-const HAND_OVER_WITHIN = 10_000
 const LOOK_AFTER_EVERY = 10_000
 
 const schedules: readonly Schedule[] = [
-  { job: sweepJob, every: 2_000 },
   { job: pruneJob, every: 600_000 },
   { job: checkPodsJob, every: 60_000 },
   { job: birthdaysJob, every: 60_000 },
 ]
 
-type MaintenanceJob = typeof sweepJob | typeof pruneJob | typeof checkPodsJob | typeof birthdaysJob
+type MaintenanceJob = typeof pruneJob | typeof checkPodsJob | typeof birthdaysJob
 
 export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, Work> = {
-  sweep: (pod) => sweep(pod),
   prune: (pod) => prune(pod),
   'check-pods': (pod) => checkPods(pod),
   birthdays: (pod) => tellOfBirthdays(pod),
-}
-
-/**
- * Adds again what no job has picked up: the hand-over was lost, or the queue was emptied. One run at a time in all processes;
- * what it adds twice is the same job.
- */
-export async function sweep(pod: Pod): Promise<void> {
-  await pod.db.transaction(async (transaction) => {
-    if (!(await isMyTurn(transaction, 'sweep'))) return
-    await failUnknownQueues(transaction)
-    await wakeOverdue(pod, transaction, ROWS_A_TURN)
-
-    // Mostly there is nothing, and then the queues need not be asked.
-    const isAnythingLeft = (await leftBehind(transaction, QUEUES, 1)).length > 0
-    const rows = isAnythingLeft ? await leftBehind(transaction, await queuesWithRoom(pod), ROWS_A_TURN) : []
-    if (rows.length > 0) {
-      await pod.jobs.handOver(rows, HAND_OVER_WITHIN)
-      await sweptAgain(transaction, rows)
-      pod.log.info({ rows: rows.length }, 'swept')
-    }
-    await knockAgain(pod, transaction)
-    await noteRun(transaction, 'sweep')
-  })
-}
-
-/** At pods whose time has come, and at those whose knock was lost. */
-async function knockAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
-  const pods = await forgottenPods(transaction, ROWS_A_TURN)
-  if (pods.length === 0) return
-  const open = await queuesWithRoom(pod)
-  const knocks = pods.filter(({ proven }) => open.includes(proven ? 'outbound' : 'outbound-slow'))
-  await knock(pod, knocks, HAND_OVER_WITHIN)
-}
-
-async function queuesWithRoom({ jobs }: Pod): Promise<readonly QueueName[]> {
-  const waiting = await Promise.all(QUEUES.map(async (queue) => (await jobs.counts(queue)).waiting))
-  return QUEUES.filter((_, index) => (waiting[index] ?? 0) < CEILING)
 }
 
 /** What is kept too long, table by table. A dead letter is kept for 30 days, a tombstone for 400. */
@@ -129,19 +85,7 @@ export function lookAfterSchedules(pod: Pod): { stop(): void } {
     }
   }
   void look()
+  pod.jobs.endOtherSchedules('maintenance', schedules).catch((err) => pod.log.debug({ err }, 'could not end schedules'))
   const timer = setInterval(look, LOOK_AFTER_EVERY)
   return { stop: () => clearInterval(timer) }
-}
-
-async function isMyTurn(transaction: Pod['db'], name: string): Promise<boolean> {
-  const { rows } = await transaction.raw(`select pg_try_advisory_xact_lock(hashtextextended(?, 0)) as mine`, [name])
-  return rows[0].mine
-}
-
-async function noteRun(db: Pod['db'], name: string): Promise<void> {
-  await db.raw(
-    `insert into periodic (name, last_run_at) values (?, date_trunc('milliseconds', now()))
-     on conflict (name) do update set last_run_at = excluded.last_run_at`,
-    [name],
-  )
 }

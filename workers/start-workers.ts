@@ -3,12 +3,14 @@ import { federationBackoff } from '../src/jobs/definitions.js'
 import type { QueueName } from '../src/jobs/queue-names.js'
 import type { WatchedWorker } from '../src/jobs/watched-worker.js'
 import { databaseReachable } from '../src/persistence/database.js'
+import { secondsSinceRun } from '../src/persistence/periodic.js'
 import type { Pod } from '../src/pod.js'
 import { inboundRunner, isInbound } from './inbound.js'
 import { countJob } from './job-figures.js'
 import { lookAfterSchedules } from './maintenance.js'
 import { type HandlerTable, jobRunner } from './run-job.js'
 import { openSuspectLine } from './suspects.js'
+import { startSweeping } from './sweeper.js'
 
 /** Jobs in hand at a time. Slots of the outbound queues do nothing but wait for sockets, so there are many. */
 const CONCURRENCY: Readonly<Record<QueueName, number>> = {
@@ -105,11 +107,13 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
       concurrency: pod.config.workerConcurrency[queue] ?? CONCURRENCY[queue],
     })
   })
-  const schedules = queues.includes('maintenance') ? lookAfterSchedules(pod) : undefined
+  const looksAfterAll = queues.includes('maintenance')
+  const schedules = looksAfterAll ? lookAfterSchedules(pod) : undefined
+  const sweeping = looksAfterAll ? startSweeping(pod) : undefined
 
   async function close(): Promise<void> {
     schedules?.stop()
-    const closed = Promise.all(workers.map((worker) => worker.close()))
+    const closed = Promise.all([sweeping?.stop(), ...workers.map((worker) => worker.close())])
     const over = new AbortController()
     const ended = Promise.race([closed, nobodyToWaitFor(over.signal)])
     await within(timing.grace, ended)
@@ -128,7 +132,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   async function health(): Promise<WorkersHealth> {
     const [database, queue] = await Promise.all([databaseReachable(pod.db), queueReachable(pod)])
     // It may go away between two questions, and whoever asks for health must hear that, not die of it.
-    const lastSweep = database ? await secondsSinceSweep(pod).catch(() => null) : null
+    const lastSweep = database ? await secondsSinceRun(pod.db, 'sweep').catch(() => null) : null
     const deaf = queues.filter((_, index) => isDeaf(workers[index]))
     const isSwept = lastSweep !== null && lastSweep < SWEPT_WITHIN
     return { ready: database && queue && isSwept && deaf.length === 0, database, queue, lastSweep, deaf }
@@ -152,11 +156,4 @@ async function within(milliseconds: number, work: Promise<unknown>): Promise<voi
   const timer = new AbortController()
   await Promise.race([work, pause(milliseconds, undefined, { signal: timer.signal }).catch(() => {})])
   timer.abort()
-}
-
-async function secondsSinceSweep({ db }: Pod): Promise<number | null> {
-  const { rows } = await db.raw(
-    `select extract(epoch from now() - last_run_at) as seconds from periodic where name = 'sweep'`,
-  )
-  return rows.length === 0 ? null : Number(rows[0].seconds)
 }

@@ -146,9 +146,6 @@ export const fetchEntityJob = defineJob<WantedEntity>()('fetch', 'fetch-entity',
 /** The same for something that is only linked. */
 export const fetchLinkedJob = defineJob<WantedEntity>()('fetch', 'fetch-linked', { ...patient, priority: 10 })
 
-/** Add again what a crash or an emptied store left behind. */
-export const sweepJob = defineJob<object>()('maintenance', 'sweep', periodic)
-
 /** Find the pods that somebody should look at again. */
 export const checkPodsJob = defineJob<object>()('maintenance', 'check-pods', periodic)
 

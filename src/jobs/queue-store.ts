@@ -92,6 +92,8 @@ export function openPostgresStore(databaseUrl: string, report: Report): QueueSto
     keepAlive: true,
     connectionTimeoutMillis: 5_000,
     query_timeout: 30_000,
+    // Idle workers look several times in it: each would open a connection of its own, which costs more than what it asks.
+    idleTimeoutMillis: 60_000,
     options: '-c search_path=bullmq -c statement_timeout=20000',
   })
   pool.setMaxListeners(0) // every queue and every worker listens for its errors

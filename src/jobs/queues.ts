@@ -6,7 +6,7 @@ import { type AnyJob, type DataOf, patient } from './definitions.js'
 import { logSometimes } from './log-sometimes.js'
 import { QUEUES, type QueueName } from './queue-names.js'
 import { checkQueueSchema, openPostgresStore, openRedisStore, type QueueStore } from './queue-store.js'
-import { WatchedWorker } from './watched-worker.js'
+import { LOOK_EVERY_S, WatchedWorker } from './watched-worker.js'
 
 export { migrateQueue } from './queue-store.js'
 
@@ -79,6 +79,8 @@ export interface JobQueues {
   scheduled(queue: QueueName): Promise<number>
   /** Makes sure that the schedule is there and goes on; tells whether it had to be made. */
   keepScheduled(schedule: Schedule): Promise<boolean>
+  /** Ends the schedules of a queue that other code has made, and that nobody asks for. */
+  endOtherSchedules(queue: QueueName, kept: readonly Schedule[]): Promise<void>
   /** What the operator should change about the store, in sentences. */
   warnings(): Promise<readonly string[]>
   serve(queue: QueueName, run: (job: Job) => Promise<void>, options: ServeOptions): WatchedWorker
@@ -225,6 +227,15 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
       })
     },
 
+    async endOtherSchedules(name, kept) {
+      const names = new Set(kept.map(({ job }) => job.name))
+      await ask(name, async (queue) => {
+        const found = await queue.getJobSchedulers()
+        const others = found.filter(({ key }) => !names.has(key))
+        await Promise.all(others.map(({ key }) => queue.removeJobScheduler(key)))
+      })
+    },
+
     async warnings() {
       if (!store.isReady()) throw new QueueAway('The queue is out of reach.')
       return store.warnings()
@@ -240,6 +251,7 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
           concurrency,
           lockDuration: lock,
           stalledInterval: stalledCheck,
+          drainDelay: LOOK_EVERY_S,
           maxStalledCount: 1_000, // suspects.ts has the limit; the default fails a job whose worker was killed twice
           runRetryDelay: 2_000, // the default of 15 s is how late a worker would notice that PostgreSQL is back
           settings: { backoffStrategy: backoff },

@@ -2,6 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type IQueueBackend, type Job, type JobJson, type JobProgress, Worker } from 'bullmq'
 
 const AFTER_TROUBLE = 200
+/**
+ * A worker that waits for a job is woken when there is one. It looks by itself only to be known as alive, and in case that it
+ * was not woken; each look costs the queue four questions.
+ */
+export const LOOK_EVERY_S = 20
 
 type AnyBackendJob = Job<unknown, void, string, JobProgress>
 
@@ -9,9 +14,9 @@ type AnyBackendJob = Job<unknown, void, string, JobProgress>
 export class WatchedWorker extends Worker<unknown, void, string, IQueueBackend, JobProgress, 'shared'> {
   heardAt = Date.now()
 
-  /** PostgreSQL would let an idle worker sleep for an hour; it should look often enough to be known as alive. */
+  /** PostgreSQL would let an idle worker sleep for an hour. */
   override get maximumBlockTimeout(): number {
-    return 10
+    return LOOK_EVERY_S
   }
 
   protected override async moveToActive(token: string, name?: string): Promise<AnyBackendJob> {

@@ -225,22 +225,23 @@ const noted: Readonly<Record<PodNote['kind'], string>> = {
   unknown: `redirects = redirects`,
 }
 
-/** Pods with something due that nobody delivers to, and for which a knock seems to be lost; those that will answer come first. */
+/** Pods with something due that nobody delivers to, and for which a knock seems to be lost. */
+export const FORGOTTEN_PODS = `
+  from pods
+  where ${IS_OPEN}
+    and (drained_until is null or drained_until <= now())
+    and exists (
+      select from deliveries
+      where pod_id = pods.id and state = 'waiting' and due_at <= now() - interval '5 seconds'
+    )`
+
+/** Those that will answer come first. */
 export async function forgottenPods(
   db: Knex,
   limit: number,
 ): Promise<readonly { readonly podId: number; readonly proven: boolean }[]> {
   const { rows } = await db.raw(
-    `select id as "podId", ${IS_PROVEN} as proven
-     from pods
-     where ${IS_OPEN}
-       and (drained_until is null or drained_until <= now())
-       and exists (
-         select from deliveries
-         where pod_id = pods.id and state = 'waiting' and due_at <= now() - interval '5 seconds'
-       )
-     order by proven desc, id
-     limit ?`,
+    `select id as "podId", ${IS_PROVEN} as proven ${FORGOTTEN_PODS} order by proven desc, id limit ?`,
     [limit],
   )
   return rows

@@ -1,4 +1,3 @@
-import underPressure from '@fastify/under-pressure'
 import { type FastifyInstance, type FastifyPluginAsync, fastify } from 'fastify'
 import { HTTP_LIMITS, type HttpLimits, LIVE_LIMITS, type LiveLimits } from '../limits.js'
 import type { Pod } from '../pod.js'
@@ -15,6 +14,7 @@ import type { Metrics } from './metrics.js'
 import { networkRoutes } from './network.js'
 import { oidcRoutes } from './oidc/routes.js'
 import { addApiDocs } from './openapi.js'
+import { watchPressure } from './pressure.js'
 import { webReadiness } from './readiness.js'
 import { addRequestLog } from './request-log.js'
 import { pageRoutes } from './routes/pages.js'
@@ -76,7 +76,9 @@ export async function buildApp(
   // Each part of the pod reads its own kinds of bodies, and nobody reads the body of a request for nothing.
   app.removeAllContentTypeParsers()
   // It only tells, and each part says no in its own way.
-  await app.register(underPressure, { maxEventLoopDelay: limits.eventLoopDelayMs, pressureHandler: () => undefined })
+  const pressure = watchPressure(limits.eventLoopDelayMs)
+  app.decorate('isUnderPressure', pressure.isHigh)
+  app.addHook('onClose', async () => pressure.stop())
 
   // Apart from all that people and clients need: it would cost more than the messages themselves, which come by the thousand.
   await app.register(receiveRoutes)

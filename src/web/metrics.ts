@@ -4,6 +4,7 @@ import { queueFacts } from '../jobs/queue-facts.js'
 import type { Pod } from '../pod.js'
 import { watchDoor } from './door-metrics.js'
 import { watchLive } from './live-metrics.js'
+import { watchReplica } from './replica-metrics.js'
 
 /** What the operator's monitoring reads: one registry per process. */
 export interface Metrics {
@@ -17,10 +18,13 @@ export interface Metrics {
 /** From a cached answer to the longest that a client waits. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
+/** Each sample of how late the event loop is wakes the process; the default is a hundred in a second. */
+const SAMPLE_EVERY_MS = 100
+
 export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry })
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: SAMPLE_EVERY_MS })
   const requests = new Counter({
     name: 'pod_http_requests_total',
     help: 'Requests answered.',
@@ -41,6 +45,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
     watch(app) {
       watchDoor(registry, app.door)
       watchLive(registry, app.live)
+      if (app.pod.replica) watchReplica(registry, app.pod.replica)
       app.addHook('onResponse', async (request, reply) => {
         const labels = { method: request.method, route: request.routeOptions.url ?? 'unknown' }
         requests.inc({ ...labels, status: reply.statusCode })

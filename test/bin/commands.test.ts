@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config.js'
 import { createUser } from '../../src/domain/accounts.js'
-import { sweepJob } from '../../src/jobs/definitions.js'
+import { pruneJob } from '../../src/jobs/definitions.js'
 import { type OpenPod, openPod } from '../../src/open-pod.js'
 import { cannedCrypto } from '../support/canned-crypto.js'
 import { createTestDatabase, type TestDatabase } from '../support/database.js'
@@ -144,7 +144,7 @@ describe('the commands', { timeout: 60_000 }, () => {
 
   describe('work', () => {
     it('wait-idle says what is left when its time is over', async () => {
-      await open.jobs.enqueue(sweepJob, {})
+      await open.jobs.enqueue(pruneJob, {})
       const [row] = await open.db('outbox').insert({ queue: 'notify', name: 'probe', data: '{}' }).returning('id')
 
       expect(await failure('wait-idle', '--timeout', '1')).toEqual({

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import { enqueueWith, leftBehind, markFailed, sweepAllNow } from '../../src/jobs/outbox.js'
-import { sweep } from '../../workers/maintenance.js'
+import { sweep } from '../../workers/sweeper.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
 import { openTcpProxy } from '../support/tcp-proxy.js'

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { defineJob, patient, sweepJob } from '../../src/jobs/definitions.js'
+import { defineJob, patient, pruneJob } from '../../src/jobs/definitions.js'
 import { findDeafQueues } from '../../src/jobs/probe.js'
 import { isIdle, queueFacts } from '../../src/jobs/queue-facts.js'
 import { QUEUES } from '../../src/jobs/queue-names.js'
-import { maintenanceHandlers, prune, sweep } from '../../workers/maintenance.js'
+import { maintenanceHandlers, prune } from '../../workers/maintenance.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
+import { isAnythingDue, startSweeping, sweep } from '../../workers/sweeper.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
 import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
@@ -24,7 +25,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   afterAll(() => stores.close())
   beforeEach(async () => {
     await stores.emptyQueue()
-    for (const table of ['outbox', 'periodic', 'deliveries', 'outbound_messages', 'people', 'pods']) {
+    for (const table of ['outbox', 'waiting', 'periodic', 'deliveries', 'outbound_messages', 'people', 'pods']) {
       await pod.db(table).delete()
     }
     return () => workers?.close()
@@ -62,15 +63,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   it('sweeps messages whose time to wait is over', async () => {
-    await pod.db('waiting').insert({
-      waitsFor: 'post:0000000000000001',
-      name: 'receive-public',
-      payload: 'one',
-      acceptedAt: new Date(0),
-      digest: Buffer.alloc(32),
-      times: 1,
-      dueAt: new Date(0),
-    })
+    await insertWaiting(pod)
 
     await sweep(pod)
 
@@ -79,7 +72,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   it('makes its schedule once, and again when it was lost', async () => {
-    const schedule = { job: sweepJob, every: 2_000 }
+    const schedule = { job: pruneJob, every: 2_000 }
 
     expect(await pod.jobs.keepScheduled(schedule)).toBe(true)
     expect(await pod.jobs.keepScheduled(schedule)).toBe(false)
@@ -87,6 +80,48 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     expect(await pod.jobs.keepScheduled(schedule)).toBe(true)
     expect(await pod.jobs.keepScheduled({ ...schedule, every: 3_000 })).toBe(true)
     expect(await pod.jobs.counts('maintenance')).toMatchObject({ failed: 0 })
+  })
+
+  it('ends schedules that other code has made', async () => {
+    const former = defineJob<object>()('maintenance', 'former', patient)
+    await pod.jobs.keepScheduled({ job: former, every: 3_600_000 })
+    const kept = { job: pruneJob, every: 3_600_000 }
+    await pod.jobs.keepScheduled(kept)
+
+    await pod.jobs.endOtherSchedules('maintenance', [kept])
+
+    expect(await pod.jobs.keepScheduled(kept)).toBe(false)
+    expect(await pod.jobs.keepScheduled({ job: former, every: 3_600_000 })).toBe(true)
+  })
+
+  it('sweeps again and again', async () => {
+    const sweeping = startSweeping(pod, 10)
+    const left = () => pod.db('outbox').insert({ queue: 'fetch', name: 'greet', sweepAt: new Date(0) })
+    for (let row = 1; row <= 2; row += 1) {
+      await left()
+      await vi.waitFor(async () => expect(await pod.jobs.counts('fetch')).toMatchObject({ waiting: row }), 5_000)
+    }
+
+    await sweeping.stop()
+  })
+
+  it('has nothing to sweep for ten seconds after the last time, unless something is due', async () => {
+    expect(await isAnythingDue(pod)).toBe(true)
+    await sweep(pod)
+    expect(await isAnythingDue(pod)).toBe(false)
+
+    await pod.db('periodic').update({ lastRunAt: pod.db.raw(`now() - interval '11 seconds'`) })
+    expect(await isAnythingDue(pod)).toBe(true)
+  })
+
+  it.each<[string, (pod: QueuePod) => Promise<unknown>]>([
+    ['an outbox row', ({ db }) => db('outbox').insert({ queue: 'notify', name: 'greet', sweepAt: new Date(0) })],
+    ['a message that has waited long enough', (waiting) => insertWaiting(waiting)],
+    ['a delivery that nobody makes', (busy) => insertDelivery(busy, { dueAt: new Date(0) })],
+  ])('sweeps at once what is due: %s', async (_, insert) => {
+    await sweep(pod)
+    await insert(pod)
+    expect(await isAnythingDue(pod)).toBe(true)
   })
 
   it('is healthy while every worker hears from its queue and somebody sweeps', async () => {
@@ -156,7 +191,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     ['an outbox row waits', ({ db }) => db('outbox').insert({ queue: 'notify', name: 'greet' })],
     ['a delivery is due', (busy) => insertDelivery(busy, { dueAt: new Date(0) })],
   ])('is not idle while %s', async (_, insert) => {
-    await pod.jobs.keepScheduled({ job: sweepJob, every: 3_600_000 })
+    await pod.jobs.keepScheduled({ job: pruneJob, every: 3_600_000 })
     expect(await isIdle(pod)).toBe(true)
 
     await insert(pod)
@@ -235,4 +270,16 @@ async function insertDelivery({ db }: QueuePod, delivery: object, pod = {}, mess
     .insert({ ...usual, ...message })
     .returning('id')
   await db('deliveries').insert({ messageId, podId, ...delivery })
+}
+
+async function insertWaiting({ db }: QueuePod): Promise<void> {
+  await db('waiting').insert({
+    waitsFor: 'post:0000000000000001',
+    name: 'receive-public',
+    payload: 'one',
+    acceptedAt: new Date(0),
+    digest: Buffer.alloc(32),
+    times: 1,
+    dueAt: new Date(0),
+  })
 }

@@ -1,0 +1,24 @@
+import type { Knex } from 'knex'
+import { named } from './database.js'
+
+/** Remembers, by the clock of the database, that something that comes again and again has just been done. */
+export async function noteRun(db: Knex, name: string): Promise<void> {
+  await named(
+    db,
+    'note-run',
+    `insert into periodic (name, last_run_at) values ($1, date_trunc('milliseconds', now()))
+     on conflict (name) do update set last_run_at = excluded.last_run_at`,
+    [name],
+  )
+}
+
+/** Null: never. */
+export async function secondsSinceRun(db: Knex, name: string): Promise<number | null> {
+  const [run] = await named<{ readonly seconds: string }>(
+    db,
+    'seconds-since-run',
+    'select extract(epoch from now() - last_run_at) as seconds from periodic where name = $1',
+    [name],
+  )
+  return run === undefined ? null : Number(run.seconds)
+}

@@ -1,0 +1,101 @@
+import { knock } from '../src/jobs/knock.js'
+import { failUnknownQueues, leftBehind, sweptAgain } from '../src/jobs/outbox.js'
+import { QUEUES, type QueueName } from '../src/jobs/queue-names.js'
+import { wakeOverdue } from '../src/jobs/waiting.js'
+import { named } from '../src/persistence/database.js'
+import { FORGOTTEN_PODS, forgottenPods } from '../src/persistence/due-deliveries.js'
+import { noteRun } from '../src/persistence/periodic.js'
+import type { Pod } from '../src/pod.js'
+
+const ROWS_A_TURN = 1_000
+/** A queue that is this long has enough to do. */
+const CEILING = 5_000
+const HAND_OVER_WITHIN = 10_000
+const LOOK_EVERY = 2_000
+
+/**
+ * Looks every two seconds whether something was left behind. A timer, not a job: it needs no queue that may be away or emptied,
+ * and on an idle pod a look costs one small statement, where a job costs ten.
+ */
+export function startSweeping(pod: Pod, every = LOOK_EVERY): { stop(): Promise<void> } {
+  let underWay: Promise<void> | undefined
+
+  async function look(): Promise<void> {
+    try {
+      if (await isAnythingDue(pod)) await sweep(pod)
+    } catch (err) {
+      pod.log.debug({ err }, 'could not sweep') // who waits for it sees by its health when it was last done
+    }
+  }
+
+  function turn(): void {
+    underWay ??= look().finally(() => {
+      underWay = undefined
+    })
+  }
+
+  turn()
+  const timer = setInterval(turn, every)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await underWay
+    },
+  }
+}
+
+/** Also when nobody has swept for some time: others see by it that sweeping goes on. */
+const anythingDue = `
+  select
+    exists (select from outbox where failed_at is null and sweep_at <= now())
+    or exists (select from waiting where due_at <= now())
+    or exists (select ${FORGOTTEN_PODS})
+    or not exists (select from periodic where name = 'sweep' and last_run_at > now() - interval '10 seconds')
+    as due`
+
+export async function isAnythingDue({ db }: Pick<Pod, 'db'>): Promise<boolean> {
+  const [found] = await named<{ readonly due: boolean }>(db, 'anything-due', anythingDue, [])
+  return found?.due === true
+}
+
+/**
+ * Adds again what no job has picked up: the hand-over was lost, or the queue was emptied. One run at a time in all processes;
+ * what it adds twice is the same job.
+ */
+export async function sweep(pod: Pod): Promise<void> {
+  await pod.db.transaction(async (transaction) => {
+    if (!(await isMyTurn(transaction))) return
+    await failUnknownQueues(transaction)
+    await wakeOverdue(pod, transaction, ROWS_A_TURN)
+
+    // Mostly there is nothing, and then the queues need not be asked.
+    const isAnythingLeft = (await leftBehind(transaction, QUEUES, 1)).length > 0
+    const rows = isAnythingLeft ? await leftBehind(transaction, await queuesWithRoom(pod), ROWS_A_TURN) : []
+    if (rows.length > 0) {
+      await pod.jobs.handOver(rows, HAND_OVER_WITHIN)
+      await sweptAgain(transaction, rows)
+      pod.log.info({ rows: rows.length }, 'swept')
+    }
+    await knockAgain(pod, transaction)
+    await noteRun(transaction, 'sweep')
+  })
+}
+
+/** At pods whose time has come, and at those whose knock was lost. */
+async function knockAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
+  const pods = await forgottenPods(transaction, ROWS_A_TURN)
+  if (pods.length === 0) return
+  const open = await queuesWithRoom(pod)
+  const knocks = pods.filter(({ proven }) => open.includes(proven ? 'outbound' : 'outbound-slow'))
+  await knock(pod, knocks, HAND_OVER_WITHIN)
+}
+
+async function queuesWithRoom({ jobs }: Pod): Promise<readonly QueueName[]> {
+  const waiting = await Promise.all(QUEUES.map(async (queue) => (await jobs.counts(queue)).waiting))
+  return QUEUES.filter((_, index) => (waiting[index] ?? 0) < CEILING)
+}
+
+async function isMyTurn(transaction: Pod['db']): Promise<boolean> {
+  const { rows } = await transaction.raw(`select pg_try_advisory_xact_lock(hashtextextended('sweep', 0)) as mine`)
+  return rows[0].mine
+}
