@@ -23,6 +23,8 @@ export interface BenchStores {
   readonly pids: Readonly<Record<string, number>>
   /** How many statements a process, by the name it gives to PostgreSQL, runs meanwhile. */
   countStatements(of: string, during: () => Promise<unknown>): Promise<number>
+  /** Kills Redis and starts it again; not there where the queue is in the database. */
+  readonly crashQueue?: () => Promise<void>
   close(): Promise<void>
 }
 
@@ -50,6 +52,7 @@ export async function openBenchStores(
       pids: { postgres, ...(redis && { redis: redis.pid }) },
       countStatements: (of, during) =>
         countStatements(database.url, join(folder, 'postgres', 'postgres.log'), of, during),
+      ...(redis && { crashQueue: redis.crash }),
       async close() {
         await redis?.stop()
         await database.stop()
@@ -79,20 +82,34 @@ async function countStatements(url: string, log: string, of: string, during: () 
   }
 }
 
+interface RedisServer {
+  readonly url: string
+  readonly pid: number
+  crash(): Promise<void>
+  stop(): Promise<void>
+}
+
 /** With every message on disk before it is acknowledged. */
-async function startRedis(folder: string): Promise<{ url: string; pid: number; stop(): Promise<void> } | undefined> {
+async function startRedis(folder: string): Promise<RedisServer | undefined> {
   const port = await freePort()
   const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '']
   const safe = ['--appendonly', 'yes', '--appendfsync', 'always']
-  const server = spawn(REDIS, [...settings, ...safe], { stdio: 'ignore' })
+  const run = () => spawn(REDIS, [...settings, ...safe], { stdio: 'ignore' })
+  let server = run()
   if (!(await hasStarted(server, port)) || server.pid === undefined) return undefined
+  const stop = async () => {
+    const ended = once(server, 'exit')
+    server.kill('SIGKILL')
+    await ended
+  }
   return {
     url: `redis://127.0.0.1:${port}`,
     pid: server.pid,
-    async stop() {
-      const ended = once(server, 'exit')
-      server.kill('SIGKILL')
-      await ended
+    stop,
+    async crash() {
+      await stop()
+      server = run()
+      await hasStarted(server, port)
     },
   }
 }

@@ -86,17 +86,19 @@ export async function empty(db: Knex, { parents, people }: InboundCorpus): Promi
   await db.raw('checkpoint')
 }
 
+/** Messages that are stored, and what they are about. */
+export async function countRows(db: Knex): Promise<number> {
+  const counted = TABLES.map((table) => `(select count(*) from ${table})`).join(' + ')
+  const { rows } = await db.raw(`select ${counted} as count`)
+  return Number(rows[0].count)
+}
+
 /** By guid, milliseconds since 1970. */
 export async function untilWritten(
   db: Knex,
   { messages, parents }: InboundCorpus,
 ): Promise<ReadonlyMap<string, number>> {
-  const counted = TABLES.map((table) => `(select count(*) from ${table})`).join(' + ')
-  for (;;) {
-    const { rows } = await db.raw(`select ${counted} as count`)
-    if (Number(rows[0].count) >= messages.length + parents.length) break
-    await pause(20)
-  }
+  while ((await countRows(db)) < messages.length + parents.length) await pause(20)
   const all = TABLES.map((table) => `select guid, extract(epoch from written_at) * 1000 as ms from ${table}`)
   const { rows }: { rows: { guid: string; ms: string }[] } = await db.raw(all.join(' union all '))
   const isParent = new Set(parents.map(({ guid }) => guid))

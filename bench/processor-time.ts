@@ -22,14 +22,22 @@ export function rateOf(messages: number, once: () => void): Rate {
 /** Linux counts in hundredths of a second. */
 const MICROSECONDS_PER_TICK = 10_000
 
-/** Microseconds of processor time that a process and its children have taken; not a number where the system does not tell. */
+/** Microseconds of processor time that a process and all below it have taken; not a number where the system does not tell. */
 function processorTimeOf(pid: number): number {
   try {
-    const children = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && parentOf(Number(name)) === pid)
-    return [pid, ...children.map(Number)].reduce((sum, each) => sum + ticksOf(each), 0) * MICROSECONDS_PER_TICK
+    return processTree(pid).reduce((sum, each) => sum + ticksOf(each), 0) * MICROSECONDS_PER_TICK
   } catch {
     return Number.NaN
   }
+}
+
+/** A process, its children, theirs, and so on. */
+export function processTree(pid: number): readonly number[] {
+  const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  const parents = new Map(all.map((name) => [Number(name), parentOf(Number(name))]))
+  const tree = [pid]
+  for (const member of tree) for (const [each, parent] of parents) if (parent === member) tree.push(each)
+  return tree
 }
 
 export function processorTimesOf(pids: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
@@ -42,6 +50,15 @@ export function memoryOf(pid: number): number {
     return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
   } catch {
     return Number.NaN
+  }
+}
+
+/** The same without counting twice what processes share; nothing where the process has just ended. */
+export function ownMemoryOf(pid: number): number {
+  try {
+    return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1_024
+  } catch {
+    return 0
   }
 }
 

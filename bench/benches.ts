@@ -1,0 +1,27 @@
+import { benchAccept } from './accept.js'
+import { benchApi } from './api.js'
+import type { Bench } from './bench.js'
+import { benchCrash } from './crash.js'
+import { benchDiscovery } from './discovery.js'
+import { benchIdle } from './idle.js'
+import { benchInbound } from './inbound.js'
+import { benchLimits } from './limits.js'
+import { benchListeners } from './listeners.js'
+import { benchOutbound } from './outbound.js'
+import { benchPersist } from './persist.js'
+import { benchProtocol } from './protocol.js'
+
+/** By name, in the order in which they run when none is named. */
+export const benches: ReadonlyMap<string, Bench> = new Map([
+  ['limits', benchLimits],
+  ['protocol', benchProtocol],
+  ['accept', benchAccept],
+  ['persist', benchPersist],
+  ['inbound', benchInbound],
+  ['crash', benchCrash],
+  ['outbound', benchOutbound],
+  ['discovery', benchDiscovery],
+  ['api', benchApi],
+  ['listeners', benchListeners],
+  ['idle', benchIdle],
+])

@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import { ownMemoryOf, processorTimesOf, processTree } from './processor-time.js'
+
+/** The compiler of the JavaScript engine and the first looks at everything are over. */
+const SETTLED_MS = 30_000
+const WATCHED_MS = 20_000
+/** Of one core, for all processes of a pod that has nothing to do. */
+const MOST_PERCENT = 0.5
+const MOST_MEGABYTES = 300
+
+/** What a pod costs while nobody uses it: everything that `npm start` starts, the embedded database with it. */
+export async function* benchIdle({ rounds }: BenchOptions): AsyncGenerator<Result> {
+  const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
+  const pod = await startWholePod(folder)
+  try {
+    await pause(SETTLED_MS)
+    const watched: Watched[] = []
+    for (let round = 0; round < rounds; round += 1) watched.push(await watch(pod.pids))
+    yield* resultsOf(watched)
+  } finally {
+    await end(pod.child)
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Percent of a core and megabytes, by process. */
+interface Watched {
+  readonly percent: Readonly<Record<string, number>>
+  readonly megabytes: number
+}
+
+interface StartedPod {
+  readonly child: ChildProcess
+  readonly pids: Readonly<Record<string, number>>
+}
+
+async function startWholePod(folder: string): Promise<StartedPod> {
+  const program = fileURLToPath(new URL('../bin/pod.js', import.meta.url))
+  const child = spawn(process.execPath, [program, 'start', '--json'], {
+    env: { PATH: process.env['PATH'], DATA_DIR: folder, PORT: '0', ADMIN_LISTEN: '0', LOG_LEVEL: 'error' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { ready, pids } = JSON.parse(line)
+    if (ready === true && child.pid !== undefined) return { child, pids: { pod: child.pid, ...pids } }
+  }
+  throw new Error('the pod did not start')
+}
+
+async function watch({ pod, ...parts }: StartedPod['pids']): Promise<Watched> {
+  const pids = { all: pod ?? Number.NaN, ...parts }
+  const before = processorTimesOf(pids)
+  const start = performance.now()
+  await pause(WATCHED_MS)
+  const microseconds = (performance.now() - start) * 1_000
+  const after = processorTimesOf(pids)
+  const percentOf = (name: string) => (((after[name] ?? 0) - (before[name] ?? 0)) / microseconds) * 100
+  return {
+    percent: Object.fromEntries(Object.keys(pids).map((name) => [name, percentOf(name)])),
+    megabytes: processTree(pids.all).reduce((sum, pid) => sum + ownMemoryOf(pid), 0),
+  }
+}
+
+function* resultsOf(watched: readonly Watched[]): Generator<Result> {
+  const [percents, megabytes] = [watched.map(({ percent }) => percent), watched.map((each) => each.megabytes)]
+  const namesOf = Object.keys(percents[0] ?? {})
+  const all = percents.map((percent) => percent['all'] ?? Number.NaN)
+  const about = { bench: 'idle', rounds: watched.length }
+  yield {
+    ...about,
+    case: 'processor time, all processes',
+    value: median(all),
+    unit: '% of a core',
+    spread: Math.max(...all) - Math.min(...all),
+    // Of a second.
+    cpu_us: Object.fromEntries(
+      namesOf.map((name) => [name, median(percents.map((percent) => percent[name] ?? Number.NaN)) * 10_000]),
+    ),
+    ok: !(median(all) >= MOST_PERCENT), // not a number: the system does not tell
+  }
+  yield {
+    ...about,
+    case: 'memory, all processes',
+    value: median(megabytes),
+    unit: 'MB',
+    spread: spreadOf(megabytes),
+    cpu_us: {},
+    ok: !(median(megabytes) >= MOST_MEGABYTES),
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await ended
+}
