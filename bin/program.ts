@@ -5,22 +5,7 @@ import { QueueAway } from '../src/jobs/queues.js'
 import { readSoftware } from '../src/software.js'
 import { StartError } from '../src/start-error.js'
 import { CommandError } from './command-error.js'
-import { clientCommands } from './commands/clients.js'
-import { configCommand } from './commands/config.js'
-import { databaseCommands } from './commands/database.js'
-import { deadLetterCommands } from './commands/dead-letters.js'
-import { deliveryCommands } from './commands/deliveries.js'
-import { doctorCommand } from './commands/doctor.js'
-import { envelopeCommands } from './commands/envelope.js'
-import { federationCommands } from './commands/federation.js'
-import { inspectCommand } from './commands/inspect.js'
-import { invitationCommands } from './commands/invitations.js'
-import { notificationCommands } from './commands/notifications.js'
-import { peopleCommands } from './commands/people.js'
-import { podsCommands } from './commands/pods.js'
 import { runCommands } from './commands/run.js'
-import { seedCommand } from './commands/seed.js'
-import { workCommands } from './commands/work.js'
 
 const DONE = 0
 const FAILED = 1
@@ -31,7 +16,8 @@ export async function runProgram(words: readonly string[]): Promise<number> {
   process.stdout.on('error', endQuietly)
   try {
     if (existsSync('.env')) process.loadEnvFile('.env')
-    await buildProgram().parseAsync(words)
+    const program = await buildProgram(words[2])
+    await program.parseAsync(words)
     return DONE
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? DONE : WRONG_USE // it has said why already
@@ -40,34 +26,21 @@ export async function runProgram(words: readonly string[]): Promise<number> {
   }
 }
 
-/** All commands; wrong use throws instead of ending the process. */
-export function buildProgram(): Command {
+/** Processes that run for months need not hold what all the other commands are made of. */
+const LASTING = new Set(['start', 'web', 'worker'])
+
+/** All commands, or those beside the wanted one that cost nothing; wrong use throws instead of ending the process. */
+export async function buildProgram(wanted?: string): Promise<Command> {
   const program = new Command('pod')
     .description('Runs and tends a diaspora*-compatible pod.')
     .version(readSoftware().version)
     .exitOverride()
     .enablePositionalOptions()
     .showHelpAfterError('Add --help to see how it is used.')
-  for (const add of [
-    runCommands,
-    databaseCommands,
-    peopleCommands,
-    seedCommand,
-    notificationCommands,
-    invitationCommands,
-    clientCommands,
-    workCommands,
-    deadLetterCommands,
-    federationCommands,
-    inspectCommand,
-    podsCommands,
-    deliveryCommands,
-    doctorCommand,
-    configCommand,
-    envelopeCommands,
-  ]) {
-    add(program)
-  }
+  runCommands(program)
+  if (wanted !== undefined && LASTING.has(wanted)) return program
+  const { passingCommands } = await import('./passing-commands.js')
+  for (const add of passingCommands) add(program)
   return program
 }
 

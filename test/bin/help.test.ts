@@ -9,7 +9,7 @@ function commandsOf(command: Command, path: readonly string[] = []): (readonly [
   return own ? [[path.join(' '), command], ...below] : below
 }
 
-const commands = commandsOf(buildProgram())
+const commands = commandsOf(await buildProgram())
 
 describe('--help', () => {
   it('knows the commands', () => {

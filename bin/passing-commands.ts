@@ -1,0 +1,34 @@
+import { clientCommands } from './commands/clients.js'
+import { configCommand } from './commands/config.js'
+import { databaseCommands } from './commands/database.js'
+import { deadLetterCommands } from './commands/dead-letters.js'
+import { deliveryCommands } from './commands/deliveries.js'
+import { doctorCommand } from './commands/doctor.js'
+import { envelopeCommands } from './commands/envelope.js'
+import { federationCommands } from './commands/federation.js'
+import { inspectCommand } from './commands/inspect.js'
+import { invitationCommands } from './commands/invitations.js'
+import { notificationCommands } from './commands/notifications.js'
+import { peopleCommands } from './commands/people.js'
+import { podsCommands } from './commands/pods.js'
+import { seedCommand } from './commands/seed.js'
+import { workCommands } from './commands/work.js'
+
+/** Those that do something and end. */
+export const passingCommands = [
+  databaseCommands,
+  peopleCommands,
+  seedCommand,
+  notificationCommands,
+  invitationCommands,
+  clientCommands,
+  workCommands,
+  deadLetterCommands,
+  federationCommands,
+  inspectCommand,
+  podsCommands,
+  deliveryCommands,
+  doctorCommand,
+  configCommand,
+  envelopeCommands,
+] as const
