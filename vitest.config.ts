@@ -1,12 +1,28 @@
+import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
+import { AloneFirst } from './test/support/alone-first.js'
+
+// Suites of their own: `npm run attacks` and `npm run faults`.
+const elsewhere = [...configDefaults.exclude, 'test/attacks/**', 'test/faults/matrix/**']
+
+// Each of these files opens a pod of its own, and what is kept between requests belongs to that pod; so
+// several files can have one process after another, which loads the modules once. Loading them takes half of the time.
+const together = ['api', 'domain', 'federation', 'jobs', 'persistence', 'protocol', 'web'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+)
+
+const limits = { testTimeout: 20_000, hookTimeout: 60_000 }
 
 export default defineConfig({
   test: {
     globalSetup: ['test/support/global-setup.ts'],
-    include: ['test/**/*.test.ts'],
-    // Suites of their own: `npm run attacks` and `npm run faults`.
-    exclude: [...configDefaults.exclude, 'test/attacks/**', 'test/faults/matrix/**'],
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    // Files wait as often as they work, so one more than there are cores; more than four need more connections than the
+    // database of the tests has.
+    maxWorkers: Math.min(availableParallelism() + 1, 4),
+    sequence: { sequencer: AloneFirst },
+    projects: [
+      { test: { name: 'together', include: together, exclude: elsewhere, isolate: false, ...limits } },
+      { test: { name: 'alone', include: ['test/**/*.test.ts'], exclude: [...elsewhere, ...together], ...limits } },
+    ],
   },
 })

@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { memoryFolder } from '../support/memory-folder.js'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/bin/pod.js', import.meta.url))
 const NO_ENV_FILE_HERE = fileURLToPath(new URL('.', import.meta.url))
@@ -23,7 +23,7 @@ export interface Outcome {
 
 /** A folder for the data of one test file. */
 export async function makeFolder(): Promise<{ readonly path: string; remove(): Promise<void> }> {
-  const path = await mkdtemp(join(tmpdir(), 'pod-bin-test-'))
+  const path = await mkdtemp(join(memoryFolder(), 'pod-bin-test-'))
   return {
     path,
     async remove() {

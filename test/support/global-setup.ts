@@ -13,7 +13,8 @@ declare module 'vitest' {
   }
 }
 
-const CONNECTIONS = 300
+/** Several files have whole pods at the same time. */
+const CONNECTIONS = 600
 
 let undo: () => Promise<void>
 

@@ -23,6 +23,7 @@ import { createTestDatabase } from './database.js'
 import { envelopeOf, type FakePerson, type FakePods } from './fake-pod.js'
 import { makePerson, type TestPerson } from './people.js'
 import type { Stores } from './queue-pod.js'
+import { UNHURRIED } from './test-pod.js'
 
 /**
  * A whole pod, `pod.example`: its web process without a port and its workers in this process, on a real database and queue.
@@ -81,7 +82,7 @@ export async function startReceivingPod(options: ReceivingPodOptions): Promise<R
   const opened = await openPod(config, 'worker', { crypto: options.crypto ?? cannedCrypto(), log })
   const jobs = stores === undefined ? undefined : await openJobQueues({ ...stores, log })
   const pod = change({ ...opened, jobs: jobs ?? opened.jobs, remote: others.remotePods() })
-  const app = await buildApp(pod)
+  const app = await buildApp(pod, { limits: UNHURRIED })
   const queues = options.queues ?? ['inbound', 'inbound-private', 'fetch', 'maintenance']
   const workers = startWorkers(pod, {
     handlers: { fetch: fetchHandlers, maintenance: maintenanceHandlers, ...options.handlers },

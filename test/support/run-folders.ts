@@ -1,16 +1,17 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { findPostmaster } from '../../src/embedded-postgres/postmaster.js'
+import { MEMORY, memoryFolder } from './memory-folder.js'
 
 const NAME = 'pod-test-'
 const PID_FILE = 'postmaster.pid'
 const REMOVE = { recursive: true, force: true, maxRetries: 20, retryDelay: 25 } as const
 
-/** A folder in the system's temporary one that belongs to a test run, and goes with it however the run ends. */
+/** A temporary folder that belongs to a test run, and goes with it however the run ends. */
 export async function makeRunFolder(runPid: number): Promise<string> {
-  return mkdtemp(join(tmpdir(), `${NAME}${runPid}-`))
+  return mkdtemp(join(memoryFolder(), `${NAME}${runPid}-`))
 }
 
 /** For the end of a process, where nothing asynchronous happens any more: after Ctrl-C there is no teardown. */
@@ -36,9 +37,10 @@ export async function sweepKilledRuns(): Promise<void> {
 }
 
 function runFolders(): readonly string[] {
-  return readdirSync(tmpdir())
-    .filter((name) => name.startsWith(NAME) && runOf(name) > 0)
-    .map((name) => join(tmpdir(), name))
+  return [...new Set([MEMORY, tmpdir()])]
+    .filter((place) => existsSync(place))
+    .flatMap((place) => readdirSync(place).map((name) => join(place, name)))
+    .filter((path) => basename(path).startsWith(NAME) && runOf(path) > 0)
 }
 
 function runOf(folder: string): number {

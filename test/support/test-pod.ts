@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
 import { readConfig } from '../../src/config.js'
+import { HTTP_LIMITS } from '../../src/limits.js'
 import { type OpenPod, openPod } from '../../src/open-pod.js'
 import { type AppOptions, buildApp } from '../../src/web/app.js'
 import { cannedCrypto } from './canned-crypto.js'
@@ -24,6 +25,9 @@ export interface TestPodOptions extends AppOptions {
   readonly change?: (pod: OpenPod) => OpenPod
 }
 
+/** Whom a pod turns away shall not depend on what else the machine does. Tests of that have limits of their own. */
+export const UNHURRIED = { ...HTTP_LIMITS, eventLoopDelayMs: Number.POSITIVE_INFINITY }
+
 export async function startTestPod({ environment, log, change, ...options }: TestPodOptions = {}): Promise<TestPod> {
   const database = await createTestDatabase()
   const config = readConfig({
@@ -36,7 +40,7 @@ export async function startTestPod({ environment, log, change, ...options }: Tes
   })
   const opened = await openPod(config, 'web', { crypto: cannedCrypto(), log: log ?? pino({ level: 'silent' }) })
   const pod = change ? change(opened) : opened
-  const app = await buildApp(pod, options)
+  const app = await buildApp(pod, { limits: UNHURRIED, ...options })
   const known = new Map<string, Promise<TestPerson>>()
 
   async function person(name: string): Promise<TestPerson> {

@@ -13,6 +13,7 @@ import { addStranger, newGuid, readKey } from '../support/network.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import { takeMessages } from '../support/taken-messages.js'
 import { openTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
+import { UNHURRIED } from '../support/test-pod.js'
 
 const coat = JSON.stringify({ aes_key: 'k'.repeat(684), encrypted_magic_envelope: 'ZW52ZWxvcGU=' })
 
@@ -28,7 +29,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     stores = await openTestStores(backend)
     const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
     pod = { ...(await stores.openPod()), log }
-    app = await buildApp(pod)
+    app = await buildApp(pod, { limits: UNHURRIED })
     await app.listen({ host: '127.0.0.1', port: 0 })
     port = (app.server.address() as AddressInfo).port // it listens on a port
     ann = await addLocal('ann')
@@ -267,7 +268,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
 
   it('tells the operator what came, and what became of it', async () => {
     const metrics = openMetrics(pod)
-    const watched = await buildApp(pod, { metrics })
+    const watched = await buildApp(pod, { metrics, limits: UNHURRIED })
     await using taken = takeMessages(pod)
     await watched.inject({ method: 'POST', url: '/receive/public', payload: 'a message' })
     await watched.inject({ method: 'POST', url: `/receive/users/${ann}`, payload: 'garbage' })
@@ -285,7 +286,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
 
   describe('when too much has come', () => {
     it('says so before it reads more, and takes messages again when there is room (P10)', async () => {
-      const small = await buildApp({ ...pod, config: { ...pod.config, inboundBytes: 1_000 } })
+      const small = await buildApp({ ...pod, config: { ...pod.config, inboundBytes: 1_000 } }, { limits: UNHURRIED })
       const send = (payload: string) => small.inject({ method: 'POST', url: '/receive/public', payload })
       expect((await send('a'.repeat(600))).statusCode).toBe(202)
       expect((await send('b'.repeat(600))).statusCode).toBe(503)
@@ -313,7 +314,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     beforeAll(async () => {
       proxy = await openTcpProxy(Number(new URL(stores.redisUrl ?? stores.databaseUrl).port))
       const { jobs } = await stores.openPod(stores.queueThrough(proxy))
-      behind = await buildApp({ ...pod, jobs })
+      behind = await buildApp({ ...pod, jobs }, { limits: UNHURRIED })
     })
     afterAll(async () => {
       await behind.close()
@@ -379,7 +380,7 @@ it('answers 503 for a private message while the database cannot say who lives he
   const { db } = await stores.openPod({
     databaseUrl: Object.assign(new URL(stores.databaseUrl), { port: `${proxy.port}` }).href,
   })
-  const app = await buildApp({ ...pod, db })
+  const app = await buildApp({ ...pod, db }, { limits: UNHURRIED })
   await proxy.refuse()
 
   const response = await app.inject({ method: 'POST', url: `/receive/users/${newGuid()}`, payload: coat })
