@@ -14,10 +14,16 @@ import { outcomeOfError } from './outcome.js'
 import { endOfFailure, hasFurtherTries, jobRunner, type RunnerOptions } from './run-job.js'
 import { isSuspect } from './suspects.js'
 
-/** Three transactions keep the database busy; a batch of this size costs a message next to nothing. */
+/**
+ * Three transactions keep the database busy; a batch of the largest size costs a message next to nothing. A second and a third
+ * begin only with so many that it is cheap too: what comes in jobs of one message would else be stored in batches of ten.
+ */
 const MERGED = { atOnce: 3, bytes: 4 * 1024 * 1024, sizeOf: ({ envelope }: Message) => envelope.length }
 /** A private one takes a thread as long as sixty public ones. */
-const MESSAGES = { inbound: 256, 'inbound-private': 64 } as const
+const MESSAGES = {
+  inbound: { items: 256, enough: 64 },
+  'inbound-private': { items: 64, enough: 1 },
+} as const
 
 export type InboundQueue = keyof typeof MESSAGES
 
@@ -32,7 +38,7 @@ type Failures = ReadonlyMap<Message, unknown>
 export function inboundRunner(pod: Pod, queue: InboundQueue, options: RunnerOptions): (job: Job) => Promise<void> {
   setMaxListeners(0, options.stopping) // every batch under way listens
   const messagesOf = messageReader(pod)
-  const takeInMerged = gather({ ...MERGED, items: MESSAGES[queue] }, (messages: readonly Message[]) =>
+  const takeInMerged = gather({ ...MERGED, ...MESSAGES[queue] }, (messages: readonly Message[]) =>
     takeIn(pod, options, messages),
   )
   const runOther = jobRunner(pod, options)

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Job } from 'bullmq'
 import { federationBackoff } from '../src/jobs/definitions.js'
 import type { QueueName } from '../src/jobs/queue-names.js'
+import type { ServeOptions } from '../src/jobs/queues.js'
 import type { WatchedWorker } from '../src/jobs/watched-worker.js'
 import { databaseReachable } from '../src/persistence/database.js'
 import { secondsSinceRun } from '../src/persistence/periodic.js'
@@ -8,13 +10,14 @@ import type { Pod } from '../src/pod.js'
 import { inboundRunner, isInbound } from './inbound.js'
 import { countJob } from './job-figures.js'
 import { lookAfterSchedules } from './maintenance.js'
+import { openRoom } from './room.js'
 import { type HandlerTable, jobRunner } from './run-job.js'
 import { openSuspectLine } from './suspects.js'
 import { startSweeping } from './sweeper.js'
 
 /** Jobs in hand at a time. Slots of the outbound queues do nothing but wait for sockets, so there are many. */
 const CONCURRENCY: Readonly<Record<QueueName, number>> = {
-  inbound: 32,
+  inbound: 32, // at least: see room.ts
   'inbound-private': 8,
   fetch: 16,
   outbound: 128,
@@ -98,14 +101,32 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     }
   }
 
+  /** Takes more jobs in hand while they hold little. */
+  function serveInRoom(queue: QueueName, run: (job: Job) => Promise<void>, serving: ServeOptions): WatchedWorker {
+    const room = openRoom()
+    const worker = pod.jobs.serve(
+      queue,
+      async (job) => {
+        worker.concurrency = room.enter(job)
+        try {
+          await countedWhile(queue, run(job))
+        } finally {
+          room.leave(job)
+        }
+      },
+      serving,
+    )
+    return worker
+  }
+
   const workers = queues.map((queue) => {
     const handlers: HandlerTable = { probe: async () => {}, ...options.handlers[queue] }
     const runner = { handlers, suspects, deadline: timing.deadline, stopping: stopping.signal }
     const run = isInbound(queue) ? inboundRunner(pod, queue, runner) : jobRunner(pod, runner)
-    return pod.jobs.serve(queue, (job) => countedWhile(queue, run(job)), {
-      ...timing,
-      concurrency: pod.config.workerConcurrency[queue] ?? CONCURRENCY[queue],
-    })
+    const given = pod.config.workerConcurrency[queue]
+    const serving = { ...timing, concurrency: given ?? CONCURRENCY[queue] }
+    if (queue === 'inbound' && given === undefined) return serveInRoom(queue, run, serving)
+    return pod.jobs.serve(queue, (job) => countedWhile(queue, run(job)), serving)
   })
   const looksAfterAll = queues.includes('maintenance')
   const schedules = looksAfterAll ? lookAfterSchedules(pod) : undefined

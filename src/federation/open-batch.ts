@@ -26,7 +26,8 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
         const { sender, entity, signature } = result
         const signer = signers.get(sender.toLowerCase())
         if (signer === undefined) throw new Error('An envelope was verified without a key.')
-        const arrival = { message, sender, signer, entity, signature, ...(recipient && { recipient }) }
+        const known = { message, sender, signer, entity, signature }
+        const arrival = recipient === undefined ? known : { ...known, recipient }
         if (!isStorable(entity)) {
           wrong.push({ message, arrival, fault: 'UnknownEntity', reason: `nothing is done here with a ${entity.type}` })
         } else if (!isWanted(message, entity)) {

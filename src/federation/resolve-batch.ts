@@ -46,7 +46,9 @@ export async function resolveBatch(
       waiting.push({ message: arrival.message, arrival, ...missing })
     } else {
       ready.push(resolved)
-      if (isAuthorised(resolved)) addComing(resolved.entity, resolved.surroundings, found)
+      if (mayBeReferredTo(resolved, found) && isAuthorised(resolved)) {
+        addComing(resolved.entity, resolved.surroundings, found)
+      }
     }
   }
   return { ready, waiting, wrong: [], over: [] }
@@ -55,27 +57,33 @@ export async function resolveBatch(
 function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntity>, found: Found): Resolved {
   const entity = withoutLostPhotos(arrival.entity, found)
   const surroundings = surroundingsOf(entity, found)
-  return {
+  const resolved = {
     ...arrival,
     entity,
     surroundings,
-    ...(surroundings.root?.local && { underOurs: true }),
     deleted: isTakenBack(arrival, surroundings, found),
     taken: holdsForeignParts(entity, found),
-    ours: !speaksOfOthers.has(entity.type) && hostOf(entity.author) === config.host,
+    ours: !speaksOfOthers.has(entity.type) && entity.author.endsWith(`@${config.host}`),
   }
+  return surroundings.root?.local ? { ...resolved, underOurs: true } : resolved
 }
 
 /** Whom these name as author need not have sent them, and may live here. */
 const speaksOfOthers: ReadonlySet<StorableEntity['type']> = new Set(['retraction', 'account_migration'])
 
-/** What others stand under comes before what may stand under it, as it is stored. */
+/** What others stand under, in the order in which it is stored. */
+const parents: readonly StorableEntity['type'][] = ['status_message', 'reshare', 'comment', 'conversation']
+
+/** What others stand under comes before what may stand under it, as it is stored; what takes back comes last. */
 function parentsFirst(arrivals: readonly Arrival<StorableEntity>[]): Arrival<StorableEntity>[] {
-  const first: readonly StorableEntity['type'][] = ['status_message', 'reshare', 'comment', 'conversation']
-  const last: readonly StorableEntity['type'][] = ['retraction']
   const rank = ({ entity: { type } }: Arrival<StorableEntity>) =>
-    first.includes(type) ? first.indexOf(type) - first.length : last.indexOf(type) + 1
+    parents.includes(type) ? parents.indexOf(type) - parents.length : Number(type === 'retraction')
   return arrivals.toSorted((one, other) => rank(one) - rank(other))
+}
+
+/** By something that comes with it. Of what nothing stands under, only a retraction speaks. */
+function mayBeReferredTo({ entity: { type } }: Resolved, { retracted }: Found): boolean {
+  return retracted || parents.includes(type)
 }
 
 /** What it has to wait for, and who is asked. What would be refused in any case is no reason to ask somebody for something. */

@@ -1,12 +1,14 @@
 import type { Knex } from 'knex'
 import { takeRows } from '../jobs/outbox.js'
 import { lockThings, type ParkedMessage, type Thing, waitAndWake } from '../jobs/waiting.js'
+import { raiseCounts } from '../persistence/arrived-counts.js'
 import { inTransaction } from '../persistence/errors.js'
 import { Pod as OtherPod } from '../persistence/models/pod.js'
 import type { Pod } from '../pod.js'
 import type { RetractionEntity } from '../protocol/entities/retraction.js'
 import { answerForClosed } from './answer-for-closed.js'
 import type { Arrival, Message, Over, Sorted, Stored, StoredRecord, Waiting, Wrong } from './batch.js'
+import { countsOf } from './counts-of.js'
 import { followUp } from './follow-up.js'
 import type { StorableEntity } from './storable.js'
 import { storeAccountMigrations } from './store-account-migrations.js'
@@ -64,22 +66,25 @@ interface Ended {
  */
 export async function storeBatch(pod: Pod, batch: Batch): Promise<Ended> {
   if (isNothingToDo(batch)) return { records: [], wrong: [], over: [] }
+  const now = pod.now()
   return inTransaction(pod.db, async (transaction) => {
     const { ready, waiting, wrong } = await takeWoken(transaction, batch)
     const parked = waiting.filter(({ message }) => message.wanted === undefined)
-    await lockThings(transaction, [...ready.flatMap(touchedBy), ...parked.map(({ waitsFor }) => waitsFor)])
+    const alone = [...ready.flatMap(changedBy), ...parked.map(({ waitsFor }) => waitsFor)]
+    await lockThings(transaction, alone, ready.flatMap(addedTo))
     await leaveTombstones(transaction, parked.flatMap(retractionIn))
-    const stored = await storeAll(pod, transaction, ready)
+    const { stored, counted } = await storeAll(pod, transaction, ready, now)
     const records = stored.flatMap((some) => some.records)
     await answerForClosed(pod, transaction, wrong)
-    const allWrong = [...wrong, ...stored.flatMap((some) => some.wrong)]
-    await followUp(pod, transaction, records, allWrong)
     await waitAndWake(
       pod,
       transaction,
       parked.map(parkedAs),
       records.flatMap(({ arrival }) => thingsIn(arrival)),
+      counted ? undefined : countsOf(records, now),
     )
+    // Whose activity a comment moves is found once the post is held, which counting does.
+    await followUp(pod, transaction, records, [...wrong, ...stored.flatMap((some) => some.wrong)])
     if (ready.some(({ signer }) => signer.offline)) await OtherPod.wasHeardOf(transaction, sendersOf(ready))
     return {
       records,
@@ -114,19 +119,34 @@ async function takeWoken(transaction: Knex.Transaction, batch: Batch): Promise<O
   }
 }
 
+/**
+ * Counters are raised at the end of the transaction, because whoever counts on the same posts waits from then on; but before
+ * anything is taken away, which lowers them.
+ */
 async function storeAll(
   pod: Pod,
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<StorableEntity>[],
-): Promise<readonly Stored[]> {
+  now: Date,
+): Promise<{ readonly stored: readonly Stored[]; readonly counted: boolean }> {
   const stored: Stored[] = []
+  let counted = false
   for (const kind of Object.keys(kinds) as Kind[]) {
     const ofKind = arrivals.filter(({ entity }) => entity.type === kind)
+    if (ofKind.length === 0) continue
+    if (takingAway.has(kind) && !counted) {
+      counted = true
+      const records = stored.flatMap((some) => some.records)
+      await raiseCounts(transaction, countsOf(records, now))
+    }
     const store = kinds[kind] as Store<StorableEntity> // the table pairs each kind with its function
-    if (ofKind.length > 0) stored.push(await store(transaction, ofKind, pod.now(), pod))
+    stored.push(await store(transaction, ofKind, now, pod))
   }
-  return stored
+  return { stored, counted }
 }
+
+/** Kinds that take away what was counted. */
+const takingAway: ReadonlySet<Kind> = new Set(['retraction', 'account_migration', 'account_deletion'])
 
 function parkedAs({ message, ...wait }: Waiting): ParkedMessage {
   const { envelope, recipientGuid, acceptedAt, woken } = message
@@ -142,15 +162,16 @@ function sendersOf(arrivals: readonly Arrival[]): readonly string[] {
   return [...new Set(arrivals.map(({ signer }) => signer.address))]
 }
 
-/**
- * What comes, what that is counted on, and what is taken back: nobody else may add to these or take them away meanwhile, and
- * all batches take them in one order, whatever they hold.
- */
-function touchedBy(arrival: Arrival<StorableEntity>): Thing[] {
+/** What comes and what is taken back: nobody else may touch these meanwhile. */
+function changedBy(arrival: Arrival<StorableEntity>): Thing[] {
   const { entity } = arrival
   const target = entity.type === 'retraction' ? targetThing(entity) : undefined
-  const parents = parentOf(entity).map(({ kind, guid }) => `${kind}:${guid}` as const)
-  return [...lockedFor(arrival), ...parents, ...(target === undefined ? [] : [target])]
+  return target === undefined ? lockedFor(arrival) : [...lockedFor(arrival), target]
+}
+
+/** What it stands under: others may add to that at the same time, but not take it away. */
+function addedTo({ entity }: Arrival<StorableEntity>): Thing[] {
+  return parentOf(entity).map(({ kind, guid }) => `${kind}:${guid}` as const)
 }
 
 /** Everything that somebody may wait for and that comes with this entity. */

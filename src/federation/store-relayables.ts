@@ -108,7 +108,7 @@ export async function storeParticipations(
 
 function columnsOf({ entity, underOurs }: Arrival<Relayable>) {
   const { guid, author, parent_guid: parent, author_signature: signature, elements } = entity
-  return { guid, author, parent, ...(underOurs && { signed: { signature, elements } }) }
+  return { guid, author, parent, signed: underOurs && { signature, elements } }
 }
 
 /** The first of each guid counts. */

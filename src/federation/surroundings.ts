@@ -27,6 +27,8 @@ export interface Found {
   readonly deleted: ReadonlySet<string>
   /** Whose the parts are that are known here or come with the batch. */
   readonly owners: Map<string, string>
+  /** Whether anything is taken back in the batch; else nobody asks what of it could be. */
+  readonly retracted: boolean
 }
 
 /** At most one statement for everything about posts, one for targets of retractions and one for conversations. */
@@ -46,6 +48,7 @@ export async function findAround({ db }: Pick<Pod, 'db'>, entities: readonly Sto
     reshares: new Set(),
     deleted: new Set(known.deleted.map(({ type, guid, by }) => `${type} ${guid} ${by}`)),
     owners: new Map(known.parts.map(({ type, guid, author }) => [`${type} ${guid}`, author])),
+    retracted: entities.some(({ type }) => type === 'retraction'),
   }
 }
 
@@ -69,11 +72,12 @@ export function surroundingsOf(entity: StorableEntity, found: Found): Surroundin
 
 /** From here on this counts as known: what comes with it in one batch is stored after it. What is here already comes first. */
 export function addComing(entity: StorableEntity, { root }: Surroundings, found: Found): void {
-  const { roots, targets, conversations, reshares, owners } = found
+  const { roots, targets, conversations, reshares, owners, retracted } = found
   const addRoot = (kind: KnownRoot['kind'], guid: string, thing: KnownThing) => {
     if (!roots.has(`${kind} ${guid}`)) roots.set(`${kind} ${guid}`, thing)
   }
   const addTarget = (types: readonly TargetType[], guid: string, target: Target) => {
+    if (!retracted) return
     for (const type of types) if (!targets.has(`${type} ${guid}`)) targets.set(`${type} ${guid}`, target)
   }
   for (const { type, guid } of partsOf(entity)) owners.set(`${type} ${guid}`, entity.author)
@@ -219,7 +223,7 @@ function wasDeleted(
   by: readonly (string | undefined)[],
   deleted: Found['deleted'],
 ): boolean {
-  return types.some((type) => by.some((address) => deleted.has(`${type} ${guid} ${address}`)))
+  return deleted.size > 0 && types.some((type) => by.some((address) => deleted.has(`${type} ${guid} ${address}`)))
 }
 
 function nameOfTombstone({ target_type: type, target_guid: guid }: RetractionEntity, by: string): string {

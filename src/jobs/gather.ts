@@ -1,6 +1,8 @@
 export interface GatherLimits<Item> {
   /** How many groups may be under way; what comes meanwhile makes the next group larger. */
   readonly atOnce: number
+  /** So many are worth a group beside those that are under way; fewer wait until one of them ends. Not set: any are. */
+  readonly enough?: number
   /** Of a group; a caller who brings more than these has a group of their own. */
   readonly items: number
   readonly bytes: number
@@ -26,12 +28,13 @@ export function gather<Item, Result>(
   run: (items: readonly Item[]) => Promise<Result>,
 ): (items: readonly Item[]) => Promise<Result> {
   const line: Entry<Item, Result>[] = []
+  const { atOnce, enough = 1 } = limits
   let underWay = 0
   let isDue = false
 
   function startGroups(): void {
     isDue = false
-    while (underWay < limits.atOnce) {
+    while (underWay === 0 || (underWay < atOnce && itemsIn(line) >= enough)) {
       const group = takeGroup(line, limits)
       if (group.length === 0) return
       void runGroup(group)
@@ -53,7 +56,7 @@ export function gather<Item, Result>(
   return (items) =>
     new Promise((resolve, reject) => {
       line.push(enter(items, limits, resolve, reject))
-      if (isDue || underWay >= limits.atOnce) return
+      if (isDue || underWay >= atOnce) return
       isDue = true
       setImmediate(startGroups)
     })
@@ -81,6 +84,10 @@ function enter<Item, Result>(
       reject(error)
     },
   })
+}
+
+function itemsIn<Item, Result>(line: readonly Entry<Item, Result>[]): number {
+  return line.reduce((sum, { items }) => sum + items.length, 0)
 }
 
 /** From the front of the line, as many as fit; always at least one, however large it is. */

@@ -2,7 +2,6 @@ import {
   assertSchemaCompatibility,
   type BackendFactory,
   BULLMQ_MAJOR_VERSION,
-  createRedisBackend,
   type IQueueBackend,
   type PgPool,
   PostgresConnection,
@@ -11,7 +10,6 @@ import {
   SchemaMigrationRequiredError,
   SchemaVersionMismatchError,
 } from 'bullmq'
-import { Redis } from 'ioredis'
 import pg from 'pg'
 import { StartError } from '../start-error.js'
 import { QUEUES } from './queue-names.js'
@@ -25,64 +23,17 @@ export interface QueueStore {
   readonly firstContact: Promise<void>
   /** False: asking it now could only wait. */
   isReady(): boolean
+  /** In front of the keys of a queue. */
+  prefixOf(pod: string, queue: string): string
+  /** Resolves when what is added is as safe as this store can make it. */
+  safely(prefix: string, add: () => Promise<unknown>): Promise<void>
   /** What the operator should change, in sentences. */
   warnings(): Promise<readonly string[]>
   close(): Promise<void>
 }
 
-type Report = (where: string, error: Error) => void
-
-/**
- * Producers have a connection of their own: it queues nothing while Redis is away and waits a second at most, where
- * those of the workers wait for as long as it takes.
- */
-export function openRedisStore(redisUrl: string, report: Report): QueueStore {
-  const address = redisUrl.startsWith('unix:') ? redisUrl.replace(/^unix:(\/\/)?/, '') : redisUrl
-  const connect = (who: string, options: object) => {
-    // The default backs off to many seconds; a worker would sleep on long after Redis is back.
-    const retryStrategy = (times: number) => Math.min(times * 100, 2_000)
-    return new Redis(address, { connectTimeout: 2_000, retryStrategy, ...options }).on('error', (error: Error) =>
-      report(who, error),
-    )
-  }
-  const producer = connect('producer', { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: 1_000 })
-  const firstContact = new Promise<void>((resolve) => {
-    for (const event of ['ready', 'close']) producer.once(event, () => resolve())
-  })
-  let worker: Redis | undefined
-
-  return {
-    kind: 'redis',
-    firstContact,
-    backend: (name, options, kind) => {
-      if (kind?.withBlockingConnection) worker ??= connect('worker', { maxRetriesPerRequest: null })
-      const connection = kind?.withBlockingConnection && worker ? worker : producer
-      return createRedisBackend(name, { ...options, connection }, kind)
-    },
-    isReady: () => producer.status === 'ready',
-    warnings: async () => redisWarnings(await producer.info('persistence'), await producer.info('memory')),
-    close: async () => {
-      producer.disconnect()
-      worker?.disconnect()
-    },
-  }
-}
-
-function redisWarnings(persistence: string, memory: string): readonly string[] {
-  const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1]
-  const warnings: string[] = []
-  if (/^aof_enabled:0/m.test(persistence)) {
-    warnings.push(
-      'Redis keeps no append-only file: when it stops, messages that were accepted and not yet taken in are lost. Set "appendonly yes" (best with "appendfsync always") in its configuration.',
-    )
-  }
-  if (policy !== undefined && policy !== 'noeviction') {
-    warnings.push(
-      `Redis may throw away waiting jobs when its memory is full: maxmemory-policy is ${policy}. Set it to noeviction.`,
-    )
-  }
-  return warnings
-}
+/** Says what is wrong, and where. */
+export type Report = (where: string, error: Error) => void
 
 /** One pool per process for all queues; each worker keeps one connection of it to listen on. */
 export function openPostgresStore(databaseUrl: string, report: Report): QueueStore {
@@ -94,7 +45,8 @@ export function openPostgresStore(databaseUrl: string, report: Report): QueueSto
     query_timeout: 30_000,
     // Idle workers look several times in it: each would open a connection of its own, which costs more than what it asks.
     idleTimeoutMillis: 60_000,
-    options: '-c search_path=bullmq -c statement_timeout=20000',
+    // By a statement: a pooler in between refuses what it does not know at the beginning of a connection.
+    onConnect: (client) => client.query('set search_path = bullmq; set statement_timeout = 20000'),
   })
   pool.setMaxListeners(0) // every queue and every worker listens for its errors
   pool.on('error', (error) => report('pool', error))
@@ -112,6 +64,10 @@ export function openPostgresStore(databaseUrl: string, report: Report): QueueSto
         kind?.withBlockingConnection ? name : undefined,
       ),
     isReady: () => true,
+    prefixOf: (pod) => pod,
+    async safely(_prefix, add) {
+      await add()
+    },
     warnings: async () => [],
     close: () => pool.end(),
   }

@@ -5,7 +5,8 @@ import { StartError } from '../start-error.js'
 import { type AnyJob, type DataOf, patient } from './definitions.js'
 import { logSometimes } from './log-sometimes.js'
 import { QUEUES, type QueueName } from './queue-names.js'
-import { checkQueueSchema, openPostgresStore, openRedisStore, type QueueStore } from './queue-store.js'
+import { checkQueueSchema, openPostgresStore, type QueueStore } from './queue-store.js'
+import { openRedisStore } from './redis-store.js'
 import { LOOK_EVERY_S, WatchedWorker } from './watched-worker.js'
 
 export { migrateQueue } from './queue-store.js'
@@ -37,7 +38,7 @@ export interface QueueCounts {
   readonly failed: number
 }
 
-interface ServeOptions {
+export interface ServeOptions {
   readonly concurrency: number
   /** Milliseconds a job is safe from others after its worker was last heard of. */
   readonly lock: number
@@ -88,6 +89,8 @@ export interface JobQueues {
 
 export interface QueueSettings {
   readonly redisUrl: string | undefined
+  /** Replicas of Redis that must have what is enqueued; not set: none. */
+  readonly redisReplicas?: number
   readonly databaseUrl: string
   readonly log: Logger
   /** In front of every key in Redis. */
@@ -100,11 +103,13 @@ const OVERDUE = 10_000
 
 /** Opens the queue on Redis when there is an address for it, else in the database. Neither has to answer: see QueueAway. */
 export async function openJobQueues(settings: QueueSettings): Promise<JobQueues & { close(): Promise<void> }> {
-  const { redisUrl, databaseUrl, log, prefix = 'pod' } = settings
+  const { redisUrl, redisReplicas = 0, databaseUrl, log, prefix: pod = 'pod' } = settings
   const report = logSometimes(log)
   if (redisUrl === undefined) await checkSchema(databaseUrl, report)
   const store: QueueStore =
-    redisUrl === undefined ? openPostgresStore(databaseUrl, report) : openRedisStore(redisUrl, report)
+    redisUrl === undefined
+      ? openPostgresStore(databaseUrl, report)
+      : openRedisStore(redisUrl, { replicas: redisReplicas, report })
 
   await Promise.race([store.firstContact, pause(ACKNOWLEDGED_WITHIN, undefined, { ref: false })])
 
@@ -116,7 +121,11 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     const known = open.get(name)
     if (known) return known
     const streams = { events: { maxLen: 100 } }
-    const queue: OpenQueue = new Queue(name, { connection: 'shared', prefix, streams }, store.backend)
+    const queue: OpenQueue = new Queue(
+      name,
+      { connection: 'shared', prefix: store.prefixOf(pod, name), streams },
+      store.backend,
+    )
     queue.on('error', (error: Error) => report(name, error))
     open.set(name, queue)
     // A queue whose first contact failed never recovers; the next caller gets another.
@@ -161,7 +170,9 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
         ...(unique !== undefined && { deduplication: { id: unique } }),
         ...(delay !== undefined && { delay }),
       }
-      await ask(job.queue, (queue) => queue.add(job.name, data, options), ACKNOWLEDGED_WITHIN)
+      const prefix = store.prefixOf(pod, job.queue)
+      const add = (queue: OpenQueue) => store.safely(prefix, () => queue.add(job.name, data, options))
+      await ask(job.queue, add, ACKNOWLEDGED_WITHIN)
     },
 
     async enqueueEach(job, each, within = ACKNOWLEDGED_WITHIN) {
@@ -221,7 +232,9 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     async keepScheduled({ job, every }) {
       return ask(job.queue, async (queue) => {
         const schedule = await queue.getJobScheduler(job.name)
-        if (schedule?.every === every && (schedule.next ?? 0) > Date.now() - OVERDUE) return false
+        const wait = (schedule?.next ?? 0) - Date.now()
+        // A process whose clock is wrong may have made one that begins tomorrow.
+        if (schedule?.every === every && wait > -OVERDUE && wait < every + OVERDUE) return false
         await queue.upsertJobScheduler(job.name, { every }, { name: job.name, data: {}, opts: job.options })
         return true
       })
@@ -247,7 +260,7 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
         run,
         {
           connection: 'shared',
-          prefix,
+          prefix: store.prefixOf(pod, name),
           concurrency,
           lockDuration: lock,
           stalledInterval: stalledCheck,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
+import { type Counts, countColumns, countsRaised, NO_COUNTS } from '../persistence/arrived-counts.js'
 import { named } from '../persistence/database.js'
 import type { Pod } from '../pod.js'
 import { splitAddress } from '../protocol/address.js'
@@ -55,29 +56,41 @@ export function mayWaitAgain({ times, last }: Pick<WokenMessage, 'times' | 'last
 
 /**
  * Takes the locks of all things that a transaction stores or waits for, in one order. Both sides do, so a message that
- * waits and the thing it waits for cannot miss each other.
+ * waits and the thing it waits for cannot miss each other. What is only added to is shared with others who add to it.
  */
-export async function lockThings(transaction: Knex.Transaction, things: readonly Thing[]): Promise<void> {
-  if (things.length === 0) return
-  await named(
-    transaction,
-    'locked-things',
-    `select count(pg_advisory_xact_lock(key)) from (
-       select distinct hashtextextended(thing, 0) as key from unnest($1::text[]) as thing order by key
-     ) as sorted`,
-    [things],
-  )
+export async function lockThings(
+  transaction: Knex.Transaction,
+  things: readonly Thing[],
+  shared: readonly Thing[] = [],
+): Promise<void> {
+  if (things.length + shared.length === 0) return
+  await named(transaction, 'locked-things', lockedThings, [things, shared])
 }
+
+/** Each once, by the stronger of two locks: who has shared one and wants it alone waits for somebody who does the same. */
+const lockedThings = `
+  select count(case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end)
+  from (
+    select hashtextextended(thing, 0) as key, bool_or(alone) as alone
+    from (
+      select thing, true as alone from unnest($1::text[]) as thing
+      union all
+      select thing, false from unnest($2::text[]) as thing
+    ) as touched
+    group by key order by key
+  ) as sorted`
 
 /**
  * Stores messages that wait, has somebody asked for what they wait for, and turns those that waited for what is here by now
- * into outbox rows. The locks of all these things must be held.
+ * into outbox rows. The locks of all these things must be held. What was stored is counted by the last statement of this, since
+ * a lone message has few to spend.
  */
 export async function waitAndWake(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   waiting: readonly ParkedMessage[],
   stored: readonly Thing[],
+  counts = NO_COUNTS,
 ): Promise<void> {
   const meanwhile = await thingsHere(transaction, [...new Set(waiting.map(({ waitsFor }) => waitsFor))])
   const here = [...new Set([...stored, ...meanwhile])]
@@ -88,7 +101,7 @@ export async function waitAndWake(
   )
   await insertWaiting(transaction, waiting, asked)
   if (here.length === 0) return
-  handOverAfter(pod, transaction, await wake(transaction, here))
+  handOverAfter(pod, transaction, await wake(transaction, here, counts))
 }
 
 /** No further try can help this outbox row: its job is a dead letter, and who waited for its effect is woken for the last time. */
@@ -224,9 +237,14 @@ function digestOf({ recipientGuid, payload }: ParkedMessage): string {
 }
 
 /** What waits for these things. Joined and not `= any(…)`, for the reason that post-surroundings.ts tells. */
-async function wake(transaction: Knex.Transaction, things: readonly Thing[]): Promise<readonly OutboxJob[]> {
+async function wake(
+  transaction: Knex.Transaction,
+  things: readonly Thing[],
+  counts: Counts,
+): Promise<readonly OutboxJob[]> {
   const which = 'using unnest($1::text[]) as thing where waits_for = thing'
-  return named(transaction, 'woken', woken(which, false), [things])
+  const statement = woken(which, false, `, ${countsRaised(2)}`)
+  return named(transaction, 'woken', statement, [things, ...countColumns(counts)])
 }
 
 /** What must not wait any longer. */
@@ -236,11 +254,11 @@ async function wakeLast(transaction: Knex.Transaction, which: string, value: num
 }
 
 /** A message came in by the queue of its channel, and goes back to it. */
-function woken(which: string, last: boolean): string {
+function woken(which: string, last: boolean, alongside = ''): string {
   return `
     with woken as (
       delete from waiting ${which} returning waiting.*
-    )
+    )${alongside}
     insert into outbox (queue, name, data, payload, accepted_at)
     select
       case when recipient_guid is null then 'inbound' else 'inbound-private' end,

@@ -24,6 +24,6 @@ const newParticipations = `
   join people on people.address = arrived.author
   join posts on posts.guid = arrived."postGuid"
   where people.closed_at is null and not ${takenBack('participations', 'arrived.guid', ['people.id'])}
-  order by arrived.guid
+  order by posts.id, people.id
   on conflict do nothing
   returning id, guid`

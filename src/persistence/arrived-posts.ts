@@ -49,8 +49,8 @@ export interface ArrivedLocation {
 }
 
 /**
- * Inserts any number with one statement and counts reshares, of which the author of the root will hear if they live here;
- * returns those that are really new.
+ * Inserts any number with one statement; the author of a root will hear of what is said under its reshare, if they live here.
+ * Returns those that are really new; counting them is left to arrived-counts.ts.
  */
 export async function insertNewPosts(
   transaction: Knex.Transaction,
@@ -100,8 +100,8 @@ export async function insertLocations(
 }
 
 /**
- * In guid order, counters in id order: two batches never wait for each other. Authors are held: somebody who leaves at this
- * moment takes these posts along, or has left before.
+ * In the order of what is unique beside the guid, whose lock is held: two batches never wait for each other. Authors are held:
+ * somebody who leaves at this moment takes these posts along, or has left before.
  */
 const newPosts = `
   with arrived as (
@@ -124,17 +124,9 @@ const newPosts = `
     left join posts as roots on roots.guid = arrived.root_guid
     where (arrived.root_guid is null or roots.id is not null)
       and not ${takenBack('posts', 'arrived.guid', ['authors.id'])}
-    order by arrived.guid
+    order by authors.id, roots.id, arrived.guid
     on conflict do nothing
     returning id, guid, root_id, created_at
-  ), locked as (
-    select id from posts where id in (select root_id from inserted) order by id for no key update
-  ), counted as (
-    update posts set reshares_count = reshares_count + fresh.count
-    from (
-      select root_id, count(*) from inserted join locked on locked.id = root_id group by root_id
-    ) as fresh
-    where posts.id = fresh.root_id
   ), subscribed as (
     insert into participations (guid, post_id, author_id)
     select replace(gen_random_uuid()::text, '-', ''), inserted.id, people.id

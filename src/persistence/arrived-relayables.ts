@@ -45,12 +45,12 @@ export interface RelayableOutcome {
   } | null
 }
 
-/** Inserts any number with one statement, counts them, and tells of each what became of it. */
+/** Inserts any number with one statement, and tells of each what became of it; counting them is left to arrived-counts.ts. */
 export async function insertComments(transaction: Knex.Transaction, comments: readonly ArrivedComment[]) {
   return outcomes(transaction, 'new-comments', newComments, comments, inColumns(comments, ['text']))
 }
 
-/** The same for likes; those that are not positive count nowhere. */
+/** The same for likes. */
 export async function insertLikes(transaction: Knex.Transaction, likes: readonly ArrivedLike[]) {
   return outcomes(transaction, 'new-likes', newLikes, likes, inColumns(likes, ['parentType', 'positive']))
 }
@@ -69,10 +69,18 @@ async function outcomes(
 ): Promise<readonly RelayableOutcome[]> {
   return named<RelayableOutcome>(transaction, name, statement, [
     ...inColumns(relayables, ['guid', 'author', 'parent', 'createdAt']),
-    relayables.map(({ signed }) => signed?.signature),
-    relayables.map(({ signed }) => signed && JSON.stringify(signed.elements)),
+    ...signaturesOf(relayables),
     ...particular,
   ])
+}
+
+/** Most batches keep none; a column that is too short is filled up by the server. */
+function signaturesOf(relayables: readonly ArrivedRelayable[]): readonly (readonly unknown[])[] {
+  if (relayables.every(({ signed }) => signed === undefined)) return [[], []]
+  return [
+    relayables.map(({ signed }) => signed?.signature),
+    relayables.map(({ signed }) => signed && JSON.stringify(signed.elements)),
+  ]
 }
 
 type Table = 'comments' | 'likes' | 'poll_participations'
@@ -118,22 +126,22 @@ function told(table: Table): string {
   select
     arrived.guid,
     inserted.id,
-    writers.address as "writtenBy",
+    case when inserted.id is null then (
+      select people.address from ${table} join people on people.id = author_id where ${table}.guid = arrived.guid
+    ) end as "writtenBy",
     case when placed.guid is not null then json_build_object(
       'local', placed.local, 'createdAt', placed.root_created_at, 'ignores', placed.ignored, 'misses', placed.misses
     ) end as root
   from arrived
   left join placed on placed.guid = arrived.guid
-  left join inserted on inserted.guid = arrived.guid
-  left join ${table} as former on former.guid = arrived.guid
-  left join people as writers on writers.id = former.author_id`
+  left join inserted on inserted.guid = arrived.guid`
 }
 
 const isTakenIn = `not ignored and not misses and not buried`
 
 const signatureIfLocal = `case when local then signature end, case when local then elements::jsonb end`
 
-/** In guid order, counters in id order: two batches never wait for each other. */
+/** Each in the order of what is unique beside the guid, whose lock is held: two batches never wait for each other. */
 const newComments = `
   ${placed({
     table: 'comments',
@@ -145,17 +153,7 @@ const newComments = `
     select guid, post_id, author_id, text, ${signatureIfLocal}, created_at
     from placed where ${isTakenIn} order by guid
     on conflict do nothing
-    returning id, guid, post_id, created_at
-  ), locked as (
-    select id from posts where id in (select post_id from inserted) order by id for no key update
-  ), counted as (
-    update posts
-    set comments_count = comments_count + fresh.count, interacted_at = greatest(interacted_at, fresh.latest)
-    from (
-      select post_id, count(*), max(created_at) as latest
-      from inserted join locked on locked.id = post_id group by post_id
-    ) as fresh
-    where posts.id = fresh.post_id
+    returning id, guid
   )
   ${told('comments')}`
 
@@ -177,27 +175,9 @@ const newLikes = `
       guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at
     )
     select guid, author_id, post_id, comment_id, positive, ${signatureIfLocal}, created_at
-    from placed where ${isTakenIn} order by guid
+    from placed where ${isTakenIn} order by post_id, comment_id, author_id
     on conflict do nothing
-    returning id, guid, post_id, comment_id, positive
-  ), locked_posts as (
-    select id from posts where id in (select post_id from inserted where positive) order by id for no key update
-  ), locked_comments as (
-    select id from comments where id in (select comment_id from inserted where positive) order by id for no key update
-  ), counted_on_posts as (
-    update posts set likes_count = likes_count + fresh.count
-    from (
-      select post_id, count(*) from inserted join locked_posts on locked_posts.id = post_id
-      where positive group by post_id
-    ) as fresh
-    where posts.id = fresh.post_id
-  ), counted_on_comments as (
-    update comments set likes_count = likes_count + fresh.count
-    from (
-      select comment_id, count(*) from inserted join locked_comments on locked_comments.id = comment_id
-      where positive group by comment_id
-    ) as fresh
-    where comments.id = fresh.comment_id
+    returning id, guid
   )
   ${told('likes')}`
 
@@ -215,16 +195,8 @@ const newVotes = `
       guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, created_at
     )
     select guid, poll_id, poll_answer_id, author_id, ${signatureIfLocal}, created_at
-    from placed where ${isTakenIn} order by guid
+    from placed where ${isTakenIn} order by poll_id, author_id
     on conflict do nothing
-    returning id, guid, poll_answer_id
-  ), locked as (
-    select id from poll_answers where id in (select poll_answer_id from inserted) order by id for no key update
-  ), counted as (
-    update poll_answers set vote_count = vote_count + fresh.count
-    from (
-      select poll_answer_id, count(*) from inserted join locked on locked.id = poll_answer_id group by poll_answer_id
-    ) as fresh
-    where poll_answers.id = fresh.poll_answer_id
+    returning id, guid
   )
   ${told('poll_participations')}`

@@ -217,16 +217,16 @@ describe('somebody who leaves at the moment when something of theirs comes', () 
 })
 
 describe('two batches about the same posts', () => {
-  it('wait before they hold any of them', async () => {
+  it('count in one order, whatever they say under which', async () => {
     const [one, other] = [await addPost(pod, ann), await addPost(pod, ann)]
 
     const batches = await whileHeld(
-      (transaction) => transaction('posts').where({ id: one.id }).forNoKeyUpdate().select('id'),
+      (transaction) => transaction('posts').where({ id: other.id }).forNoKeyUpdate().select('id'),
       async () => {
         const first = started(receive(pod, open(quin, commentBy(quin, one)), open(quin, likeBy(quin, other))))
         await untilStuck('transactionid')
         const second = started(receive(pod, open(quin, commentBy(quin, other)), open(quin, likeBy(quin, one))))
-        await untilStuck('advisory', 'transactionid')
+        await untilStuck('transactionid', 'transactionid')
         return [first, second]
       },
     )
@@ -236,5 +236,47 @@ describe('two batches about the same posts', () => {
       { commentsCount: 1, likesCount: 1 },
       { commentsCount: 1, likesCount: 1 },
     ])
+  })
+
+  it('add to them at the same time', async () => {
+    const post = await addPost(pod, ann)
+    const remy = await meetStranger(pod, others, 'remy@r.example')
+
+    await whileHeld(
+      (transaction) => transaction('posts').where({ id: post.id }).forNoKeyUpdate().select('id'),
+      async () => {
+        const batches = [quin, remy].map((from) => started(receive(pod, open(from, commentBy(from, post)))))
+        // Both have written what they bring, and only wait for their turn to count.
+        await untilStuck('transactionid', 'transactionid')
+        return batches
+      },
+    ).then((batches) => Promise.all(batches.map(({ work }) => work)))
+
+    expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 2 })
+  })
+
+  it('take what one person says twice in the order of the posts', async () => {
+    const [one, other] = [await addPost(pod, ann), await addPost(pod, ann)]
+    const likeOf = (post: Post, digit: string) => likeBy(quin, post, { guid: digit.repeat(32) })
+    const insert = async (transaction: Knex.Transaction, post: Post, guid: string) => {
+      const { id: authorId } = await transaction('people').where({ address: quin.address }).first('id')
+      await transaction('likes').insert({ guid, authorId, postId: post.id })
+    }
+
+    const { arrival } = await whileHeld(
+      (transaction) => insert(transaction, one, 'c'.repeat(32)),
+      async (transaction) => {
+        const likes = [likeOf(other, 'a'), likeOf(one, 'b')].map((like) => open(quin, like))
+        const arrival = started(receive(pod, ...likes))
+        await untilStuck('transactionid')
+        // Were it held by whom this keeps waiting, both would wait until one of them is given up.
+        await transaction.raw(`set local lock_timeout = '300ms'`)
+        await insert(transaction, other, 'd'.repeat(32))
+        return { arrival }
+      },
+    )
+
+    expect(await arrival.work).toEqual({ ...nothing, over: 2 })
+    expect(await pod.rows('likes')).toEqual([2])
   })
 })

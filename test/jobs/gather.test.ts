@@ -57,6 +57,34 @@ describe('gathering', () => {
     expect(groups.slice(2).map(({ items }) => items)).toEqual([['c', 'd', 'e'], ['f']])
   })
 
+  it('begins another one beside it only with enough to be worth it, and else waits for its end', async () => {
+    const { groups, bring } = openGroups({ items: 9, atOnce: 3, enough: 3 })
+    const answers = []
+    for (const item of ['a', 'b', 'c']) {
+      answers.push(bring([item]))
+      await aTurn()
+    }
+    expect(groups.map(({ items }) => items)).toEqual([['a']])
+
+    answers.push(bring(['d']))
+    await aTurn()
+    expect(groups.map(({ items }) => items)).toEqual([['a'], ['b', 'c', 'd']])
+
+    answers.push(bring(['e']))
+    await aTurn()
+    groups[1]?.end()
+    await answers[1]
+    await aTurn()
+    expect(groups).toHaveLength(2) // the first is still under way
+
+    groups[0]?.end()
+    await answers[0]
+    await aTurn()
+    expect(groups.slice(2).map(({ items }) => items)).toEqual([['e']])
+    groups[2]?.end()
+    expect(await Promise.all(answers)).toHaveLength(5)
+  })
+
   it('makes no group larger than it may be, but never splits what one caller has brought', async () => {
     const { groups, bring } = openGroups({ atOnce: 9 })
     const large = 'x'.repeat(1_000)

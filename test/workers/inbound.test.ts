@@ -138,24 +138,24 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
       }),
     })
     const quin = await known(pod)
-    const posts = Array.from({ length: 303 }, () => postBy(quin))
-    for (const post of posts.slice(0, 3)) {
-      await pack(pod, [envelopeOf(quin, post)])
-      await vi.waitFor(() => expect(sizes).toHaveLength(posts.indexOf(post) + 1))
-    }
-    for (let from = 3; from < 303; from += 10) {
+    const [first, ...rest] = Array.from({ length: 401 }, () => postBy(quin))
+    if (first === undefined) throw new Error('There is no post.')
+    await pack(pod, [envelopeOf(quin, first)])
+    await vi.waitFor(() => expect(sizes).toEqual([1]))
+    for (let from = 0; from < rest.length; from += 10) {
       await pack(
         pod,
-        posts.slice(from, from + 10).map((post) => envelopeOf(quin, post)),
+        rest.slice(from, from + 10).map((post) => envelopeOf(quin, post)),
       )
     }
-    await vi.waitFor(async () => expect(await pod.jobs.counts('inbound')).toMatchObject({ active: 32 }))
+    await vi.waitFor(async () => expect(await pod.jobs.counts('inbound')).toMatchObject({ active: 41 }))
+    await vi.waitFor(() => expect(sizes).toHaveLength(3))
     release()
     await pod.settled()
 
-    expect(await postGuids(pod)).toEqual(guidsOf(posts))
-    expect(sizes.slice(0, 3)).toEqual([1, 1, 1])
-    expect(Math.max(...sizes)).toBeGreaterThan(200)
+    expect(await postGuids(pod)).toEqual(guidsOf([first, ...rest]))
+    expect(Math.min(...sizes.slice(1, 3))).toBeGreaterThanOrEqual(64)
+    expect(Math.max(...sizes)).toBeGreaterThan(100)
     expect(Math.max(...sizes)).toBeLessThanOrEqual(256)
   })
 

@@ -1,0 +1,54 @@
+import type { Counts, PartCount, PostCount } from '../persistence/arrived-counts.js'
+import type { StoredRecord } from './batch.js'
+import { plausibleTime } from './plausible-time.js'
+
+type Mutable<Row> = { -readonly [Column in keyof Row]: Row[Column] }
+
+/** What was stored, counted for what it stands under: comments, likes, votes and reshares. */
+export function countsOf(records: readonly StoredRecord[], now: Date): Counts {
+  const posts = new Map<string, Mutable<PostCount>>()
+  const comments = new Map<string, Mutable<PartCount>>()
+  const answers = new Map<string, Mutable<PartCount>>()
+  for (const {
+    arrival: { entity, message },
+  } of records) {
+    switch (entity.type) {
+      case 'comment': {
+        const post = postIn(posts, entity.parent_guid)
+        const written = plausibleTime(entity.created_at, message.acceptedAt, now)
+        post.comments += 1
+        if (post.latest === undefined || post.latest < written) post.latest = written
+        break
+      }
+      case 'like':
+        // Those that are not positive count nowhere.
+        if (!entity.positive) break
+        if (entity.parent_type === 'Post') postIn(posts, entity.parent_guid).likes += 1
+        else partIn(comments, entity.parent_guid).count += 1
+        break
+      case 'poll_participation':
+        partIn(answers, entity.poll_answer_guid).count += 1
+        break
+      case 'reshare':
+        if (entity.root_guid !== undefined) postIn(posts, entity.root_guid).reshares += 1
+        break
+    }
+  }
+  return { posts: [...posts.values()], comments: [...comments.values()], answers: [...answers.values()] }
+}
+
+function postIn(posts: Map<string, Mutable<PostCount>>, guid: string): Mutable<PostCount> {
+  const known = posts.get(guid)
+  if (known !== undefined) return known
+  const fresh = { guid, comments: 0, likes: 0, reshares: 0, latest: undefined }
+  posts.set(guid, fresh)
+  return fresh
+}
+
+function partIn(parts: Map<string, Mutable<PartCount>>, guid: string): Mutable<PartCount> {
+  const known = parts.get(guid)
+  if (known !== undefined) return known
+  const fresh = { guid, count: 0 }
+  parts.set(guid, fresh)
+  return fresh
+}

@@ -1,0 +1,168 @@
+import { createRedisBackend } from 'bullmq'
+import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import type { QueueStore, Report } from './queue-store.js'
+import { type RedisAddress, readRedisAddress } from './redis-address.js'
+
+interface RedisStoreOptions {
+  /** How many must have what is added; 0: the server alone. */
+  readonly replicas: number
+  readonly report: Report
+}
+
+const CONNECT_TIMEOUT = 2_000
+const COMMAND_TIMEOUT = 1_000
+/** A producer is answered at once or not at all; a worker lets Redis wait for a job for ten seconds. */
+const SILENT_PRODUCER = 3_000
+const SILENT_WORKER = 15_000
+/** Shorter than the second that a producer has. */
+const REPLICATED_WITHIN = 500
+
+/**
+ * Producers have a connection of their own: it queues nothing while Redis is away and waits a second at most, where
+ * those of the workers wait for as long as it takes.
+ */
+export function openRedisStore(redisUrl: string, { replicas, report }: RedisStoreOptions): QueueStore {
+  const address = readRedisAddress(redisUrl)
+  if (address === undefined) throw new Error('This is no address of a Redis.')
+  const producer = connect(address, { patient: false }).on('error', (error: Error) => report('producer', error))
+  const firstContact = new Promise<void>((resolve) => {
+    for (const event of ['ready', 'close', 'error']) producer.once(event, () => resolve())
+  })
+  const links = openLinks(producer)
+  let worker: Redis | Cluster | undefined
+
+  return {
+    kind: 'redis',
+    firstContact,
+    backend: (name, options, kind) => {
+      if (kind?.withBlockingConnection) {
+        worker ??= connect(address, { patient: true }).on('error', (error: Error) => report('worker', error))
+      }
+      const connection = kind?.withBlockingConnection && worker ? worker : producer
+      return createRedisBackend(name, { ...options, connection }, kind)
+    },
+    isReady: () => producer.status === 'ready',
+    // A cluster keeps keys together that have the same text in braces, and a script may only touch such keys.
+    prefixOf: (pod, queue) => (address.kind === 'cluster' ? `{${pod}-${queue}}` : pod),
+    async safely(prefix, add) {
+      if (replicas === 0) {
+        await add()
+        return
+      }
+      const link = await links.to(prefix)
+      await add()
+      const reached = await link.redis.wait(replicas, REPLICATED_WITHIN)
+      // Another connection knows nothing of what was written on this one, and another master may never have had it.
+      if (!links.isUnbroken(link, await links.to(prefix))) throw new Error('Redis was replaced while it took the job.')
+      if (reached < replicas) throw new Error(`${reached} of ${replicas} replicas of Redis have the job.`)
+    },
+    async warnings() {
+      const servers = producer instanceof Cluster ? producer.nodes('master') : [producer]
+      const told = await Promise.all(servers.map(async (server) => warningsOf(server, replicas)))
+      return [...new Set(told.flat())]
+    },
+    close: async () => {
+      producer.disconnect()
+      worker?.disconnect()
+    },
+  }
+}
+
+function connect(address: RedisAddress, { patient }: { readonly patient: boolean }): Redis | Cluster {
+  // The default backs off to many seconds; a worker would sleep on long after Redis is back.
+  const retryStrategy = (times: number) => Math.min(times * 100, 2_000)
+  const options = {
+    connectTimeout: CONNECT_TIMEOUT,
+    // A server that was a master until a moment ago still answers.
+    reconnectOnError: (error) => error.message.includes('READONLY'),
+    ...(patient ? { maxRetriesPerRequest: null } : { maxRetriesPerRequest: 0, commandTimeout: COMMAND_TIMEOUT }),
+  } satisfies RedisOptions
+  if (address.kind === 'single') {
+    return new Redis(address.address, { ...options, retryStrategy, enableOfflineQueue: patient })
+  }
+  const { tls, username, password } = address
+  // Another server takes the place of one that is frozen or cut off, and connections to that one stay open.
+  const silence = patient ? SILENT_WORKER : SILENT_PRODUCER
+  const access = { ...(username && { username }), ...(password && { password }), ...(tls && { tls: {} }) }
+  if (address.kind === 'sentinel') {
+    const { sentinels, master, db, sentinelPassword } = address
+    return new Redis({
+      ...options,
+      ...access,
+      sentinels: [...sentinels],
+      name: master,
+      db,
+      ...(sentinelPassword && { sentinelPassword }),
+      ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+      sentinelCommandTimeout: COMMAND_TIMEOUT,
+      sentinelRetryStrategy: retryStrategy,
+      // Not its own detector of fail-overs: that ends a connection for good when it is being made at that moment.
+      socketTimeout: silence,
+      retryStrategy,
+      enableOfflineQueue: patient,
+    })
+  }
+  return new Cluster([...address.nodes], {
+    redisOptions: { ...options, ...access, socketTimeout: silence },
+    clusterRetryStrategy: retryStrategy,
+    enableOfflineQueue: patient,
+    slotsRefreshTimeout: COMMAND_TIMEOUT,
+    slotsRefreshInterval: SILENT_PRODUCER,
+    // Names of nodes are those in their certificates.
+    ...(tls && { dnsLookup: (host, callback) => callback(null, host) }),
+  })
+}
+
+/** A connection to the server that has the keys of a queue, as long as it is the same one. */
+interface Link {
+  readonly redis: Redis
+  readonly lost: number
+}
+
+function openLinks(producer: Redis | Cluster) {
+  let lost = 0
+  const slots = new Map<string, number>()
+  if (producer instanceof Redis) producer.on('close', () => (lost += 1))
+
+  async function nodeOf(cluster: Cluster, prefix: string): Promise<Redis> {
+    const slot = slots.get(prefix) ?? Number(await cluster.cluster('KEYSLOT', prefix))
+    slots.set(prefix, slot)
+    const [key] = cluster.slots[slot] ?? []
+    const node = cluster.nodes('master').find(({ options }) => `${options.host}:${options.port}` === key)
+    if (node === undefined) throw new Error('No node of the Redis Cluster has these keys.')
+    return node
+  }
+
+  return {
+    async to(prefix: string): Promise<Link> {
+      return producer instanceof Redis ? { redis: producer, lost } : { redis: await nodeOf(producer, prefix), lost }
+    },
+    /** One to a node of a cluster is not opened again: another one takes its place. */
+    isUnbroken: (before: Link, after: Link) => before.redis === after.redis && before.lost === after.lost,
+  }
+}
+
+async function warningsOf(server: Redis, replicas: number): Promise<readonly string[]> {
+  const [persistence, memory, replication] = await Promise.all(
+    ['persistence', 'memory', 'replication'].map((section) => server.info(section)),
+  )
+  const policy = /^maxmemory_policy:(\S+)/m.exec(memory ?? '')?.[1]
+  const connected = Number(/^connected_slaves:(\d+)/m.exec(replication ?? '')?.[1] ?? 0)
+  const warnings: string[] = []
+  if (/^aof_enabled:0/m.test(persistence ?? '')) {
+    warnings.push(
+      'Redis keeps no append-only file: when it stops, messages that were accepted and not yet taken in are lost. Set "appendonly yes" (best with "appendfsync always") in its configuration.',
+    )
+  }
+  if (policy !== undefined && policy !== 'noeviction') {
+    warnings.push(
+      `Redis may throw away waiting jobs when its memory is full: maxmemory-policy is ${policy}. Set it to noeviction.`,
+    )
+  }
+  if (connected < replicas) {
+    warnings.push(
+      `Redis has ${connected} replicas, and a message is only accepted when ${replicas} have it (REDIS_REPLICAS): until there are more, other pods are asked to come later.`,
+    )
+  }
+  return warnings
+}
