@@ -19,6 +19,8 @@ import { streams } from './0023-streams.js'
 import { live } from './0024-live.js'
 import { idempotency } from './0025-idempotency.js'
 import { namesOfPeople } from './0028-names-of-people.js'
+import { lastWrites } from './0031-last-writes.js'
+import { peopleNotForEverybody } from './0032-people-not-for-everybody.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -44,4 +46,6 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0024-live', live],
   ['0025-idempotency', idempotency],
   ['0028-names-of-people', namesOfPeople],
+  ['0031-last-writes', lastWrites],
+  ['0032-people-not-for-everybody', peopleNotForEverybody],
 ])

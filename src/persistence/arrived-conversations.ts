@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
+import { named } from './database.js'
 import { takenBack } from './models/tombstone.js'
+import { unseen } from './paged.js'
 
 /** A conversation with everybody in it by name. */
 export interface ArrivedConversation {
@@ -47,8 +49,13 @@ export async function insertNewMessages(
   messages: readonly ArrivedMessage[],
 ): Promise<readonly NewRow[]> {
   if (messages.length === 0) return []
-  const { rows } = await transaction.raw(newMessages, [JSON.stringify(messages)])
-  return rows
+  return named<NewRow>(transaction, 'new-messages', newMessages, [
+    messages.map(({ guid }) => guid),
+    messages.map(({ conversationGuid }) => conversationGuid),
+    messages.map(({ author }) => author),
+    messages.map(({ text }) => text),
+    messages.map(({ createdAt }) => createdAt),
+  ])
 }
 
 /** Those whose author has nothing to do with somebody of this pod who would take part. */
@@ -114,12 +121,18 @@ const newConversations = `
   )
   select id, guid from inserted`
 
+const MESSAGES = [
+  unseen('$1', 'text[]'),
+  unseen('$2', 'text[]'),
+  unseen('$3', 'text[]'),
+  unseen('$4', 'text[]'),
+  unseen('$5', 'timestamptz[]'),
+].join(', ')
+
 /** Counters in id order: two batches never wait for each other. */
 const newMessages = `
   with arrived as (
-    select * from json_to_recordset(?::json) as row(
-      guid text, "conversationGuid" text, author text, text text, "createdAt" timestamptz
-    )
+    select * from unnest(${MESSAGES}) as row(guid, "conversationGuid", author, text, "createdAt")
   ), inserted as (
     insert into messages (guid, conversation_id, author_id, text, created_at)
     select arrived.guid, conversations.id, people.id, arrived.text, arrived."createdAt"

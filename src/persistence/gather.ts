@@ -4,6 +4,8 @@ import type { SeekParts } from './paged.js'
 export interface Scan {
   /** Tables and conditions, up to the end of `where`. */
   readonly from: string
+  /** Whether the reader is shown one of them; looked at for each that is found. */
+  readonly check: string
   /** The last two columns of the index: when, and which post. */
   readonly time: string
   readonly id: string
@@ -22,11 +24,11 @@ interface Bounds {
  */
 export function firstOf(
   page: SeekParts,
-  { from, time, id, repeats }: Scan,
+  { from, check, time, id, repeats }: Scan,
   { within = '', count = page.limit }: Partial<Bounds> = {},
 ): string {
   return `
-    select ${repeats ? 'distinct' : ''} ${id} as id, ${time} as time from ${from} ${within} ${page.beyond(time, id)}
+    select ${repeats ? 'distinct' : ''} ${id} as id, ${time} as time from ${from} and ${check} ${within} ${page.beyond(time, id)}
     ${page.order(time, id)} limit ${count}`
 }
 
@@ -77,7 +79,7 @@ export function gather(page: SeekParts): Gathering {
     statement() {
       return `
         with ${steps.join(', ')}
-        select id from (${together(sets)}) as found ${page.order('time', 'id')} limit ${page.limit}`
+        select id, time from (${together(sets)}) as found ${page.order('time', 'id')} limit ${page.limit}`
     },
   }
 }

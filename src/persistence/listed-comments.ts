@@ -4,6 +4,8 @@ import { named } from './database.js'
 import type { PersonSummary, Reader } from './listed-posts.js'
 import type { Comment } from './models/comment.js'
 import { orderOf, type Page, pageOf, seek, type TimePage } from './paged.js'
+import { type PeopleOfPage, peopleOf, personAmong } from './people-of-page.js'
+import { inSight, type Sight } from './sight.js'
 
 /** What a client is shown of a comment. */
 export interface ListedComment extends Pick<Comment, 'id' | 'guid' | 'text' | 'likesCount' | 'createdAt'> {
@@ -13,21 +15,21 @@ export interface ListedComment extends Pick<Comment, 'id' | 'guid' | 'text' | 'l
   readonly own: { readonly liked: boolean; readonly reported: boolean }
 }
 
-/** The oldest first, if the page names no place. */
+/** The oldest first, if the page names no place; nothing, where no post of that name is in sight. */
 export async function listedComments(
   db: Knex,
   reader: Reader,
-  postId: number,
-  page: TimePage,
+  { postGuid, sight, page }: { readonly postGuid: string; readonly sight: Sight; readonly page: TimePage },
 ): Promise<Page<ListedComment>> {
-  const values: unknown[] = [postId]
+  const values: unknown[] = [postGuid]
   const place = { time: 'created_at', id: 'id', otherwise: 'oldest first', firstValue: 3 } as const
   const { name, most, condition, order } = seek(page, values, place)
-  const some = `select * from comments where post_id = $3 ${condition} ${order}`
+  const post = `select posts.id from posts where posts.guid = $3 and ${inSight[sight]}`
+  const some = `select * from comments where post_id = (${post}) ${condition} ${order}`
   const which = `select * from (${some}) as found limit ${most}`
   const direction = orderOf(page, 'oldest first') === 'newest first' ? 'desc' : 'asc'
-  const text = shown(which, `order by page.created_at ${direction}, page.id ${direction}`)
-  return pageOf(await found(db, reader, { name: `comments ${name}`, text, values }), page)
+  const text = shown(which, `order by created_at ${direction}, id ${direction}`)
+  return pageOf(await found(db, reader, { name: `comments ${sight} ${name}`, text, values }), page)
 }
 
 /** Undefined: it is gone. */
@@ -47,11 +49,16 @@ interface CommentQuery {
 /** All in one row; null: there is nothing of the kind. */
 interface Found {
   readonly comments: readonly Row[] | null
-  readonly mentionedPeople: readonly (Belonging & PersonSummary)[] | null
+  readonly people: PeopleOfPage
+  readonly mentions: readonly (Belonging & { readonly personId: number })[] | null
+  /** Ids. */
+  readonly liked: readonly number[] | null
+  readonly reported: readonly number[] | null
 }
 
-interface Row extends Omit<ListedComment, 'createdAt' | 'mentionedPeople'> {
+interface Row extends Omit<ListedComment, 'createdAt' | 'author' | 'mentionedPeople' | 'own'> {
   readonly createdAt: string
+  readonly authorId: number
 }
 
 async function found(
@@ -60,50 +67,40 @@ async function found(
   { name, text, values }: CommentQuery,
 ): Promise<readonly ListedComment[]> {
   const [all] = await named<Found>(db, name, text, [userId, personId, ...values])
-  const mentionedPeople = byOwner(all?.mentionedPeople)
-  return (all?.comments ?? []).map(({ id, guid, text: body, likesCount, createdAt, author, own }) => ({
+  const person = personAmong(all?.people)
+  const mentions = byOwner(all?.mentions)
+  const [liked, reported] = [new Set(all?.liked), new Set(all?.reported)]
+  return (all?.comments ?? []).map(({ id, guid, text: body, likesCount, createdAt, authorId }) => ({
     id,
     guid,
     text: body,
     likesCount,
     createdAt: new Date(createdAt),
-    author,
-    own,
-    mentionedPeople: mentionedPeople.get(id) ?? [],
+    author: person(authorId),
+    own: { liked: liked.has(id), reported: reported.has(id) },
+    mentionedPeople: (mentions.get(id) ?? []).map((mention) => person(mention.personId)),
   }))
 }
 
 const anyOfThem = 'any(array(select id from page))'
 
-const mentionedPeople = `
-  select mentions.comment_id as "ownerId", people.guid, people.address, people.name, people.avatar_url as "avatarUrl"
-  from mentions join people on people.id = mentions.person_id
-  where mentions.comment_id = ${anyOfThem}
-  order by mentions.id`
-
-const own = `
-  select
-    page.id = any(array(
-      select comment_id from likes where author_id = $2 and comment_id = ${anyOfThem} and positive
-    )) as liked,
-    page.id = any(array(select comment_id from reports where user_id = $1 and comment_id = ${anyOfThem})) as reported`
-
-/** Nothing may make a join of it: on a small pod the planner would read all people for the authors of a page. */
-const author = `
-  select people.guid, people.address, people.name, people.avatar_url as "avatarUrl"
-  from people where people.id = page.author_id
-  offset 0`
-
 function shown(which: string, order = ''): string {
   return `
-    with page as materialized (${which}), shown as (
-      select page.id, page.guid, page.text, page.likes_count as "likesCount", page.created_at as "createdAt", author, own
-      from page
-      cross join lateral (${author}) as author
-      cross join lateral (${own}) as own
-      ${order}
+    with page as materialized (${which}), mentioned as materialized (
+      select comment_id as "ownerId", person_id as "personId"
+      from mentions where comment_id = ${anyOfThem}
+      order by id
     )
     select
-      (select json_agg(shown) from shown) as comments,
-      (select json_agg(person) from (${mentionedPeople}) as person) as "mentionedPeople"`
+      (
+        select json_agg(comment)
+        from (
+          select id, guid, text, likes_count as "likesCount", created_at as "createdAt", author_id as "authorId"
+          from page ${order}
+        ) as comment
+      ) as comments,
+      ${peopleOf('select author_id from page union all select "personId" from mentioned')} as people,
+      (select json_agg(mentioned) from mentioned) as mentions,
+      (select json_agg(comment_id) from likes where author_id = $2 and comment_id = ${anyOfThem} and positive) as liked,
+      (select json_agg(comment_id) from reports where user_id = $1 and comment_id = ${anyOfThem}) as reported`
 }

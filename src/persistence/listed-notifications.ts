@@ -1,8 +1,9 @@
 import type { Knex } from 'knex'
-import { named, namedList } from './database.js'
+import { named } from './database.js'
+import type { PersonSummary } from './listed-posts.js'
 import type { NotificationType } from './models/notification.js'
-import type { Person } from './models/person.js'
 import { openConditions, orderOf, type Page, pageOf, seek, type TimePage } from './paged.js'
+import { type PeopleOfPage, peopleOf, personAmong } from './people-of-page.js'
 
 export interface NotificationFilter extends TimePage {
   readonly type?: NotificationType
@@ -10,8 +11,6 @@ export interface NotificationFilter extends TimePage {
   /** Changed later than this. */
   readonly onlyAfter?: Date
 }
-
-type PersonSummary = Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>
 
 /** What a client is shown of a notification. */
 export interface ListedNotification {
@@ -42,14 +41,14 @@ export async function listedNotifications(
   if (onlyUnread) narrow('unread', () => 'not read')
   if (onlyAfter !== undefined) narrow('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
   const part = seek(filter, values, { time: 'created_at', id: 'id' })
-  const found = `
+  const some = `
     select * from notifications where user_id = $1 ${conditions.join(' ')} ${part.condition} ${part.order}`
-  const page = `select * from (${found}) as found limit ${part.most}`
+  const page = `select * from (${some}) as found limit ${part.most}`
 
   const name = ['notifications', ...names, part.name].join(' ')
-  const text = shown(page, orderOf(filter) === 'newest first' ? 'desc' : 'asc')
-  const rows = await namedList<Row>(db, name, text, { values, times: ['createdAt', 'updatedAt'] })
-  return pageOf(rows.map(read), filter)
+  const direction = orderOf(filter) === 'newest first' ? 'desc' : 'asc'
+  const text = shown(page, `order by created_at ${direction}, id ${direction}`)
+  return pageOf(await found(db, { name, text, values }), filter)
 }
 
 /** Undefined: there is none of the user's own with that guid. */
@@ -59,8 +58,8 @@ export async function listedNotification(
   guid: string,
 ): Promise<ListedNotification | undefined> {
   const one = `select * from notifications where guid = $2 and user_id = $1`
-  const [row] = await named<Row>(db, 'notification', shown(one, 'desc'), [userId, guid])
-  return row && read(row)
+  const [notification] = await found(db, { name: 'notification', text: shown(one), values: [userId, guid] })
+  return notification
 }
 
 /** Those of the user's own that are still there, in no order that matters. */
@@ -70,38 +69,65 @@ export async function listedNotificationsOf(
   ids: readonly number[],
 ): Promise<readonly ListedNotification[]> {
   const some = `select * from notifications where user_id = $1 and id = any($2::bigint[])`
-  const rows = await named<Row>(db, 'notifications-of-ids', shown(some, 'asc'), [userId, ids])
-  return rows.map(read)
+  return found(db, { name: 'notifications-of-ids', text: shown(some), values: [userId, ids] })
 }
 
-interface Row extends Omit<ListedNotification, 'target'> {
+interface NotificationQuery {
+  readonly name: string
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
+/** All in one row; null: there is nothing of the kind. */
+interface Found {
+  readonly notifications: readonly Row[] | null
+  readonly people: PeopleOfPage
+}
+
+interface Row extends Omit<ListedNotification, 'createdAt' | 'updatedAt' | 'target' | 'actors'> {
+  readonly createdAt: string
+  readonly updatedAt: string
   readonly postGuid: string | null
-  readonly author: PersonSummary
+  readonly authorId: number
+  readonly actorIds: readonly number[]
 }
 
-const summary = `
-  json_build_object('guid', people.guid, 'address', people.address, 'name', people.name, 'avatarUrl', people.avatar_url)`
+async function found(db: Knex, { name, text, values }: NotificationQuery): Promise<readonly ListedNotification[]> {
+  const [all] = await named<Found>(db, name, text, values)
+  const person = personAmong(all?.people)
+  return (all?.notifications ?? []).map(
+    ({ id, guid, type, read, createdAt, updatedAt, postGuid, authorId, actorIds }) => ({
+      id,
+      guid,
+      type,
+      read,
+      createdAt: new Date(createdAt),
+      updatedAt: new Date(updatedAt),
+      target: postGuid === null ? undefined : { guid: postGuid, author: person(authorId) },
+      actors: actorIds.map(person),
+    }),
+  )
+}
 
-const firstActors = `
-  select json_agg(${summary} order by actor.id)
-  from (
-    select * from notification_actors where notification_id = page.id order by notification_actors.id limit ${MOST_ACTORS}
-  ) as actor
-  join people on people.id = actor.person_id`
+const firstActors = `array(
+  select person_id from notification_actors where notification_id = chosen.id order by notification_actors.id limit ${MOST_ACTORS}
+)`
 
-function shown(page: string, order: 'asc' | 'desc'): string {
+function shown(which: string, order = ''): string {
   return `
+    with page as materialized (
+      select chosen.*, posts.guid as post_guid, posts.author_id, ${firstActors} as actor_ids
+      from (${which}) as chosen left join posts on posts.id = chosen.post_id
+    )
     select
-      page.id, page.guid, page.type, page.read, page.created_at as "createdAt", page.updated_at as "updatedAt",
-      posts.guid as "postGuid", ${summary} as author, (${firstActors}) as actors
-    from (${page}) as page
-    left join posts on posts.id = page.post_id
-    left join people on people.id = posts.author_id
-    order by page.created_at ${order}, page.id ${order}`
-}
-
-function read(row: Row): ListedNotification {
-  const { id, guid, type, createdAt, updatedAt, postGuid, author, actors } = row
-  const target = postGuid === null ? undefined : { guid: postGuid, author }
-  return { id, guid, type, read: row.read, createdAt, updatedAt, target, actors }
+      (
+        select json_agg(notification)
+        from (
+          select
+            id, guid, type, read, created_at as "createdAt", updated_at as "updatedAt",
+            post_guid as "postGuid", author_id as "authorId", actor_ids as "actorIds"
+          from page ${order}
+        ) as notification
+      ) as notifications,
+      ${peopleOf('select author_id from page union all select unnest(actor_ids) from page')} as people`
 }

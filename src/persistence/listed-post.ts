@@ -8,7 +8,7 @@ export async function listedPost(
   reader: Reader,
   { guid, sight }: { readonly guid: string; readonly sight: Sight },
 ): Promise<ListedPost | undefined> {
-  const which = `select posts.id from posts where posts.guid = $3 and ${inSight[sight]}`
+  const which = (columns: string) => `select ${columns} from posts where posts.guid = $3 and ${inSight[sight]}`
   const [post] = await listedPosts(db, reader, { name: `post ${sight}`, most: 1, which, values: [guid] })
   return post
 }

@@ -2,9 +2,18 @@ import type { Knex } from 'knex'
 import { firstOf } from './gather.js'
 import { type ListedPost, listedPosts, type Reader } from './listed-posts.js'
 import { type Page, pageOf, type SeekParts, seekParts, type TimePage, unseen } from './paged.js'
-import { peopleStream, tagStream } from './people-stream.js'
+import { nearPeopleStream, nearTagStream, type PeopleStream, peopleStream, tagStream } from './people-stream.js'
+import type { PostQuery } from './posts-statement.js'
 import { type Sight, USER } from './sight.js'
-import { commentedPosts, involvingPosts, likedPosts, mentioningPosts, taggedPosts } from './stream-sources.js'
+import { reachOf } from './stream-reach.js'
+import {
+  commentedPosts,
+  involvingPosts,
+  likedPosts,
+  mentioningPosts,
+  type ScanOfCopies,
+  taggedPosts,
+} from './stream-sources.js'
 
 /** Every stream leaves out what the reader has hidden, and whatever people have written whom the reader blocks. */
 export type Stream = keyof typeof streams
@@ -20,7 +29,7 @@ export async function listedStream(
   reader: Reader,
   { stream, ...query }: StreamQuery & { readonly stream: Stream },
 ): Promise<Page<ListedPost>> {
-  return listed(db, reader, query, { name: stream, which: streams[stream] })
+  return listed(db, reader, query, { name: stream, source: streams[stream], values: [] })
 }
 
 /** Posts of the people in some of the reader's aspects, and own posts that everybody sees or that were shared with these. */
@@ -29,7 +38,7 @@ export async function listedAspectStream(
   reader: Reader,
   { aspectIds, ...query }: StreamQuery & { readonly aspectIds: readonly number[] },
 ): Promise<Page<ListedPost>> {
-  return listed(db, reader, query, { name: 'aspects', which: ofSomeAspects, values: [aspectIds] })
+  return listed(db, reader, query, { name: 'aspects', source: ofSomeAspects, values: [aspectIds] })
 }
 
 /** Posts under one tag. */
@@ -38,34 +47,76 @@ export async function listedPostsWithTag(
   reader: Reader,
   { tag, ...query }: StreamQuery & { readonly tag: string },
 ): Promise<Page<ListedPost>> {
-  return listed(db, reader, query, { name: 'tag', which: underOneTag, values: [tag] })
+  return listed(db, reader, query, { name: 'tag', source: underOneTag, values: [tag] })
 }
 
-type Which = (page: SeekParts, sight: Sight) => string
+interface Source {
+  /** Finds a page, wherever its posts lie. */
+  which(page: SeekParts, sight: Sight): PostQuery['which']
+  /** Finds a page that ends before a moment. */
+  near?(page: SeekParts, sight: Sight, moment: string): PostQuery['which']
+}
 
 interface Named {
   readonly name: string
-  readonly which: Which
+  readonly source: Source
   /** From $3 on. */
-  readonly values?: readonly unknown[]
+  readonly values: readonly unknown[]
 }
 
-async function listed(
-  db: Knex,
-  reader: Reader,
-  { sight, page }: StreamQuery,
-  { name, which, values: first = [] }: Named,
-): Promise<Page<ListedPost>> {
+/** What is gathered from many places is looked for where the last page was; if that is no page, everywhere. */
+async function listed(db: Knex, reader: Reader, query: StreamQuery, stream: Named): Promise<Page<ListedPost>> {
+  const { page } = query
+  if (stream.source.near === undefined) return pageOf(await listedPosts(db, reader, wholeQuery(query, stream)), page)
+
+  const reach = reachOf(db)
+  const place = { userId: reader.userId, stream: `${stream.name} ${query.sight} ${stream.values}`, page }
+  const moment = reach.momentOf(place)
+  const near = moment && (await listedPosts(db, reader, nearQuery(query, stream, moment)))
+  const isFull = (near?.length ?? 0) > page.limit
+  const found = near && isFull ? near : await listedPosts(db, reader, wholeQuery(query, stream))
+  if (found.length > page.limit) reach.learn(place, found)
+  return pageOf(found, page)
+}
+
+function wholeQuery({ sight, page }: StreamQuery, { name, source, values: first }: Named): PostQuery {
   const values = [...first]
-  const seen = seekParts(page, values, { firstValue: 3 })
-  const parts = { ...seen, limit: unseen(seen.limit, 'bigint') }
-  const found = await listedPosts(db, reader, {
+  const parts = partsOf(page, values)
+  return {
     name: `stream ${name} ${sight} ${parts.name}`,
     most: parts.most,
-    which: which(parts, sight),
+    which: (columns) => source.which(parts, sight)(columns),
     values,
-  })
-  return pageOf(found, page)
+  }
+}
+
+function nearQuery({ sight, page }: StreamQuery, { name, source, values: first }: Named, moment: Date): PostQuery {
+  const values = [...first, moment]
+  const parts = partsOf(page, values)
+  return {
+    name: `stream ${name} ${sight} ${parts.name}, near`,
+    most: parts.most,
+    which(columns) {
+      const which = source.near?.(parts, sight, unseen(`$${first.length + 3}`, 'timestamptz'))
+      if (which === undefined) throw new Error(`The stream ${name} is found in one way only.`)
+      return which(columns)
+    },
+    values,
+  }
+}
+
+function partsOf(page: TimePage, values: unknown[]): SeekParts {
+  const parts = seekParts(page, values, { firstValue: 3 })
+  return { ...parts, limit: unseen(parts.limit, 'bigint') }
+}
+
+/** The places are rows of `id` and `time`. Each is looked up: a join could be done by reading all posts there are. */
+function postsAt(page: SeekParts, places: string, condition = 'true'): PostQuery['which'] {
+  return (columns) => `
+    select ${columns}
+    from (${places}) as place
+    cross join lateral (select * from posts where posts.id = place.id and ${condition} offset 0) as posts
+    ${page.order('place.time', 'place.id')} limit ${page.limit}`
 }
 
 const SOME = unseen('$3', 'bigint[]')
@@ -88,17 +139,34 @@ const ownInSight: Readonly<Record<Sight, string>> = { public: 'posts.public', re
 
 /** Why a post is in the main stream is told once more in `stream-membership.ts`, from the side of the posts. */
 const streams = {
-  main: (page, sight) => peopleStream(page, sight, { authors: filed, own: ownInSight[sight], follows: true }),
-  'all aspects': (page, sight) => peopleStream(page, sight, { authors: filed, own: ownInSight[sight], follows: false }),
-  activity: (page, sight) => firstOf(page, involvingPosts(sight)),
-  mentions: (page, sight) => firstOf(page, mentioningPosts(sight)),
-  tags: tagStream,
-  liked: (page, sight) => firstOf(page, likedPosts(sight)),
-  commented: (page, sight) => firstOf(page, commentedPosts(sight)),
-} as const satisfies Readonly<Record<string, Which>>
+  main: ofPeople((sight) => ({ authors: filed, own: ownInSight[sight], follows: true })),
+  'all aspects': ofPeople((sight) => ({ authors: filed, own: ownInSight[sight], follows: false })),
+  activity: inOneTable(involvingPosts),
+  mentions: inOneTable(mentioningPosts),
+  tags: {
+    which: (page, sight) => postsAt(page, tagStream(page, sight)),
+    near: nearTagStream,
+  },
+  liked: inOneTable(likedPosts),
+  commented: { which: (page, sight) => postsAt(page, firstOf(page, commentedPosts(sight))) },
+} as const satisfies Readonly<Record<string, Source>>
 
-const ofSomeAspects: Which = (page, sight) =>
-  peopleStream(page, sight, { authors: filedInSome, own: shownToSome, follows: false })
+const ofSomeAspects = ofPeople(() => ({ authors: filedInSome, own: shownToSome, follows: false }))
 
-const underOneTag: Which = (page, sight) =>
-  firstOf(page, taggedPosts(sight, '(select tags.id from tags where tags.name = $3)'))
+const underOneTag = inOneTable((sight) => taggedPosts(sight, '(select tags.id from tags where tags.name = $3)'))
+
+function ofPeople(peopleFor: (sight: Sight) => PeopleStream): Source {
+  return {
+    which: (page, sight) => postsAt(page, peopleStream(page, sight, peopleFor(sight))),
+    near: (page, sight, moment) => nearPeopleStream(page, sight, peopleFor(sight), moment),
+  }
+}
+
+function inOneTable(scan: (sight: Sight) => ScanOfCopies): Source {
+  return {
+    which(page, sight) {
+      const { from, time, id, post } = scan(sight)
+      return postsAt(page, `select ${id} as id, ${time} as time from ${from} ${page.beyond(time, id)}`, post)
+    },
+  }
+}

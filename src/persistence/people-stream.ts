@@ -1,5 +1,7 @@
 import { type Gathering, gather, type Scan } from './gather.js'
+import { nearPage } from './near-page.js'
 import type { SeekParts } from './paged.js'
+import type { PostQuery } from './posts-statement.js'
 import { type Sight, USER } from './sight.js'
 import { notHidden } from './stream-conditions.js'
 import { mentioningPosts, ownPosts, publicPostsBy, shownPostsBy, taggedPosts } from './stream-sources.js'
@@ -39,12 +41,58 @@ export function peopleStream(page: SeekParts, sight: Sight, { authors, own, foll
   return gathering.statement()
 }
 
+/** The same for a page that ends before a moment. */
+export function nearPeopleStream(
+  page: SeekParts,
+  sight: Sight,
+  { authors, own, follows }: PeopleStream,
+  moment: string,
+): PostQuery['which'] {
+  const near = nearPage(page, sight, moment)
+  near.know('authors', numbered(authors))
+  const some = 'any((select keys from authors)::bigint[])'
+  near.read(ownPosts(own))
+  near.read(publicPostsBy(some), { whether: `not ${AUTHORS_ARE_MANY}` })
+  near.walk({
+    whether: AUTHORS_ARE_MANY,
+    which: `public and (author_id in (select unnest(keys) from authors)) is true`,
+  })
+  if (sight === 'readable') near.read(shownPostsBy(some))
+  if (follows) {
+    near.read(mentioningPosts(sight))
+    near.read(taggedPosts('public', FOLLOWED), { onlyPublic: true })
+  }
+  return near.which
+}
+
 /** A page of what is posted under the tags that the reader follows. */
 export function tagStream(page: SeekParts, sight: Sight): string {
   const gathering = gather(page)
   findFollowed(gathering, sight)
   return gathering.statement()
 }
+
+/** The same for a page that ends before a moment. */
+export function nearTagStream(page: SeekParts, sight: Sight, moment: string): PostQuery['which'] {
+  const near = nearPage(page, sight, moment)
+  near.read(taggedPosts(sight, FOLLOWED))
+  return near.which
+}
+
+const FOLLOWED = `any(array(select tag_id from tag_followings where user_id = ${USER}))`
+
+/**
+ * To look for each author takes about as long as to look at a few posts. If all people write as much, the posts of a page lie
+ * as far apart as the people of the pod outnumber the authors.
+ */
+function numbered(authors: string): string {
+  return `
+    select keys, cardinality(keys) > 4 * sqrt(greatest(0, reltuples)) as many
+    from (select array(select person_id from (${authors}) as chosen) as keys offset 0) as authors, pg_class
+    where pg_class.oid = 'people'::regclass`
+}
+
+const AUTHORS_ARE_MANY = '(select many from authors)'
 
 function findFollowed(gathering: Gathering, sight: Sight): void {
   gathering.know('tags_followed', keysOf(`select tag_id from tag_followings where user_id = ${USER}`))
@@ -58,12 +106,12 @@ function keysOf(rows: string): string {
 
 const isBlocked = `(person_id in (select blocks.person_id from blocks where blocks.user_id = ${USER})) is true`
 
-const everybodys: Scan = {
+const everybodys: Omit<Scan, 'check'> = {
   from: 'select id, created_at as time, author_id, public from posts where true',
   ...{ time: 'created_at', id: 'id' },
 }
 
-const shownToReader: Scan = {
+const shownToReader: Omit<Scan, 'check'> = {
   from: `select post_id as id, created_at as time, author_id from post_visibilities where user_id = ${USER}`,
   ...{ time: 'created_at', id: 'post_id' },
 }
@@ -72,14 +120,14 @@ const shownToReader: Scan = {
 const areMany = `(select count(*) from authors) >= ${MANY_AUTHORS}`
 
 /** Those of the authors among the first of all. */
-function walk(page: SeekParts, all: Scan, condition: string): string {
+function walk(page: SeekParts, all: typeof everybodys, condition: string): string {
   return `
     select recent.id, recent.time from (${inOrder(page, all)} limit ${LONGEST_WALK}) as recent
     where ${condition} and (recent.author_id in (select key from authors)) is true and ${notHidden('recent.id')}
     ${page.order('recent.time', 'recent.id')} limit ${page.limit}`
 }
 
-function inOrder(page: SeekParts, { from, time, id }: Scan): string {
+function inOrder(page: SeekParts, { from, time, id }: typeof everybodys): string {
   return `${from} ${page.beyond(time, id)} ${page.order(time, id)}`
 }
 

@@ -3,10 +3,16 @@ import { hasRow } from './has-row.js'
 import { inSight, PERSON, type Sight, USER } from './sight.js'
 import { notBlocked, notHidden } from './stream-conditions.js'
 
+/** Posts that are found in another table; whether the reader is shown one of them is a condition on `posts`. */
+export interface ScanOfCopies extends Scan {
+  readonly post: string
+}
+
 /** Of what the reader has written. */
 export function ownPosts(condition: string): Scan {
   return {
-    from: `posts where posts.author_id = ${PERSON} and ${condition} and ${notHidden('posts.id')}`,
+    from: `posts where posts.author_id = ${PERSON} and ${condition}`,
+    check: notHidden('posts.id'),
     time: 'posts.created_at',
     id: 'posts.id',
   }
@@ -15,7 +21,8 @@ export function ownPosts(condition: string): Scan {
 /** What these people have written for everybody; the author is an expression. */
 export function publicPostsBy(author: string): Scan {
   return {
-    from: `posts where posts.author_id = ${author} and posts.public and ${notHidden('posts.id')}`,
+    from: `posts where posts.author_id = ${author} and posts.public`,
+    check: notHidden('posts.id'),
     time: 'posts.created_at',
     id: 'posts.id',
   }
@@ -24,25 +31,24 @@ export function publicPostsBy(author: string): Scan {
 /** What they have shown to the reader among others. */
 export function shownPostsBy(author: string): Scan {
   return {
-    from: `
-      post_visibilities as shown
-      where shown.user_id = ${USER} and shown.author_id = ${author} and ${notHidden('shown.post_id')}`,
+    from: `post_visibilities as shown where shown.user_id = ${USER} and shown.author_id = ${author}`,
+    check: notHidden('shown.post_id'),
     time: 'shown.created_at',
     id: 'shown.post_id',
   }
 }
 
 /** Posts, not comments, that name the reader. */
-export function mentioningPosts(sight: Sight): Scan {
+export function mentioningPosts(sight: Sight): ScanOfCopies {
   return through(sight, 'mentions', { where: `mentions.person_id = ${PERSON} and mentions.post_id is not null` })
 }
 
 /** The tag is an expression. */
-export function taggedPosts(sight: Sight, tag: string): Scan {
+export function taggedPosts(sight: Sight, tag: string): ScanOfCopies {
   return through(sight, 'taggings', { where: `taggings.tag_id = ${tag} and taggings.post_id is not null` })
 }
 
-export function likedPosts(sight: Sight): Scan {
+export function likedPosts(sight: Sight): ScanOfCopies {
   const where = `likes.author_id = ${PERSON} and likes.post_created_at is not null and likes.positive`
   return through(sight, 'likes', { where, time: 'post_created_at' })
 }
@@ -54,7 +60,7 @@ export function commentedPosts(sight: Sight): Scan {
 }
 
 /** What the reader has written or hears of, by when somebody last said something. */
-export function involvingPosts(sight: Sight): Scan {
+export function involvingPosts(sight: Sight): ScanOfCopies {
   const hearsOf = hasRow(
     `participations where participations.author_id = ${PERSON} and participations.post_id = posts.id`,
   )
@@ -62,24 +68,17 @@ export function involvingPosts(sight: Sight): Scan {
   return through(sight, 'involvements', { where: `involvements.user_id = ${USER}`, post, time: 'interacted_at' })
 }
 
-/**
- * Posts by way of a table that has a copy of what orders them. Each is looked up: a join could be done by reading all there
- * are, where somebody is believed to have few.
- */
+/** By way of a table that has a copy of what orders the posts. */
 function through(
   sight: Sight,
   table: string,
   { where, post = 'true', time = 'created_at' }: { where: string; post?: string; time?: string },
-): Scan {
-  const conditions = [
-    `posts.id = ${table}.post_id`,
-    post,
-    inSight[sight],
-    notHidden('posts.id'),
-    notBlocked('posts.author_id'),
-  ]
+): ScanOfCopies {
+  const conditions = [post, inSight[sight], notHidden('posts.id'), notBlocked('posts.author_id')].join(' and ')
   return {
-    from: `${table} where ${where} and ${hasRow(`posts where ${conditions.join(' and ')}`)}`,
+    from: `${table} where ${where}`,
+    check: hasRow(`posts where posts.id = ${table}.post_id and ${conditions}`),
+    post: conditions,
     time: `${table}.${time}`,
     id: `${table}.post_id`,
   }

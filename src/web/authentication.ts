@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import { findViewer, type Viewer } from '../domain/access.js'
+import { openViewers, type Viewer } from '../domain/access.js'
 import type { Scope } from '../domain/scopes.js'
 import type { Pod } from '../pod.js'
 import { RequestFault } from './faults.js'
@@ -25,6 +25,7 @@ declare module 'fastify' {
  */
 export function addAuthentication(app: FastifyInstance, pod: Pod): void {
   const realm = pod.config.host
+  const viewers = openViewers(pod)
 
   app.decorateRequest('authenticatedViewer', undefined)
   app.decorateRequest('viewer', {
@@ -55,7 +56,7 @@ export function addAuthentication(app: FastifyInstance, pod: Pod): void {
   })
 
   async function admit(token: string, scopes: readonly Scope[]): Promise<Viewer> {
-    const viewer = await findViewer(pod, token)
+    const viewer = await viewers.find(token)
     if (!viewer) throw invalidToken(realm)
     checkScopes(realm, viewer, scopes)
     return viewer

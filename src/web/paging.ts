@@ -8,6 +8,7 @@ import {
   type TimeOrder,
   type TimePage,
 } from '../persistence/paged.js'
+import { pathOf } from './paths.js'
 import { readTime } from './times.js'
 
 const DEFAULT_ITEMS = 15
@@ -135,16 +136,17 @@ function keyOf(time: Date, id: number | undefined): PageKey {
   return id === undefined ? { time } : { time, id }
 }
 
-/** The request once more, from another place. */
+/** The request once more, from another place. Nothing in its query may end the link. */
 function linkTo(request: FastifyRequest, changed: Readonly<Record<string, string | number | undefined>>): string {
-  const link = new URL(request.url, request.server.pod.config.url)
+  const { url, server } = request
+  const path = pathOf(url)
+  const [query = ''] = url.slice(path.length).split('#', 1)
+  const parameters = new URLSearchParams(query)
   for (const [name, value] of Object.entries(changed)) {
-    if (value === undefined) link.searchParams.delete(name)
-    else link.searchParams.set(name, String(value))
+    if (value === undefined) parameters.delete(name)
+    else parameters.set(name, String(value))
   }
-  // Without a change there is no second look at the query, and nothing in it may end the link.
-  link.search = link.searchParams.toString()
-  return link.href
+  return `${new URL(path, server.pod.config.url).href}?${parameters}`
 }
 
 function sendLinks(reply: FastifyReply, links: Readonly<Record<string, string | undefined>>): void {

@@ -14,7 +14,7 @@ import { expectError } from '../support/api-pod.js'
 import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
 import { formOf, openPhotoPod, type PhotoPod, pictureField } from '../support/photo-pod.js'
 import { noise } from '../support/pictures.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { startTestPod, type TestPod, UNHURRIED } from '../support/test-pod.js'
 
 const AT_ONCE = 50
 const A_DAY = 86_400_000
@@ -163,7 +163,7 @@ describe('a POST with an Idempotency-Key', () => {
   })
 
   it(`is done once by ${AT_ONCE} at the same moment, at two web processes`, async () => {
-    const second = await buildApp(api.pod)
+    const second = await buildApp(api.pod, { limits: UNHURRIED })
     const ask = async (number: number): Promise<number> => {
       const app = number % 2 === 0 ? api.app : second
       const headers = { authorization: `Bearer ${alice.token}`, 'idempotency-key': 'together' }

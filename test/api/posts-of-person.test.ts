@@ -228,18 +228,32 @@ describe('a reshare', () => {
   })
 
   it('156: shows in the end what a reshare of another pod shows', async () => {
-    const [quin, remy] = [await stranger(), await stranger()]
+    const [quin, remy, sam] = [await stranger(), await stranger(), await stranger()]
     const first = await addPost(api.pod, quin, { type: 'Reshare', text: '', rootId: await idOf(api.LB) })
-    await addPost(api.pod, remy, { type: 'Reshare', text: '', rootId: first.id })
+    const second = await addPost(api.pod, remy, { type: 'Reshare', text: '', rootId: first.id })
+    await addPost(api.pod, sam, { type: 'Reshare', text: '', rootId: second.id })
+
+    for (const resharer of [quin, remy, sam]) {
+      const [post] = (await api.alice.get(postsOf(resharer))).body
+
+      expect(post).toMatchObject({
+        body: 'LB',
+        poll: { question: 'Noon?' },
+        root: { guid: api.LB, poll: { question: 'Noon?' } },
+      })
+      expect(post.root).not.toHaveProperty('root')
+    }
+  })
+
+  it('156: shows nothing where a reshare on the way to the end has lost its root', async () => {
+    const [quin, remy] = [await stranger(), await stranger()]
+    const lost = await addPost(api.pod, quin, { type: 'Reshare', text: '' })
+    await addPost(api.pod, remy, { type: 'Reshare', text: '', rootId: lost.id })
 
     const [post] = (await api.alice.get(postsOf(remy))).body
 
-    expect(post).toMatchObject({
-      body: 'LB',
-      poll: { question: 'Noon?' },
-      root: { guid: api.LB, poll: { question: 'Noon?' } },
-    })
-    expect(post.root).not.toHaveProperty('root')
+    expect(post).toMatchObject({ body: '', title: `A post by ${remy.address}` })
+    expect(post).not.toHaveProperty('root')
   })
 
   it('156: shows nothing once its root is gone', async () => {

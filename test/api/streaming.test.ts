@@ -14,6 +14,7 @@ import { type EventStream, follow, openEventStream } from '../support/event-stre
 import { aspectOf, type Neighbourhood, publish, share } from '../support/neighbourhood.js'
 import { queueBackends } from '../support/queue-backends.js'
 import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
+import { UNHURRIED } from '../support/test-pod.js'
 import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
 
 describe.each(queueBackends)('the stream of events, with the queue in $store', (backend) => {
@@ -60,7 +61,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
 
   /** Another web process of the same pod, which differs from the first in its limits. */
   async function startSecond(limits: Partial<LiveLimits> = {}) {
-    const app = await buildApp(api.pod, { live: { ...LIVE_LIMITS, ...limits } })
+    const app = await buildApp(api.pod, { limits: UNHURRIED, live: { ...LIVE_LIMITS, ...limits } })
     return { app, base: await listenAt(app), [Symbol.asyncDispose]: () => app.close() }
   }
 

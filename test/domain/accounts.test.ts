@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { verify } from '@node-rs/argon2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config.js'
-import { findViewer } from '../../src/domain/access.js'
+import { findViewer, openViewers } from '../../src/domain/access.js'
 import {
   closeUser,
   createUser,
@@ -223,7 +223,7 @@ describe('mintToken', () => {
 
     expect(token.accessToken).toMatch(/^[0-9a-f]{64}$/)
     const { user } = await rowsOf('bearer')
-    expect(await findViewer(pod, token.accessToken)).toEqual({
+    expect(await findViewer(pod, token.accessToken)).toMatchObject({
       userId: user.id,
       personId: user.personId,
       tokenId: expect.any(Number),
@@ -257,6 +257,26 @@ describe('mintToken', () => {
     expect(lasts).toBeGreaterThanOrEqual(2 * DAY * 1_000 - 1)
     expect(lasts).toBeLessThan(2 * DAY * 1_000 + 60_000)
     expect(await findViewer(pod, over.accessToken)).toBeUndefined()
+  })
+})
+
+describe('openViewers', () => {
+  it('finds out at the same moment who several are, one of them twice, and remembers none of them', async () => {
+    await make('first-of-two')
+    await make('second-of-two')
+    const [first, second] = [await rowsOf('first-of-two'), await rowsOf('second-of-two')]
+    const tokens = { scopes: [], lifetime: DAY }
+    const one = await mintToken(pod, 'first-of-two', tokens)
+    const other = await mintToken(pod, 'second-of-two', tokens)
+    const viewers = openViewers(pod)
+    const ask = async () => {
+      const asked = [one.accessToken, 'unknown', other.accessToken, one.accessToken]
+      return (await Promise.all(asked.map((token) => viewers.find(token)))).map((viewer) => viewer?.userId)
+    }
+
+    expect(await ask()).toEqual([first.user.id, undefined, second.user.id, first.user.id])
+    await revokeToken(pod, one.accessToken)
+    expect(await ask()).toEqual([undefined, undefined, second.user.id, undefined])
   })
 })
 

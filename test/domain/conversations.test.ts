@@ -47,8 +47,7 @@ const write = (viewer: Viewer, guid: string, text = 'Yes') =>
   writeMessage(pod, viewer, { conversationGuid: guid, text })
 const list = async (viewer: Viewer, filter: Partial<ConversationFilter> = {}) =>
   (await listConversations(pod, viewer, { limit: 20, ...filter })).items.map(({ guid }) => guid)
-const messagesFor = async (viewer: Viewer, guid: string, filter: MessageFilter) =>
-  listMessages(pod, await findConversation(pod, viewer, guid), filter)
+const messagesFor = (viewer: Viewer, guid: string, filter: MessageFilter) => listMessages(pod, viewer, guid, filter)
 const isRead = async (viewer: Viewer, guid: string) => (await findConversation(pod, viewer, guid)).read
 const sent = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
 /** The same pod so many minutes later. */

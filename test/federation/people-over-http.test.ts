@@ -146,7 +146,7 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
     const viewer = await viewerOf(pod, ann)
     const known = await findConversation(pod, viewer, guid)
     expect(known).toMatchObject({ subject: 'Tea', read: false })
-    const { items: messages } = await listMessages(pod, known, { offset: 0, limit: 9 })
+    const { items: messages } = await listMessages(pod, viewer, guid, { offset: 0, limit: 9 })
     expect(messages.map(({ text }) => text)).toEqual(['First', 'Second'])
     expect(await pod.db('conversationVisibilities').max('unread')).toEqual([{ max: 2 }])
     expect(await pod.rows('conversations', 'waiting')).toEqual([1, 0])

@@ -9,6 +9,7 @@ import { openMetrics } from '../../src/web/metrics.js'
 import { showJobFigures } from '../../workers/job-figures.js'
 import { prune } from '../../workers/maintenance.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { UNHURRIED } from '../support/test-pod.js'
 
 describe('what the processes have counted', () => {
   let pod: MeetingPod
@@ -94,7 +95,7 @@ describe('what the processes have counted', () => {
 
   it('goes by the names under which it is counted', async () => {
     const metrics = openMetrics(pod)
-    const app = await buildApp(pod, { metrics })
+    const app = await buildApp(pod, { metrics, limits: UNHURRIED })
     const { registry } = metrics
     showReceiveFigures(registry)
     showDeliveryFigures(registry)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import { enqueueWith, leftBehind, markFailed, sweepAllNow } from '../../src/jobs/outbox.js'
+import type { OutboxJob } from '../../src/jobs/queues.js'
 import { sweep } from '../../workers/sweeper.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
@@ -69,6 +70,31 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     })
 
     await untilQueued(2)
+  })
+
+  it('hands over together what commits while others are handed over', async () => {
+    const handedOver: number[] = []
+    let goOn = () => {}
+    const first = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    async function handOver(rows: readonly OutboxJob[]): Promise<void> {
+      handedOver.push(rows.length)
+      await first
+      await pod.jobs.handOver(rows)
+    }
+    const slow = { ...pod, jobs: { ...pod.jobs, handOver } }
+    const commit = (name: string) =>
+      pod.db.transaction((transaction) => enqueueWith(slow, transaction, greet, { name }))
+
+    await commit('Alice')
+    await vi.waitFor(() => expect(handedOver).toEqual([1]))
+    for (const name of ['Bob', 'Carol', 'Dan']) await commit(name)
+    expect(handedOver).toEqual([1])
+    goOn()
+
+    await untilQueued(4)
+    expect(handedOver).toEqual([1, 3])
   })
 
   it('is swept when the hand-over got lost', async () => {

@@ -137,6 +137,33 @@ it.each(names)('holds them for somebody %s on small pages too, from any place an
   }
 })
 
+it.each(names)('shows somebody %s each change at once, where the last page was and behind it', async (name) => {
+  const reader = idsOf(name)
+  const page = async () => {
+    const { items } = await listedStream(db, reader, { stream: 'main', sight: 'readable', page: { limit: 10 } })
+    return items.map(({ id }) => id)
+  }
+  const first = await page()
+  expect(await page()).toEqual(first)
+
+  const others = await db('posts').whereIn('id', first).whereNot({ authorId: reader.personId }).first('authorId')
+  const [{ id: own }] = await db('posts')
+    .insert({ guid: `own ${name}`.padEnd(16, '.'), authorId: reader.personId, type: 'StatusMessage', public: true })
+    .returning('id')
+  expect(await page()).toEqual([own, ...first].slice(0, 10))
+
+  const hidden = first.slice(0, 8).map((postId) => ({ userId: reader.userId, postId }))
+  const blocked = { userId: reader.userId, personId: others?.authorId ?? 0 }
+  await db('hiddenPosts').insert(hidden)
+  if (others !== undefined) await db('blocks').insert(blocked)
+  expect(await page()).toEqual([own, ...(await members(name, 'readable'))].slice(0, 10))
+
+  await db('hiddenPosts').where({ userId: reader.userId }).whereIn('postId', first).delete()
+  await db('blocks').where(blocked).delete()
+  await db('posts').where({ id: own }).delete()
+  expect(await page()).toEqual(first)
+})
+
 it('is told for many readers at once as for each of them alone', async () => {
   const postIds = [...times.keys()].slice(-500)
   const userIds = names.map((name) => idsOf(name).userId)

@@ -202,10 +202,12 @@ describe('a token', () => {
     return { user, token, id, authorization }
   }
 
+  const holderOf = async (token: string) => (await AccessToken.holdersOf(db, [hashOf(token)])).get(0)
+
   it('says whose it is and what it allows', async () => {
     const { user, token, id, authorization } = await addToken('tia', ['profile', 'public:read'])
 
-    expect(await AccessToken.viewerOf(db, hashOf(token))).toEqual({
+    expect(await holderOf(token)).toMatchObject({
       tokenId: id,
       userId: user.id,
       personId: user.personId,
@@ -222,7 +224,7 @@ describe('a token', () => {
 
     await authorization.$query(db).patch({ scopes: ['notifications'] })
 
-    expect(await AccessToken.viewerOf(db, hashOf(token))).toMatchObject({ scopes: 'notifications' })
+    expect(await holderOf(token)).toMatchObject({ scopes: 'notifications' })
   })
 
   it('tells that it is over, or that its account is', async () => {
@@ -230,7 +232,7 @@ describe('a token', () => {
     const { user, token } = await addToken('tom', [], past)
     await user.$query(db).patch({ lockedAt: past, closedAt: past })
 
-    expect(await AccessToken.viewerOf(db, hashOf(token))).toMatchObject({
+    expect(await holderOf(token)).toMatchObject({
       expired: true,
       locked: true,
       closed: true,
@@ -240,11 +242,20 @@ describe('a token', () => {
   it('is not over before its time', async () => {
     const { token } = await addToken('ted', [], new Date('2999-01-01T00:00:00Z'))
 
-    expect(await AccessToken.viewerOf(db, hashOf(token))).toMatchObject({ expired: false })
+    expect(await holderOf(token)).toMatchObject({ expired: false })
   })
 
   it('that nobody made belongs to nobody', async () => {
-    expect(await AccessToken.viewerOf(db, hashOf('unknown'))).toBeUndefined()
+    expect(await holderOf('unknown')).toBeUndefined()
+  })
+
+  it('is looked up together with others, each for itself', async () => {
+    const [una, uwe] = [await addToken('una', ['profile']), await addToken('uwe', ['notifications'])]
+
+    const found = await AccessToken.holdersOf(db, [uwe.token, 'unknown', una.token].map(hashOf))
+
+    expect([...found.keys()].sort()).toEqual([0, 2])
+    expect([found.get(0)?.tokenId, found.get(2)?.tokenId]).toEqual([uwe.id, una.id])
   })
 })
 

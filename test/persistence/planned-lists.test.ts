@@ -1,13 +1,20 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/access.js'
+import { newGuid } from '../../src/domain/posts.js'
+import { insertAnnouncements } from '../../src/persistence/announcements.js'
+import { type ArrivedMessage, insertNewMessages } from '../../src/persistence/arrived-conversations.js'
+import { insertCausedNotifications } from '../../src/persistence/caused-notifications.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
+import { inTransaction } from '../../src/persistence/errors.js'
 import { listedComments } from '../../src/persistence/listed-comments.js'
-import { listedConversations } from '../../src/persistence/listed-conversations.js'
+import { listedConversations, listedMessages } from '../../src/persistence/listed-conversations.js'
 import { listedNotifications } from '../../src/persistence/listed-notifications.js'
 import { listedPostsOf } from '../../src/persistence/listed-posts.js'
 import { listedReactions } from '../../src/persistence/listed-reactions.js'
 import { Person } from '../../src/persistence/models/person.js'
+import { Post } from '../../src/persistence/models/post.js'
+import type { CausingRows } from '../../src/persistence/who-is-told.js'
 import { viewerOf } from '../support/network.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
@@ -21,6 +28,8 @@ const WEIGHED = 5
 let testPod: TestPod
 let viewer: Viewer
 let authorGuid: string
+/** The first post's, and the first conversation's. */
+let postGuid: string
 /** With one connection, on which all is prepared. */
 let db: Knex
 beforeAll(async () => {
@@ -30,6 +39,7 @@ beforeAll(async () => {
   db = openDatabase({ ...WEB_LIMITS, url: config.databaseUrl ?? '', pool: 1, applicationName: 'test' })
   await fill()
   authorGuid = (await Person.query(db).findById(viewer.personId).throwIfNotFound()).guid
+  postGuid = (await Post.query(db).findById(1).throwIfNotFound()).guid
 })
 afterAll(async () => {
   await db.destroy()
@@ -68,8 +78,16 @@ it.each<[string, () => Promise<unknown>]>([
     'reshares-of-post 101',
     () => listedReactions(db, viewer, { kind: 'reshares-of-post', id: 1 }, { offset: 0, limit: 99 }),
   ],
-  ['comments oldest first', () => listedComments(db, viewer, 1, { limit: 15 })],
+  [
+    'comments readable oldest first',
+    () => listedComments(db, viewer, { postGuid, sight: 'readable', page: { limit: 15 } }),
+  ],
+  ['messages 16', () => listedMessages(db, viewer.personId, { conversationGuid: postGuid, offset: 0, limit: 15 })],
   ['posts-of-person readable newest first', posts],
+  ['caused-notifications comments', () => told({ comments: [1] })],
+  ['caused-notifications posts likes', () => told({ posts: [1], likes: [1] })],
+  ['new-messages', () => inTransaction(db, (transaction) => insertNewMessages(transaction, [message()]))],
+  ['new-announcements', () => inTransaction(db, (transaction) => insertAnnouncements(transaction, { posts: [1] }))],
 ])('%s are planned once, and not anew for each request', async (name, list) => {
   for (let request = 0; request < 2 * WEIGHED; request += 1) await list()
 
@@ -88,6 +106,21 @@ it('a list of posts looks each of them up, and does not read all that the reader
 
 function posts() {
   return listedPostsOf(db, viewer, { authorGuid, sight: 'readable', page: { limit: 15 } })
+}
+
+function told(causes: Partial<CausingRows>) {
+  const none = { posts: [], comments: [], likes: [], reshares: [], sharing: [], delivered: [] }
+  return inTransaction(db, (transaction) => insertCausedNotifications(transaction, { ...none, ...causes }, new Date()))
+}
+
+function message(): ArrivedMessage {
+  return {
+    guid: newGuid(),
+    conversationGuid: postGuid,
+    author: 'alice@pod.example',
+    text: 'Tea',
+    createdAt: new Date(),
+  }
 }
 
 /** Of the tables that remember what people do, by the step of a plan that reads most. */

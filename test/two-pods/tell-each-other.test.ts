@@ -2,13 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts.js'
 import { blockPerson } from '../../src/domain/blocks.js'
 import { createComment } from '../../src/domain/comments.js'
-import {
-  findConversation,
-  listConversations,
-  listMessages,
-  startConversation,
-  writeMessage,
-} from '../../src/domain/conversations.js'
+import { listConversations, listMessages, startConversation, writeMessage } from '../../src/domain/conversations.js'
 import { deleteComment, deleteLike, deletePost } from '../../src/domain/deletions.js'
 import { createLike } from '../../src/domain/likes.js'
 import { publishPost } from '../../src/domain/posts.js'
@@ -218,8 +212,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     await quiet()
 
     const texts = async (who: Inhabitant) => {
-      const conversation = await findConversation(who.pod.open, who, guid)
-      const messages = await listMessages(who.pod.open, conversation, { offset: 0, limit: 10 })
+      const messages = await listMessages(who.pod.open, who, guid, { offset: 0, limit: 10 })
       return messages.items.map(({ text, author }) => `${author.address}: ${text}`).toSorted() // they fall into one second
     }
     const said = [`${alice.address}: Shall we meet?`, `${bob.address}: Under the lime`]

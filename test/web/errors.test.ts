@@ -6,7 +6,7 @@ import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { apiRoutes } from '../../src/web/api.js'
 import { buildApp } from '../../src/web/app.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { startTestPod, type TestPod, UNHURRIED } from '../support/test-pod.js'
 
 const SECRET = 'a-text-that-must-stay-inside'
 
@@ -109,7 +109,7 @@ describe('without a database', () => {
     await using pod = await startTestPod()
     const { alice } = await pod.people('alice')
     const db = openDatabase(nowhere)
-    const app = await buildApp({ ...pod.pod, db })
+    const app = await buildApp({ ...pod.pod, db }, { limits: UNHURRIED })
 
     const headers = { authorization: `Bearer ${alice.token}` }
     const user = await app.inject({ url: '/api/v1/user', headers })

@@ -52,6 +52,8 @@ export interface TokenHolder {
   readonly expired: boolean
   readonly locked: boolean
   readonly closed: boolean
+  /** How far in the log of the database they have come lately; null: nobody knows of anything. */
+  readonly writtenUpTo: number | null
 }
 
 /** Only the SHA-256 of a token is kept. */
@@ -68,10 +70,10 @@ export class AccessToken extends Model {
   declare expiresAt: Date | null
   declare createdAt: Date
 
-  /** Undefined: there is no such token. */
-  static async viewerOf(db: Knex, tokenHash: Buffer): Promise<TokenHolder | undefined> {
-    const [holder] = await named<TokenHolder>(db, 'access-token-viewer', viewerOfToken, [tokenHash])
-    return holder
+  /** By the places of these tokens, each of which is there once; whose place is empty does not exist. */
+  static async holdersOf(db: Knex, tokenHashes: readonly Buffer[]): Promise<ReadonlyMap<number, TokenHolder>> {
+    const rows = await named<TokenHolder & { readonly place: number }>(db, 'holders-of-tokens', holders, [tokenHashes])
+    return new Map(rows.map((row) => [row.place, row]))
   }
 
   /** Of tokens that were looked up before: those that are still there. */
@@ -80,8 +82,10 @@ export class AccessToken extends Model {
   }
 }
 
-const viewer = `
-  select
+/** Longer than any replica that is used may be late. */
+const LATELY = `interval '1 minute'`
+
+const columns = `
     access_tokens.id as "tokenId",
     users.id as "userId",
     users.person_id as "personId",
@@ -89,9 +93,21 @@ const viewer = `
     array_to_string(authorizations.scopes, ' ') as scopes,
     coalesce(access_tokens.expires_at <= now(), false) as expired,
     users.locked_at is not null as locked,
-    users.closed_at is not null as closed
+    users.closed_at is not null as closed,
+    -- Before a new token there may have been anything, and nobody has noted it: further than any log will ever be.
+    case
+      when access_tokens.created_at > now() - ${LATELY} then ${Number.MAX_SAFE_INTEGER}
+      else (select position from last_writes where user_id = users.id and noted_at > now() - ${LATELY})
+    end as "writtenUpTo"`
+
+const tables = `
   from access_tokens
   join authorizations on authorizations.id = access_tokens.authorization_id
   join users on users.id = authorizations.user_id`
 
-const viewerOfToken = `${viewer} where access_tokens.token_hash = $1`
+const viewer = `select ${columns} ${tables}`
+
+/** What it cannot see does not change its plan: see `unseen`. */
+const holders = `
+  select array_position($1::bytea[], access_tokens.token_hash) - 1 as place, ${columns} ${tables}
+  where access_tokens.token_hash = any((select $1::bytea[])::bytea[])`

@@ -1,4 +1,6 @@
+import type { Knex } from 'knex'
 import { Model } from 'objection'
+import { named } from '../database.js'
 import { Aspect } from './aspect.js'
 import { Person } from './person.js'
 
@@ -44,4 +46,16 @@ export class Block extends Model {
   declare userId: number
   declare personId: number
   declare createdAt: Date
+
+  /** Whether somebody of this pod blocks a person. */
+  static async isThere(
+    db: Knex,
+    { by, personId }: { readonly by: number; readonly personId: number },
+  ): Promise<boolean> {
+    return (await named(db, 'block', block, [by, personId])).length > 0
+  }
 }
+
+const block = `
+  select from blocks join users on users.id = blocks.user_id
+  where users.person_id = $1 and blocks.person_id = $2`

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { Model, type QueryBuilder } from 'objection'
+import { named } from '../database.js'
 import { Aspect } from './aspect.js'
 import { Comment } from './comment.js'
 import { Like } from './like.js'
@@ -149,7 +150,7 @@ export class Post extends Model {
    * marks are changed in many orders, and two of them would wait for each other.
    */
   static async hold(transaction: Knex.Transaction, ...ids: readonly number[]): Promise<void> {
-    await this.query(transaction).select('id').whereIn('id', ids).orderBy('id').forNoKeyUpdate()
+    await named(transaction, 'held-posts', held, [ids])
   }
 
   /** The post that a reshare shows in the end; undefined: it is gone, or this is no reshare. */
@@ -163,6 +164,8 @@ export class Post extends Model {
     for (const statement of sharePost) await transaction.raw(statement, { postId, aspectIds: [...aspectIds] })
   }
 }
+
+const held = 'select id from posts where id = any($1::bigint[]) order by id for no key update'
 
 /** Reshares of reshares come from other pods; a chain of them ends somewhere. */
 const absoluteRoot = `

@@ -18,12 +18,24 @@ export function presentPhoto(photo: ListedPhoto, podUrl: string): Static<typeof 
 /** A photo as part of a post; undefined as above. */
 export function presentPicture(photo: PhotoFacts, podUrl: string): Static<typeof Picture> | undefined {
   if (!isPicture(photo)) return undefined
+  const addressAt = addressesOf(photo, podUrl)
+  const [raw, large, medium, small] = [addressAt('raw'), addressAt('large'), addressAt('medium'), addressAt('small')]
+  if (raw === undefined || large === undefined || medium === undefined || small === undefined) return undefined
+  return { dimensions: { height: photo.height, width: photo.width }, sizes: { raw, large, medium, small } }
+}
+
+/** Begins with no dot, and has nothing that an address would write in another way. */
+const PLAIN_NAME = /^[\w-][\w.-]*$/
+
+/** The address of a folder is that of all that lies in it, so that only one is read; else each is. */
+function addressesOf(photo: PhotoFacts, podUrl: string): (size: keyof typeof PHOTO_SIZES) => string | undefined {
+  const { name } = photo
   const folder = photoFolder(photo, podUrl)
-  const address = (size: keyof typeof PHOTO_SIZES) => `${folder}${PHOTO_SIZES[size]}${photo.name}`
-  if (!URL.canParse(address('raw'))) return undefined
-  const sizeAt = (size: keyof typeof PHOTO_SIZES) => new URL(address(size)).href
-  return {
-    dimensions: { height: photo.height, width: photo.width },
-    sizes: { raw: sizeAt('raw'), large: sizeAt('large'), medium: sizeAt('medium'), small: sizeAt('small') },
-  }
+  const address = folder.endsWith('/') && PLAIN_NAME.test(name) ? addressOf(folder) : undefined
+  return (size) =>
+    address === undefined ? addressOf(`${folder}${PHOTO_SIZES[size]}${name}`) : `${address}${PHOTO_SIZES[size]}${name}`
+}
+
+function addressOf(text: string): string | undefined {
+  return URL.canParse(text) ? new URL(text).href : undefined
 }

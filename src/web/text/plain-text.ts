@@ -8,6 +8,7 @@ const LONGEST_HEADING = 200
 const LONGEST_SUMMARY = 200
 /** Marks take room as well; who needs more than this for two hundred characters is not summarised but cut. */
 const SUMMARISED = 2_000
+const MOST_TITLES = 4_000
 
 /** What a mention is read as. */
 export type NameOf = (mention: Mention) => string
@@ -26,6 +27,20 @@ export function summaryOf(text: string): string {
 
 /** What a post is called: its heading, else its beginning; undefined: it has no text. */
 export function titleOf(text: string, nameOf = asWritten): string | undefined {
+  // A title with somebody in it changes with their name, and a long text is not worth the room it would take.
+  if (text.length > SUMMARISED || text.includes('@{')) return readTitle(text, nameOf)
+  const known = titles.get(text)
+  if (known !== undefined) return known === '' ? undefined : known
+  const title = readTitle(text, nameOf)
+  if (titles.size >= MOST_TITLES) titles.clear()
+  titles.set(text, title ?? '')
+  return title
+}
+
+/** By the texts they belong to: a text has one title for ever, and the same posts are shown to many. */
+const titles = new Map<string, string>()
+
+function readTitle(text: string, nameOf: NameOf): string | undefined {
   const blocks = readText(beginningOf(text))
   const [first] = blocks
   const heading = first?.type === 'heading' ? plainBlocks([first], nameOf) : ''

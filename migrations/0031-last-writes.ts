@@ -1,0 +1,20 @@
+import type { Migration } from './migration.js'
+
+export const lastWrites: Migration = {
+  async up(db) {
+    await db.raw(`
+      -- How far in the log of the database somebody has come who has written something or was told of something: a replica
+      -- that is not as far would show them a past. Unlogged: it is over within seconds, and a replica must not have it.
+      create unlogged table last_writes (
+        user_id bigint primary key references users on delete cascade,
+        -- Bytes of the log.
+        position bigint not null,
+        noted_at timestamptz(3) not null
+      ) with (fillfactor = 70);
+    `)
+  },
+
+  async down(db) {
+    await db.raw(`drop table last_writes`)
+  },
+}

@@ -1,0 +1,133 @@
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { openJobQueues, QueueAway } from '../../src/jobs/queues.js'
+import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.js'
+import { startWatchedRedis, type WatchedRedis } from '../support/redis-sentinel.js'
+import { type OwnRedis, redisProgram } from '../support/redis-server.js'
+
+const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
+const receive = defineJob<{ name: string }>()('inbound', 'receive', patient)
+const timing = { concurrency: 4, lock: 5_000, stalledCheck: 1_000, backoff: () => 100 }
+const LATER = { timeout: 40_000, interval: 50 }
+
+type Jobs = Awaited<ReturnType<typeof openJobQueues>>
+const log = pino({ level: 'silent' })
+const open = (redisUrl: string, redisReplicas: number, prefix: string) =>
+  openJobQueues({ redisUrl, redisReplicas, databaseUrl: 'postgres://nobody@127.0.0.1:1/none', log, prefix })
+
+/** Runs jobs of both queues until all of these were there. */
+async function untilDone(jobs: Jobs, names: readonly string[]): Promise<void> {
+  const seen = new Set<string>()
+  const workers = (['notify', 'inbound'] as const).map((queue) =>
+    jobs.serve(queue, async (job) => void seen.add(String(job.data.name)), timing),
+  )
+  await vi.waitFor(() => expect([...seen].toSorted()).toEqual([...names].toSorted()), LATER)
+  await Promise.all(workers.map((worker) => worker.close()))
+}
+
+const untilAcknowledged = (jobs: Jobs, name: string) => vi.waitFor(() => jobs.enqueue(receive, { name }), LATER)
+
+describe.skipIf(redisProgram() === undefined)('the queue in a Redis Cluster', () => {
+  let cluster: RedisCluster
+  beforeAll(async () => {
+    cluster = await startRedisCluster({ replicated: true })
+  })
+  afterAll(() => cluster?.stop())
+
+  it('takes jobs of all queues and gives them to workers, each once', async () => {
+    const jobs = await open(cluster.url, 1, 'whole')
+    try {
+      await jobs.enqueue(greet, { name: 'Alice' })
+      await jobs.enqueue(receive, { name: 'Bob' })
+      await jobs.enqueueAll(greet, [{ name: 'Carol' }, { name: 'Dave' }])
+      expect(await jobs.counts('notify')).toMatchObject({ waiting: 3 })
+      expect(await jobs.warnings()).toEqual([])
+      await untilDone(jobs, ['Alice', 'Bob', 'Carol', 'Dave'])
+      expect(await jobs.counts('notify')).toMatchObject({ waiting: 0, active: 0, failed: 0 })
+    } finally {
+      await jobs.close()
+    }
+  })
+
+  it('takes no job that too few replicas have', async () => {
+    const jobs = await open(cluster.url, 2, 'few')
+    try {
+      await expect(jobs.enqueue(receive, { name: 'Alice' })).rejects.toThrow(QueueAway)
+      expect(await jobs.warnings()).toEqual([expect.stringContaining('REDIS_REPLICAS')])
+    } finally {
+      await jobs.close()
+    }
+  })
+
+  it('goes on when the node of a queue is gone, once its replica has taken over', async () => {
+    const jobs = await open(cluster.url, 0, 'gone')
+    try {
+      await untilAcknowledged(jobs, 'Alice')
+      await (await masterOf('{gone-inbound}')).kill()
+      await untilAcknowledged(jobs, 'Bob')
+      await untilDone(jobs, ['Alice', 'Bob'])
+    } finally {
+      await jobs.close()
+    }
+  }, 120_000)
+
+  async function masterOf(tag: string): Promise<OwnRedis> {
+    for (const master of cluster.masters) {
+      const client = new Redis(master.url)
+      const keys = await client.keys(`${tag.replace(/[{}]/g, '?')}*`).finally(() => client.disconnect())
+      if (keys.length > 0) return master
+    }
+    throw new Error('Nobody has these keys.')
+  }
+})
+
+describe.skipIf(redisProgram() === undefined)('the queue in a Redis with Sentinels', () => {
+  it('goes on when the master stands still, with another one', async () => {
+    const frozen = await startWatchedRedis()
+    const jobs = await open(frozen.url, 1, 'frozen')
+    try {
+      await untilAcknowledged(jobs, 'Alice')
+      frozen.servers[0]?.signal('SIGSTOP')
+      await expect(jobs.enqueue(receive, { name: 'Nobody' })).rejects.toThrow(QueueAway)
+      await untilAcknowledged(jobs, 'Bob')
+      await untilDone(jobs, ['Alice', 'Bob'])
+    } finally {
+      await jobs.close()
+      await frozen.stop()
+    }
+  }, 120_000)
+
+  let watched: WatchedRedis
+  beforeAll(async () => {
+    watched = await startWatchedRedis()
+  })
+  afterAll(() => watched?.stop())
+
+  it('has what it has acknowledged, when the master dies and its replicas were held up', async () => {
+    const [master, ...replicas] = watched.servers as [OwnRedis, ...OwnRedis[]] // it has one
+    const jobs = await open(watched.url, 1, 'safe')
+    const careless = await open(watched.url, 0, 'careless')
+    try {
+      await untilAcknowledged(jobs, 'Alice')
+      await careless.enqueue(receive, { name: 'Alice' })
+      for (const replica of replicas) replica.signal('SIGSTOP')
+      await expect(jobs.enqueue(receive, { name: 'Bob' })).rejects.toThrow(QueueAway)
+      await careless.enqueue(receive, { name: 'Bob' })
+      await master.kill()
+      for (const replica of replicas) await replica.crash() // what was on its way to them is gone
+
+      const before = Number(new URL(master.url).port)
+      await vi.waitFor(async () => expect(await watched.masterPort()).not.toBe(before), LATER)
+      await untilAcknowledged(jobs, 'Carol')
+      await untilDone(jobs, ['Alice', 'Carol'])
+      // What was acknowledged by one that asks no replica is lost: that is what the others wait for.
+      await untilAcknowledged(careless, 'Carol')
+      await untilDone(careless, ['Alice', 'Carol'])
+    } finally {
+      await jobs.close()
+      await careless.close()
+    }
+  }, 120_000)
+})

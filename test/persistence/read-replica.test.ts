@@ -1,0 +1,153 @@
+import type { Knex } from 'knex'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { checkReplica } from '../../bin/doctor/check-replica.js'
+import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
+import { noteWrites } from '../../src/persistence/last-writes.js'
+import { openReadReplica, type ReadReplica } from '../../src/persistence/read-replica.js'
+import { createTestDatabase } from '../support/database.js'
+import { type ReplicatedDatabase, startReplicatedDatabase } from '../support/replicated-database.js'
+
+const LIMITS = { ...WEB_LIMITS, pool: 2, lookEveryMs: 20, silentForMs: 300, oldestMs: 300 }
+const SOON = { timeout: 10_000, interval: 5 }
+
+describe('a replica for lists', () => {
+  let database: ReplicatedDatabase
+  let db: Knex
+  let open: ReadReplica[] = []
+  beforeAll(async () => {
+    database = await startReplicatedDatabase()
+    db = openDatabase({ ...WEB_LIMITS, url: database.url, applicationName: 'pod test' })
+    await db.raw('create table marks (id serial primary key)')
+  })
+  afterAll(async () => {
+    await db.destroy()
+    await database.stop()
+  })
+  afterEach(async () => {
+    await Promise.all(open.map((replica) => replica.close()))
+    open = []
+  })
+
+  function openOn(replicaUrl: string) {
+    const told: { readonly sentence: string; readonly error: unknown }[] = []
+    const replica = openReadReplica({
+      primaryUrl: database.url,
+      replicaUrl,
+      applicationName: 'pod test',
+      limits: LIMITS,
+      tell: (sentence, error) => void told.push({ sentence, error }),
+    })
+    open.push(replica)
+    return { replica, told }
+  }
+  const mark = () => db.raw('insert into marks default values')
+  const untilUsed = (replica: ReadReplica) =>
+    vi.waitFor(() => expect(replica.databaseFor(undefined)).toBeDefined(), SOON)
+  const untilLeft = (replica: ReadReplica) =>
+    vi.waitFor(() => expect(replica.databaseFor(undefined)).toBeUndefined(), SOON)
+
+  it('is used as soon as it has answered, and stays in use while nobody writes', async () => {
+    const { replica, told } = openOn(database.standby.url)
+    expect(replica.databaseFor(undefined)).toBeUndefined()
+
+    await untilUsed(replica)
+    const before = told.length
+    const end = Date.now() + 3 * LIMITS.oldestMs
+    await vi.waitFor(() => {
+      expect(replica.databaseFor(undefined)).toBeDefined()
+      expect(Date.now()).toBeGreaterThan(end)
+    }, SOON)
+    expect(told).toHaveLength(before)
+    expect(told.at(-1)?.sentence).toBe('lists are read from the replica')
+  })
+
+  it('is left while it is late, and used again when it has caught up', async () => {
+    const { replica, told } = openOn(database.standby.url)
+    await untilUsed(replica)
+    await database.standby.hold()
+    await mark()
+
+    await untilLeft(replica)
+    expect(replica.facts().age).toBeUndefined()
+    await database.standby.follow()
+    await untilUsed(replica)
+    expect(replica.facts().age).toBeLessThanOrEqual(LIMITS.oldestMs / 1_000)
+    expect(told).toHaveLength(3)
+  })
+
+  it('is found to follow by the doctor', async () => {
+    const findings = await checkReplica(db, { databaseReadUrl: database.standby.url })
+    expect(findings).toEqual([{ check: 'replica', state: 'ok', message: expect.stringContaining('bytes behind') }])
+  })
+
+  it('is not for whoever has come further than it, until it is as far', async () => {
+    const { replica } = openOn(database.standby.url)
+    await untilUsed(replica)
+    await database.standby.hold()
+    await mark()
+    const { rows } = await db.raw(`select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint as position`)
+    const { position } = rows[0]
+
+    expect(replica.databaseFor(position)).toBeUndefined()
+    expect(replica.databaseFor(undefined)).toBeDefined()
+    await database.standby.follow()
+    await vi.waitFor(() => expect(replica.databaseFor(position)).toBeDefined(), SOON)
+    const { rows: marks } = (await replica.databaseFor(position)?.raw('select count(*) from marks')) ?? { rows: [] }
+    expect(marks).toEqual((await db.raw('select count(*) from marks')).rows)
+  })
+
+  it('is left for a moment by whoever could not read from it', async () => {
+    const { replica, told } = openOn(database.standby.url)
+    await untilUsed(replica)
+    const error = new Error('canceling statement due to conflict with recovery')
+
+    replica.failed(error)
+
+    expect(replica.databaseFor(undefined)).toBeUndefined()
+    expect(told.at(-1)).toEqual({ sentence: expect.stringContaining('primary'), error })
+    await untilUsed(replica)
+    expect(replica.facts().lists.failed).toBe(1)
+  })
+
+  it('is not used when it is the primary itself', async () => {
+    const { replica, told } = openOn(database.url)
+    await vi.waitFor(() => expect(told).toHaveLength(1), SOON)
+    expect(String(told[0]?.error)).toContain('no replica')
+    expect(replica.databaseFor(undefined)).toBeUndefined()
+  })
+
+  it('is not used when it is that of another database', async () => {
+    const stranger = await startReplicatedDatabase()
+    try {
+      const { replica, told } = openOn(stranger.standby.url)
+      await vi.waitFor(() => expect(told).toHaveLength(1), SOON)
+      expect(String(told[0]?.error)).toContain('another database')
+      expect(replica.databaseFor(undefined)).toBeUndefined()
+    } finally {
+      await stranger.stop()
+    }
+  })
+
+  it('is left when it is gone', async () => {
+    const { replica, told } = openOn(database.standby.url)
+    await untilUsed(replica)
+    await database.standby.kill()
+    await untilLeft(replica)
+    await vi.waitFor(() => expect(told.at(-1)?.error).toBeInstanceOf(Error), SOON)
+  })
+})
+
+describe('what somebody has written last', () => {
+  it('is noted for several at a time, and only of those who are there', async () => {
+    const database = await createTestDatabase()
+    const db = openDatabase({ ...WEB_LIMITS, url: database.url, applicationName: 'pod test' })
+    try {
+      await noteWrites(db, [])
+      await noteWrites(db, [7, 8])
+      expect(await db('last_writes')).toEqual([])
+    } finally {
+      await db.destroy()
+      await database.drop()
+    }
+  })
+})

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { readConfig } from '../../src/config.js'
+import type { TestPerson } from '../support/people.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+const LIMIT = 5
+
+let web: TestPod
+let alice: TestPerson
+let bob: TestPerson
+let now = new Date('2025-05-06T07:08:09Z')
+beforeAll(async () => {
+  const change = (pod: TestPod['pod']) => ({ ...pod, now: () => now })
+  web = await startTestPod({ environment: { WRITE_LIMIT: `${LIMIT}` }, change })
+  ;({ alice, bob } = await web.people('alice', 'bob'))
+})
+afterAll(() => web.close())
+beforeEach(() => {
+  now = new Date(now.getTime() + 3_600_000)
+})
+
+const later = (seconds: number) => {
+  now = new Date(now.getTime() + seconds * 1_000)
+}
+const write = ({ patch }: Pick<TestPerson, 'patch'>) => patch('/api/v1/user', { bio: 'x' })
+const statusesOf = async (client: Pick<TestPerson, 'patch'>, times: number) => {
+  const statuses: number[] = []
+  for (let time = 0; time < times; time += 1) statuses.push((await write(client)).statusCode)
+  return statuses
+}
+const allWell = (times: number) => Array.from({ length: times }, () => 200)
+
+it('is six hundred in a minute, and can be another number or none', () => {
+  const limitOf = (WRITE_LIMIT?: string) => readConfig({ ...(WRITE_LIMIT && { WRITE_LIMIT }) }).writeLimit
+
+  expect([limitOf(), limitOf('7'), limitOf('0')]).toEqual([600, 7, 0])
+  expect(() => limitOf('-1')).toThrow('WRITE_LIMIT must be a number from 0')
+})
+
+it('lets through as much as it says, and refuses one more with the time to come again', async () => {
+  expect(await statusesOf(alice, LIMIT)).toEqual(allWell(LIMIT))
+  later(20)
+  const refused = await write(alice)
+
+  expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '40'])
+  expect(refused.json()).toMatchObject({ code: 429, message: expect.stringContaining('40 seconds') })
+  later(40)
+  expect(await statusesOf(alice, LIMIT + 1)).toEqual([...allWell(LIMIT), 429])
+})
+
+it('is of a person: two of their clients have it together, and others have their own', async () => {
+  const other = await alice.with('profile:modify')
+  const statuses = [...(await statusesOf(alice, LIMIT - 1)), ...(await statusesOf(other, 2))]
+
+  expect(statuses).toEqual([...allWell(LIMIT), 429])
+  expect((await write(alice)).statusCode).toBe(429)
+  expect(await statusesOf(bob, LIMIT)).toEqual(allWell(LIMIT))
+})
+
+it('counts whatever may change something, also where it was refused, and nothing that is only read', async () => {
+  for (let time = 0; time < LIMIT * 2; time += 1) expect((await alice.get('/api/v1/user')).statusCode).toBe(200)
+  const missing = '/api/v1/posts/0123456789abcdef'
+  const tries = [
+    await alice.post(`${missing}/comments`, { body: 'x' }),
+    await alice.post(`${missing}/likes`),
+    await alice.delete(missing),
+    await alice.post(`${missing}/report`, { reason: 'x' }),
+    await alice.post('/api/v1/posts', { public: true, body: 'x' }),
+  ]
+
+  expect(tries.map(({ statusCode }) => statusCode)).toEqual([404, 404, 404, 404, 200])
+  expect((await write(alice)).statusCode).toBe(429)
+  expect((await alice.get('/api/v1/user')).statusCode).toBe(200)
+})
+
+it('counts a form once, whether its token is in the form or before it', async () => {
+  const send = (payload: string, headers = {}) =>
+    web.inject({
+      method: 'PATCH',
+      url: '/api/v1/user',
+      payload,
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+    })
+  const statuses: number[] = []
+  for (let time = 0; time < LIMIT; time += 1) {
+    const { statusCode } =
+      time % 2 === 0
+        ? await send(`bio=x&access_token=${alice.token}`)
+        : await send('bio=x', { authorization: `Bearer ${alice.token}` })
+    statuses.push(statusCode)
+  }
+
+  expect(statuses).toEqual(allWell(LIMIT))
+  expect((await send(`bio=x&access_token=${alice.token}`)).statusCode).toBe(429)
+})
+
+it('refuses before it reads a body', async () => {
+  await statusesOf(alice, LIMIT)
+  const tooLarge = { bio: 'x'.repeat(2_000_000) }
+
+  expect((await alice.patch('/api/v1/user', tooLarge)).statusCode).toBe(429)
+})
+
+it('is told of in the document, by all calls that may meet it and by no others', async () => {
+  const { paths } = (await web.inject('/api/docs/json')).json()
+  const calls = Object.values<Record<string, { responses: object }>>(paths).flatMap((path) => Object.entries(path))
+  const tells = ([, { responses }]: (typeof calls)[number]) => '429' in responses
+
+  expect(calls.filter(([method]) => method === 'get').filter(tells)).toEqual([])
+  expect(calls.filter(([method]) => method !== 'get').every(tells)).toBe(true)
+})
