@@ -9,6 +9,7 @@ import { benchLimits } from './limits.js'
 import { benchListeners } from './listeners.js'
 import { benchOutbound } from './outbound.js'
 import { benchPersist } from './persist.js'
+import { benchProcesses } from './processes.js'
 import { benchProtocol } from './protocol.js'
 
 /** By name, in the order in which they run when none is named. */
@@ -18,6 +19,7 @@ export const benches: ReadonlyMap<string, Bench> = new Map([
   ['accept', benchAccept],
   ['persist', benchPersist],
   ['inbound', benchInbound],
+  ['processes', benchProcesses],
   ['crash', benchCrash],
   ['outbound', benchOutbound],
   ['discovery', benchDiscovery],

@@ -10,6 +10,8 @@ export interface PostLoad {
   readonly bodies: readonly string[]
   /** Until the time is over; not set: until each body was sent once. */
   readonly milliseconds?: number
+  /** The network address in whose name a proxy on this machine passes them on. */
+  readonly from?: string
   /** So many a second; not set: as fast as they are answered. */
   readonly perSecond?: number
 }
@@ -35,7 +37,7 @@ interface Run extends PostLoad {
 process.on('message', async (load: PostLoad) => process.send?.(await post(load)))
 
 async function post(load: PostLoad): Promise<PostLoadResult> {
-  const requests = load.bodies.map((body) => requestOf(load.path, body))
+  const requests = load.bodies.map((body) => requestOf(load, body))
   const result: Run['result'] = { sent: 0, wrong: 0, milliseconds: [], sentAt: [] }
   const start = performance.now()
   const run: Run = { ...load, requests, start, result }
@@ -44,8 +46,9 @@ async function post(load: PostLoad): Promise<PostLoadResult> {
   return { requests: milliseconds.length, seconds: (performance.now() - start) / 1_000, wrong, milliseconds, sentAt }
 }
 
-function requestOf(path: string, body: string): Buffer {
-  const head = `POST ${path} HTTP/1.1\r\nhost: pod.example\r\ncontent-type: application/magic-envelope+xml\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`
+function requestOf({ path, from }: PostLoad, body: string): Buffer {
+  const forwarded = from === undefined ? '' : `x-forwarded-for: ${from}\r\n`
+  const head = `POST ${path} HTTP/1.1\r\nhost: pod.example\r\n${forwarded}content-type: application/magic-envelope+xml\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`
   return Buffer.from(head + body)
 }
 

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Ajv, type ErrorObject } from 'ajv'
 import { isQueueName, QUEUES, type QueueName } from './jobs/queue-names.js'
+import { type RedisAddress, readRedisAddress } from './jobs/redis-address.js'
 import { type AllowPrivate, readAllowPrivate } from './private-addresses.js'
 import { StartError } from './start-error.js'
 
@@ -19,10 +20,14 @@ export interface Config {
   readonly listen: Listen
   /** Not set: the embedded PostgreSQL. */
   readonly databaseUrl: string | undefined
+  /** A streaming replica of the same database, for lists. Not set: everything is read where it is written. */
+  readonly databaseReadUrl: string | undefined
   /** Connections per process; not set: what this kind of process needs. */
   readonly databasePool: number | undefined
   /** Not set: the queue lives in PostgreSQL. */
   readonly redisUrl: string | undefined
+  /** Replicas of Redis that must have a message before it is accepted. */
+  readonly redisReplicas: number
   /** Queues this worker process serves. */
   readonly workerQueues: readonly QueueName[]
   /** Jobs in hand at a time, by queue; what is not named here keeps its default. */
@@ -52,6 +57,8 @@ export interface Config {
   /** Of one network address: tries to sign in or up in five minutes, new clients in an hour, asking for tokens in a minute; 0: no limit. */
   readonly addressLimits: { readonly signIns: number; readonly clients: number; readonly tokens: number }
   /** How clients are answered in the few places where what is documented and what diaspora* does exclude each other. */
+  /** What one person may change in a minute, in each process; 0: as much as they like. */
+  readonly writeLimit: number
   readonly clientApiDialect: ClientApiDialect
   readonly usernameBlacklist: readonly string[]
   /** Private addresses that this pod may ask all the same, for tests and playgrounds. */
@@ -74,8 +81,10 @@ interface Environment {
   readonly PORT: number
   readonly HOST: string
   readonly DATABASE_URL?: string
+  readonly DATABASE_READ_URL?: string
   readonly DATABASE_POOL?: number
   readonly REDIS_URL?: string
+  readonly REDIS_REPLICAS?: number
   readonly WORKER_QUEUES: string
   readonly WORKER_CONCURRENCY: string
   readonly CRYPTO_THREADS?: number
@@ -95,6 +104,7 @@ interface Environment {
   readonly SIGN_IN_LIMIT: number
   readonly CLIENT_LIMIT: number
   readonly TOKEN_LIMIT: number
+  readonly WRITE_LIMIT: number
   readonly CLIENT_API_DIALECT: ClientApiDialect
   readonly USERNAME_BLACKLIST: string
 }
@@ -105,8 +115,10 @@ const settings = {
   PORT: { type: 'integer', minimum: 0, maximum: 65_535, default: 3000, description: 'a port number from 0 to 65535' },
   HOST: { type: 'string', minLength: 1, default: '127.0.0.1', description: 'an address or a socket path' },
   DATABASE_URL: { type: 'string', description: 'a postgres:// address' },
+  DATABASE_READ_URL: { type: 'string', description: 'a postgres:// address' },
   DATABASE_POOL: { type: 'integer', minimum: 2, maximum: 1000, description: 'a number of connections from 2 to 1000' },
-  REDIS_URL: { type: 'string', description: 'a redis://, rediss:// or unix:// address' },
+  REDIS_URL: { type: 'string' },
+  REDIS_REPLICAS: { type: 'integer', minimum: 0, maximum: 8, description: 'a number of replicas from 0 to 8' },
   WORKER_QUEUES: { type: 'string', default: '' },
   WORKER_CONCURRENCY: { type: 'string', default: '' },
   CRYPTO_THREADS: { type: 'integer', minimum: 1, maximum: 256, description: 'a number of threads from 1 to 256' },
@@ -145,9 +157,10 @@ const settings = {
   PODMIN_ACCOUNT: { type: 'string', maxLength: 255, description: 'a name of at most 255 characters' },
   REGISTRATIONS: { type: 'string', enum: ['open', 'invite', 'closed'], description: 'open, invite or closed' },
   STATISTICS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
-  SIGN_IN_LIMIT: addressLimit(20),
-  CLIENT_LIMIT: addressLimit(20),
-  TOKEN_LIMIT: addressLimit(120),
+  SIGN_IN_LIMIT: rateLimit(20),
+  CLIENT_LIMIT: rateLimit(20),
+  TOKEN_LIMIT: rateLimit(120),
+  WRITE_LIMIT: rateLimit(600),
   CLIENT_API_DIALECT: {
     type: 'string',
     enum: ['standard', 'diaspora'],
@@ -178,7 +191,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const faults = [...wrong]
   const url = readPodUrl(given.POD_URL ?? localUrl(given.PORT), faults)
   checkAddress('DATABASE_URL', given.DATABASE_URL, ['postgres:', 'postgresql:'], faults)
-  checkAddress('REDIS_URL', given.REDIS_URL, ['redis:', 'rediss:', 'unix:'], faults)
+  checkAddress('DATABASE_READ_URL', given.DATABASE_READ_URL, ['postgres:', 'postgresql:'], faults)
+  const redis = readRedis(given.REDIS_URL, faults)
   const workerQueues = readQueues(given.WORKER_QUEUES, faults)
   const workerConcurrency = readConcurrency(given.WORKER_CONCURRENCY, faults)
   const adminListen = readAdminListen(environment['ADMIN_LISTEN'], faults)
@@ -190,8 +204,11 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     host: url.host.replace(/^www\./, ''),
     listen: given.HOST.includes('/') ? { path: given.HOST } : { host: given.HOST, port: given.PORT },
     databaseUrl: given.DATABASE_URL,
+    databaseReadUrl: given.DATABASE_READ_URL,
     databasePool: given.DATABASE_POOL,
     redisUrl: given.REDIS_URL,
+    // Whoever has Sentinels expects a fail-over, and one that forgets what was accepted would be none.
+    redisReplicas: given.REDIS_REPLICAS ?? (redis?.kind === 'sentinel' ? 1 : 0),
     workerQueues,
     workerConcurrency,
     cryptoThreads: given.CRYPTO_THREADS ?? availableParallelism(),
@@ -209,13 +226,14 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
     statistics: given.STATISTICS === 'on',
     addressLimits: { signIns: given.SIGN_IN_LIMIT, clients: given.CLIENT_LIMIT, tokens: given.TOKEN_LIMIT },
+    writeLimit: given.WRITE_LIMIT,
     clientApiDialect: given.CLIENT_API_DIALECT,
     allowPrivateAddresses,
     usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
   }
 }
 
-function addressLimit(limit: number) {
+function rateLimit(limit: number) {
   const description = 'a number from 0, which is no limit, to 1000000'
   return { type: 'integer', minimum: 0, maximum: 1_000_000, default: limit, description } as const
 }
@@ -249,6 +267,16 @@ function checkAddress(name: string, text: string | undefined, schemes: readonly 
   if (text === undefined) return
   if (URL.canParse(text) && schemes.includes(new URL(text).protocol)) return
   faults.push(`${name} must be an address that begins with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}.`)
+}
+
+function readRedis(text: string | undefined, faults: string[]): RedisAddress | undefined {
+  const address = text === undefined ? undefined : readRedisAddress(text)
+  if (text !== undefined && address === undefined) {
+    faults.push(
+      'REDIS_URL must be an address that begins with redis://, rediss:// or unix://, or look like redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/master.',
+    )
+  }
+  return address
 }
 
 function readQueues(text: string, faults: string[]): readonly QueueName[] {

@@ -48,6 +48,51 @@ export type HttpLimits = { readonly [Name in keyof typeof HTTP_LIMITS]: number }
 /** How far to look for a free port beside the usual one when several pods share a machine. */
 export const ADMIN_PORTS_TRIED = 20
 
+/** Of the replica that lists are read from; what it does not give in time the primary gives. */
+export const REPLICA_LIMITS = {
+  /** Whoever has written something reads from the primary until the next look at least. */
+  lookEveryMs: 250,
+  /** Longer than a busy process needs to come back to a look; meanwhile clients wait for one that is frozen. */
+  silentForMs: 1_500,
+  /** Of a list; as long as a client that looks for news every few seconds does not notice. */
+  oldestMs: 5_000,
+  /** Of a connection, a statement and an answer: together with those of the primary below what a client waits for. */
+  acquireTimeout: 1_000,
+  statementTimeout: 2_000,
+  queryTimeout: 2_500,
+} as const
+
+/** What people say, in characters as they count them, and how much of it. */
+export const TEXT_LIMITS = {
+  /** Of posts, comments, messages and bios: what every pod of the network takes. */
+  textCharacters: 65_535,
+  subjectCharacters: 255,
+  /** Of a person, as others see it. */
+  nameCharacters: 32,
+  /** Location and gender. */
+  profileLineCharacters: 255,
+  tagsOfPerson: 5,
+  /** A question, an answer, the name of a place. */
+  labelCharacters: 255,
+  pollAnswers: 100,
+  photosOfPost: 100,
+  aspectNameCharacters: 20,
+  tagCharacters: 255,
+  recipientsOfConversation: 100,
+  /** At least. */
+  passwordCharacters: 10,
+  /** Bounds the work of hashing, whoever sends the password. */
+  passwordBytes: 128,
+} as const
+
+/** Of what one person may change through the API, with all of their clients; how often is a setting. */
+export const WRITE_LIMITS = {
+  /** The time in which the setting counts; each web process counts for itself. */
+  perSeconds: 60,
+  /** People who are counted at a time. */
+  users: 20_000,
+} as const
+
 /** What this pod asks of other pods, and how much of an answer it takes. */
 export const REMOTE_LIMITS = {
   /** DNS, TCP and TLS together: who needs longer is away. */
@@ -84,6 +129,24 @@ export const REMOTE_LIMITS = {
 } as const
 
 export type RemoteLimits = { readonly [Name in keyof typeof REMOTE_LIMITS]: number }
+
+/** What the processes do behind everything else. */
+export const WORK_LIMITS = {
+  /** Of a job that was in hand when its process ended, and runs alone since then. */
+  startsAlone: 5,
+  /** Of what was left behind, in one turn of the sweeper. */
+  sweptRows: 1_000,
+  /** Jobs in a queue: one that is this long has enough to do. */
+  sweptInto: 5_000,
+  /** From the signal to the end: requests, jobs, pools, threads. Whoever supervises us waits a little longer. */
+  closeMs: 30_000,
+} as const
+
+/** Threads for work with keys, in each process. How many there are is a setting. */
+export const THREAD_LIMITS = {
+  /** Not begun yet. A signature takes some milliseconds, and its time limit counts from here: whoever comes later would miss it. */
+  tasksQueued: 200,
+} as const
 
 /** What everybody may ask for without saying who they are. */
 export const SERVE_LIMITS = {
@@ -298,6 +361,8 @@ export const OIDC_LIMITS = {
   wrongPasswords: 5,
   firstWaitSeconds: 5,
   longestWaitSeconds: 900,
+  /** Of the document that says which redirect addresses belong together. */
+  sectorDocumentBytes: 64 * 1024,
   /** Network addresses that are counted at a time, for each of these. */
   sources: 20_000,
 } as const

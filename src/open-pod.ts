@@ -5,10 +5,12 @@ import type { Config } from './config.js'
 import { findRunningEmbeddedPostgres } from './embedded-postgres.js'
 import { openRemotePods } from './federation/remote-pod/remote-pods.js'
 import { openJobQueues } from './jobs/queues.js'
+import { REPLICA_LIMITS } from './limits.js'
 import { openLog } from './log.js'
 import { databaseReachable, migrationStatus, openDatabase, WEB_LIMITS, WORKER_LIMITS } from './persistence/database.js'
 import { refusesUs } from './persistence/errors.js'
 import { UserSecrets } from './persistence/models/user.js'
+import { openReadReplica, type ReadReplica } from './persistence/read-replica.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
 import { openSecrets, readSecretKey } from './secrets.js'
 import { readSoftware } from './software.js'
@@ -41,12 +43,15 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
     await untilReachable(db, databaseUrl, PATIENCE[kind], log)
     await checkMigrations(db)
     await checkSecretKey(db, secrets, config)
-    const jobs = await openJobQueues({ redisUrl: config.redisUrl, databaseUrl, log, prefix: queuePrefix(config) })
+    const { redisUrl, redisReplicas } = config
+    const jobs = await openJobQueues({ redisUrl, redisReplicas, databaseUrl, log, prefix: queuePrefix(config) })
+    const replica = openReplica(config, databaseUrl, kind, log)
     const { name, version } = readSoftware()
     const remote = openRemotePods({ allowPrivate: config.allowPrivateAddresses, userAgent: `${name}/${version}`, log })
     return {
       config,
       db,
+      ...(replica && { replica }),
       jobs,
       crypto: pieces.crypto,
       remote,
@@ -56,6 +61,7 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
       async close() {
         await remote.close()
         await jobs.close()
+        await replica?.close()
         await db.destroy()
       },
     }
@@ -63,6 +69,19 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
     await db.destroy()
     throw error
   }
+}
+
+/** Only lists of clients are read there; everything else must not be a moment old. */
+function openReplica(config: Config, primaryUrl: string, kind: ProcessKind, log: Logger): ReadReplica | undefined {
+  const { databaseReadUrl: replicaUrl, databasePool: pool = WEB_LIMITS.pool } = config
+  if (replicaUrl === undefined || kind !== 'web') return undefined
+  return openReadReplica({
+    primaryUrl,
+    replicaUrl,
+    applicationName: `pod ${kind}`,
+    limits: { ...REPLICA_LIMITS, pool },
+    tell: (sentence, err) => (err === undefined ? log.info(sentence) : log.warn({ err }, sentence)),
+  })
 }
 
 /** The database that the settings name, or the embedded one that is running for this data folder. */

@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import type { Logger } from 'pino'
 import type { Config } from './config.js'
 import type { JobQueues } from './jobs/queues.js'
+import type { ReadReplica } from './persistence/read-replica.js'
 import type { Relayable } from './protocol/entities/relayables.js'
 import type { KnownKeys, Opened } from './protocol/open-envelope.js'
 
@@ -10,6 +11,8 @@ import type { KnownKeys, Opened } from './protocol/open-envelope.js'
 export interface Pod {
   readonly config: Config
   readonly db: Knex
+  /** Not set: there is none, and everything is read where it is written. */
+  readonly replica?: ReadReplica
   readonly jobs: JobQueues
   readonly crypto: PodCrypto
   readonly remote: RemotePods

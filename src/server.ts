@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type Config, readConfig } from './config.js'
 import { keepFigures } from './jobs/keep-figures.js'
-import { HTTP_LIMITS } from './limits.js'
+import { HTTP_LIMITS, WORK_LIMITS } from './limits.js'
 import { openLog } from './log.js'
 import { openPod } from './open-pod.js'
 import { endUnstarted, StartError } from './start-error.js'
@@ -12,9 +12,6 @@ import { closeApp } from './web/close-app.js'
 import { listen, listenForOperator } from './web/listen.js'
 import { openMetrics } from './web/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from './web/operator.js'
-
-/** All of it: requests, pools, threads. Whoever supervises us waits a little longer. */
-const CLOSE_WITHIN = 30_000
 
 let log: Logger | undefined
 let close: (() => Promise<void>) | undefined
@@ -63,7 +60,7 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
 async function end(code: number): Promise<void> {
   if (closing || close === undefined) process.exit(closing ? 1 : code)
   closing = true
-  setTimeout(() => process.exit(1), CLOSE_WITHIN).unref()
+  setTimeout(() => process.exit(1), WORK_LIMITS.closeMs).unref()
   try {
     await close()
     process.exit(code)

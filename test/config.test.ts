@@ -61,8 +61,10 @@ describe('what is wrong', () => {
       POD_URL: 'pod.example',
       PORT: '70000',
       DATABASE_URL: 'mysql://here',
+      DATABASE_READ_URL: 'mysql://there',
       DATABASE_POOL: '1',
       REDIS_URL: 'localhost:6379',
+      REDIS_REPLICAS: 'two',
       WORKER_QUEUES: 'inbound,inbox',
       WORKER_CONCURRENCY: 'fetch=many',
       CRYPTO_THREADS: '0',
@@ -78,11 +80,13 @@ describe('what is wrong', () => {
       'CLIENT_API_DIALECT',
       'CRYPTO_THREADS',
       'DATABASE_POOL',
+      'DATABASE_READ_URL',
       'DATABASE_URL',
       'LOG_FORMAT',
       'LOG_LEVEL',
       'POD_URL',
       'PORT',
+      'REDIS_REPLICAS',
       'REDIS_URL',
       'SECRET_KEY',
       'WORKER_CONCURRENCY',
@@ -92,7 +96,8 @@ describe('what is wrong', () => {
   })
 
   it('never repeats a secret', () => {
-    expect(faultsOf({ SECRET_KEY: 'hunter2', DATABASE_URL: 'mysql://pod:hunter2@db' }).join()).not.toContain('hunter2')
+    const secrets = { SECRET_KEY: 'hunter2', DATABASE_URL: 'mysql://pod:hunter2@db', REDIS_URL: 'http://:hunter2@db' }
+    expect(faultsOf(secrets).join()).not.toContain('hunter2')
   })
 })
 
@@ -114,6 +119,17 @@ describe('ADMIN_LISTEN', () => {
     ['/run/pod/admin.sock', { path: '/run/pod/admin.sock' }],
   ])('%s is understood', (given, listen) => {
     expect(readConfig({ ADMIN_LISTEN: given }).adminListen).toEqual(listen)
+  })
+})
+
+describe('REDIS_REPLICAS', () => {
+  it.each([
+    ['redis://db', 0],
+    ['redis+cluster://a,b,c', 0],
+    ['redis+sentinel://a,b,c/main', 1],
+  ])('with %s is %i where it is not set', (address, replicas) => {
+    expect(readConfig({ REDIS_URL: address }).redisReplicas).toBe(replicas)
+    expect(readConfig({ REDIS_URL: address, REDIS_REPLICAS: '2' }).redisReplicas).toBe(2)
   })
 })
 

@@ -4,6 +4,7 @@ import { type Config, readConfig } from '../src/config.js'
 import { showDeliveryFigures } from '../src/federation/delivery-figures.js'
 import { showReceiveFigures } from '../src/federation/receive-figures.js'
 import { keepFigures } from '../src/jobs/keep-figures.js'
+import { WORK_LIMITS } from '../src/limits.js'
 import { openLog } from '../src/log.js'
 import { openPod } from '../src/open-pod.js'
 import { endUnstarted, StartError } from '../src/start-error.js'
@@ -21,9 +22,6 @@ import { keepUploadsSwept, photoHandlers } from './photos.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
 import { openCryptoPool } from './threads/crypto-pool.js'
 import { endWhenStuck } from './watchdog.js'
-
-/** All of it: jobs, pools, threads. Whoever supervises us waits a little longer. */
-const CLOSE_WITHIN = 30_000
 
 let log: Logger | undefined
 let close: (() => Promise<void>) | undefined
@@ -118,7 +116,7 @@ class Stuck extends Error {
 async function end(): Promise<void> {
   if (closing || close === undefined) process.exit(closing ? 1 : 0)
   closing = true
-  setTimeout(() => process.exit(1), CLOSE_WITHIN).unref()
+  setTimeout(() => process.exit(1), WORK_LIMITS.closeMs).unref()
   try {
     await close()
     process.exit(0)

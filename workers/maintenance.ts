@@ -4,7 +4,7 @@ import { birthdaysJob, checkPodsJob, type Handlers, pruneJob } from '../src/jobs
 import { sweepAllNow, type Work } from '../src/jobs/outbox.js'
 import type { Schedule } from '../src/jobs/queues.js'
 import { giveUpDeliveries } from '../src/persistence/due-deliveries.js'
-import { noteRun } from '../src/persistence/periodic.js'
+import { databaseTime, noteRun } from '../src/persistence/periodic.js'
 import type { Pod } from '../src/pod.js'
 
 const ROWS_A_TURN = 1_000
@@ -65,9 +65,10 @@ export async function prune(pod: Pod): Promise<void> {
   await noteRun(pod.db, 'prune')
 }
 
-/** A day begins once, whichever process notices it first. */
+/** A day begins once, whichever process notices it first, and however wrong its clock is. */
 async function tellOfBirthdays(pod: Pod): Promise<void> {
-  const notifications = await tellOfTodaysBirthdays(pod)
+  const now = await databaseTime(pod.db)
+  const notifications = await tellOfTodaysBirthdays({ ...pod, now: () => now })
   if (notifications > 0) pod.log.info({ notifications }, 'told of birthdays')
 }
 

@@ -1,7 +1,6 @@
 import type { Job } from 'bullmq'
+import { WORK_LIMITS } from '../src/limits.js'
 import { FailedJob } from './failed-job.js'
-
-const STARTS = 5
 
 /** Was this job in hand when a worker died? Runs that neither succeeded nor failed took their worker with them. */
 export function isSuspect(job: Job): boolean {
@@ -26,7 +25,7 @@ export function openSuspectLine(): SuspectLine {
 
 async function runAlone(job: Job, run: () => Promise<void>): Promise<void> {
   const { suspectStarts: starts = 0, ...data } = job.data
-  if (starts >= STARTS) throw new FailedJob('crashed', 'dead')
+  if (starts >= WORK_LIMITS.startsAlone) throw new FailedJob('crashed', 'dead')
   await job.updateData({ ...data, suspectStarts: starts + 1 })
   try {
     await run()

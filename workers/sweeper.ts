@@ -2,14 +2,12 @@ import { knock } from '../src/jobs/knock.js'
 import { failUnknownQueues, leftBehind, sweptAgain } from '../src/jobs/outbox.js'
 import { QUEUES, type QueueName } from '../src/jobs/queue-names.js'
 import { wakeOverdue } from '../src/jobs/waiting.js'
+import { WORK_LIMITS } from '../src/limits.js'
 import { named } from '../src/persistence/database.js'
 import { FORGOTTEN_PODS, forgottenPods } from '../src/persistence/due-deliveries.js'
 import { noteRun } from '../src/persistence/periodic.js'
 import type { Pod } from '../src/pod.js'
 
-const ROWS_A_TURN = 1_000
-/** A queue that is this long has enough to do. */
-const CEILING = 5_000
 const HAND_OVER_WITHIN = 10_000
 const LOOK_EVERY = 2_000
 
@@ -66,11 +64,11 @@ export async function sweep(pod: Pod): Promise<void> {
   await pod.db.transaction(async (transaction) => {
     if (!(await isMyTurn(transaction))) return
     await failUnknownQueues(transaction)
-    await wakeOverdue(pod, transaction, ROWS_A_TURN)
+    await wakeOverdue(pod, transaction, WORK_LIMITS.sweptRows)
 
     // Mostly there is nothing, and then the queues need not be asked.
     const isAnythingLeft = (await leftBehind(transaction, QUEUES, 1)).length > 0
-    const rows = isAnythingLeft ? await leftBehind(transaction, await queuesWithRoom(pod), ROWS_A_TURN) : []
+    const rows = isAnythingLeft ? await leftBehind(transaction, await queuesWithRoom(pod), WORK_LIMITS.sweptRows) : []
     if (rows.length > 0) {
       await pod.jobs.handOver(rows, HAND_OVER_WITHIN)
       await sweptAgain(transaction, rows)
@@ -83,7 +81,7 @@ export async function sweep(pod: Pod): Promise<void> {
 
 /** At pods whose time has come, and at those whose knock was lost. */
 async function knockAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
-  const pods = await forgottenPods(transaction, ROWS_A_TURN)
+  const pods = await forgottenPods(transaction, WORK_LIMITS.sweptRows)
   if (pods.length === 0) return
   const open = await queuesWithRoom(pod)
   const knocks = pods.filter(({ proven }) => open.includes(proven ? 'outbound' : 'outbound-slow'))
@@ -92,7 +90,7 @@ async function knockAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
 
 async function queuesWithRoom({ jobs }: Pod): Promise<readonly QueueName[]> {
   const waiting = await Promise.all(QUEUES.map(async (queue) => (await jobs.counts(queue)).waiting))
-  return QUEUES.filter((_, index) => (waiting[index] ?? 0) < CEILING)
+  return QUEUES.filter((_, index) => (waiting[index] ?? 0) < WORK_LIMITS.sweptInto)
 }
 
 async function isMyTurn(transaction: Pod['db']): Promise<boolean> {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { type Config, type Listen, readConfig } from '../../src/config.js'
+import { withoutRedisPassword } from '../../src/jobs/redis-address.js'
 import { type OutputOptions, print, table } from '../output.js'
 
 /** By name, with what is shown to people where a setting is not set. */
@@ -7,6 +8,7 @@ type Shown = Readonly<Record<string, string | number | null>>
 
 const WHEN_NOT_SET: Readonly<Record<string, string>> = {
   DATABASE_URL: '(not set: the embedded PostgreSQL)',
+  DATABASE_READ_URL: '(not set: lists are read where everything is written)',
   DATABASE_POOL: '(not set: what each kind of process needs)',
   REDIS_URL: '(not set: the queue lives in PostgreSQL)',
   SECRET_KEY: '(not set: made once, kept in the data folder)',
@@ -35,8 +37,10 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   listen: (listen) => ('path' in listen ? { HOST: listen.path, PORT: null } : { HOST: listen.host, PORT: listen.port }),
   adminListen: (listen) => ({ ADMIN_LISTEN: adminListen(listen) }),
   databaseUrl: (url) => ({ DATABASE_URL: withoutPassword(url) }),
+  databaseReadUrl: (url) => ({ DATABASE_READ_URL: withoutPassword(url) }),
   databasePool: (connections) => ({ DATABASE_POOL: connections ?? null }),
-  redisUrl: (url) => ({ REDIS_URL: withoutPassword(url) }),
+  redisUrl: (url) => ({ REDIS_URL: url === undefined ? null : withoutRedisPassword(url) }),
+  redisReplicas: (replicas) => ({ REDIS_REPLICAS: replicas }),
   workerQueues: (queues) => ({ WORKER_QUEUES: queues.join(',') }),
   workerConcurrency: (jobs) => ({ WORKER_CONCURRENCY: concurrency(jobs) }),
   cryptoThreads: (threads) => ({ CRYPTO_THREADS: threads }),
@@ -56,6 +60,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
     CLIENT_LIMIT: clients,
     TOKEN_LIMIT: tokens,
   }),
+  writeLimit: (times) => ({ WRITE_LIMIT: times }),
   clientApiDialect: (dialect) => ({ CLIENT_API_DIALECT: dialect }),
   allowPrivateAddresses: (allowed) => ({
     ALLOW_PRIVATE_ADDRESSES: typeof allowed === 'string' ? String(allowed === 'all') : [...allowed].join(','),

@@ -7,6 +7,7 @@ import { describeDatabaseTrouble } from '../database-trouble.js'
 import { checkDatabase } from '../doctor/check-database.js'
 import { checkMachine } from '../doctor/check-machine.js'
 import { checkQueue } from '../doctor/check-queue.js'
+import { checkReplica } from '../doctor/check-replica.js'
 import { type Finding, orFail } from '../doctor/finding.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { onPod } from '../with-pod.js'
@@ -48,7 +49,9 @@ async function examineStores(config: Config, { url }: BorrowedDatabase): Promise
   try {
     const database = await orFail('database', () => describeDatabaseTrouble(url, () => checkDatabase(db, url, config)))
     if (database.some(({ state }) => state === 'fail')) return database
-    return [...database, ...(await orFail('queue', () => onPod({ ...config, databaseUrl: url }, checkQueue)))]
+    const replica = await orFail('replica', () => checkReplica(db, config))
+    const queue = await orFail('queue', () => onPod({ ...config, databaseUrl: url }, checkQueue))
+    return [...database, ...replica, ...queue]
   } finally {
     await db.destroy()
   }

@@ -1,6 +1,7 @@
 import { relative } from 'node:path'
 import { styleText } from 'node:util'
 import { type Config, isThisMachine } from '../../src/config.js'
+import { placeOfRedis } from '../../src/jobs/redis-address.js'
 import { placeOf } from '../database-trouble.js'
 import type { RunningProcess } from './kept-process.js'
 
@@ -53,7 +54,7 @@ function databaseLine({ config, databaseUrl }: RunningPod): string {
 function queueLine(config: Config): string {
   return config.redisUrl === undefined
     ? 'in the same PostgreSQL (REDIS_URL is not set; a large pod should have a Redis)'
-    : `in Redis on ${new URL(config.redisUrl).host || new URL(config.redisUrl).pathname} (REDIS_URL)`
+    : `in ${placeOfRedis(config.redisUrl)} (REDIS_URL)`
 }
 
 function federationLine(config: Config): string {

@@ -98,7 +98,8 @@ async function prepareDatabase(config: Config, database: KeptDatabase): Promise<
 }
 
 async function queueWarnings(config: Config, database: KeptDatabase, log: Logger): Promise<readonly string[]> {
-  const queues = await openJobQueues({ redisUrl: config.redisUrl, databaseUrl: database.url(), log })
+  const { redisUrl, redisReplicas } = config
+  const queues = await openJobQueues({ redisUrl, redisReplicas, databaseUrl: database.url(), log })
   try {
     if (await queueAnswers(queues)) return await queues.warnings()
     return ['The queue does not answer: until it does, messages of other pods are turned away. Check REDIS_URL.']

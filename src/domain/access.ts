@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { gather } from '../jobs/gather.js'
 import { AccessToken, type TokenHolder } from '../persistence/models/access-token.js'
 import { Block } from '../persistence/models/contact.js'
 import { Post } from '../persistence/models/post.js'
-import { User } from '../persistence/models/user.js'
 import { type ReadablePost, readablePost } from '../persistence/readable-post.js'
 import type { Sight } from '../persistence/sight.js'
 import type { Pod } from '../pod.js'
@@ -17,6 +17,8 @@ export interface Viewer {
   readonly authorizationId?: number
   readonly tokenId?: number
   readonly scopes: ReadonlySet<Scope>
+  /** A replica that has not come as far in the log of the database would show them a past. */
+  readonly writtenUpTo?: number
 }
 
 /** What is stored of a token: whoever reads the database cannot use it. */
@@ -24,10 +26,35 @@ export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/** Undefined: the token is unknown, expired or revoked, or its account is closed or locked. */
+/** Finds out who asks. */
+export interface Viewers {
+  /** Undefined: the token is unknown, expired or revoked, or its account is closed or locked. */
+  find(token: string): Promise<Viewer | undefined>
+}
+
+/** Tokens that come at the same moment are looked up together; nothing is remembered of them. */
+export function openViewers({ db }: Pick<Pod, 'db'>): Viewers {
+  const ask = gather(
+    { atOnce: Number.POSITIVE_INFINITY, items: TOKENS_AT_ONCE, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
+    async (tokens: readonly string[]) => {
+      const each = [...new Set(tokens)]
+      const holders = await AccessToken.holdersOf(db, each.map(hashToken))
+      return new Map(each.map((token, place) => [token, holders.get(place)]))
+    },
+  )
+  return {
+    async find(token) {
+      const holder = (await ask([token])).get(token)
+      return holder && viewerFor(holder)
+    },
+  }
+}
+
+const TOKENS_AT_ONCE = 100
+
+/** Undefined as above. */
 export async function findViewer(pod: Pick<Pod, 'db'>, token: string): Promise<Viewer | undefined> {
-  const holder = await AccessToken.viewerOf(pod.db, hashToken(token))
-  return holder && viewerFor(holder)
+  return openViewers(pod).find(token)
 }
 
 /** The same viewers as they are now, by the ids of their tokens; whose token counts no longer is not among them. */
@@ -46,12 +73,13 @@ export async function findViewersAgain(
 
 function viewerFor(holder: TokenHolder): Viewer | undefined {
   if (holder.expired || holder.locked || holder.closed) return undefined
-  const { userId, personId, authorizationId, tokenId } = holder
+  const { userId, personId, authorizationId, tokenId, writtenUpTo } = holder
   return {
     userId,
     personId,
     authorizationId,
     tokenId,
+    ...(writtenUpTo !== null && { writtenUpTo }),
     scopes: new Set([...holder.scopes.split(' ').filter(isScope), ALWAYS_GRANTED]),
   }
 }
@@ -89,11 +117,7 @@ export async function requireTarget(pod: Pick<Pod, 'db'>, viewer: Viewer, target
 
 /** Only people of this pod are asked: another pod answers for its own. */
 export async function isBlockedBy(pod: Pick<Pod, 'db'>, personId: number, viewer: Viewer): Promise<boolean> {
-  const block = await Block.query(pod.db)
-    .where({ personId: viewer.personId })
-    .whereIn('userId', User.query(pod.db).select('id').where({ personId }))
-    .first()
-  return block !== undefined
+  return Block.isThere(pod.db, { by: personId, personId: viewer.personId })
 }
 
 function refusal(reason: TargetRefusal, message: string): Refusal<TargetRefusal> {

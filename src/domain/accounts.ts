@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { hash } from '@node-rs/argon2'
 import type { Knex } from 'knex'
 import { raw } from 'objection'
+import { TEXT_LIMITS } from '../limits.js'
 import { emptyPeople } from '../persistence/closed-people.js'
 import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
 import { AccessToken, Authorization } from '../persistence/models/access-token.js'
@@ -48,9 +49,6 @@ export interface MintedToken {
 
 const USERNAME = /^[a-z0-9_.-]{1,32}$/
 const DEFAULT_ASPECTS = ['Family', 'Friends', 'Work', 'Acquaintances']
-const SHORTEST_PASSWORD_CHARACTERS = 10
-/** Bounds the work of hashing, whoever sends the password. */
-const LONGEST_PASSWORD_BYTES = 128
 /** 19 MiB and two passes, some 16 ms; argon2id is what the library takes when nothing else is said. */
 export const ARGON2 = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
@@ -242,11 +240,11 @@ async function checkHost(pod: Pod): Promise<void> {
 }
 
 function checkPassword(password: string): void {
-  const longEnough = [...password].length >= SHORTEST_PASSWORD_CHARACTERS
-  if (longEnough && Buffer.byteLength(password) <= LONGEST_PASSWORD_BYTES) return
+  const longEnough = [...password].length >= TEXT_LIMITS.passwordCharacters
+  if (longEnough && Buffer.byteLength(password) <= TEXT_LIMITS.passwordBytes) return
   throw refusal(
     'password_invalid',
-    `A password has at least ${SHORTEST_PASSWORD_CHARACTERS} characters and at most ${LONGEST_PASSWORD_BYTES} bytes.`,
+    `A password has at least ${TEXT_LIMITS.passwordCharacters} characters and at most ${TEXT_LIMITS.passwordBytes} bytes.`,
   )
 }
 

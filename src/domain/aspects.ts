@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { TEXT_LIMITS } from '../limits.js'
 import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
 import { type ListedAspect, listedAspect, listedAspects } from '../persistence/listed-aspects.js'
 import { Aspect } from '../persistence/models/aspect.js'
@@ -17,8 +18,6 @@ export interface AspectChange {
   /** The place among the viewer's aspects; the others close up behind it and make room for it. */
   readonly position?: number | undefined
 }
-
-const LONGEST_NAME = 20
 
 export async function listAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, page: IndexPage): Promise<Page<ListedAspect>> {
   return listedAspects(pod.db, viewer.userId, page)
@@ -95,7 +94,7 @@ async function changing<Result>(
 
 function nameOf(text: string): string {
   const name = text.trim()
-  const fault = name === '' ? 'is blank' : faultOfText(name, LONGEST_NAME)
+  const fault = name === '' ? 'is blank' : faultOfText(name, TEXT_LIMITS.aspectNameCharacters)
   if (fault === undefined) return name
   throw refusal('name_invalid', `The name ${fault}.`)
 }

@@ -1,4 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { OIDC_LIMITS } from '../limits.js'
 import { Client } from '../persistence/models/client.js'
 import type { Pod } from '../pod.js'
 import { Refusal } from './refusals.js'
@@ -46,7 +47,6 @@ const REFUSED_SCHEMES = new Set([
   'ws:',
   'wss:',
 ])
-const SECTOR_DOCUMENT_BYTES = 64 * 1024
 const CLIENT_ID = /^[0-9a-f]{32}$/
 /** Blanks and line breaks are none of them: what is compared to the letter would be read as another address. */
 const WRITTEN_AS_ADDRESS = /^[!-~]+$/
@@ -128,7 +128,7 @@ async function readSectorDocument({ remote }: Pick<Pod, 'remote'>, uri: string):
     throw wrongMetadata('sector_identifier_uri must be an https address.')
   }
   try {
-    const { status, body } = await remote.get(uri, { maxBytes: SECTOR_DOCUMENT_BYTES, redirects: 0 })
+    const { status, body } = await remote.get(uri, { maxBytes: OIDC_LIMITS.sectorDocumentBytes, redirects: 0 })
     const list: unknown = status === 200 ? JSON.parse(body.toString('utf8')) : undefined
     if (Array.isArray(list)) return list
   } catch {

@@ -6,7 +6,7 @@ import { Post } from '../persistence/models/post.js'
 import { Tag } from '../persistence/models/tag.js'
 import type { Page, TimePage } from '../persistence/paged.js'
 import type { Pod } from '../pod.js'
-import { findReadablePost, isBlockedBy, type Viewer } from './access.js'
+import { findReadablePost, isBlockedBy, requireTarget, sightOf, type Viewer } from './access.js'
 import { dispatchAndAnnounce } from './announce.js'
 import { notifyAbout } from './notifications.js'
 import { joinIn } from './participations.js'
@@ -19,13 +19,16 @@ type CreateCommentRefusal = 'post_missing' | 'text_invalid' | 'blocked'
 type ReadCommentRefusal = 'comment_missing'
 
 /** All that are under a post, whoever wrote them; the oldest first, if the page names no place. */
-export function listComments(
+export async function listComments(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
-  postId: number,
+  postGuid: string,
   page: TimePage,
 ): Promise<Page<ListedComment>> {
-  return listedComments(pod.db, viewer, postId, page)
+  const comments = await listedComments(pod.db, viewer, { postGuid, sight: sightOf(viewer), page })
+  // Where nothing was found, there may be no such post either.
+  if (comments.items.length === 0) await requireTarget(pod, viewer, { postGuid })
+  return comments
 }
 
 /** One that the viewer has just seen. */

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { dispatchJob } from '../jobs/definitions.js'
-import { enqueueWith } from '../jobs/outbox.js'
+import { toDo } from '../jobs/outbox.js'
+import { TEXT_LIMITS } from '../limits.js'
 import { insertNewConversations } from '../persistence/arrived-conversations.js'
 import { inTransaction } from '../persistence/errors.js'
 import {
@@ -31,13 +32,10 @@ export interface NewConversation {
   readonly recipientGuids: readonly string[]
 }
 
-const LONGEST_SUBJECT = 255
-const MOST_RECIPIENTS = 100
-
 /** With a first message, for people with whom the viewer shares and who share with the viewer. */
 export async function startConversation(pod: Pod, viewer: Viewer, input: NewConversation): Promise<ListedConversation> {
   const { subject, text } = input
-  const fault = subject.trim() === '' ? 'is empty' : faultOfText(subject, LONGEST_SUBJECT)
+  const fault = subject.trim() === '' ? 'is empty' : faultOfText(subject, TEXT_LIMITS.subjectCharacters)
   if (fault !== undefined) throw refusal('subject_invalid', `The subject ${fault}.`)
   checkText(text)
 
@@ -48,8 +46,8 @@ export async function startConversation(pod: Pod, viewer: Viewer, input: NewConv
     const recipients = await mutualContacts(transaction, viewer, input.recipientGuids)
     const participants = [author, ...recipients.map(({ address }) => address)]
     await insertNewConversations(transaction, [{ guid, author, subject, participants, strangers: [], createdAt }])
-    await addMessages(pod, transaction, [{ guid: newGuid(), conversationGuid: guid, author, text, createdAt }])
-    await enqueueWith(pod, transaction, dispatchJob, { record: 'conversation', guid })
+    const first = { guid: newGuid(), conversationGuid: guid, author, text, createdAt }
+    await addMessages(pod, transaction, [first], [toDo(dispatchJob, { record: 'conversation', guid })])
   })
   return findConversation(pod, viewer, guid)
 }
@@ -73,11 +71,10 @@ export async function writeMessage(
     guid: authorGuid,
   } = await Person.query(pod.db).findById(viewer.personId).throwIfNotFound()
   await inTransaction(pod.db, async (transaction) => {
-    const [written] = await addMessages(pod, transaction, [
-      { guid, conversationGuid, author: address, text, createdAt },
-    ])
+    const message = { guid, conversationGuid, author: address, text, createdAt }
+    const dispatch = toDo(dispatchJob, { record: 'message', guid })
+    const [written] = await addMessages(pod, transaction, [message], [dispatch])
     if (written === undefined) throw conversationMissing()
-    await enqueueWith(pod, transaction, dispatchJob, { record: 'message', guid })
   })
   return { guid, text, createdAt, author: { guid: authorGuid, address, name, avatarUrl } }
 }
@@ -102,13 +99,17 @@ export async function findConversation(
   return conversation
 }
 
-/** The oldest first, of a conversation that was found for the viewer; reading them does not make them read. */
-export function listMessages(
+/** The oldest first, of a conversation that the viewer still has; reading them does not make them read. */
+export async function listMessages(
   pod: Pick<Pod, 'db'>,
-  { id }: ListedConversation,
+  viewer: Viewer,
+  conversationGuid: string,
   filter: MessageFilter,
 ): Promise<Page<ListedMessage>> {
-  return listedMessages(pod.db, id, filter)
+  const messages = await listedMessages(pod.db, viewer.personId, { ...filter, conversationGuid })
+  // Where nothing was found, there may be no such conversation either.
+  if (messages.items.length === 0) await findConversation(pod, viewer, conversationGuid)
+  return messages
 }
 
 /** Whether the viewer has read it is what they say. */
@@ -146,8 +147,8 @@ async function mutualContacts(
   { userId }: Viewer,
   guids: readonly string[],
 ): Promise<readonly Person[]> {
-  if (guids.length === 0 || guids.length > MOST_RECIPIENTS) {
-    throw refusal('recipients_invalid', `A conversation has 1 to ${MOST_RECIPIENTS} recipients.`)
+  if (guids.length === 0 || guids.length > TEXT_LIMITS.recipientsOfConversation) {
+    throw refusal('recipients_invalid', `A conversation has 1 to ${TEXT_LIMITS.recipientsOfConversation} recipients.`)
   }
   const people = await Person.query(transaction)
     .whereIn('guid', [...guids])

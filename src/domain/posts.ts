@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
+import { TEXT_LIMITS } from '../limits.js'
 import { inTransaction } from '../persistence/errors.js'
 import { involve } from '../persistence/involvements.js'
 import { Mention } from '../persistence/models/mention.js'
@@ -36,10 +37,6 @@ type PublishPostRefusal =
   | 'poll_invalid'
   | 'location_invalid'
 
-const LONGEST_NAME = 255
-const MOST_ANSWERS = 100
-const MOST_PHOTOS = 100
-
 /** A status message of the viewer's own, with all that belongs to it, or nothing at all. */
 export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Promise<Post> {
   checkPost(viewer, input)
@@ -66,10 +63,12 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
     if (location !== undefined) await Location.query(transaction).insert({ postId: post.id, ...location })
     if (input.poll !== undefined) await addPoll(transaction, post, input.poll)
     await Tag.attach(transaction, { postId: post.id, createdAt: post.createdAt }, taggedIn(text))
-    await Mention.attach(transaction, { postId: post.id }, mentionedIn(text))
+    const mentioned = mentionedIn(text)
+    await Mention.attach(transaction, { postId: post.id }, mentioned)
     if (!input.public) await Post.shareWith(transaction, post.id, aspectIds)
     await involve(transaction, post.id, [viewer.personId])
-    const notifications = await notifyAbout(transaction, { posts: [post.id] }, post.createdAt)
+    const concerning = mentioned.length === 0 ? {} : { posts: [post.id] }
+    const notifications = await notifyAbout(transaction, concerning, post.createdAt)
     await dispatchAndAnnounce(
       pod,
       transaction,
@@ -85,17 +84,18 @@ function checkPost(viewer: Viewer, { text, poll, location, ...input }: NewPost):
     throw refusal('scope_missing', 'The token may not publish anything private.')
   }
   const photos = input.photoGuids ?? []
-  if (photos.length > MOST_PHOTOS) throw refusal('photos_unknown', `A post has at most ${MOST_PHOTOS} photos.`)
+  if (photos.length > TEXT_LIMITS.photosOfPost)
+    throw refusal('photos_unknown', `A post has at most ${TEXT_LIMITS.photosOfPost} photos.`)
   if (text.trim() === '' && photos.length === 0) throw refusal('text_missing', 'A post needs some text or a photo.')
   checkText(text)
 
   if (poll !== undefined) {
     const { question, answers } = poll
-    const complete = answers.length >= 2 && answers.length <= MOST_ANSWERS
+    const complete = answers.length >= 2 && answers.length <= TEXT_LIMITS.pollAnswers
     if (!complete || ![question, ...answers].every(isName)) {
       throw refusal(
         'poll_invalid',
-        `A poll needs a question and 2 to ${MOST_ANSWERS} answers, each of 1 to ${LONGEST_NAME} characters.`,
+        `A poll needs a question and 2 to ${TEXT_LIMITS.pollAnswers} answers, each of 1 to ${TEXT_LIMITS.labelCharacters} characters.`,
       )
     }
   }
@@ -104,7 +104,7 @@ function checkPost(viewer: Viewer, { text, poll, location, ...input }: NewPost):
     if (!isName(address) || !isCoordinate(lat, 90) || !isCoordinate(lng, 180)) {
       throw refusal(
         'location_invalid',
-        `A location needs an address of up to ${LONGEST_NAME} characters, and lat and lng as degrees.`,
+        `A location needs an address of up to ${TEXT_LIMITS.labelCharacters} characters, and lat and lng as degrees.`,
       )
     }
   }
@@ -122,7 +122,7 @@ function isCoordinate(text: string, most: number): boolean {
 }
 
 function isName(text: string): boolean {
-  return text.trim() !== '' && faultOfText(text, LONGEST_NAME) === undefined
+  return text.trim() !== '' && faultOfText(text, TEXT_LIMITS.labelCharacters) === undefined
 }
 
 /** Those of somebody else are passed over. */

@@ -1,5 +1,6 @@
 import { dispatchJob } from '../jobs/definitions.js'
 import { enqueueWith } from '../jobs/outbox.js'
+import { TEXT_LIMITS } from '../limits.js'
 import { inTransaction } from '../persistence/errors.js'
 import { Person, Profile, type ProfileFields } from '../persistence/models/person.js'
 import type { Pod } from '../pod.js'
@@ -25,10 +26,6 @@ export interface ProfileChange {
   readonly tags?: readonly string[]
 }
 
-const LONGEST_NAME = 32
-const LONGEST_LINE = 255
-const MOST_TAGS = 5
-
 /** All of it or nothing; contacts hear of it if anything has really changed. */
 export async function changeProfile(pod: Pod, viewer: Viewer, change: ProfileChange): Promise<OwnProfile> {
   const wanted = fieldsOf(change)
@@ -50,8 +47,8 @@ function fieldsOf(change: ProfileChange): ProfileFields {
     ...flags,
     ...(name !== undefined && { firstName: nameOf(name) || null, lastName: null }),
     ...(bio !== undefined && { bio: textOf('bio', bio ?? '') }),
-    ...(location !== undefined && { location: textOf('location', location ?? '', LONGEST_LINE) }),
-    ...(gender !== undefined && { gender: textOf('gender', gender ?? '', LONGEST_LINE) || null }),
+    ...(location !== undefined && { location: textOf('location', location ?? '', TEXT_LIMITS.profileLineCharacters) }),
+    ...(gender !== undefined && { gender: textOf('gender', gender ?? '', TEXT_LIMITS.profileLineCharacters) || null }),
     ...(birthday !== undefined && { birthday: dayOf(birthday ?? '') || null }),
     ...(tags !== undefined && { tags: tagsOf(tags) }),
   }
@@ -59,8 +56,8 @@ function fieldsOf(change: ProfileChange): ProfileFields {
 
 function nameOf(text: string): string {
   const name = text.trim()
-  if (isName(name, LONGEST_NAME) && isCleanText(name)) return name
-  throw refusal('name', `A name has at most ${LONGEST_NAME} characters and no semicolon.`)
+  if (isName(name, TEXT_LIMITS.nameCharacters) && isCleanText(name)) return name
+  throw refusal('name', `A name has at most ${TEXT_LIMITS.nameCharacters} characters and no semicolon.`)
 }
 
 function textOf(field: string, text: string, longest?: number): string {
@@ -77,8 +74,11 @@ function dayOf(text: string): string {
 }
 
 function tagsOf(texts: readonly string[]): string[] {
-  if (texts.length > MOST_TAGS) throw refusal('tags', `A profile has at most ${MOST_TAGS} tags.`)
-  const tags = texts.map((text) => textOf('tags', tagNameOf(text), LONGEST_LINE)).filter((tag) => tag !== '')
+  if (texts.length > TEXT_LIMITS.tagsOfPerson)
+    throw refusal('tags', `A profile has at most ${TEXT_LIMITS.tagsOfPerson} tags.`)
+  const tags = texts
+    .map((text) => textOf('tags', tagNameOf(text), TEXT_LIMITS.profileLineCharacters))
+    .filter((tag) => tag !== '')
   return [...new Set(tags)]
 }
 

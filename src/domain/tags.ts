@@ -1,3 +1,4 @@
+import { TEXT_LIMITS } from '../limits.js'
 import { listedTags } from '../persistence/listed-tags.js'
 import type { IndexPage, Page } from '../persistence/paged.js'
 import type { Pod } from '../pod.js'
@@ -5,8 +6,6 @@ import { Refusal } from './refusals.js'
 import { faultOfText } from './texts.js'
 
 type TagRefusal = 'tag_invalid'
-
-const LONGEST_TAG = 255
 
 /** What somebody has typed, as tags are stored; empty: nothing of it can be part of a tag. */
 export function tagNameOf(text: string): string {
@@ -18,7 +17,7 @@ export function tagNameOf(text: string): string {
 /** The same where nothing will not do. */
 export function requireTagName(text: string): string {
   const name = tagNameOf(text)
-  const fault = name === '' ? 'has no letter or digit' : faultOfText(name, LONGEST_TAG)
+  const fault = name === '' ? 'has no letter or digit' : faultOfText(name, TEXT_LIMITS.tagCharacters)
   if (fault === undefined) return name
   throw new Refusal<TagRefusal>('tag_invalid', `The tag ${fault}.`)
 }

@@ -2,6 +2,7 @@ import type { QueryBuilder } from 'objection'
 import type { WantedEntity } from '../jobs/definitions.js'
 import { isFetchable, partsOf } from '../jobs/waiting.js'
 import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../limits.js'
+import { despiteLocks } from '../persistence/errors.js'
 import { Person } from '../persistence/models/person.js'
 import { Pod as OtherPod } from '../persistence/models/pod.js'
 import { Post } from '../persistence/models/post.js'
@@ -135,7 +136,7 @@ async function ask({ remote }: Pod, url: string, until: number): Promise<string>
 async function takeIn(pod: Pod, message: Message, way: Way): Promise<void> {
   const brought = new Set<string>()
   for (;;) {
-    const { waiting, wrong, over } = await receiveBatch(pod, [message])
+    const { waiting, wrong, over } = await despiteLocks(() => receiveBatch(pod, [message]))
     const [fault] = wrong
     if (fault !== undefined) throw notFetchable(`${fault.fault}: ${fault.reason}`)
     const [end] = over

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { lockThings, waitAndWake } from '../jobs/waiting.js'
 import { admitToConversations } from '../persistence/arrived-conversations.js'
-import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
+import { despiteLocks, inTransaction, isUniqueViolation } from '../persistence/errors.js'
 import { Person, type ProfileFields } from '../persistence/models/person.js'
 import { Pod as OtherPod } from '../persistence/models/pod.js'
 import type { Pod } from '../pod.js'
@@ -26,7 +26,7 @@ export interface FoundPerson {
  */
 export async function savePerson(pod: Pod, found: FoundPerson): Promise<Person> {
   try {
-    return await inTransaction(pod.db, (transaction) => save(pod, transaction, found))
+    return await despiteLocks(() => inTransaction(pod.db, (transaction) => save(pod, transaction, found)))
   } catch (error) {
     if (!isUniqueViolation(error, 'people_guid_key')) throw error
     throw new ProtocolError('DiscoveryFailed', `the guid of ${found.address} is somebody else's`, { cause: error })

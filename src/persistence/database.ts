@@ -51,21 +51,32 @@ export function openDatabase(options: DatabaseOptions): Knex {
     application_name: options.applicationName,
     connectionTimeoutMillis: CONNECT_TIMEOUT,
     query_timeout: options.queryTimeout,
-    statement_timeout: options.statementTimeout,
-    lock_timeout: LOCK_TIMEOUT,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT,
     keepAlive: true,
   } satisfies pg.ClientConfig
   return createKnex({
     client: 'pg',
     connection,
-    pool: { min: 0, max: options.pool, validate: isUsable },
+    pool: { min: 0, max: options.pool, validate: isUsable, afterCreate: limitSession(options) },
     acquireConnectionTimeout: options.acquireTimeout,
     log: silent,
     // Error messages end in logs, and values are texts of people.
     compileSqlOnError: false,
     ...knexSnakeCaseMappers(),
   })
+}
+
+/** By a statement: a pooler in between refuses what it does not know at the beginning of a connection. */
+function limitSession({ statementTimeout }: DatabaseLimits) {
+  const text = `
+    set statement_timeout = ${statementTimeout};
+    set lock_timeout = ${LOCK_TIMEOUT};
+    set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT}`
+  return (connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) => {
+    connection.query(text, (error) => {
+      if (error) connection.end(() => {})
+      done(error, connection)
+    })
+  }
 }
 
 /** The library would print what it also throws. */

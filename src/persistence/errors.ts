@@ -4,9 +4,11 @@ import { noteDone } from './idempotency-keys.js'
 /** Connection, transaction rollback, resources, operator. */
 const OURS_BY_CLASS = ['08', '40', '53', '57']
 
+const LOCK_NOT_AVAILABLE = '55P03'
+
 /** A lock that was not to be had in time, and a transaction that was ended because it idled; then the network. */
 const OURS_BY_CODE = [
-  '55P03',
+  LOCK_NOT_AVAILABLE,
   '25P03',
   'ECONNREFUSED',
   'ECONNRESET',
@@ -20,7 +22,7 @@ const OURS_BY_CODE = [
   'ABORT_ERR',
 ]
 
-const OURS_BY_NAME = ['KnexTimeoutError', 'AbortError', 'TimeoutError']
+const OURS_BY_NAME = ['KnexTimeoutError', 'AbortError', 'TimeoutError', 'ThreadsBusy']
 
 /** What the driver throws without a code; knex puts the statement in front. */
 const OURS_BY_MESSAGE = [
@@ -33,7 +35,7 @@ const OURS_BY_MESSAGE = [
   'Client was closed and is not queryable',
 ]
 
-/** The database is away, overloaded or busy with somebody else: nothing is wrong with what was asked, and it may work later. */
+/** The database, or the threads, are away or busy with somebody else: nothing is wrong with what was asked, and it may work later. */
 export function isOurs(error: unknown): boolean {
   const { code, name, message } = factsOf(error)
   return (
@@ -81,6 +83,20 @@ export async function inTransaction<Result>(
       })
     } catch (error) {
       if (attempt === ATTEMPTS || !(isDeadlock(error) || isParentGone(error))) throw error
+    }
+  }
+}
+
+/**
+ * Work that is begun again when a lock was not to be had in time. For what another pod has given away: it should not be asked a
+ * second time because somebody here took long.
+ */
+export async function despiteLocks<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt === ATTEMPTS || factsOf(error).code !== LOCK_NOT_AVAILABLE) throw error
     }
   }
 }

@@ -12,6 +12,12 @@ export async function noteRun(db: Knex, name: string): Promise<void> {
   )
 }
 
+/** What time it is by the one clock that all processes share. */
+export async function databaseTime(db: Knex): Promise<Date> {
+  const { rows } = await db.raw('select now()')
+  return rows[0].now
+}
+
 /** Null: never. */
 export async function secondsSinceRun(db: Knex, name: string): Promise<number | null> {
   const [run] = await named<{ readonly seconds: string }>(

@@ -2,6 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { addBodyReaders } from './bodies.js'
 import { addDecimalPoints } from './decimal-points.js'
 import { addIdempotency } from './idempotency.js'
+import { addWriteNotes } from './read-list.js'
 import { aspectRoutes } from './routes/aspects.js'
 import { commentRoutes } from './routes/comments.js'
 import { contactRoutes } from './routes/contacts.js'
@@ -21,13 +22,16 @@ import { tagFollowingRoutes } from './routes/tag-followings.js'
 import { userRoutes } from './routes/user.js'
 import { usersRoutes } from './routes/users.js'
 import { addValidation } from './validation.js'
+import { addWriteLimit } from './write-limit.js'
 
 /** The client API. What is below `/api/v1` reads bodies and values in one way; other parts of the pod have their own. */
 export const apiRoutes: FastifyPluginAsync = async (app) => {
+  addWriteLimit(app)
   await addBodyReaders(app)
   addValidation(app)
   addDecimalPoints(app)
   addIdempotency(app)
+  addWriteNotes(app)
   await app.register(userRoutes)
   await app.register(usersRoutes)
   await app.register(commentRoutes)

@@ -1,4 +1,5 @@
 import { type FastifyInstance, type FastifyPluginAsync, fastify } from 'fastify'
+import type { PackingLimits } from '../jobs/pack.js'
 import { HTTP_LIMITS, type HttpLimits, LIVE_LIMITS, type LiveLimits } from '../limits.js'
 import type { Pod } from '../pod.js'
 import { StartError } from '../start-error.js'
@@ -43,6 +44,7 @@ declare module 'fastify' {
 export interface AppOptions {
   readonly limits?: HttpLimits
   readonly live?: LiveLimits
+  readonly receive?: PackingLimits
   readonly metrics?: Metrics
   /** What is below /api/v1; tests bring routes that refuse, fail or take their time. */
   readonly api?: FastifyPluginAsync
@@ -51,7 +53,7 @@ export interface AppOptions {
 /** The public server: everything that people, clients and other pods reach over HTTP. */
 export async function buildApp(
   pod: Pod,
-  { limits = HTTP_LIMITS, live = LIVE_LIMITS, metrics, api = apiRoutes }: AppOptions = {},
+  { limits = HTTP_LIMITS, live = LIVE_LIMITS, receive, metrics, api = apiRoutes }: AppOptions = {},
 ): Promise<FastifyInstance> {
   const app = openServer(pod, limits)
 
@@ -65,7 +67,7 @@ export async function buildApp(
     await app.live.close()
   })
   app.decorate('pod', pod)
-  app.decorate('door', openDoor(pod))
+  app.decorate('door', openDoor(pod, receive))
   app.decorate('live', openLiveChannel(pod, live))
   app.addHook('onClose', async () => app.door.packing.close())
   app.decorate(

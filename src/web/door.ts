@@ -1,6 +1,6 @@
 import { openRecipients, type Recipients } from '../domain/recipients.js'
 import type { Refusal } from '../jobs/backlog.js'
-import { openPacking, type Packing } from '../jobs/pack.js'
+import { openPacking, type Packing, type PackingLimits } from '../jobs/pack.js'
 import type { Pod } from '../pod.js'
 
 type Channel = 'public' | 'private'
@@ -26,10 +26,10 @@ export interface Door {
   counts(): Iterable<{ readonly channel: Channel; readonly outcome: Outcome; readonly messages: number }>
 }
 
-export function openDoor(pod: Pod): Door {
+export function openDoor(pod: Pod, limits?: PackingLimits): Door {
   const counted: Readonly<Record<Channel, Map<Outcome, number>>> = { public: new Map(), private: new Map() }
   return {
-    packing: openPacking(pod),
+    packing: openPacking(pod, limits),
     recipients: openRecipients(pod),
     count(channel, outcome) {
       counted[channel].set(outcome, (counted[channel].get(outcome) ?? 0) + 1)

@@ -9,6 +9,7 @@ import { Notification } from './notification-schemas.js'
 import { Photo, Picture, Poll, Post, Root } from './post-schemas.js'
 import { Like, Reshare } from './reaction-schemas.js'
 import { Aspect, ErrorBody, OtherPerson, OwnProfile, PersonSummary } from './schemas.js'
+import { isRead } from './write-limit.js'
 
 const VERSION = '1.0.0'
 
@@ -139,6 +140,7 @@ const describeAccess: SwaggerTransform = ({ schema, url, route }) => {
   const { scopes, refusals = {} } = route.config ?? {}
   if (schema === undefined || scopes === undefined) return { schema, url }
   const isPost = route.method === 'POST'
+  const methods = [route.method].flat()
   const errors = new Map<number | 'default', string>([
     [401, 'No token, or one that does not count.'],
     [403, `The token lacks a scope that this call needs: ${scopes.join(', ')}.`],
@@ -149,6 +151,9 @@ const describeAccess: SwaggerTransform = ({ schema, url, route }) => {
   if (isPost) {
     errors.set(409, [errors.get(409), 'A request with this Idempotency-Key is under way.'].filter(Boolean).join(' '))
     errors.set(422, [errors.get(422), 'This Idempotency-Key was used otherwise.'].filter(Boolean).join(' '))
+  }
+  if (!methods.every(isRead)) {
+    errors.set(429, [errors.get(429), 'You have changed too much in one minute.'].filter(Boolean).join(' '))
   }
   errors.set('default', 'Any other error.')
   return {

@@ -10,14 +10,19 @@ export interface RateRule {
   readonly now: () => Date
 }
 
-/** Counts what one network address does, in this process. Throws when it is too much: a 429 that says when to come again. */
-export type RateLimit = (ip: string) => void
+/** Counts what one source does, in this process. Throws when it is too much: a 429 that says when to come again. */
+export type RateLimit<Source> = (source: Source) => void
 
-export function openRateLimit({ times, perSeconds, sources, now }: RateRule): RateLimit {
-  const windows = new Map<string, { count: number; readonly endsAt: number }>()
-  return (ip) => {
+/** Of network addresses. */
+export function openRateLimit(rule: RateRule): RateLimit<string> {
+  const limit = openRateLimitOf<string>(rule)
+  return (ip) => limit(sourceOf(ip))
+}
+
+export function openRateLimitOf<Source>({ times, perSeconds, sources, now }: RateRule): RateLimit<Source> {
+  const windows = new Map<Source, { count: number; readonly endsAt: number }>()
+  return (source) => {
     if (times === 0) return
-    const source = sourceOf(ip)
     const at = now().getTime()
     const known = windows.get(source)
     const window = known && known.endsAt > at ? known : { count: 0, endsAt: at + perSeconds * 1_000 }
@@ -59,7 +64,7 @@ function inWords(seconds: number): string {
   return `${Math.ceil(seconds / 60)} minutes`
 }
 
-export function forgetFirst(map: Map<string, unknown>): void {
+export function forgetFirst<Key>(map: Map<Key, unknown>): void {
   for (const [key] of map) {
     map.delete(key)
     return

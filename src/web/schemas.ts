@@ -14,8 +14,8 @@ export const ErrorBody = Type.Object(
   {
     code: Type.Integer({ description: 'The HTTP status once more.' }),
     message: Type.String({ description: 'For people to read. Its wording may change at any time.' }),
-    error: Type.Optional(Type.String({ description: 'With 401: the OAuth error code.' })),
-    error_description: Type.Optional(Type.String({ description: 'With 401: the OAuth error in words.' })),
+    error: Type.Optional(Type.String({ description: 'With 401 and 429: the OAuth error code.' })),
+    error_description: Type.Optional(Type.String({ description: 'With 401 and 429: the OAuth error in words.' })),
   },
   { $id: 'Error', description: 'Every error has this body.' },
 )

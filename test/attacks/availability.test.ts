@@ -5,10 +5,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } 
 import { blockPod } from '../../src/domain/other-pods.js'
 import { publishPost } from '../../src/domain/posts.js'
 import { openPacking } from '../../src/jobs/pack.js'
-import { HTTP_LIMITS, type HttpLimits, OIDC_LIMITS, RECEIVE_LIMITS } from '../../src/limits.js'
+import { HTTP_LIMITS, type HttpLimits, OIDC_LIMITS, RECEIVE_LIMITS, WRITE_LIMITS } from '../../src/limits.js'
 import { buildApp } from '../../src/web/app.js'
 import { openWrongPasswords } from '../../src/web/oidc/wrong-passwords.js'
-import { openRateLimit } from '../../src/web/rate-limit.js'
+import { openRateLimit, openRateLimitOf } from '../../src/web/rate-limit.js'
 import { likeBy, postBy } from '../support/entities.js'
 import { envelopeOf, type FakePods, startFakePods } from '../support/fake-pod.js'
 import { openNeighbourhood } from '../support/neighbourhood.js'
@@ -189,6 +189,15 @@ describe('S82: what strangers make the pod remember', () => {
 
     // It has been forgotten, as the oldest of all: so its place was given away.
     expect(() => limit('203.0.113.1')).not.toThrow()
+  })
+
+  it('of people who write has an end', () => {
+    const { users } = WRITE_LIMITS
+    const limit = openRateLimitOf<number>({ times: 1, perSeconds: 3_600, sources: users, now })
+    for (let person = 0; person <= users; person += 1) limit(person)
+
+    expect(() => limit(users)).toThrow()
+    expect(() => limit(0)).not.toThrow()
   })
 
   it('of wrong passwords has an end', () => {

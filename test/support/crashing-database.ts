@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EmbeddedServer, startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { memoryFolder } from './memory-folder.js'
 import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
 
 /** A server of one test's own that may be killed, always at the same address. */
@@ -11,7 +11,7 @@ export interface CrashingDatabase {
   readonly url: string
   /** kill -9, and up again with what its log remembers. */
   crash(): Promise<void>
-  /** kill -9, and gone until it is started again. */
+  /** kill -9, and gone until it is started again; it may have ended by itself. */
   kill(): Promise<void>
   start(): Promise<void>
   /** Sets aside what it holds, and brings that back; it has to be away meanwhile. */
@@ -26,19 +26,20 @@ export interface CrashingDatabase {
 
 const REMOVE = { recursive: true, force: true, maxRetries: 20, retryDelay: 25 } as const
 
-export async function startCrashingDatabase(): Promise<CrashingDatabase> {
-  const folder = await mkdtemp(join(tmpdir(), 'pod-test-kill-'))
+/** Without a place for its files: a folder of its own, which goes with it. */
+export async function startCrashingDatabase(place = memoryFolder()): Promise<CrashingDatabase> {
+  const folder = await mkdtemp(join(place, 'pod-test-kill-'))
   const saved = `${folder}-saved`
   let server: EmbeddedServer = await startEmbeddedPostgres(folder)
   const proxy = await openTcpProxy(Number(new URL(server.url).port))
   const leaveNothing = () => {
-    process.kill(server.pid, 'SIGKILL')
+    sendTo(server.pid, 'SIGKILL')
     for (const each of [folder, saved]) rmSync(each, REMOVE)
   }
   process.once('exit', leaveNothing)
 
   async function kill(): Promise<void> {
-    process.kill(server.pid, 'SIGKILL')
+    sendTo(server.pid, 'SIGKILL')
     await server.exited
   }
 
@@ -79,7 +80,7 @@ function childrenOf(pid: number): readonly number[] {
   return pairs.flatMap(([child = Number.NaN, parent]) => (parent === pid ? [child] : []))
 }
 
-/** A connection may have ended since it was looked for. */
+/** It may have ended since it was looked for. */
 function sendTo(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)

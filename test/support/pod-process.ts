@@ -1,14 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
-const entries = {
-  web: fileURLToPath(new URL('../../src/server.ts', import.meta.url)),
-  worker: fileURLToPath(new URL('../../workers/main.ts', import.meta.url)),
-}
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const entries = { web: 'src/server', worker: 'workers/main' } as const
 
-/** A process of a pod as the Procfile starts it, straight from its source. */
+/** A process of a pod as the Procfile starts it: straight from its source, or compiled, where COMPILED_POD names the folder. */
 export interface PodProcess {
   readonly pid: number
   /** Of a web process: `http://127.0.0.1:40123`. */
@@ -17,20 +16,28 @@ export interface PodProcess {
   readonly said: readonly Record<string, unknown>[]
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
   signal(signal: NodeJS.Signals): void
+  /** To the modules that were loaded before it. */
+  tell(message: object): void
+  /** What one of these modules says next. */
+  answer(): Promise<unknown>
   /** kill -9: it can finish nothing. */
   kill(): Promise<void>
 }
 
-/** Resolves when it is ready. */
+/** Resolves when it is ready. Preloaded modules come before its own, and may change what it is made of. */
 export async function startPodProcess(
   kind: keyof typeof entries,
   settings: NodeJS.ProcessEnv,
   folder: string,
+  preloaded: readonly string[] = [],
 ): Promise<PodProcess> {
-  const child = fork(entries[kind], {
+  const compiled = process.env['COMPILED_POD']
+  const entry = compiled === undefined ? join(root, `${entries[kind]}.ts`) : join(compiled, `${entries[kind]}.js`)
+  const loaders = compiled === undefined ? [import.meta.resolve('tsx')] : []
+  const child = fork(entry, {
     cwd: folder,
     env: { PATH: process.env['PATH'], DATA_DIR: folder, PORT: '0', ADMIN_LISTEN: '', ...settings },
-    execArgv: ['--import', import.meta.resolve('tsx')],
+    execArgv: [...loaders, ...preloaded].flatMap((module) => ['--import', module]),
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   const killWithUs = () => void child.kill('SIGKILL')
@@ -47,6 +54,8 @@ export async function startPodProcess(
     said,
     ended,
     signal: (signal) => void child.kill(signal),
+    tell: (message) => void child.send(message),
+    answer: async () => (await once(child, 'message'))[0],
     async kill() {
       child.kill('SIGKILL')
       await ended

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { Redis } from 'ioredis'
+import { memoryFolder } from './memory-folder.js'
 
 /** Why the Redis half of the tests does not run here, and how to make it run; `undefined` when it does. */
 export function whyNoRedis(): string | undefined {
@@ -29,7 +29,7 @@ export interface TestRedis {
 export async function startTestRedis(...settings: readonly string[]): Promise<TestRedis> {
   const prefix = `test-${process.pid}-${Date.now().toString(36)}`
   const program = redisProgram()
-  const own = program === undefined ? undefined : await startServer(program, settings)
+  const own = program === undefined ? undefined : await startRedisServer(program, settings)
   const url = own?.url ?? givenRedisUrl()
   if (url === undefined) throw new Error(whyNoRedis())
   const client = new Redis(url)
@@ -69,8 +69,8 @@ export interface OwnRedis {
 }
 
 /** Keeps what messages that were accepted rely on: an append-only file. */
-async function startServer(program: string, extra: readonly string[]): Promise<OwnRedis> {
-  const folder = await mkdtemp(join(tmpdir(), 'pod-test-redis-'))
+export async function startRedisServer(program: string, extra: readonly string[]): Promise<OwnRedis> {
+  const folder = await mkdtemp(join(memoryFolder(), 'pod-test-redis-'))
   const port = await freePort()
   const settings = [
     '--port',
@@ -154,7 +154,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer()
     server.listen(0, '127.0.0.1', () => {

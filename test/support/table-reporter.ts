@@ -7,9 +7,14 @@ export interface TableOptions {
   readonly pattern: RegExp
   /** Numbers that cannot be tried here, each with the reason. */
   readonly notTried?: Readonly<Record<string, string>>
+  /** Ends each line of what was tried. */
+  readonly remark?: string
 }
 
-/** Ends a run with one line for each number of a checklist; a number without a case fails a run of all files. */
+/**
+ * Ends a run with one line for each number of a checklist, project by project; a number without a case fails a run of all files,
+ * unless there is a reason for it. A case that skips itself gives its own.
+ */
 export class TableReporter implements Reporter {
   readonly #options: TableOptions
   #isWhole = false
@@ -24,22 +29,33 @@ export class TableReporter implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
-    const { checklist, pattern, notTried = {} } = this.#options
-    const tried = modules.flatMap((module) => [...module.children.allTests()])
-    const cases = tried.filter((test) => test.result().state !== 'skipped')
-    const rows = Object.entries(checklist).map(([number, what]) => {
-      const own = cases.filter((test) => pattern.exec(test.fullName)?.[1] === number)
-      const reason = own.length === 0 ? notTried[number] : undefined
-      return { number, what, cases: own.length, seconds: secondsOf(own), reason, verdict: verdictOf(own) }
-    })
-    for (const { number, what, cases: count, seconds, reason, verdict } of rows) {
-      if (count === 0 && !this.#isWhole) continue
-      const columns = [number, what.padEnd(72), `${count}`.padStart(4), `${seconds} s`.padStart(7), verdict]
-      console.log(reason === undefined ? columns.join('  ') : `${columns.join('  ')}: ${reason}`)
+    const { checklist, pattern, notTried = {}, remark = '' } = this.#options
+    const all = modules.flatMap((module) => [...module.children.allTests()])
+    let missing = 0
+    for (const [number, what] of Object.entries(checklist)) {
+      const own = all.filter((test) => pattern.exec(test.fullName)?.[1] === number)
+      const tried = own.filter((test) => test.result().state !== 'skipped')
+      const reason = own.map(whySkipped).find((note) => note !== undefined) ?? notTried[number]
+      if (tried.length === 0 && reason === undefined) missing += 1
+      if (tried.length === 0 && !this.#isWhole && own.every((test) => whySkipped(test) === undefined)) continue
+      const verdict =
+        tried.length === 0 ? `not tried: ${reason ?? 'there is no case'}` : `${verdictsOf(tried)}  ${remark}`
+      console.log(`${number}  ${what.padEnd(110)}  ${verdict}`)
     }
-    const missing = rows.filter(({ cases: count, reason }) => count === 0 && reason === undefined)
-    if (this.#isWhole && missing.length > 0) process.exitCode = 1
+    if (this.#isWhole && missing > 0) process.exitCode = 1
   }
+}
+
+/** As in `PostgreSQL 12.3 s ok, Redis 11.8 s ok`. */
+function verdictsOf(cases: readonly TestCase[]): string {
+  const projects = [...new Set(cases.map(({ project }) => project.name))]
+  return projects
+    .map((name) => {
+      const own = cases.filter(({ project }) => project.name === name)
+      const verdict = own.every((test) => test.result().state === 'passed') ? 'ok' : 'FAILED'
+      return `${name} ${secondsOf(own).padStart(5)} s ${verdict}`.trim()
+    })
+    .join(', ')
 }
 
 function secondsOf(cases: readonly TestCase[]): string {
@@ -47,7 +63,7 @@ function secondsOf(cases: readonly TestCase[]): string {
   return (milliseconds / 1_000).toFixed(1)
 }
 
-function verdictOf(cases: readonly TestCase[]): string {
-  if (cases.length === 0) return 'not tried'
-  return cases.every((test) => test.result().state === 'passed') ? 'ok' : 'FAILED'
+function whySkipped(test: TestCase): string | undefined {
+  const result = test.result()
+  return result.state === 'skipped' ? result.note : undefined
 }

@@ -7,6 +7,8 @@ export interface TcpProxy {
   freeze(): void
   /** The other side is gone: connections end, new ones are refused. */
   refuse(): Promise<void>
+  /** Passes on the next thing in which somebody says this, and ends their connection instead of passing on the answer. */
+  cutBehind(text: string): Promise<void>
   /** As if nothing had been. */
   pass(): Promise<void>
   /** From now on connections lead to another port. */
@@ -18,6 +20,8 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let destination = targetPort
   let frozen = false
+  let fatal: { readonly text: string; done(): void } | undefined
+  const doomed = new WeakSet<Socket>()
   const server = createServer((near) => {
     const far = connect(destination, '127.0.0.1')
     for (const [from, to] of [
@@ -26,7 +30,10 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
     ] as const) {
       sockets.add(from)
       from.setNoDelay()
-      from.on('data', (data) => to.write(data))
+      from.on('data', (data) => {
+        if (from === far && doomed.has(near)) near.destroy()
+        else to.write(data)
+      })
       from.on('error', () => {})
       from.on('close', () => {
         sockets.delete(from)
@@ -34,6 +41,12 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
       })
       if (frozen) from.pause()
     }
+    near.on('data', (data) => {
+      if (fatal === undefined || !data.includes(fatal.text)) return
+      doomed.add(near)
+      fatal.done()
+      fatal = undefined
+    })
   })
   const port = await listen(server, 0)
 
@@ -49,6 +62,7 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
       for (const socket of sockets) socket.pause()
     },
     refuse,
+    cutBehind: (text) => new Promise((done) => (fatal = { text, done })),
     async pass() {
       frozen = false
       for (const socket of sockets) socket.resume()

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
+import { THREAD_LIMITS } from '../../src/limits.js'
 import type { PodCrypto } from '../../src/pod.js'
 import type * as tasks from './crypto-thread.js'
 
@@ -28,6 +29,11 @@ class ThreadTimeout extends Error {
   override name = 'ThreadTimeout'
 }
 
+/** Nothing is wrong with what was asked, and it may work later. The queue of the pool does not count what can be given up. */
+class ThreadsBusy extends Error {
+  override name = 'ThreadsBusy'
+}
+
 /** Threads for private-key work. They start with the first step that needs one. */
 export function openCryptoPool(
   threads = availableParallelism(),
@@ -38,11 +44,11 @@ export function openCryptoPool(
     minThreads: 0,
     maxThreads: threads,
     idleTimeout: 60_000,
-    maxQueue: 200,
     resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: YOUNG_MB },
   })
 
   let closed = false
+  let inHand = 0
 
   async function run<Name extends keyof Tasks>(
     name: Name,
@@ -50,13 +56,17 @@ export function openCryptoPool(
     within: number,
   ): Promise<Awaited<ReturnType<Tasks[Name]>>> {
     if (closed) throw new Error('The threads have been closed.') // the pool would start new ones
+    if (inHand >= threads + THREAD_LIMITS.tasksQueued) throw new ThreadsBusy('The threads have too much to do.')
     const signal = AbortSignal.timeout(within)
+    inHand += 1
     try {
       return await pool.run(task, { name, signal })
     } catch (error) {
       // Not an outage: what was asked may be to blame.
       if (signal.aborted) throw new ThreadTimeout(`${name} took longer than ${within} ms.`, { cause: error })
       throw error
+    } finally {
+      inHand -= 1
     }
   }
 

@@ -11,6 +11,7 @@ import {
   announcementsBetween,
   keptAnnouncements,
 } from '../../persistence/announcements.js'
+import { noteWrites } from '../../persistence/last-writes.js'
 import type { Pod } from '../../pod.js'
 import { eventText, type Gap, placeText, resetText, retryText } from './event-text.js'
 import { type Listener, openListener } from './listener.js'
@@ -88,6 +89,7 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
     const listeners = new Set(upToDate)
     const audience = await audienceOf(pod, announcements, [...listeners])
     await checkTokens([...audience.keys()])
+    await noteTold([...audience.keys()])
 
     cursor = upTo
     for (const listener of upToDate) if (!listeners.has(listener)) fallBehind(listener) // they came meanwhile
@@ -155,15 +157,16 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
   /** The next of what a listener has missed; returns whether that was all. */
   async function tellMissed(listener: Listener): Promise<boolean> {
     const { from, newest } = await keptAnnouncements(pod.db)
-    if (listener.position === undefined) return place(listener, newest, placeText(newest))
+    if (listener.position === undefined) return await place(listener, newest, placeText(newest))
     const gap = gapBefore(listener, listener.position, { from, newest })
-    if (gap !== undefined) return place(listener, newest, resetText(newest, gap))
+    if (gap !== undefined) return await place(listener, newest, resetText(newest, gap))
 
     const { userId } = listener.viewer
     const missed = await announcementsBetween(pod.db, { userId, after: listener.position, upTo: newest })
     const isAll = missed.length < ANNOUNCEMENTS_AT_ONCE
     const audience = await audienceOf(pod, missed, [listener])
     await checkTokens([...audience.keys()])
+    await noteTold([...audience.keys()])
     const canTakeMore = await tell(listener, audience.get(listener), isAll ? newest : (missed.at(-1)?.id ?? newest))
     const { position = 0 } = listener
     listener.missed += missed.filter(({ id }) => id <= position).length
@@ -180,11 +183,18 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
     return missed > limits.missed ? 'too_many' : undefined
   }
 
-  function place(listener: Listener, position: number, text: string): true {
+  async function place(listener: Listener, position: number, text: string): Promise<true> {
+    await noteTold([listener])
     listener.write(text)
     listener.position = position
     listener.missed = 0
     return true
+  }
+
+  /** No list that they read from now on may be older than what they are told. */
+  async function noteTold(listeners: readonly Listener[]): Promise<void> {
+    const users = new Set(listeners.map(({ viewer }) => viewer.userId))
+    if (pod.replica !== undefined) await noteWrites(pod.db, [...users])
   }
 
   /** Tokens may have been revoked, have expired or have got other scopes since. */

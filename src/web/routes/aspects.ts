@@ -6,6 +6,7 @@ import { missingFirst } from '../missing-first.js'
 import { numberField, readRowId } from '../numbers.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../paging.js'
 import { presentAspect } from '../presenters/aspects.js'
+import { readList } from '../read-list.js'
 import { Aspect, refTo } from '../schemas.js'
 
 const tags = ['Aspects']
@@ -35,7 +36,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const page = readIndexPage(request)
-      const aspects = await listAspects(app.pod, request.viewer, page)
+      const aspects = await readList(request, (pod) => listAspects(pod, request.viewer, page))
       linkIndexPages(request, reply, page, aspects)
       return aspects.items.map(presentAspect)
     },

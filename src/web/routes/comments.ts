@@ -4,9 +4,10 @@ import { requireTarget } from '../../domain/access.js'
 import { createComment, findComment, listComments } from '../../domain/comments.js'
 import { deleteComment } from '../../domain/deletions.js'
 import { Comment, NewComment } from '../comment-schemas.js'
-import { missingFirst } from '../missing-first.js'
+import { missingFirst, readOrMissing } from '../missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../paging.js'
 import { presentComment, presentNewComment } from '../presenters/comments.js'
+import { readList } from '../read-list.js'
 import { refTo } from '../schemas.js'
 
 const tags = ['Comments']
@@ -36,9 +37,12 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['public:read'], refusals: { post_missing: 404 } },
     },
     async (request, reply) => {
-      const { id } = await requireTarget(app.pod, request.viewer, { postGuid: request.params.post_guid })
-      const page = readTimePage(request)
-      const comments = await listComments(app.pod, request.viewer, id, page)
+      const { post_guid: postGuid } = request.params
+      const page = await readOrMissing(
+        () => readTimePage(request),
+        () => requireTarget(app.pod, request.viewer, { postGuid }),
+      )
+      const comments = await readList(request, (pod) => listComments(pod, request.viewer, postGuid, page))
       linkTimePages(request, reply, page, comments, { order: 'oldest first' })
       return comments.items.map((comment) => presentComment(comment, app.pod.config.url))
     },

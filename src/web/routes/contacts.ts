@@ -7,6 +7,7 @@ import { missingFirst } from '../missing-first.js'
 import { readRowId } from '../numbers.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../paging.js'
 import { presentPersonSummary } from '../presenters/people.js'
+import { readList } from '../read-list.js'
 import { PersonSummary, refTo } from '../schemas.js'
 
 const tags = ['Aspects']
@@ -46,9 +47,11 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['contacts:read'], refusals: missing },
     },
     async (request, reply) => {
-      const { id } = await findAspect(app.pod, request.viewer, readRowId(request.params.aspect_id))
-      const page = readIndexPage(request)
-      const contacts = await listContactsIn(app.pod, id, page)
+      const { page, contacts } = await readList(request, async (pod) => {
+        const { id } = await findAspect(pod, request.viewer, readRowId(request.params.aspect_id))
+        const page = readIndexPage(request)
+        return { page, contacts: await listContactsIn(pod, id, page) }
+      })
       linkIndexPages(request, reply, page, contacts)
       return contacts.items.map((person) => presentPersonSummary(person, app.pod.config.url))
     },
@@ -120,9 +123,11 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['contacts:read'], refusals: { person_missing: 404 } },
     },
     async (request, reply) => {
-      await requireOwnContacts(app.pod, request.viewer, request.params.person_guid)
-      const page = readIndexPage(request)
-      const contacts = await listContacts(app.pod, request.viewer, page)
+      const { page, contacts } = await readList(request, async (pod) => {
+        await requireOwnContacts(pod, request.viewer, request.params.person_guid)
+        const page = readIndexPage(request)
+        return { page, contacts: await listContacts(pod, request.viewer, page) }
+      })
       linkIndexPages(request, reply, page, contacts)
       return contacts.items.map((person) => presentPersonSummary(person, app.pod.config.url))
     },

@@ -12,9 +12,10 @@ import {
 import { BooleanField, readBoolean } from '../booleans.js'
 import { Conversation, Message, StartedConversation } from '../conversation-schemas.js'
 import { onlyAfter, onlyUnread, readOnlyAfter, readOnlyUnread } from '../looking-for-news.js'
-import { missingFirst } from '../missing-first.js'
+import { missingFirst, readOrMissing } from '../missing-first.js'
 import { indexPaging, linkIndexPages, linkTimePages, readIndexPage, readTimePage, timePaging } from '../paging.js'
 import { presentConversation, presentMessage, presentStartedConversation } from '../presenters/conversations.js'
+import { readList } from '../read-list.js'
 import { refTo } from '../schemas.js'
 
 const tags = ['Conversations']
@@ -45,7 +46,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const page = readTimePage(request)
       const filter = { ...page, ...readOnlyAfter(request.query), ...readOnlyUnread(request.query) }
-      const conversations = await listConversations(app.pod, request.viewer, filter)
+      const conversations = await readList(request, (pod) => listConversations(pod, request.viewer, filter))
       linkTimePages(request, reply, page, conversations)
       return conversations.items.map((conversation) => presentConversation(conversation, app.pod.config.url))
     },
@@ -153,10 +154,13 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes, refusals: missing },
     },
     async (request, reply) => {
-      const conversation = await findConversation(app.pod, request.viewer, request.params.guid)
-      const page = readIndexPage(request)
-      const messages = await listMessages(app.pod, conversation, { ...page, ...readOnlyAfter(request.query) })
-      linkIndexPages(request, reply, page, messages)
+      const { guid } = request.params
+      const filter = await readOrMissing(
+        () => ({ ...readIndexPage(request), ...readOnlyAfter(request.query) }),
+        () => findConversation(app.pod, request.viewer, guid),
+      )
+      const messages = await readList(request, (pod) => listMessages(pod, request.viewer, guid, filter))
+      linkIndexPages(request, reply, filter, messages)
       return messages.items.map((message) => presentMessage(message, app.pod.config.url))
     },
   )

@@ -6,6 +6,7 @@ import { createLike, listLikes } from '../../domain/likes.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../paging.js'
 import { presentLike } from '../presenters/reactions.js'
 import { Like } from '../reaction-schemas.js'
+import { readList } from '../read-list.js'
 import { refTo } from '../schemas.js'
 
 const tags = ['Likes']
@@ -45,9 +46,11 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
         config: { scopes: ['public:read'], refusals: missing },
       },
       async (request, reply) => {
-        const target = await requireTarget(app.pod, request.viewer, targetOf(request.params))
-        const page = readIndexPage(request)
-        const likes = await listLikes(app.pod, request.viewer, target, page)
+        const { page, likes } = await readList(request, async (pod) => {
+          const target = await requireTarget(pod, request.viewer, targetOf(request.params))
+          const page = readIndexPage(request)
+          return { page, likes: await listLikes(pod, request.viewer, target, page) }
+        })
         linkIndexPages(request, reply, page, likes)
         return likes.items.map((like) => presentLike(like, app.pod.config.url))
       },

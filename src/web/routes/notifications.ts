@@ -7,6 +7,7 @@ import { missingFirst } from '../missing-first.js'
 import { Notification, NotificationTypeName } from '../notification-schemas.js'
 import { linkTimePages, readTimePage, timePaging } from '../paging.js'
 import { presentNotification, readNotificationType } from '../presenters/notifications.js'
+import { readList } from '../read-list.js'
 import { refTo } from '../schemas.js'
 
 const tags = ['Notifications']
@@ -42,12 +43,13 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { type } = request.query
       const page = readTimePage(request)
-      const notifications = await findNotifications(app.pod, request.viewer, {
+      const filter = {
         ...page,
         ...readOnlyAfter(request.query),
         ...readOnlyUnread(request.query),
         ...(type !== undefined && { type: readNotificationType(type) }),
-      })
+      }
+      const notifications = await readList(request, (pod) => findNotifications(pod, request.viewer, filter))
       linkTimePages(request, reply, page, notifications)
       return notifications.items.map((notification) => presentNotification(notification, app.pod.config))
     },
@@ -64,7 +66,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         params,
         response: { 200: refTo(Notification) },
       },
-      config: { scopes, refusals: missing },
+      config: { scopes, refusals: missing, writes: true },
     },
     async (request) => {
       const notification = await openNotification(app.pod, request.viewer, request.params.notification_id)

@@ -12,6 +12,7 @@ import { RequestFault } from '../faults.js'
 import { linkTimePages, readTimePage, timePaging } from '../paging.js'
 import { Photo } from '../post-schemas.js'
 import { presentPhoto } from '../presenters/photos.js'
+import { readList } from '../read-list.js'
 import { refTo } from '../schemas.js'
 import { giveMoreTime } from '../slow-requests.js'
 import { openTurnstile } from '../turnstile.js'
@@ -48,7 +49,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     },
     async (request, reply) => {
       const page = readTimePage(request)
-      const photos = await listOwnPhotos(app.pod, request.viewer, page)
+      const photos = await readList(request, (pod) => listOwnPhotos(pod, request.viewer, page))
       linkTimePages(request, reply, page, photos)
       return photos.items.flatMap((photo) => presentPhoto(photo, app.pod.config.url) ?? [])
     },

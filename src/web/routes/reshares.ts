@@ -8,6 +8,7 @@ import { Post } from '../post-schemas.js'
 import { presentPost } from '../presenters/posts.js'
 import { presentReshare } from '../presenters/reactions.js'
 import { Reshare } from '../reaction-schemas.js'
+import { readList } from '../read-list.js'
 import { refTo } from '../schemas.js'
 
 const tags = ['Reshares']
@@ -31,9 +32,11 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['public:read'], refusals: { post_missing: 404 } },
     },
     async (request, reply) => {
-      const post = await requireTarget(app.pod, request.viewer, { postGuid: request.params.post_guid })
-      const page = readIndexPage(request)
-      const reshares = await listReshares(app.pod, request.viewer, post, page)
+      const { page, reshares } = await readList(request, async (pod) => {
+        const post = await requireTarget(pod, request.viewer, { postGuid: request.params.post_guid })
+        const page = readIndexPage(request)
+        return { page, reshares: await listReshares(pod, request.viewer, post, page) }
+      })
       linkIndexPages(request, reply, page, reshares)
       return reshares.items.map((reshare) => presentReshare(reshare, app.pod.config.url))
     },

@@ -4,6 +4,7 @@ import { searchPosts } from '../../domain/streams.js'
 import { linkTimePages, readTimePage, timePaging } from '../paging.js'
 import { Post } from '../post-schemas.js'
 import { presentPost } from '../presenters/posts.js'
+import { readList } from '../read-list.js'
 import { refTo } from '../schemas.js'
 
 /** Posts are found by their tags. */
@@ -24,7 +25,7 @@ export const searchPostsRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const page = readTimePage(request)
-      const posts = await searchPosts(app.pod, request.viewer, request.query.tag, page)
+      const posts = await readList(request, (pod) => searchPosts(pod, request.viewer, request.query.tag, page))
       linkTimePages(request, reply, page, posts)
       return posts.items.map((post) => presentPost(post, app.pod.config.url))
     },

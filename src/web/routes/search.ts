@@ -5,11 +5,13 @@ import { findTags } from '../../domain/tags.js'
 import { meetStranger } from '../../federation/meet-stranger.js'
 import { SEARCH_LIMITS } from '../../limits.js'
 import type { ContactFilter } from '../../persistence/sought-people.js'
+import type { Pod } from '../../pod.js'
 import { requireScopes } from '../authentication.js'
 import { RequestFault } from '../faults.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../paging.js'
 import { presentPersonSummary } from '../presenters/people.js'
 import { queryTexts } from '../query-text.js'
+import { readList } from '../read-list.js'
 import { PersonSummary, refTo } from '../schemas.js'
 import { openTurnstile } from '../turnstile.js'
 
@@ -63,7 +65,10 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
         const { nameOrAddress } = sought
         await strangers.passIfRoom(request.viewer.userId, () => meetStranger(app.pod, nameOrAddress))
       }
-      const people = await searchPeople(app.pod, request.viewer, { ...sought, filters }, page)
+      const search = (pod: Pick<Pod, 'db'>) => searchPeople(pod, request.viewer, { ...sought, filters }, page)
+      // A whole address may be that of somebody who was met just now.
+      const isAddress = sought.nameOrAddress?.includes('@')
+      const people = isAddress ? await search(app.pod) : await readList(request, search)
       linkIndexPages(request, reply, page, people)
       return people.items.map((person) => presentPersonSummary(person, app.pod.config.url))
     },
@@ -84,7 +89,7 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const page = readIndexPage(request)
-      const found = await findTags(app.pod, request.query.query, page)
+      const found = await readList(request, (pod) => findTags(pod, request.query.query, page))
       linkIndexPages(request, reply, page, found)
       return [...found.items]
     },

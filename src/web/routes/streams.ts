@@ -9,6 +9,7 @@ import { RequestFault } from '../faults.js'
 import { linkTimePages, readTimePage, timePaging } from '../paging.js'
 import { Post } from '../post-schemas.js'
 import { presentPost } from '../presenters/posts.js'
+import { readList } from '../read-list.js'
 import { refTo } from '../schemas.js'
 
 const tags = ['Streams']
@@ -74,7 +75,8 @@ export const streamRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       async (request, reply) => {
         const page = readTimePage(request)
-        return send(request, reply, page, await listStream(app.pod, request.viewer, name, page), placeOf)
+        const posts = await readList(request, (pod) => listStream(pod, request.viewer, name, page))
+        return send(request, reply, page, posts, placeOf)
       },
     )
   }
@@ -103,7 +105,8 @@ export const streamRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const aspectIds = readAspectIds(request.query.aspect_ids ?? '')
       const page = readTimePage(request)
-      return send(request, reply, page, await listAspectStream(app.pod, request.viewer, aspectIds, page))
+      const posts = await readList(request, (pod) => listAspectStream(pod, request.viewer, aspectIds, page))
+      return send(request, reply, page, posts)
     },
   )
 }

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { followTag, listFollowedTags, unfollowTag } from '../../domain/tag-followings.js'
+import { readList } from '../read-list.js'
 
 const tags = ['Tags']
 
@@ -18,7 +19,7 @@ export const tagFollowingRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: ['tags:read'] },
     },
-    async (request) => [...(await listFollowedTags(app.pod, request.viewer))],
+    async (request) => [...(await readList(request, (pod) => listFollowedTags(pod, request.viewer)))],
   )
 
   app.post(

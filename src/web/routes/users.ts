@@ -8,6 +8,7 @@ import { Photo, Post } from '../post-schemas.js'
 import { presentPerson } from '../presenters/people.js'
 import { presentPhoto } from '../presenters/photos.js'
 import { presentPost } from '../presenters/posts.js'
+import { readList } from '../read-list.js'
 import { OtherPerson, refTo } from '../schemas.js'
 
 const params = Type.Object({ person_guid: Type.String() })
@@ -61,7 +62,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         () => readTimePage(request),
         () => requireAuthor(app.pod, author),
       )
-      const posts = await listPostsOf(app.pod, request.viewer, author, page)
+      const posts = await readList(request, (pod) => listPostsOf(pod, request.viewer, author, page))
       linkTimePages(request, reply, page, posts)
       return posts.items.map((post) => presentPost(post, app.pod.config.url))
     },
@@ -88,7 +89,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         () => readTimePage(request),
         () => requireAuthor(app.pod, author),
       )
-      const photos = await listPhotosOf(app.pod, request.viewer, author, page)
+      const photos = await readList(request, (pod) => listPhotosOf(pod, request.viewer, author, page))
       linkTimePages(request, reply, page, photos)
       return photos.items.flatMap((photo) => presentPhoto(photo, app.pod.config.url) ?? [])
     },

@@ -1,0 +1,208 @@
+import type { ChildProcess } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { readConfig } from '../src/config.js'
+import { isIdle } from '../src/jobs/queue-facts.js'
+import { type OpenPod, openPod } from '../src/open-pod.js'
+import { openCryptoPool } from '../workers/threads/crypto-pool.js'
+import { load, openLoader } from './accept.js'
+import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import { type BenchStores, openBenchStores } from './bench-stores.js'
+import { type InboundCorpus, inboundCorpus } from './inbound-corpus.js'
+import {
+  empty,
+  end,
+  environmentOf,
+  isRight,
+  type PodProcess,
+  prepare,
+  startProcess,
+  untilWritten,
+} from './inbound-pod.js'
+import { processorTimesOf } from './processor-time.js'
+
+/** How many processes of each kind share the work, and how many threads each of these workers has. */
+interface Plan {
+  readonly web: number
+  readonly workers: number
+  readonly threads: number
+}
+
+const CORES = availableParallelism()
+const CONNECTIONS = 64
+/** Each has half of what is sent, so that a second web process has no other load than a first. */
+const LOADERS = 2
+/** More processes on the same cores do the same work; what they cost beside that is less than this, unless their threads are more than the cores. */
+const FLOOR = 0.8
+
+/** All cores for the threads of all workers together; the last plan is what one gets who does not say so. */
+const plans: readonly [Plan, ...Plan[]] = [
+  { web: 1, workers: 1, threads: CORES },
+  { web: 1, workers: 2, threads: share(2) },
+  { web: 2, workers: 2, threads: share(2) },
+  { web: 2, workers: 4, threads: share(4) },
+  { web: 2, workers: 4, threads: CORES },
+]
+
+/** Signed envelopes from the socket to committed rows, through several web and worker processes on the same machine. */
+export async function* benchProcesses({ rounds }: BenchOptions): AsyncGenerator<Result> {
+  const corpus = await inboundCorpus(4096)
+  const stores = await openBenchStores('redis')
+  if (stores === undefined) {
+    process.stderr.write('There is no redis-server on the PATH, so there is nothing to measure.\n')
+    return
+  }
+  const loaders = Array.from({ length: LOADERS }, openLoader)
+  const crypto = openCryptoPool(1)
+  const pod = await openPod(readConfig(environmentOf(stores)), 'command', { crypto, log: pino({ level: 'silent' }) })
+  const redis = new Redis(stores.redisUrl ?? '')
+  try {
+    await prepare(pod.db, corpus)
+    const bench: Bench = { stores, loaders, corpus, pod, redis }
+    const measured = plans.map((plan) => ({ plan, seen: [] as Seen[] }))
+    for (let round = 0; round < rounds; round += 1) {
+      // In turn: whatever else the machine does hits all of them alike.
+      for (const { plan, seen } of measured) seen.push(await measurePlan(bench, plan))
+    }
+    const [alone] = measured
+    for (const { plan, seen } of measured) yield resultOf(plan, seen, alone?.seen ?? [])
+  } finally {
+    redis.disconnect()
+    await pod.close()
+    await crypto.close()
+    for (const loader of loaders) loader.kill()
+    await stores.close()
+  }
+}
+
+interface Bench {
+  readonly stores: BenchStores
+  readonly loaders: readonly ChildProcess[]
+  readonly corpus: InboundCorpus
+  readonly pod: OpenPod
+  readonly redis: Redis
+}
+
+interface Seen {
+  readonly perSecond: number
+  /** Microseconds for one message, of all processes of a kind. */
+  readonly cpu: Readonly<Record<string, number>>
+  /** To PostgreSQL. */
+  readonly connections: number
+  /** For one message, those inside of scripts included. */
+  readonly commands: number
+  /** Messages that were not accepted in time: another pod would send them again. They are there all the same, or nothing would ever be complete. */
+  readonly refused: number
+  readonly ok: boolean
+}
+
+async function measurePlan(bench: Bench, plan: Plan): Promise<Seen> {
+  const environment = { ...environmentOf(bench.stores), CRYPTO_THREADS: String(plan.threads) }
+  const start = (path: string, count: number) =>
+    Promise.all(Array.from({ length: count }, () => startProcess(path, environment)))
+  const [web, workers] = await Promise.all([start('../src/server', plan.web), start('../workers/main', plan.workers)])
+  try {
+    await measureOnce(bench, web, workers) // the first messages of a process are its slowest
+    return await measureOnce(bench, web, workers)
+  } finally {
+    await Promise.all([...web, ...workers].map(({ child }) => end(child)))
+  }
+}
+
+async function measureOnce(
+  { stores, loaders, corpus, pod, redis }: Bench,
+  web: readonly PodProcess[],
+  workers: readonly PodProcess[],
+): Promise<Seen> {
+  await empty(pod.db, corpus)
+  const pids = {
+    ...namedPids(
+      'web',
+      web.map(({ child }) => child),
+    ),
+    ...namedPids(
+      'worker',
+      workers.map(({ child }) => child),
+    ),
+    ...namedPids('loader', loaders),
+    ...stores.pids,
+  }
+  const bodies = corpus.messages.map(({ envelope }) => envelope)
+  const commandsBefore = await commandsOf(redis)
+  const before = processorTimesOf(pids)
+  const parts = loaders.map((loader, index) => {
+    const port = web[index % web.length]?.port ?? 0
+    const own = bodies.filter((_, body) => body % loaders.length === index)
+    const connections = CONNECTIONS / loaders.length
+    return load(loader, { port, path: '/receive/public', connections, bodies: own })
+  })
+  const sent = await Promise.all(parts)
+  const writtenAt = await untilWritten(pod.db, corpus)
+  const after = processorTimesOf(pids)
+  while (!(await isIdle(pod))) await pause(50)
+
+  const first = Math.min(...sent.map(({ sentAt }) => sentAt[0] ?? Number.NaN))
+  const last = Math.max(...writtenAt.values())
+  const cpu: Record<string, number> = {}
+  for (const name of Object.keys(pids)) {
+    const kind = name.replace(/ \d+$/, '')
+    cpu[kind] = (cpu[kind] ?? 0) + ((after[name] ?? 0) - (before[name] ?? 0)) / bodies.length
+  }
+  return {
+    perSecond: (bodies.length * 1_000) / (last - first),
+    cpu,
+    connections: await connectionsOf(pod),
+    commands: ((await commandsOf(redis)) - commandsBefore) / bodies.length,
+    refused: sent.reduce((sum, { wrong }) => sum + wrong, 0),
+    ok: await isRight(pod, corpus),
+  }
+}
+
+function namedPids(kind: string, children: readonly ChildProcess[]): Record<string, number> {
+  return Object.fromEntries(children.map(({ pid }, index) => [`${kind} ${index}`, pid ?? Number.NaN]))
+}
+
+async function commandsOf(redis: Redis): Promise<number> {
+  const calls = (await redis.info('commandstats')).matchAll(/:calls=(\d+)/g)
+  return Array.from(calls, ([, count]) => Number(count)).reduce((sum, count) => sum + count, 0)
+}
+
+/** Of the processes, not of whoever measures them. */
+async function connectionsOf({ db }: OpenPod): Promise<number> {
+  const { rows } = await db.raw(
+    `select count(*) from pg_stat_activity where application_name like 'pod w%' and datname = current_database()`,
+  )
+  return Number(rows[0].count)
+}
+
+function resultOf({ web, workers, threads }: Plan, seen: readonly Seen[], alone: readonly Seen[]): Result {
+  const rates = seen.map(({ perSecond }) => perSecond)
+  const kinds = Object.keys(seen[0]?.cpu ?? {})
+  const isAlone = seen === alone
+  return {
+    bench: 'processes',
+    case: `${web} web, ${workers} ${workers === 1 ? 'worker' : 'workers'} of ${threads} ${threads === 1 ? 'thread' : 'threads'}`,
+    value: median(rates),
+    unit: 'msg/s',
+    ...(!isAlone && {
+      limit: median(alone.map(({ perSecond }) => perSecond)),
+      ratio: median(rates.map((rate, round) => rate / (alone[round]?.perSecond ?? Number.NaN))),
+      ...(workers * threads <= CORES && { floor: FLOOR }),
+    }),
+    rounds: seen.length,
+    spread: spreadOf(rates),
+    cpu_us: Object.fromEntries(kinds.map((kind) => [kind, median(seen.map(({ cpu }) => cpu[kind] ?? Number.NaN))])),
+    more: {
+      connections: median(seen.map(({ connections }) => connections)),
+      refused: Math.max(...seen.map(({ refused }) => refused)),
+      redis_commands: median(seen.map(({ commands }) => commands)),
+    },
+    ok: seen.every(({ ok }) => ok),
+  }
+}
+
+function share(workers: number): number {
+  return Math.max(1, Math.floor(CORES / workers))
+}

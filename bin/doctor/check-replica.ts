@@ -1,0 +1,29 @@
+import type { Knex } from 'knex'
+import type { Config } from '../../src/config.js'
+import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
+import { comparePositions } from '../../src/persistence/read-replica.js'
+import { placeOf } from '../database-trouble.js'
+import { type Finding, ok, warn } from './finding.js'
+
+/** Whether lists can be read from where DATABASE_READ_URL points to. The pod runs without, so it is never a failure. */
+export async function checkReplica(
+  primary: Knex,
+  { databaseReadUrl: url }: Pick<Config, 'databaseReadUrl'>,
+): Promise<readonly Finding[]> {
+  if (url === undefined) return []
+  const replica = openDatabase({ ...WEB_LIMITS, url, applicationName: 'pod doctor' })
+  try {
+    const { written, replayed } = await comparePositions(primary, replica)
+    return [ok('replica', `It follows the database, ${Math.max(0, written - replayed)} bytes behind.`)]
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return [
+      warn(
+        'replica',
+        `Lists are not read from ${placeOf(url)}: ${reason.replace(/\.?$/, '.')} Check DATABASE_READ_URL.`,
+      ),
+    ]
+  } finally {
+    await replica.destroy()
+  }
+}

@@ -1,0 +1,184 @@
+/** How people behave. Each is an assumption that an operator can replace by what their own pod shows. */
+export const ORDINARY = {
+  /** Of all accounts, those who come on an ordinary day. */
+  activeShare: 0.15,
+  /** What one of these does in a day. */
+  postsPerDay: 0.5,
+  reactionsPerDay: 4,
+  /** Requests of their clients; lists are what a replica can give. */
+  requestsPerDay: 150,
+  listShare: 0.8,
+  /** Whom an account follows, and which part of these lives elsewhere. */
+  contacts: 60,
+  shareElsewhere: 0.7,
+  /** Of posts, those for some people only. */
+  privateShare: 0.2,
+  /** Of those who follow somebody, those whom such a post is for. */
+  audienceShare: 0.5,
+  /** Pods that a public post goes to, and reactions that a post draws; whoever has the post is told of each. */
+  podsPerPost: 25,
+  reactionsPerPost: 6,
+  /** Pictures of a post; how many of them an answer of the API makes a client load, and how large they are there. */
+  photosPerPost: 0.3,
+  picturesPerRequest: 2,
+  pictureBytes: 60_000,
+  photoBytes: 1_500_000,
+  /** People in the rest of the network: nobody can follow more. */
+  network: 1_000_000,
+  /** The busiest second of a day over the mean. */
+  peak: 5,
+  /** A row of a message, with its indexes. */
+  rowBytes: 1_400,
+} as const
+
+export type Habits = { readonly [Name in keyof typeof ORDINARY]: number }
+
+/** What the pod runs on. */
+export const HARDWARE = {
+  /** Threads of a worker process, each for a core. */
+  threads: 2,
+  databaseCores: 16,
+  /** Nothing is planned to be busier: the rest belongs to bursts, and to what fails. */
+  busyAtMost: 0.6,
+  webConnections: 10,
+  workerConnections: 20,
+} as const
+
+export type Hardware = { readonly [Name in keyof typeof HARDWARE]: number }
+
+/** What can be added to apart from the others. */
+export const TIERS = ['web', 'worker', 'postgres', 'redis'] as const
+export type Tier = (typeof TIERS)[number]
+
+/** What keeps a pod busy. */
+export const ACTIVITIES = ['public message in', 'private message in', 'delivery out', 'request', 'write'] as const
+export type Activity = (typeof ACTIVITIES)[number]
+
+/** Microseconds of processor time for one of each. */
+export type Costs = Readonly<Record<Activity, Readonly<Record<Tier, number>>>>
+
+export interface Forecast {
+  readonly people: number
+  /** In the busiest second. */
+  readonly perSecond: Readonly<Record<Activity, number>>
+  readonly tiers: readonly TierForecast[]
+  readonly first: Tier
+  readonly connections: number
+  /** Read replicas that the lists need when the primary is left with everything else; 0: it does without. */
+  readonly replicas: number
+  readonly rowGigabytesPerYear: number
+  readonly photoGigabytesPerYear: number
+  /** Of pictures, in the busiest second. */
+  readonly pictureMegabits: number
+}
+
+interface TierForecast {
+  readonly tier: Tier
+  /** Busy in the busiest second. */
+  readonly cores: number
+  /** So that none is busier than it should be. */
+  readonly processes: number
+  /** Of what one process, or the database, may be busy with. */
+  readonly load: number
+}
+
+const SECONDS_OF_A_DAY = 86_400
+/** Of a request for a list, what the primary does all the same: it looks up the token. */
+const LEFT_TO_PRIMARY = 0.1
+
+/** What a pod of so many people has to do, and what it takes. */
+export function forecast(people: number, habits: Habits, hardware: Hardware, costs: Costs): Forecast {
+  const perDay = activitiesPerDay(people, habits)
+  const perSecond = each(ACTIVITIES, (activity) => (perDay[activity] / SECONDS_OF_A_DAY) * habits.peak)
+  const coresOf = (tier: Tier) => sum(ACTIVITIES.map((activity) => (perSecond[activity] * costs[activity][tier]) / 1e6))
+  const tiers = TIERS.map((tier) => {
+    const cores = coresOf(tier)
+    const load = cores / (coresOfOne(tier, hardware) * hardware.busyAtMost)
+    return { tier, cores, load, processes: tier === 'web' || tier === 'worker' ? Math.max(1, Math.ceil(load)) : 1 }
+  })
+  const processesOf = (wanted: Tier) => tiers.find(({ tier }) => tier === wanted)?.processes ?? 1
+  const requestCores = (perSecond.request * costs.request.postgres) / 1e6
+  const lists = requestCores * habits.listShare * (1 - LEFT_TO_PRIMARY)
+  const databaseCores = hardware.databaseCores * hardware.busyAtMost
+  const [first] = tiers.toSorted((one, other) => other.load - one.load)
+  return {
+    people,
+    perSecond,
+    tiers,
+    first: first?.tier ?? 'web',
+    connections: processesOf('web') * hardware.webConnections + processesOf('worker') * hardware.workerConnections,
+    replicas: coresOf('postgres') <= databaseCores ? 0 : Math.ceil(lists / databaseCores),
+    rowGigabytesPerYear: (rowsPerDay(people, habits) * 365 * habits.rowBytes) / 1e9,
+    photoGigabytesPerYear:
+      (people * habits.activeShare * habits.postsPerDay * habits.photosPerPost * 365 * habits.photoBytes) / 1e9,
+    pictureMegabits: (perSecond.request * habits.picturesPerRequest * habits.pictureBytes * 8) / 1e6,
+  }
+}
+
+/** The most people with which one process of a tier, or the database, is not busier than it should be. */
+export function roomOf(tier: Tier, habits: Habits, hardware: Hardware, costs: Costs): number {
+  const isFull = (people: number) => {
+    const found = forecast(people, habits, hardware, costs).tiers.find((each) => each.tier === tier)
+    return found !== undefined && found.load > 1
+  }
+  let [enough, tooMany] = [0, 1]
+  while (!isFull(tooMany) && tooMany < 1e9) [enough, tooMany] = [tooMany, tooMany * 2]
+  while (tooMany - enough > Math.max(1, enough / 1_000)) {
+    const middle = (enough + tooMany) / 2
+    if (isFull(middle)) tooMany = middle
+    else enough = middle
+  }
+  return enough
+}
+
+/** People elsewhere whom somebody here follows: the more people a pod has, the more of the network it follows already. */
+function followedElsewhere(people: number, { contacts, shareElsewhere, network }: Habits): number {
+  return network * (1 - Math.exp((-people * contacts * shareElsewhere) / network))
+}
+
+/** Everything is stored once, however many it is for. */
+function rowsPerDay(people: number, habits: Habits): number {
+  const { activeShare, postsPerDay, reactionsPerDay, reactionsPerPost, shareElsewhere } = habits
+  const active = people * activeShare
+  const fromElsewhere = followedElsewhere(people, habits) * activeShare * postsPerDay * (1 + reactionsPerPost)
+  return fromElsewhere + active * (postsPerDay * (1 + reactionsPerPost * shareElsewhere) + reactionsPerDay)
+}
+
+/** A public message comes once to a pod, however many follow its author there; a private one comes once to each whom it is for. */
+function activitiesPerDay(people: number, habits: Habits): Readonly<Record<Activity, number>> {
+  const { contacts, shareElsewhere, activeShare, postsPerDay, reactionsPerPost, privateShare } = habits
+  const active = people * activeShare
+  const follows = people * contacts * shareElsewhere
+  const followed = followedElsewhere(people, habits)
+  const ownPosts = active * postsPerDay
+  const withReactions = 1 + reactionsPerPost
+  const publicPosts = (authors: number) => authors * activeShare * postsPerDay * (1 - privateShare)
+  const privatePosts = (receivers: number) =>
+    receivers * activeShare * postsPerDay * privateShare * habits.audienceShare
+  const reactionsElsewhere = active * habits.reactionsPerDay * shareElsewhere
+  return {
+    'public message in': publicPosts(followed) * withReactions + ownPosts * reactionsPerPost * shareElsewhere,
+    'private message in': privatePosts(follows) * withReactions,
+    'delivery out':
+      ownPosts *
+        ((1 - privateShare) * habits.podsPerPost + privateShare * habits.audienceShare * contacts * shareElsewhere) *
+        withReactions +
+      reactionsElsewhere,
+    request: active * habits.requestsPerDay,
+    write: active * (postsPerDay + habits.reactionsPerDay),
+  }
+}
+
+/** A web process has one event loop and Redis one thread; a worker waits for its threads most of the time. */
+function coresOfOne(tier: Tier, { threads, databaseCores }: Hardware): number {
+  if (tier === 'worker') return threads
+  return tier === 'postgres' ? databaseCores : 1
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
+
+function each<Key extends string, Value>(keys: readonly Key[], value: (key: Key) => Value): Record<Key, Value> {
+  return Object.fromEntries(keys.map((key) => [key, value(key)])) as Record<Key, Value> // one for each key
+}

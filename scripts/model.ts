@@ -1,0 +1,147 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { availableParallelism, cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { checksOf, costsOf, type FigureTable, figuresIn } from './bench-figures.js'
+import { ACTIVITIES, type Forecast, forecast, HARDWARE, ORDINARY, roomOf, TIERS, type Tier } from './load-model.js'
+
+const TABLE = new URL('../bench/figures.json', import.meta.url)
+
+const usage = `npm run model -- [--people 100000] [--assume contacts=100,peak=8,databaseCores=32] [--figures <file>] [--json]
+
+--people   accounts; without it, the three sizes of docs/scaling.md
+--assume   other habits of people, or other hardware, than those that are printed
+--figures  what "npm run bench -- --json" has printed on your machine, instead of bench/figures.json
+--keep     puts those figures into bench/figures.json
+`
+
+const SIZES = [1_000, 100_000, 10_000_000]
+const WHAT_TO_ADD: Readonly<Record<Tier, string>> = {
+  web: 'web processes',
+  worker: 'worker processes, on other machines where this one has no cores left',
+  postgres: 'cores for the database; a replica behind DATABASE_READ_URL takes most of what requests cost',
+  redis: 'nothing yet: a Redis of its own core takes more than the rest of a pod can bring',
+}
+
+process.exitCode = await main()
+
+async function main(): Promise<number> {
+  const words = readWords()
+  if (words === undefined) {
+    process.stderr.write(usage)
+    return 2
+  }
+  const { people, habits, hardware } = words
+  const table = words.figures === undefined ? await tableIn(TABLE) : await tableOf(words.figures)
+  if (words.keep) await writeFile(TABLE, `${JSON.stringify(table, undefined, 2)}\n`)
+  const costs = costsOf(table)
+  const forecasts = people.map((each) => forecast(each, habits, hardware, costs))
+  const rooms = TIERS.map((tier) => ({ tier, people: roomOf(tier, habits, hardware, costs) }))
+  if (words.json) {
+    console.log(JSON.stringify({ table, habits, hardware, costs, forecasts, rooms, checks: checksOf(table) }))
+    return 0
+  }
+  console.log(`Costs: ${table.machine}, ${table.date}; µs of processor time for one, by process`)
+  print(ACTIVITIES.map((activity) => [activity, ...TIERS.map((tier) => `${tier} ${short(costs[activity][tier])}`)]))
+  console.log('\nAssumed')
+  print(Object.entries({ ...habits, ...hardware }).map(([name, value]) => [name, `${value}`]))
+  console.log('\nIn the busiest second')
+  print(tableOfForecasts(forecasts))
+  console.log(`\nOne of each is as busy as it should be (${hardware.busyAtMost}) with so many people; then add`)
+  print(
+    rooms
+      .toSorted((one, other) => one.people - other.people)
+      .map(({ tier, people: most }) => [tier, short(most), WHAT_TO_ADD[tier]]),
+  )
+  console.log('\nThe same arithmetic, for what the benches have measured with all cores busy')
+  print(
+    checksOf(table).map(({ name, measured, expected }) => [
+      name,
+      `measured ${short(measured)}`,
+      `expected ${short(expected)}`,
+      (measured / expected).toFixed(2),
+    ]),
+  )
+  return 0
+}
+
+function readWords() {
+  const options = {
+    people: { type: 'string' },
+    assume: { type: 'string', default: '' },
+    figures: { type: 'string' },
+    keep: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+  } as const
+  try {
+    const { values } = parseArgs({ options })
+    const given = values.assume.split(',').filter((pair) => pair !== '')
+    const pairs = given.map((pair) => [pair.split('=')[0] ?? '', Number(pair.split('=')[1])] as const)
+    const known = { ...ORDINARY, ...HARDWARE }
+    const people = values.people === undefined ? SIZES : [Number(values.people)]
+    const areRight = pairs.every(([name, value]) => Object.hasOwn(known, name) && value >= 0)
+    if (!areRight || !people.every((each) => Number.isInteger(each) && each >= 1)) return undefined
+    const assumed = Object.fromEntries(pairs)
+    const only = <Kind extends object>(kind: Kind): Kind =>
+      Object.assign({}, kind, Object.fromEntries(Object.entries(assumed).filter(([name]) => Object.hasOwn(kind, name))))
+    const { figures, keep, json } = values
+    return { people, habits: only(ORDINARY), hardware: only(HARDWARE), figures, keep, json }
+  } catch {
+    return undefined
+  }
+}
+
+async function tableIn(place: URL): Promise<FigureTable> {
+  return JSON.parse(await readFile(place, 'utf8'))
+}
+
+/** Of this machine, since the benches have just run on it. */
+async function tableOf(file: string): Promise<FigureTable> {
+  const [{ model } = { model: 'an unknown processor' }] = cpus()
+  const cores = availableParallelism()
+  const machine = `${cores} cores of ${model.trim()}`
+  return {
+    machine,
+    cores,
+    date: new Date().toISOString().slice(0, 10),
+    figures: figuresIn(await readFile(file, 'utf8')),
+  }
+}
+
+function tableOfForecasts(forecasts: readonly Forecast[]): readonly (readonly string[])[] {
+  const row = (name: string, of: (each: Forecast) => string) => [name, ...forecasts.map(of)]
+  return [
+    row('people', ({ people }) => short(people)),
+    ...ACTIVITIES.map((activity) => row(`${activity}, per second`, ({ perSecond }) => short(perSecond[activity]))),
+    ...TIERS.map((tier) => row(`${tier}: cores`, (each) => short(tierOf(each, tier)?.cores ?? 0))),
+    row('web processes', (each) => short(tierOf(each, 'web')?.processes ?? 1)),
+    row('worker processes', (each) => short(tierOf(each, 'worker')?.processes ?? 1)),
+    row('full first', ({ first }) => first),
+    row('read replicas', ({ replicas }) => short(replicas)),
+    row('PostgreSQL connections', ({ connections }) => short(connections)),
+    row('rows, GB a year', ({ rowGigabytesPerYear }) => short(rowGigabytesPerYear)),
+    row('photos, GB a year', ({ photoGigabytesPerYear }) => short(photoGigabytesPerYear)),
+    row('pictures shown, Mbit/s', ({ pictureMegabits }) => short(pictureMegabits)),
+  ]
+}
+
+function tierOf({ tiers }: Forecast, wanted: Tier) {
+  return tiers.find(({ tier }) => tier === wanted)
+}
+
+/** Three digits say all that an estimate knows. */
+function short(value: number): string {
+  return Number(value.toPrecision(3)).toLocaleString('en-GB', { maximumFractionDigits: 4 })
+}
+
+function print(rows: readonly (readonly string[])[]): void {
+  const widths: number[] = []
+  for (const row of rows)
+    for (const [index, cell] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, cell.length)
+  for (const row of rows)
+    console.log(
+      `  ${row
+        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+        .join('  ')
+        .trimEnd()}`,
+    )
+}

@@ -1,0 +1,48 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { WRITE_LIMITS } from '../limits.js'
+import type { Pod } from '../pod.js'
+import { openRateLimitOf, type RateLimit } from './rate-limit.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    countedAsWrite: boolean
+  }
+}
+
+/**
+ * Whatever may change something counts for its user, whichever of their clients asks for it. Beyond the limit it is refused, a
+ * form that carries its token once it is read, everything else before.
+ */
+export function addWriteLimit(app: FastifyInstance): void {
+  app.decorateRequest('countedAsWrite', false)
+  let limit: RateLimit<number> | undefined
+
+  function count(request: FastifyRequest, _reply: unknown, done: (error?: Error) => void): void {
+    done(refusalOf(request))
+  }
+
+  function refusalOf(request: FastifyRequest): Error | undefined {
+    const { authenticatedViewer: viewer, method } = request
+    if (viewer === undefined || request.countedAsWrite || isRead(method)) return undefined
+    request.countedAsWrite = true
+    limit ??= openWriteLimit(app.pod) // the document is made of routes without a pod
+    try {
+      limit(viewer.userId)
+      return undefined
+    } catch (error) {
+      return error as Error // a rate limit throws nothing else
+    }
+  }
+
+  app.addHook('onRequest', count)
+  app.addHook('preValidation', count)
+}
+
+export function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+function openWriteLimit(pod: Pick<Pod, 'config' | 'now'>): RateLimit<number> {
+  const { perSeconds, users } = WRITE_LIMITS
+  return openRateLimitOf({ times: pod.config.writeLimit, perSeconds, sources: users, now: () => pod.now() })
+}

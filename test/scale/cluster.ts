@@ -1,0 +1,45 @@
+import { Redis } from 'ioredis'
+import { startAssailedPod } from '../faults/matrix/assailed-pod.js'
+import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.js'
+import type { OwnRedis } from '../support/redis-server.js'
+import { sendBurst } from './burst.js'
+import { type Outcome, type ScaleOptions, withAll } from './part.js'
+import { provideRedis } from './redis-program.js'
+
+/** The queue in a Redis Cluster of three nodes, of which the busiest is killed in the middle and comes back with its file. */
+export async function scaleCluster({ messages }: ScaleOptions): Promise<Outcome> {
+  await provideRedis()
+  return withAll(async (undo) => {
+    const cluster = await startRedisCluster()
+    undo.push(() => cluster.stop())
+    const assailed = await startAssailedPod({ store: 'PostgreSQL', settings: { REDIS_URL: cluster.url } })
+    undo.push(() => assailed.close())
+
+    const { seen, wrongs } = await sendBurst(assailed, messages, async ({ untilAccepted }) => {
+      await untilAccepted(0.3)
+      const [busiest] = (await sharesOf(cluster)).toSorted((one, other) => other.commands - one.commands)
+      await busiest?.node.crash()
+    })
+    const shares = await sharesOf(cluster)
+    return {
+      seen: [...shares.map(({ tags }, index) => [`queues on node ${index + 1}`, tags.join(' ')] as const), ...seen],
+      wrongs,
+    }
+  })
+}
+
+function sharesOf({ masters }: RedisCluster) {
+  return Promise.all(masters.map(shareOf))
+}
+
+async function shareOf(node: OwnRedis) {
+  const client = new Redis(node.url)
+  try {
+    const keys = await client.keys('*')
+    const commands = Number(/total_commands_processed:(\d+)/.exec(await client.info('stats'))?.[1])
+    const tags = new Set(keys.flatMap((key) => /-([a-z-]+)\}/.exec(key)?.[1] ?? []))
+    return { node, commands, tags: [...tags].toSorted() }
+  } finally {
+    client.disconnect()
+  }
+}

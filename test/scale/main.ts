@@ -1,0 +1,68 @@
+import { parseArgs } from 'node:util'
+import { scaleCluster } from './cluster.js'
+import { NotHere, type Outcome, type Part } from './part.js'
+import { scalePgbouncer } from './pgbouncer.js'
+import { scaleProcesses } from './processes.js'
+import { scaleReplica } from './replica.js'
+import { scaleSentinel } from './sentinel.js'
+
+/** What a pod grows into, run for real on this machine. */
+const parts: ReadonlyMap<string, Part> = new Map([
+  ['cluster', scaleCluster],
+  ['sentinel', scaleSentinel],
+  ['replica', scaleReplica],
+  ['pgbouncer', scalePgbouncer],
+  ['processes', scaleProcesses],
+])
+
+const usage = `npm run scale -- <${[...parts.keys()].join(' | ')} | all> [--messages 600] [--rounds 3]
+
+--messages  how many are sent in one burst
+--rounds    how often processes measures each number of processes
+`
+
+/** Two minutes, and what a slow machine takes beside that. */
+const ENDS_AFTER = 10 * 60_000
+
+process.setMaxListeners(0) // each process and server that is started ends with this one
+// What was started dies with this process, which dies as it should.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+setTimeout(() => {
+  console.error('It took too long.')
+  process.exit(1)
+}, ENDS_AFTER).unref()
+process.exit(await main())
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    options: { messages: { type: 'string', default: '600' }, rounds: { type: 'string', default: '3' } },
+    allowPositionals: true,
+  })
+  const names = positionals.includes('all') ? [...parts.keys()] : positionals
+  const options = { messages: Number(values.messages), rounds: Number(values.rounds) }
+  const areNumbers = Object.values(options).every((number) => Number.isInteger(number) && number >= 1)
+  if (names.length === 0 || names.some((name) => !parts.has(name)) || !areNumbers) {
+    console.error(usage)
+    return 2
+  }
+  let isWell = true
+  for (const name of names) {
+    console.log(`\n${name}`)
+    try {
+      const outcome = await parts.get(name)?.(options)
+      if (outcome) tell(outcome)
+      isWell &&= outcome?.wrongs.length === 0
+    } catch (error) {
+      if (!(error instanceof NotHere)) throw error
+      console.log(`  not run: ${error.message}`)
+    }
+  }
+  return isWell ? 0 : 1
+}
+
+function tell({ seen, wrongs }: Outcome): void {
+  const width = Math.max(...seen.map(([name]) => name.length))
+  for (const [name, value] of seen) console.log(`  ${name.padEnd(width)}  ${value}`)
+  for (const wrong of wrongs) console.log(`  WRONG: ${wrong}`)
+  if (wrongs.length === 0) console.log('  all as it must be')
+}

@@ -1,0 +1,129 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { migrateQueue } from '../../src/jobs/queues.js'
+import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
+import { startAssailedPod } from '../faults/matrix/assailed-pod.js'
+import { until } from '../soak/until.js'
+import { openEventStream } from '../support/event-stream.js'
+import { freePort } from '../support/redis-server.js'
+import { sendBurst } from './burst.js'
+import { provide } from './debian-packages.js'
+import { type Outcome, type ScaleOptions, withAll } from './part.js'
+
+const PACKAGES = ['pgbouncer', 'libevent-2.1-7', 'libc-ares2']
+const READY_WITHIN = 10_000
+
+/**
+ * PgBouncer in session mode between the pod and its database, with its queue in the same database: tables are made, messages
+ * taken in, jobs waited for, named statements run and live events heard through it.
+ */
+export async function scalePgbouncer({ messages }: ScaleOptions): Promise<Outcome> {
+  const program = await provide('pgbouncer', PACKAGES)
+  return withAll(async (undo) => {
+    const folder = await mkdtemp(join(tmpdir(), 'pod-scale-pgbouncer-'))
+    undo.push(() => rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 }))
+    const database = await startEmbeddedPostgres(join(folder, 'database'))
+    undo.push(() => database.stop())
+    const pooler = await startPgbouncer(program, folder, new URL(database.url))
+    undo.push(() => pooler.stop())
+    await makeTables(pooler.url)
+    const assailed = await startAssailedPod({ store: 'PostgreSQL', settings: { DATABASE_URL: pooler.url } })
+    undo.push(() => assailed.close())
+
+    const [listened] = assailed.processes.web
+    const stream = await openEventStream({ base: listened?.base ?? '', token: assailed.alice.token })
+    await stream.placed()
+    const direct = new pg.Client(database.url)
+    await direct.connect()
+    let connections: readonly { name: string; count: number }[] = []
+    const burst = await sendBurst(assailed, messages, async ({ untilAccepted }) => {
+      await untilAccepted(0.8)
+      connections = await connectionsIn(direct)
+    }).finally(() => direct.end())
+    const events = stream.events.length
+    stream.close()
+    const all = connections.reduce((sum, { count }) => sum + count, 0)
+    return {
+      seen: [
+        ...burst.seen,
+        ['live events heard', events],
+        ...connections.map(({ name, count }) => [`connections of ${name}`, count] as const),
+        ['connections through PgBouncer', all],
+      ],
+      wrongs: [
+        ...burst.wrongs,
+        ...(events === 0 ? ['no live event was heard'] : []),
+        ...(all === 0 ? ['nobody was connected through PgBouncer'] : []),
+      ],
+    }
+  })
+}
+
+async function startPgbouncer(program: string, folder: string, database: URL) {
+  const port = await freePort()
+  const settings = join(folder, 'pgbouncer.ini')
+  const server = `host=${database.hostname} port=${database.port} dbname=${database.pathname.slice(1)}`
+  const lines = [
+    '[databases]',
+    `pod = ${server} user=${database.username} password=${database.password}`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${port}`,
+    'unix_socket_dir =',
+    'auth_type = any',
+    'pool_mode = session',
+    'default_pool_size = 190',
+    'max_client_conn = 500',
+    // It refuses to run as root.
+    ...(process.geteuid?.() === 0 ? ['user = nobody'] : []),
+    '',
+  ]
+  await writeFile(settings, lines.join('\n'))
+  await chmod(folder, 0o755)
+  await chmod(settings, 0o644)
+  const child = spawn(program, [settings], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  for (const output of [child.stdout, child.stderr]) output.on('data', (text) => (said += text))
+  const leaveNothing = () => void child.kill('SIGKILL')
+  process.once('exit', leaveNothing)
+  const url = `postgres://pod@127.0.0.1:${port}/pod`
+  await until('PgBouncer answers', READY_WITHIN, async () => {
+    if (child.exitCode !== null) throw new Error(`PgBouncer has ended: ${said}`)
+    const client = new pg.Client(url)
+    await client.connect()
+    await client.end()
+    return true
+  })
+  return {
+    url,
+    async stop() {
+      process.off('exit', leaveNothing)
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+async function makeTables(url: string): Promise<void> {
+  const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'pod migrate' })
+  await migrate(db)
+  await db.destroy()
+  await migrateQueue(url)
+}
+
+/** Without the one that asks, and those of the launcher of the database. */
+async function connectionsIn(client: pg.Client): Promise<readonly { name: string; count: number }[]> {
+  const { rows } = await client.query<{ name: string; count: number }>(`
+    select case when application_name like 'pod %' then application_name else 'the queues' end as name, count(*)::int as count
+    from pg_stat_activity
+    where backend_type = 'client backend' and pid <> pg_backend_pid() and application_name not like 'process %'
+    group by 1 order by 1`)
+  return rows
+}

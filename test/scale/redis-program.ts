@@ -1,0 +1,9 @@
+import { redisProgram } from '../support/redis-server.js'
+import { provide } from './debian-packages.js'
+
+const PACKAGES = ['redis-server', 'redis-tools', 'libjemalloc2', 'liblzf1', 'libatomic1', 'libsystemd0']
+
+/** Also a Valkey will do. */
+export async function provideRedis(): Promise<void> {
+  if (redisProgram() === undefined) await provide('redis-server', PACKAGES)
+}

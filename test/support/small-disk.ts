@@ -1,0 +1,88 @@
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, open, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+
+/** A file system of its own that can be filled. */
+export interface SmallDisk {
+  readonly folder: string
+  /** Until nothing more goes in. */
+  fill(): Promise<void>
+  /** Takes away what it was filled with. */
+  clear(): Promise<void>
+  close(): Promise<void>
+}
+
+const MEGABYTE = Buffer.alloc(2 ** 20)
+const SMALLEST = 4_096
+
+/** In memory. Undefined where this user may not mount anything, not even for processes of their own. */
+export async function openSmallDisk(megabytes: number): Promise<SmallDisk | undefined> {
+  const mountPoint = await mkdtemp(join(tmpdir(), 'pod-test-disk-'))
+  const mounted = (await mountHere(mountPoint, megabytes)) ?? (await mountApart(mountPoint, megabytes))
+  if (mounted === undefined) {
+    await rm(mountPoint, { recursive: true })
+    return undefined
+  }
+  const { folder, unmount } = mounted
+  await chmod(folder, 0o777)
+  const filler = join(folder, 'filler')
+  process.once('exit', unmount)
+  return {
+    folder,
+    async fill() {
+      const file = await open(filler, 'a')
+      try {
+        for (let chunk = MEGABYTE; chunk.length >= SMALLEST; chunk = chunk.subarray(0, chunk.length / 2)) {
+          for (let isFull = false; !isFull; ) isFull = await file.write(chunk).then(() => false, isNoSpace)
+        }
+      } finally {
+        await file.close()
+      }
+    },
+    clear: () => rm(filler, { force: true }),
+    async close() {
+      process.off('exit', unmount)
+      unmount()
+      await rm(mountPoint, { recursive: true, force: true }).catch(() => {}) // a holder may not have let go yet
+    },
+  }
+}
+
+interface Mounted {
+  readonly folder: string
+  unmount(): void
+}
+
+/** As root may. */
+async function mountHere(folder: string, megabytes: number): Promise<Mounted | undefined> {
+  const mounting = promisify(execFile)('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=777`, 'tmpfs', folder])
+  const isMounted = await mounting.then(
+    () => true,
+    () => false,
+  )
+  return isMounted ? { folder, unmount: () => void execFileSync('umount', ['--lazy', folder]) } : undefined
+}
+
+/** In namespaces of a process that does nothing but hold them; others see its files as the system shows them. */
+async function mountApart(mountPoint: string, megabytes: number): Promise<Mounted | undefined> {
+  const script = `mount -t tmpfs -o size=${megabytes}m,mode=777 tmpfs '${mountPoint}' && echo mounted && exec cat`
+  const holder = spawn('unshare', ['--user', '--map-root-user', '--mount', 'sh', '-c', script], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  holder.on('error', () => {})
+  const [line] = await Promise.race([
+    once(createInterface({ input: holder.stdout }), 'line'),
+    once(holder, 'close'),
+  ]).catch(() => [])
+  if (line !== 'mounted') return undefined
+  return { folder: `/proc/${holder.pid}/root${mountPoint}`, unmount: () => void holder.kill('SIGKILL') }
+}
+
+function isNoSpace(error: unknown): true {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOSPC') return true
+  throw error
+}
