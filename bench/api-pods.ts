@@ -38,6 +38,7 @@ export async function openGeneratedPod(plan: GeneratedPod): Promise<OpenedPod> {
     POD_URL: 'https://pod.example',
     DATABASE_URL: stores.databaseUrl,
     SECRET_KEY: 'a key that is only good for benches',
+    WRITE_LIMIT: '0',
   })
   const crypto = openCryptoPool(1)
   const pod = await openPod(config, 'web', { crypto, log: pino({ level: 'silent' }) })

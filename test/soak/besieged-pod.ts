@@ -51,7 +51,7 @@ export async function startBesiegedPod(store: 'Redis' | 'PostgreSQL'): Promise<B
   }
 }
 
-async function makeTables(databaseUrl: string): Promise<void> {
+export async function makeTables(databaseUrl: string): Promise<void> {
   const db = openDatabase({ ...WORKER_LIMITS, url: databaseUrl, applicationName: 'pod migrate' })
   await migrate(db)
   await db.destroy()

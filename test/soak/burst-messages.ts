@@ -24,6 +24,10 @@ export interface Burst {
 export interface BurstSize {
   readonly messages: number
   readonly seed: number
+  /** Which part of all is wrong; not set: a twentieth. */
+  readonly broken?: number
+  /** One post in so many is never sent: whoever hears what is said under it has to ask for it. */
+  readonly keptBack?: number
 }
 
 interface Root {
@@ -36,7 +40,7 @@ interface Root {
 export function makeBurst(
   people: readonly FakePerson[],
   localPosts: readonly LocalPost[],
-  { messages, seed }: BurstSize,
+  { messages, seed, broken: brokenPart = 0.05, keptBack = Number.POSITIVE_INFINITY }: BurstSize,
 ): Burst {
   const random = randomFrom(seed)
   const pick = <Item>(items: readonly Item[]): Item => {
@@ -44,7 +48,7 @@ export function makeBurst(
     if (item === undefined) throw new Error('There is nothing to pick from.')
     return item
   }
-  const valid = Math.round(messages * 0.85)
+  const valid = Math.round(messages * (0.9 - brokenPart))
   const envelopes: string[] = []
   const posts: StatusMessageEntity[] = []
   const roots: Root[] = localPosts.map(({ guid }) => ({ guid, author: undefined }))
@@ -82,12 +86,17 @@ export function makeBurst(
     }
   }
 
-  const broken = Array.from({ length: Math.round(messages * 0.05) }, (_, index) => {
+  const broken = Array.from({ length: Math.round(messages * brokenPart) }, (_, index) => {
     const [author, other] = [pick(people), pick(people)]
     return brokenOf(index, author, other.address === author.address ? pickOther(people, author) : other)
   })
-  const repeats = Array.from({ length: Math.round(messages * 0.1) }, () => pick(envelopes))
-  const all = [...envelopes, ...repeats, ...broken.map(({ envelope }) => envelope)]
+  const talkedAbout = new Set([...comments, ...likes].map(({ parent_guid: guid }) => guid))
+  const sent = envelopes.filter((_, index) => {
+    const post = posts[index] // they came first
+    return post === undefined || index % keptBack !== keptBack - 1 || !talkedAbout.has(post.guid)
+  })
+  const repeats = Array.from({ length: Math.round(messages * 0.1) }, () => pick(sent))
+  const all = [...sent, ...repeats, ...broken.map(({ envelope }) => envelope)]
   return { envelopes: shuffled(all, random), posts, reshares, comments, likes, broken }
 }
 
@@ -152,7 +161,7 @@ function signed<Signed extends CommentEntity | LikeEntity>({ privateKey }: FakeP
 }
 
 /** Mulberry32: the same numbers for the same seed. */
-function randomFrom(seed: number): () => number {
+export function randomFrom(seed: number): () => number {
   let state = seed
   return () => {
     state = (state + 0x6d2b79f5) | 0
@@ -162,7 +171,7 @@ function randomFrom(seed: number): () => number {
   }
 }
 
-function shuffled<Item>(items: readonly Item[], random: () => number): readonly Item[] {
+export function shuffled<Item>(items: readonly Item[], random: () => number): readonly Item[] {
   return items
     .map((item) => ({ item, place: random() }))
     .sort((one, other) => one.place - other.place)

@@ -1,0 +1,78 @@
+import { plain } from '../support/pictures.js'
+import type { LocalPost } from './burst-messages.js'
+import type { Inhabitant } from './lively-pod.js'
+import { fieldOf, type PersistentClient } from './persistent-client.js'
+
+/** What people of the pod have done, and were told that it was done. */
+export interface Deeds {
+  readonly posts: LocalPost[]
+  readonly comments: { readonly guid: string; readonly parent_guid: string; readonly author: string }[]
+  readonly likes: { readonly parent_guid: string; readonly author: string }[]
+  readonly conversations: string[]
+  readonly messages: string[]
+  readonly photos: string[]
+}
+
+export function noDeeds(): Deeds {
+  return { posts: [], comments: [], likes: [], conversations: [], messages: [], photos: [] }
+}
+
+const READS = ['/streams/main', '/streams/activity', '/notifications', '/conversations', '/aspects', '/user', '/photos']
+
+/** Everybody writes one post, under which others have something to say. */
+export async function publishAll(clients: readonly PersistentClient[], deeds: Deeds): Promise<readonly LocalPost[]> {
+  const written = await Promise.all(
+    clients.map(async ({ who, post }) => {
+      const guid = fieldOf(await post('/posts', { public: true, body: 'Good #morning from here' }), 'guid')
+      return guid === undefined ? [] : [{ guid, author: who.address }]
+    }),
+  )
+  deeds.posts.push(...written.flat())
+  return written.flat()
+}
+
+/** A while in the life of somebody with a client: reads more than it writes. */
+export async function liveOn(
+  client: PersistentClient,
+  posts: readonly LocalPost[],
+  others: readonly Pick<Inhabitant, 'guid'>[],
+  deeds: Deeds,
+): Promise<void> {
+  const { who, get, post } = client
+  const foreign = posts.filter(({ author }) => author !== who.address)
+  for (const { guid } of foreign) {
+    const comment = fieldOf(await post(`/posts/${guid}/comments`, { body: 'So do I' }), 'guid')
+    if (comment !== undefined) deeds.comments.push({ guid: comment, parent_guid: guid, author: who.address })
+    for (const path of [`/posts/${guid}/comments`, `/posts/${guid}/likes`, `/posts/${guid}`]) await get(path)
+    if ((await post(`/posts/${guid}/likes`, {})) === null) {
+      deeds.likes.push({ parent_guid: guid, author: who.address })
+    }
+    for (const path of READS) await get(path)
+  }
+  await talkTo(client, others, deeds)
+  await upload(client, deeds)
+}
+
+async function talkTo(
+  { post, get }: PersistentClient,
+  others: readonly Pick<Inhabitant, 'guid'>[],
+  deeds: Deeds,
+): Promise<void> {
+  const recipients = others.map(({ guid }) => guid)
+  const guid = fieldOf(await post('/conversations', { subject: 'Tea', body: 'At five?', recipients }), 'guid')
+  if (guid === undefined) return
+  deeds.conversations.push(guid)
+  const message = fieldOf(await post(`/conversations/${guid}/messages`, { body: 'Or at six?' }), 'guid')
+  if (message !== undefined) deeds.messages.push(message)
+  await get(`/conversations/${guid}/messages`)
+}
+
+async function upload({ post }: PersistentClient, deeds: Deeds): Promise<void> {
+  const form = new FormData()
+  form.append('image', new Blob([await picture]), 'one.png')
+  form.append('pending', 'true')
+  const guid = fieldOf(await post('/photos', form), 'guid')
+  if (guid !== undefined) deeds.photos.push(guid)
+}
+
+const picture = plain(320, 240).png().toBuffer()

@@ -1,0 +1,126 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { load, openLoader } from '../../bench/accept.js'
+import type { Pod } from '../../src/pod.js'
+import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
+import { signRelayable } from '../../src/protocol/relayable-signature.js'
+import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
+
+/** A comment of somebody elsewhere under the post of somebody elsewhere: nothing follows from it but that it is stored. */
+export interface FloodMessage {
+  readonly guid: string
+  readonly envelope: string
+}
+
+export interface Root {
+  readonly guid: string
+  readonly author: FakePerson
+  readonly people: readonly FakePerson[]
+}
+
+const AGAIN_AFTER = 250
+const LANES = 32
+const LOOK_EVERY = 50
+const createdAt = new Date('2025-05-06T07:08:09Z')
+
+/** A post under which all of them are. */
+export async function makeRoot(people: readonly FakePerson[], base: string): Promise<Root> {
+  const [author] = people
+  if (author === undefined) throw new Error('Somebody has to write something.')
+  const guid = newGuid()
+  const rest = { created_at: createdAt, public: true, text: 'Say something', photos: [] }
+  const post = envelopeOf(author, { type: 'status_message', author: author.address, guid, ...rest })
+  await sendAtRate(base, [{ guid, envelope: post }], 0)
+  return { guid, author, people }
+}
+
+export function makeMessages({ guid: parent_guid, author, people }: Root, many: number): readonly FloodMessage[] {
+  return Array.from({ length: Math.round(many) }, (_, index) => {
+    const writer = people[index % people.length] ?? author
+    const rest = { parent_guid, text: 'I do', created_at: createdAt }
+    const comment: CommentEntity = { type: 'comment', author: writer.address, guid: newGuid(), ...rest }
+    const author_signature = signRelayable(comment, writer.privateKey)
+    return { guid: comment.guid, envelope: envelopeOf(author, { ...comment, author_signature }) }
+  })
+}
+
+/** Many sources send them evenly over so many seconds, or as fast as they can, and again where they are refused. What is sent late was due all the same. */
+export async function sendAtRate(
+  base: string,
+  messages: readonly FloodMessage[],
+  seconds: number,
+  sent: (guid: string, due: number) => void = () => {},
+): Promise<void> {
+  const began = performance.now()
+  let next = 0
+  async function sendInTurn(): Promise<void> {
+    for (let index = next++; index < messages.length; index = next++) {
+      const message = messages[index]
+      if (message === undefined) return
+      const due = seconds === 0 ? performance.now() : began + (index / messages.length) * seconds * 1_000
+      if (due > performance.now()) await pause(due - performance.now())
+      sent(message.guid, due)
+      while (!(await isAccepted(base, message, othersAt(index)))) await pause(AGAIN_AFTER)
+    }
+  }
+  await Promise.all(Array.from({ length: LANES }, sendInTurn))
+}
+
+const othersAt = (index: number) => `203.0.113.${index % 200}`
+
+async function isAccepted(base: string, { envelope }: FloodMessage, ip: string): Promise<boolean> {
+  try {
+    const headers = { 'x-forwarded-for': ip }
+    const response = await fetch(`${base}/receive/public`, { method: 'POST', headers, body: envelope })
+    await response.arrayBuffer()
+    return response.status === 202
+  } catch {
+    return false
+  }
+}
+
+/** One source sends all of it as fast as it is let in, from a process of its own. Returns when it has sent each, and how many were accepted. */
+export async function flood(base: string, messages: readonly FloodMessage[], from: string) {
+  const loader = openLoader()
+  try {
+    const bodies = messages.map(({ envelope }) => envelope)
+    const task = { port: Number(new URL(base).port), path: '/receive/public', connections: LANES, bodies, from }
+    const { requests, wrong, sentAt } = await load(loader, task)
+    return { accepted: requests - wrong, sentAt: sentAt.map((time) => time - performance.timeOrigin) }
+  } finally {
+    loader.kill()
+  }
+}
+
+/** Looks many times a second which comments have come that are waited for. */
+export function watchArrivals({ db }: Pod) {
+  const waiting = new Set<string>()
+  const arrived = new Map<string, number>()
+  let isOver = false
+
+  async function look(): Promise<void> {
+    const { rows } = await db.raw('select guid from comments where guid = any(?)', [[...waiting]])
+    const now = performance.now()
+    for (const { guid } of rows as readonly { guid: string }[]) {
+      arrived.set(guid, now)
+      waiting.delete(guid)
+    }
+  }
+  async function lookAgainAndAgain(): Promise<void> {
+    while (!isOver) {
+      const next = pause(LOOK_EVERY)
+      if (waiting.size > 0) await look()
+      await next
+    }
+  }
+  const looking = lookAgainAndAgain()
+  return {
+    expect: (guid: string) => void waiting.add(guid),
+    /** When each of them was there. */
+    async end(): Promise<ReadonlyMap<string, number>> {
+      isOver = true
+      await looking
+      await look()
+      return arrived
+    },
+  }
+}

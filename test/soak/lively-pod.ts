@@ -1,0 +1,124 @@
+import { rmSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { readConfig } from '../../src/config.js'
+import { createUser, mintToken } from '../../src/domain/accounts.js'
+import { SCOPES } from '../../src/domain/scopes.js'
+import { startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { type OpenPod, openPod } from '../../src/open-pod.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { User } from '../../src/persistence/models/user.js'
+import { cannedCrypto } from '../support/canned-crypto.js'
+import { memoryFolder } from '../support/memory-folder.js'
+import { type PodProcess, startPodProcess } from '../support/pod-process.js'
+import { freePort, startTestRedis, type TestRedis } from '../support/redis-server.js'
+import { makeTables } from './besieged-pod.js'
+
+/** Somebody who lives on the pod, with a client that may do everything. */
+export interface Inhabitant {
+  readonly userId: number
+  readonly personId: number
+  readonly username: string
+  readonly guid: string
+  readonly address: string
+  readonly publicKey: string
+  readonly token: string
+}
+
+/** One of its processes, and where it tells how it is. */
+export interface WatchedProcess extends PodProcess {
+  readonly metrics: string
+}
+
+/** A pod as an operator runs it, on stores of its own. */
+export interface LivelyPod extends AsyncDisposable {
+  /** Its stores, opened beside its processes. */
+  readonly pod: OpenPod
+  readonly redis: TestRedis | undefined
+  readonly web: WatchedProcess
+  readonly worker: WatchedProcess
+  readonly inhabitants: readonly Inhabitant[]
+}
+
+const NAMES = ['alice', 'bob', 'carol', 'dan', 'eve'] as const
+const AN_HOUR = 3_600
+/** Collects what is not used any more, when it is told to, and says what is left. */
+const measuredHeap = new URL('../faults/matrix/hooks/measured-heap.mjs', import.meta.url).href
+
+export async function startLivelyPod(store: 'Redis' | 'PostgreSQL'): Promise<LivelyPod> {
+  const undo: (() => Promise<unknown>)[] = []
+  async function close(): Promise<void> {
+    for (const step of undo.splice(0).reverse()) await step()
+  }
+  try {
+    return { ...(await build(store, undo)), [Symbol.asyncDispose]: close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function build(
+  store: 'Redis' | 'PostgreSQL',
+  undo: (() => Promise<unknown>)[],
+): Promise<Omit<LivelyPod, typeof Symbol.asyncDispose>> {
+  const folder = await mkdtemp(join(memoryFolder(), 'pod-test-soak-'))
+  undo.push(() => rm(folder, { recursive: true, force: true }))
+  const database = await startEmbeddedPostgres(join(folder, 'postgres'))
+  const leaveNothing = () => {
+    process.kill(database.pid, 'SIGQUIT')
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 })
+  }
+  process.once('exit', leaveNothing)
+  undo.push(async () => {
+    process.off('exit', leaveNothing)
+    await database.stop()
+  })
+  const redis = store === 'Redis' ? await startTestRedis() : undefined
+  if (redis) undo.push(() => redis.stop())
+  await makeTables(database.url)
+
+  const environment: NodeJS.ProcessEnv = {
+    POD_URL: 'https://pod.example',
+    PODMIN_ACCOUNT: NAMES[0],
+    DATABASE_URL: database.url,
+    SECRET_KEY: 'a key that is only good for tests',
+    ALLOW_PRIVATE_ADDRESSES: 'true',
+    CRYPTO_THREADS: '1',
+    LOG_LEVEL: 'warn',
+    LOG_FORMAT: 'json',
+    ...(redis && { REDIS_URL: redis.url }),
+  }
+  const config = readConfig({ ...environment, DATA_DIR: folder })
+  const pod = await openPod(config, 'worker', { crypto: cannedCrypto(), log: pino({ level: 'silent' }) })
+  undo.push(() => pod.close())
+  const inhabitants: Inhabitant[] = []
+  for (const name of NAMES) inhabitants.push(await settle(pod, name))
+  await befriend(pod, inhabitants)
+
+  async function start(kind: 'web' | 'worker'): Promise<WatchedProcess> {
+    const admin = `127.0.0.1:${await freePort()}`
+    const started = await startPodProcess(kind, { ...environment, ADMIN_LISTEN: admin }, folder, [measuredHeap])
+    undo.push(() => started.kill())
+    return { ...started, metrics: `http://${admin}/metrics` }
+  }
+  const [web, worker] = await Promise.all([start('web'), start('worker')])
+  return { pod, redis, web, worker, inhabitants }
+}
+
+async function settle(pod: OpenPod, username: string): Promise<Inhabitant> {
+  const { guid, address } = await createUser(pod, { username, password: `the password of ${username}` })
+  const { id: userId, personId } = await User.byUsername(pod.db, username).throwIfNotFound()
+  const { publicKey } = await Person.query(pod.db).findById(personId).throwIfNotFound()
+  const { accessToken: token } = await mintToken(pod, username, { scopes: SCOPES, lifetime: AN_HOUR })
+  return { userId, personId, username, guid, address, publicKey, token }
+}
+
+/** All share with each other. */
+async function befriend({ db }: OpenPod, people: readonly Inhabitant[]): Promise<void> {
+  const pairs = people.flatMap(({ userId, personId: own }) =>
+    people.flatMap(({ personId }) => (personId === own ? [] : [{ userId, personId, sharing: true, receiving: true }])),
+  )
+  await db('contacts').insert(pairs)
+}

@@ -1,0 +1,148 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { isIdle } from '../../src/jobs/queue-facts.js'
+import { follow } from '../support/event-stream.js'
+import { type Burst, type BurstSize, makeBurst, randomFrom, shuffled } from './burst-messages.js'
+import { liveOn, noDeeds, publishAll } from './daily-life.js'
+import { letTimePass } from './listening-pods.js'
+import type { LivelyPod } from './lively-pod.js'
+import { type Life, wrongsHeard, wrongsOfLife } from './mixed-outcome.js'
+import { noRequests, openClient, type PersistentClient, type Requests } from './persistent-client.js'
+import { type Coat, makeTalk, type Talk } from './private-talk.js'
+import type { Surroundings } from './surroundings.js'
+import { until } from './until.js'
+import { startWatch, type VitalSigns } from './vital-signs.js'
+
+interface LifeMeasure {
+  readonly seed: number
+  readonly minutes: number
+  /** In public, of one burst. */
+  readonly messages: number
+  report(line: string): void
+}
+
+interface LifeReport {
+  readonly signs: readonly VitalSigns[]
+  /** Milliseconds from the last message of each burst until nothing is left to do. */
+  readonly lags: readonly number[]
+  readonly requests: Requests
+  readonly heard: number
+  /** Everything that is not as it must be, in sentences. */
+  readonly wrongs: readonly string[]
+}
+
+const PRIVATELY = 20
+const LANES = 16
+const AGAIN_AFTER = 500
+/** After this long without anything to do a pod is at rest: clients have let go of their connections. */
+const CALM_AFTER = 6_000
+const REST = 8_000
+const DONE_WITHIN = 120_000
+const KEPT_BACK = 5
+
+/** What lives in and around a pod, and what has come of it so far. */
+interface Scene {
+  readonly lively: LivelyPod
+  readonly surroundings: Surroundings
+  readonly clients: readonly PersistentClient[]
+  readonly life: Life & { readonly bursts: Burst[]; readonly talks: Talk[] }
+}
+
+/** Bursts with rests between them, for so many minutes; in the end everything that was away comes back. */
+export async function live(
+  lively: LivelyPod,
+  surroundings: Surroundings,
+  { seed, minutes, messages, report }: LifeMeasure,
+): Promise<LifeReport> {
+  const { pod, web, worker, inhabitants } = lively
+  const requests = noRequests()
+  const clients = inhabitants.map((who) => openClient(web.base, who, requests))
+  const life: Scene['life'] = { bursts: [], talks: [], deeds: noDeeds(), requests }
+  const scene: Scene = { lively, surroundings, clients, life }
+  const listeners = inhabitants.map(({ token }) => follow(() => ({ base: web.base, token })))
+  await until('all listen', DONE_WITHIN, async () => listeners.every(({ placed }) => placed))
+
+  const lags: number[] = []
+  const late: string[] = []
+  const tooLate = (error: unknown) => void late.push(String(error))
+  const watch = startWatch(lively)
+  for (let turn = 1; watch.seconds() < minutes * 60; turn += 1) {
+    watch.phase = 'burst'
+    const sent = await sendBurst(scene, { messages, seed: seed + turn, broken: 0.1, keptBack: KEPT_BACK })
+    watch.phase = 'settling'
+    const sentAt = performance.now()
+    await until('nothing is left to do', DONE_WITHIN, () => isIdle(pod)).catch(tooLate)
+    lags.push(performance.now() - sentAt)
+    report(`burst ${turn} of ${sent} messages: over at ${watch.seconds().toFixed(0)} s`)
+    await pause(CALM_AFTER)
+    watch.phase = 'rest'
+    listeners[turn % listeners.length]?.interrupt()
+    await pause(REST)
+    await watch.look('kept')
+  }
+  const signs = await watch.end()
+
+  surroundings.comeBack()
+  await until('what was away has everything', DONE_WITHIN, async () => {
+    await letTimePass(pod)
+    return (await pod.db('deliveries').first('id')) === undefined && (await isIdle(pod))
+  }).catch(tooLate)
+  const events = listeners.map(({ events }) => events)
+  for (const listener of listeners) listener.close()
+  const wrongs = [
+    ...late,
+    ...(await wrongsOfLife(pod, life, [...web.said, ...worker.said])),
+    ...(await surroundings.wrongs()),
+    ...inhabitants.flatMap((inhabitant, index) => wrongsHeard(inhabitant, events[index] ?? [], life.talks)),
+  ]
+  return { signs, lags, requests, heard: events.flat().length, wrongs }
+}
+
+/** Everybody has something to say at once. Resolves, with how many messages there were, when all have their answers. */
+async function sendBurst({ lively, surroundings, clients, life }: Scene, size: BurstSize): Promise<number> {
+  const { web, inhabitants } = lively
+  const { strangers, friends } = surroundings
+  const { bursts, talks, deeds } = life
+  const posts = await publishAll(clients, deeds)
+  const burst = makeBurst(strangers, posts, size)
+  serveRoots(surroundings, burst)
+  const talk = makeTalk(friends, inhabitants, talks.at(-1)?.conversations ?? [], PRIVATELY)
+  bursts.push(burst)
+  talks.push(talk)
+
+  const inPublic = burst.envelopes.map((body) => ({ path: '/receive/public', body }))
+  const line = [...shuffled([...inPublic, ...talk.coats], randomFrom(size.seed))]
+  const sent = line.length
+  const friend = friends.slice(bursts.length % friends.length).slice(0, 1)
+  const living = clients.map((client) => {
+    const others = inhabitants.filter((other) => other !== client.who)
+    return liveOn(client, posts, [...others, ...friend], deeds)
+  })
+  await Promise.all([...living, ...Array.from({ length: LANES }, () => sendAll(web.base, line))])
+  return sent
+}
+
+/** Whoever is asked for a post gives it away. */
+function serveRoots({ others, strangers }: Surroundings, { posts }: Burst): void {
+  const byAddress = new Map(strangers.map((person) => [person.address, person]))
+  for (const post of posts) {
+    const author = byAddress.get(post.author)
+    if (author !== undefined) others.serve(author, post)
+  }
+}
+
+/** Until there is nothing left in the line. Senders try again until they get their 202. */
+async function sendAll(base: string, line: Coat[]): Promise<void> {
+  for (let next = line.pop(); next !== undefined; next = line.pop()) {
+    while ((await statusOf(`${base}${next.path}`, next.body)) !== 202) await pause(AGAIN_AFTER)
+  }
+}
+
+async function statusOf(url: string, body: string): Promise<number> {
+  try {
+    const response = await fetch(url, { method: 'POST', body })
+    await response.text()
+    return response.status
+  } catch {
+    return 0
+  }
+}

@@ -1,0 +1,104 @@
+import { listDeadLetters } from '../../src/jobs/dead-letters.js'
+import type { Pod } from '../../src/pod.js'
+import type { LikeEntity } from '../../src/protocol/entities/relayables.js'
+import type { Follower } from '../support/event-stream.js'
+import type { Burst, LocalPost } from './burst-messages.js'
+import { wrongsOf } from './burst-outcome.js'
+import type { Deeds } from './daily-life.js'
+import type { Inhabitant } from './lively-pod.js'
+import type { Requests } from './persistent-client.js'
+import type { Talk } from './private-talk.js'
+
+/** Everything that was sent to a pod, or done on it, and answered with yes. */
+export interface Life {
+  readonly bursts: readonly Burst[]
+  readonly talks: readonly Talk[]
+  readonly deeds: Deeds
+  readonly requests: Requests
+}
+
+/** Whatever was lost, doubled, miscounted or given up, in sentences; `said` is what its processes have logged as a warning, or worse. */
+export async function wrongsOfLife(
+  pod: Pod,
+  { bursts, talks, deeds, requests }: Life,
+  said: readonly Record<string, unknown>[],
+): Promise<readonly string[]> {
+  const own = await likesOf(pod, deeds)
+  const burst: Burst = {
+    envelopes: [],
+    posts: bursts.flatMap(({ posts }) => posts),
+    reshares: bursts.flatMap(({ reshares }) => reshares),
+    comments: [...bursts.flatMap(({ comments }) => comments), ...deeds.comments.map(commentOf)],
+    likes: [...bursts.flatMap(({ likes }) => likes), ...own.likes],
+    broken: bursts.flatMap(({ broken }) => broken),
+  }
+  const privatePosts: LocalPost[] = talks.flatMap(({ posts }) => posts)
+  const conversations = [...talks.flatMap((talk) => talk.conversations.map(({ guid }) => guid)), ...deeds.conversations]
+  const messages = [...talks.flatMap((talk) => talk.messages.map(({ guid }) => guid)), ...deeds.messages]
+  const dead = await listDeadLetters(pod)
+  const photos: readonly string[] = await pod.db('photos').whereNull('remotePath').pluck('guid')
+  return [
+    ...(await wrongsOf(pod, burst, [...deeds.posts, ...privatePosts], said, { notifications: 'not looked at' })),
+    ...own.wrongs,
+    ...missing('conversations', conversations, await pod.db('conversations').pluck('guid')),
+    // Those that people begin here have a first message of which nobody tells the guid.
+    ...missing('messages', messages, await pod.db('messages').pluck('guid'), deeds.conversations.length),
+    // An upload of which the answer got lost is not done once, but once more.
+    ...missing('photos', deeds.photos, photos, requests.askedAgain + requests.failed.length),
+    ...dead.map(({ queue, name, fault }) => `a dead letter, ${name} of ${queue}: ${fault}`),
+    ...said.filter(({ level }) => Number(level) >= ERROR).map((line) => `an error in the log: ${JSON.stringify(line)}`),
+  ]
+}
+
+const ERROR = 50
+const createdAt = new Date('2025-05-06T07:08:09Z')
+
+function commentOf(deed: Deeds['comments'][number]): Burst['comments'][number] {
+  return { ...deed, type: 'comment', text: '', created_at: createdAt }
+}
+
+/** A client is not told their guids. */
+async function likesOf({ db }: Pod, deeds: Deeds) {
+  const rows: readonly { guid: string; postGuid: string; author: string }[] = await db('likes')
+    .join('posts', 'posts.id', 'likes.postId')
+    .join('people', 'people.id', 'likes.authorId')
+    .whereNull('people.podId')
+    .select('likes.guid', { postGuid: 'posts.guid' }, { author: 'people.address' })
+  const likes = rows.map(({ postGuid, ...row }): LikeEntity => {
+    return { ...row, type: 'like', parent_guid: postGuid, parent_type: 'Post', positive: true }
+  })
+  const name = ({ author, parent_guid: guid }: Deeds['likes'][number]) => `${author} ${guid}`
+  return { likes, wrongs: missing('likes of people here', deeds.likes.map(name), likes.map(name)) }
+}
+
+/** Each message of a friend is heard once, whatever became of the connection. */
+export function wrongsHeard(
+  { username, address }: Inhabitant,
+  events: Follower['events'],
+  talks: readonly Talk[],
+): readonly string[] {
+  const conversations = talks.flatMap((talk) => talk.conversations)
+  const own = new Set(conversations.filter(({ inhabitant }) => inhabitant.address === address).map(({ guid }) => guid))
+  const expected = talks.flatMap(({ messages }) => messages.filter((message) => own.has(message.conversation_guid)))
+  const heard = events.filter(({ type }) => type === 'message').map(({ data }) => String(data.guid))
+  const lost = expected.filter(({ guid }) => !heard.includes(guid)).length
+  const gaps = events.filter(({ type }) => type === 'reset').length
+  return [
+    ...(lost > 0 ? [`${username} has not heard ${lost} of ${expected.length} messages`] : []),
+    ...(new Set(heard).size < heard.length ? [`${username} has heard a message twice`] : []),
+    ...(gaps > 0 ? [`the stream of ${username} has ${gaps} gaps`] : []),
+  ]
+}
+
+const SHOWN = 5
+
+function missing(what: string, expected: readonly string[], found: readonly string[], further = 0): readonly string[] {
+  const there = new Set(found)
+  const lost = expected.filter((name) => !there.has(name))
+  const surplus = found.length - expected.length - further
+  return [
+    ...lost.slice(0, SHOWN).map((name) => `${what}: ${name} is lost`),
+    ...(lost.length > SHOWN ? [`${what}: and ${lost.length - SHOWN} more are lost`] : []),
+    ...(surplus > 0 ? [`${what}: ${surplus} too many`] : []),
+  ]
+}

@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs'
+import { queueBackends } from '../support/queue-backends.js'
+import { startLivelyPod } from './lively-pod.js'
+import type { SoakOptions } from './main.js'
+import { live } from './mixed-life.js'
+import type { Requests } from './persistent-client.js'
+import { prognosisOf, tableOf } from './prognosis.js'
+import { openSurroundings } from './surroundings.js'
+
+const MINUTES = 8
+/** In one burst. */
+const MESSAGES = 600
+
+/**
+ * A day of a pod in minutes: bursts from other pods with rests between them, people with clients who read, write, upload and
+ * listen, pods that take their time and pods that are away. Tells whether it is as well in the end as it was when it was warm,
+ * and whether everything it was told is there, once.
+ */
+export async function soakMixed({ seed, store: wish, size, minutes = MINUTES }: SoakOptions): Promise<boolean> {
+  const { store } = queueBackends.findLast((backend) => wish === undefined || backend.store === wish) ?? {}
+  if (store === undefined) throw new Error(`There is no ${wish} here.`)
+  if (!existsSync('/proc/self/fd')) throw new Error('This looks into /proc, which only Linux has.')
+  const report = (line: string) => console.log(`  ${line}`)
+  console.log(`${minutes} minutes of mixed load with the queue in ${store}, seed ${seed}`)
+  await using lively = await startLivelyPod(store)
+  await using surroundings = await openSurroundings(lively.pod, lively.inhabitants)
+  const measure = { seed, minutes, messages: size ?? MESSAGES, report }
+  const { signs, lags, requests, heard, wrongs } = await live(lively, surroundings, measure)
+
+  const findings = prognosisOf(signs)
+  const grown = findings.flatMap(({ name, before, after, growth }) => {
+    if (growth === 'not known') return [`${name}: not measured often enough; this takes more minutes`]
+    return growth === 'too much' ? [`${name}: ${before.toFixed(1)} has become ${after.toFixed(1)}`] : []
+  })
+  console.log(tableOf(findings))
+  report(`seconds from the last message of a burst to the end of all work: ${lags.map(inSeconds).join(' ')}`)
+  report(`requests of clients: ${lineOf(requests)}; events that they heard: ${heard}`)
+  const all = [...wrongs, ...requests.failed, ...grown]
+  for (const wrong of all) report(`WRONG: ${wrong}`)
+  return all.length === 0
+}
+
+function inSeconds(milliseconds: number): string {
+  return (milliseconds / 1_000).toFixed(1)
+}
+
+function lineOf({ answered, askedAgain, failed, milliseconds }: Requests): string {
+  const sorted = milliseconds.toSorted((one, other) => one - other)
+  const p = (part: number) => Math.round(sorted[Math.floor(sorted.length * part)] ?? Number.NaN)
+  const answers = `${answered} answered, in ${p(0.5)} ms (p50) and ${p(0.95)} ms (p95)`
+  return `${answers}, ${askedAgain} asked to come again, ${failed.length} failed`
+}

@@ -1,0 +1,87 @@
+import { writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
+import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
+import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
+import { readPublicKey } from '../../src/protocol/rsa.js'
+import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
+import type { Inhabitant } from './lively-pod.js'
+
+/** A message for one person, as it is posted. */
+export interface Coat {
+  readonly path: string
+  readonly body: string
+}
+
+/** What friends say to single people of the pod. */
+export interface Talk {
+  readonly coats: readonly Coat[]
+  readonly posts: readonly StatusMessageEntity[]
+  readonly conversations: readonly OpenConversation[]
+  readonly messages: readonly MessageEntity[]
+}
+
+export interface OpenConversation {
+  readonly guid: string
+  readonly friend: FakePerson
+  readonly inhabitant: Inhabitant
+}
+
+/** So many private posts and new conversations, and one more message in each conversation that is open already. */
+export function makeTalk(
+  friends: readonly FakePerson[],
+  inhabitants: readonly Inhabitant[],
+  open: readonly OpenConversation[],
+  many: number,
+): Talk {
+  const pairs = Array.from({ length: many }, (_, index) => pairOf(friends, inhabitants, index))
+  const posts: StatusMessageEntity[] = []
+  const messages: MessageEntity[] = []
+  const conversations: OpenConversation[] = []
+  const coats: Coat[] = []
+  for (const { friend, inhabitant } of pairs) {
+    const post = privatePostBy(friend)
+    posts.push(post)
+    coats.push(coatFor(inhabitant, envelopeOf(friend, post)))
+    const conversation = conversationOf(friend, inhabitant)
+    conversations.push({ guid: conversation.guid, friend, inhabitant })
+    messages.push(...conversation.messages)
+    coats.push(coatFor(inhabitant, envelopeOf(friend, conversation)))
+  }
+  for (const { guid, friend, inhabitant } of open) {
+    const message = messageBy(friend, guid)
+    messages.push(message)
+    coats.push(coatFor(inhabitant, envelopeOf(friend, message)))
+  }
+  return { coats, posts, conversations, messages }
+}
+
+function pairOf(friends: readonly FakePerson[], inhabitants: readonly Inhabitant[], index: number) {
+  const friend = friends[index % friends.length]
+  const inhabitant = inhabitants[index % inhabitants.length]
+  if (friend === undefined || inhabitant === undefined) throw new Error('Somebody has to talk to somebody.')
+  return { friend, inhabitant }
+}
+
+function coatFor({ guid, publicKey }: Inhabitant, envelope: string): Coat {
+  const key = readPublicKey(publicKey)
+  if (key === undefined) throw new Error('Whoever lives here has a key.')
+  return { path: `/receive/users/${guid}`, body: writeEncryptedEnvelope(envelope, key) }
+}
+
+const createdAt = new Date('2025-05-06T07:08:09Z')
+
+function privatePostBy({ address: author }: FakePerson): StatusMessageEntity {
+  const rest = { created_at: createdAt, public: false, text: 'Between us', photos: [] }
+  return { type: 'status_message', author, guid: newGuid(), ...rest }
+}
+
+function messageBy({ address: author }: FakePerson, conversationGuid: string): MessageEntity {
+  const rest = { text: 'Hello', created_at: createdAt, edited_at: undefined, conversation_guid: conversationGuid }
+  return { type: 'message', author, guid: newGuid(), ...rest }
+}
+
+function conversationOf(friend: FakePerson, { address }: Inhabitant): ConversationEntity {
+  const guid = newGuid()
+  const participants = [friend.address, address]
+  const rest = { subject: 'Tea', created_at: createdAt, participants, messages: [messageBy(friend, guid)] }
+  return { type: 'conversation', author: friend.address, guid, ...rest }
+}

@@ -1,0 +1,119 @@
+import type { ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
+import { Person } from '../../src/persistence/models/person.js'
+import type { Pod } from '../../src/pod.js'
+import { writeWebFinger } from '../../src/protocol/discovery-documents.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
+import { openTcpProxy } from '../support/tcp-proxy.js'
+import { listeningPods, takes } from './listening-pods.js'
+import type { Inhabitant } from './lively-pod.js'
+
+/** Other pods on ports of this machine: most are well, some take their time, some answer nothing until they come back. */
+export interface Surroundings extends AsyncDisposable {
+  readonly others: FakePods
+  /** They write in public; half of them nobody on the pod has met. */
+  readonly strangers: readonly FakePerson[]
+  /** One on each pod, who shares with everybody on the pod, and they with them. */
+  readonly friends: readonly FakePerson[]
+  comeBack(): void
+  /** What did not come to where it was to go, or came too often, in sentences. */
+  wrongs(): Promise<readonly string[]>
+}
+
+type Condition = 'well' | 'slow' | 'away'
+
+const CONDITIONS: readonly Condition[] = ['well', 'well', 'well', 'well', 'slow', 'slow', 'away', 'away']
+const STRANGERS = 12
+const SLOW_MS = 150
+
+export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitant[]): Promise<Surroundings> {
+  const others = await startFakePods()
+  const proxies = await Promise.all(CONDITIONS.map(() => openTcpProxy(others.server.port)))
+  const hosts = proxies.map(({ port }) => `localhost:${port}`)
+  const people: FakePerson[] = []
+  const coats: string[][] = hosts.map(() => [])
+  let areBack = false
+
+  function answer(response: ServerResponse, index: number): boolean {
+    if (CONDITIONS[index] === 'away' && !areBack) {
+      response.destroy()
+      return false
+    }
+    if (CONDITIONS[index] === 'slow') setTimeout(() => takes(response), SLOW_MS)
+    else takes(response)
+    return true
+  }
+  const listeners = await listeningPods(others, pod, hosts, answer)
+  for (const host of hosts)
+    others.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
+      const asked = url.searchParams.get('resource')?.replace(/^acct:/, '')
+      const found = people.find(({ address }) => address === asked)
+      if (found === undefined) return void response.writeHead(404).end()
+      response.setHeader('content-type', 'application/jrd+json')
+      response.end(JSON.stringify(writeWebFinger({ ...found, podUrl: `http://${host}/` })))
+    })
+
+  function settle(name: string, index: number): FakePerson {
+    const person = others.person(`${name}@${hosts[index]}`)
+    people.push(person)
+    others.script(`${hosts[index]}/receive/users/${person.guid}`, async (request, response) => {
+      const body = await text(request)
+      if (answer(response, index)) coats[index]?.push(body)
+    })
+    return person
+  }
+
+  async function meet({ guid, address, publicKey }: FakePerson): Promise<number> {
+    const podId = listeners.ids[hosts.indexOf(address.split('@')[1] ?? '')] ?? Number.NaN
+    const { id } = await pod.db.transaction((transaction) =>
+      Person.add(transaction, { guid, address, publicKey, podId }),
+    )
+    return id
+  }
+
+  const healthy = CONDITIONS.filter((condition) => condition === 'well').length
+  const strangers = Array.from({ length: STRANGERS }, (_, index) => settle(`stranger${index}`, index % healthy))
+  for (const known of strangers.slice(STRANGERS / 2)) await meet(known)
+  const friends = hosts.map((_, index) => settle(`friend${index}`, index))
+  for (const friend of friends) {
+    const personId = await meet(friend)
+    const rows = inhabitants.map(({ userId }) => ({ userId, personId, sharing: true, receiving: true }))
+    await pod.db('contacts').insert(rows)
+  }
+
+  async function wrongs(): Promise<readonly string[]> {
+    const taken = await listeners.taken(pod)
+    const messages = await OutboundMessage.query(pod.db).select('id', 'record', 'guid', 'sentTo', 'public')
+    const lost = messages
+      .filter((message) => message.public)
+      .flatMap(({ id, record, guid, sentTo }) => {
+        const arrived = taken.filter((ids) => ids.includes(id)).length
+        return arrived === sentTo ? [] : [`${record} ${guid} has come to ${arrived} pods, not to ${sentTo}`]
+      })
+    const repeated = [...taken.map((ids) => ids.map(String)), ...coats].filter(
+      (each) => new Set(each).size < each.length,
+    ).length
+    const sent = messages.filter((message) => !message.public).reduce((sum, { sentTo }) => sum + sentTo, 0)
+    const came = coats.reduce((sum, each) => sum + new Set(each).size, 0)
+    return [
+      ...lost,
+      ...(repeated > 0 ? [`${repeated} pods have got something twice`] : []),
+      ...(sent === came ? [] : [`${came} private messages have come to others, and ${sent} were written`]),
+    ]
+  }
+
+  return {
+    others,
+    strangers,
+    friends,
+    comeBack() {
+      areBack = true
+    },
+    wrongs,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(proxies.map((proxy) => proxy.close()))
+      await others.close()
+    },
+  }
+}

@@ -1,0 +1,113 @@
+import { readdirSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { memoryOf } from '../../bench/processor-time.js'
+import { queueFacts } from '../../src/jobs/queue-facts.js'
+import type { LivelyPod, WatchedProcess } from './lively-pod.js'
+
+/** Only what is measured at rest is compared: under load a process may need more. */
+type Phase = 'burst' | 'settling' | 'rest'
+
+/** How a pod was at one moment. */
+export interface VitalSigns {
+  readonly phase: Phase
+  /** Since the beginning. */
+  readonly seconds: number
+  /** By name; what a name ends with says how it is judged. */
+  readonly figures: Readonly<Record<string, number>>
+}
+
+const LOOK_EVERY = 5_000
+const MEGABYTE = 2 ** 20
+
+/** Looks every few seconds; what it sees while the phase changes belongs to none. */
+export function startWatch(lively: LivelyPod) {
+  const monitor = openMonitor(lively)
+  const signs: VitalSigns[] = []
+  const over = new AbortController()
+  const began = performance.now()
+  const seconds = () => (performance.now() - began) / 1_000
+
+  async function look(kept?: 'kept'): Promise<void> {
+    const { phase } = watch
+    const figures = await monitor.look(kept)
+    if (phase === watch.phase) signs.push({ phase, seconds: seconds(), figures })
+  }
+  async function lookAgainAndAgain(): Promise<void> {
+    while (!over.signal.aborted) {
+      await look()
+      await pause(LOOK_EVERY, undefined, { signal: over.signal }).catch(() => {})
+    }
+  }
+  const watch = {
+    phase: 'burst' as Phase,
+    seconds,
+    look,
+    async end(): Promise<readonly VitalSigns[]> {
+      over.abort()
+      await looking
+      monitor.close()
+      return signs
+    },
+  }
+  const looking = lookAgainAndAgain()
+  return watch
+}
+
+/** Reads all of them; `kept` is what each process holds once everything that it does not use has been thrown away. */
+function openMonitor({ pod, redis, web, worker }: LivelyPod) {
+  const client = redis && new Redis(redis.url)
+  const processes = Object.entries({ web, worker })
+  return {
+    async look(kept?: 'kept'): Promise<VitalSigns['figures']> {
+      const [ofProcesses, ofQueue, connections, clients] = await Promise.all([
+        Promise.all(processes.map(([name, process]) => figuresOf(name, process, kept === 'kept'))),
+        queueFacts(pod),
+        countConnections(pod),
+        client?.info('clients'),
+      ])
+      const { queues, outbox, deliveries } = ofQueue
+      const ofQueues = Object.values(queues ?? {})
+      return {
+        ...Object.assign({}, ...ofProcesses),
+        'PostgreSQL connections': connections,
+        ...(clients !== undefined && { 'Redis connections': Number(/connected_clients:(\d+)/.exec(clients)?.[1]) }),
+        'jobs in line': ofQueues.reduce((sum, { waiting, active, delayed }) => sum + waiting + active + delayed, 0),
+        'oldest job in line, s': Math.max(0, ...ofQueues.map(({ oldestWaiting }) => oldestWaiting ?? 0)),
+        'rows in line': outbox.waiting + deliveries.due,
+      }
+    },
+    close: () => client?.disconnect(),
+  }
+}
+
+async function figuresOf(name: string, process: WatchedProcess, kept: boolean): Promise<Record<string, number>> {
+  return {
+    [`${name} resident, MB`]: memoryOf(process.pid),
+    ...(kept && { [`${name} kept, MB`]: await keptBy(process) }),
+    [`${name} descriptors`]: readdirSync(`/proc/${process.pid}/fd`).length,
+    [`${name} loop behind, ms`]: await delayOf(process),
+  }
+}
+
+async function keptBy(process: WatchedProcess): Promise<number> {
+  const answer = process.answer()
+  process.tell({ measure: true })
+  const { kept } = (await answer) as { readonly kept: number } // as the hook says it
+  return kept / MEGABYTE
+}
+
+/** Not a number where the process has no time to say it. */
+async function delayOf({ metrics }: WatchedProcess): Promise<number> {
+  try {
+    const text = await (await fetch(metrics, { signal: AbortSignal.timeout(3_000) })).text()
+    return Number(/^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(text)?.[1]) * 1_000
+  } catch {
+    return Number.NaN
+  }
+}
+
+async function countConnections({ db }: LivelyPod['pod']): Promise<number> {
+  const { rows } = await db.raw(`select count(*) from pg_stat_activity where backend_type = 'client backend'`)
+  return Number(rows[0].count)
+}
