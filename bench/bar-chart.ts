@@ -5,7 +5,7 @@ export interface BarChart {
   readonly bars: readonly Bar[]
 }
 
-export interface Bar {
+interface Bar {
   readonly label: string
   /** By name; the same name has the same colour in every bar. */
   readonly parts: Readonly<Record<string, number>>

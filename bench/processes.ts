@@ -10,7 +10,7 @@ import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { load, openLoader } from './accept.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
 import { type BenchStores, openBenchStores } from './bench-stores.js'
-import { type InboundCorpus, inboundCorpus } from './inbound-corpus.js'
+import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
 import {
   empty,
   end,
@@ -22,6 +22,9 @@ import {
   untilWritten,
 } from './inbound-pod.js'
 import { processorTimesOf } from './processor-time.js'
+
+/** Messages of a round, by tens: there are many rounds. */
+const TENS = 1_000
 
 /** How many processes of each kind share the work, and how many threads each of these workers has. */
 interface Plan {
@@ -48,7 +51,7 @@ const plans: readonly [Plan, ...Plan[]] = [
 
 /** Signed envelopes from the socket to committed rows, through several web and worker processes on the same machine. */
 export async function* benchProcesses({ rounds }: BenchOptions): AsyncGenerator<Result> {
-  const corpus = await inboundCorpus(4096)
+  const corpus = partOf(await inboundCorpus(4096), TENS)
   const stores = await openBenchStores('redis')
   if (stores === undefined) {
     process.stderr.write('There is no redis-server on the PATH, so there is nothing to measure.\n')
