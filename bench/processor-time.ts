@@ -22,10 +22,14 @@ export function rateOf(messages: number, once: () => void): Rate {
 /** Linux counts in hundredths of a second. */
 const MICROSECONDS_PER_TICK = 10_000
 
-/** Microseconds of processor time that a process and all below it have taken; not a number where the system does not tell. */
+/**
+ * Microseconds of processor time that a process and all below it have taken; of this one only its own, since what it has started
+ * is measured apart. Not a number where the system does not tell.
+ */
 function processorTimeOf(pid: number): number {
   try {
-    return processTree(pid).reduce((sum, each) => sum + ticksOf(each), 0) * MICROSECONDS_PER_TICK
+    const measured = pid === process.pid ? [pid] : processTree(pid)
+    return measured.reduce((sum, each) => sum + ticksOf(each), 0) * MICROSECONDS_PER_TICK
   } catch {
     return Number.NaN
   }
