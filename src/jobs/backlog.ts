@@ -48,13 +48,14 @@ export interface Backlog {
  * An estimate: the length of the queue is looked at once a second as long as there is something in it, and what this process
  * has added says how large its jobs are.
  */
-export function openBacklog(jobs: Pick<JobQueues, 'counts'>, limits: BacklogLimits): Backlog {
+export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits: BacklogLimits): Backlog {
   const ledgers: Readonly<Record<InboundQueue, Ledger>> = { inbound: openLedger(), 'inbound-private': openLedger() }
   const sent = new Map<string, number>()
   let gathered = 0
   let lookedAt = Number.NEGATIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
+  let hasRoom = true
 
   function queued(): Packed {
     const [open, closed] = [ledgers.inbound.total(), ledgers['inbound-private'].total()]
@@ -70,11 +71,15 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts'>, limits: BacklogLimi
 
   async function look(): Promise<void> {
     lookedAt = performance.now()
-    await Promise.all(INBOUND.map(lookAt))
+    await Promise.all([lookForRoom(), ...INBOUND.map(lookAt)])
     timer = undefined
     const { messages } = queued()
     if (messages <= limits.fairFromMessages) sent.clear()
-    if (messages > 0) keepLooking()
+    if (messages > 0 || !hasRoom) keepLooking()
+  }
+
+  async function lookForRoom(): Promise<void> {
+    hasRoom = await jobs.hasRoom().catch(() => hasRoom)
   }
 
   async function lookAt(queue: InboundQueue): Promise<void> {
@@ -91,7 +96,7 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts'>, limits: BacklogLimi
     refusalOf(source) {
       keepLooking()
       const { messages, bytes } = queued()
-      if (gathered + bytes >= limits.bytes || messages >= limits.queuedMessages) return 'full'
+      if (!hasRoom || gathered + bytes >= limits.bytes || messages >= limits.queuedMessages) return 'full'
       const name = sent.size === 0 ? undefined : neighbourhoodOf(source)
       return name !== undefined && (sent.get(name) ?? 0) >= limits.messagesOfSource ? 'over_share' : undefined
     },

@@ -27,6 +27,8 @@ export interface QueueStore {
   prefixOf(pod: string, queue: string): string
   /** Resolves when what is added is as safe as this store can make it. */
   safely(prefix: string, add: () => Promise<unknown>): Promise<void>
+  /** False: what comes next should come later, because those who take something out need room as well. */
+  hasRoom(): Promise<boolean>
   /** What the operator should change, in sentences. */
   warnings(): Promise<readonly string[]>
   close(): Promise<void>
@@ -68,6 +70,7 @@ export function openPostgresStore(databaseUrl: string, report: Report): QueueSto
     async safely(_prefix, add) {
       await add()
     },
+    hasRoom: async () => true,
     warnings: async () => [],
     close: () => pool.end(),
   }

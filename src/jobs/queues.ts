@@ -82,6 +82,8 @@ export interface JobQueues {
   keepScheduled(schedule: Schedule): Promise<boolean>
   /** Ends the schedules of a queue that other code has made, and that nobody asks for. */
   endOtherSchedules(queue: QueueName, kept: readonly Schedule[]): Promise<void>
+  /** False: messages of others should come later, so that there is room to take in those that are here. */
+  hasRoom(): Promise<boolean>
   /** What the operator should change about the store, in sentences. */
   warnings(): Promise<readonly string[]>
   serve(queue: QueueName, run: (job: Job) => Promise<void>, options: ServeOptions): WatchedWorker
@@ -248,6 +250,8 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
         await Promise.all(others.map(({ key }) => queue.removeJobScheduler(key)))
       })
     },
+
+    hasRoom: () => ask('inbound', () => store.hasRoom()),
 
     async warnings() {
       if (!store.isReady()) throw new QueueAway('The queue is out of reach.')

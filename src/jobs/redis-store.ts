@@ -2,6 +2,7 @@ import { createRedisBackend } from 'bullmq'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import type { QueueStore, Report } from './queue-store.js'
 import { type RedisAddress, readRedisAddress } from './redis-address.js'
+import { LOOK_EVERY_S } from './watched-worker.js'
 
 interface RedisStoreOptions {
   /** How many must have what is added; 0: the server alone. */
@@ -11,9 +12,11 @@ interface RedisStoreOptions {
 
 const CONNECT_TIMEOUT = 2_000
 const COMMAND_TIMEOUT = 1_000
-/** A producer is answered at once or not at all; a worker lets Redis wait for a job for ten seconds. */
+/** A producer is answered at once or not at all; a worker lets Redis wait for a job until it looks by itself. */
 const SILENT_PRODUCER = 3_000
-const SILENT_WORKER = 15_000
+const SILENT_WORKER = LOOK_EVERY_S * 1_000 + 5_000
+/** Of the memory that it may use. */
+const FULL_SHARE = 0.8
 /** Shorter than the second that a producer has. */
 const REPLICATED_WITHIN = 500
 
@@ -30,6 +33,7 @@ export function openRedisStore(redisUrl: string, { replicas, report }: RedisStor
   })
   const links = openLinks(producer)
   let worker: Redis | Cluster | undefined
+  const servers = () => (producer instanceof Cluster ? producer.nodes('master') : [producer])
 
   return {
     kind: 'redis',
@@ -56,9 +60,12 @@ export function openRedisStore(redisUrl: string, { replicas, report }: RedisStor
       if (!links.isUnbroken(link, await links.to(prefix))) throw new Error('Redis was replaced while it took the job.')
       if (reached < replicas) throw new Error(`${reached} of ${replicas} replicas of Redis have the job.`)
     },
+    async hasRoom() {
+      const rooms = await Promise.all(servers().map(hasRoom))
+      return !rooms.includes(false)
+    },
     async warnings() {
-      const servers = producer instanceof Cluster ? producer.nodes('master') : [producer]
-      const told = await Promise.all(servers.map(async (server) => warningsOf(server, replicas)))
+      const told = await Promise.all(servers().map(async (server) => warningsOf(server, replicas)))
       return [...new Set(told.flat())]
     },
     close: async () => {
@@ -140,6 +147,16 @@ function openLinks(producer: Redis | Cluster) {
     /** One to a node of a cluster is not opened again: another one takes its place. */
     isUnbroken: (before: Link, after: Link) => before.redis === after.redis && before.lost === after.lost,
   }
+}
+
+/**
+ * One that is full to the brim can never be emptied: it refuses the scripts that take a job out, which write before they delete.
+ */
+async function hasRoom(server: Redis): Promise<boolean> {
+  const memory = await server.info('memory')
+  const figure = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1] ?? 0)
+  const most = figure('maxmemory')
+  return most === 0 || figure('used_memory') < most * FULL_SHARE
 }
 
 async function warningsOf(server: Redis, replicas: number): Promise<readonly string[]> {

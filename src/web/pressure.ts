@@ -16,13 +16,13 @@ export interface Pressure {
 const SAMPLE_EVERY_MS = 100
 const JUDGE_EVERY_MS = 1_000
 
-/** How late the event loop is, on the mean of the last second. */
+/** How late the event loop mostly was in the last second: one long stop, of the whole machine perhaps, is over when it is seen. */
 export function watchPressure(maxDelayMs: number): Pressure {
   const delays = monitorEventLoopDelay({ resolution: SAMPLE_EVERY_MS })
   delays.enable()
   let isHigh = false
   const timer = setInterval(() => {
-    isHigh = delays.mean / 1e6 - SAMPLE_EVERY_MS > maxDelayMs
+    isHigh = delays.percentile(50) / 1e6 - SAMPLE_EVERY_MS > maxDelayMs
     delays.reset()
   }, JUDGE_EVERY_MS)
   timer.unref()

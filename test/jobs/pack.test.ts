@@ -77,14 +77,15 @@ describe.each(queueBackends)('packing, with the queue in $store', (backend) => {
 })
 
 /** A queue that takes everything, and is as long as it is told to be. */
-function cannedQueue(counts: { inbound: number }) {
+function cannedQueue(counts: { inbound: number }, room = { isThere: true }) {
   const added: { readonly priority: number | undefined; readonly messages: number }[] = []
-  const jobs: Pick<Pod['jobs'], 'enqueue' | 'counts'> = {
+  const jobs: Pick<Pod['jobs'], 'enqueue' | 'counts' | 'hasRoom'> = {
     async enqueue(job, data) {
       const { messages } = data as { readonly messages: readonly unknown[] }
       added.push({ priority: job.options.priority, messages: messages.length })
       counts.inbound += 1
     },
+    hasRoom: async () => room.isThere,
     async counts(queue): Promise<QueueCounts> {
       return { waiting: queue === 'inbound' ? counts.inbound : 0, active: 0, delayed: 0, failed: 0 }
     },
@@ -127,6 +128,17 @@ describe('what is let in', () => {
     expect(packing.refusalOf(anybody)).toBeUndefined()
 
     await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBe('full'), soon)
+    packing.close()
+  })
+
+  it('is nothing while what holds the queue has hardly any room left, and something again when it has', async () => {
+    const room = { isThere: false }
+    const packing = openPacking(cannedQueue({ inbound: 0 }, room).pod, limits)
+    await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBe('full'), soon)
+
+    room.isThere = true
+
+    await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBeUndefined(), soon)
     packing.close()
   })
 

@@ -1,27 +1,28 @@
 import { Redis } from 'ioredis'
+import type { QueueName } from '../../../src/jobs/queue-names.js'
 import type { AssailedPod } from './assailed-pod.js'
 
 const PREFIX = 'pod-pod.example'
 const LAST_BUT_ONE = 10
 
 /** Hours pass: what waits for another try among the messages of others has its last one now. */
-export async function ageJobs({ pod, redis }: AssailedPod): Promise<void> {
-  const ids = redis === undefined ? await ageRows(pod) : await ageKeys(redis.url)
-  for (const id of ids) await (await pod.jobs.find('inbound', id))?.promote().catch(() => {}) // its time may have come
+export async function ageJobs({ pod, redis }: AssailedPod, queue: QueueName = 'inbound'): Promise<void> {
+  const ids = redis === undefined ? await ageRows(pod, queue) : await ageKeys(redis.url, queue)
+  for (const id of ids) await (await pod.jobs.find(queue, id))?.promote().catch(() => {}) // its time may have come
 }
 
-async function ageRows({ db }: AssailedPod['pod']): Promise<readonly string[]> {
+async function ageRows({ db }: AssailedPod['pod'], queue: QueueName): Promise<readonly string[]> {
   const { rows } = await db.raw(
-    `update bullmq.job set attempts_made = ? where queue = 'inbound' and state = 'delayed' returning id`,
-    [LAST_BUT_ONE],
+    `update bullmq.job set attempts_made = ? where queue = ? and state = 'delayed' returning id`,
+    [LAST_BUT_ONE, queue],
   )
   return rows.map(({ id }: { id: string }) => id)
 }
 
-async function ageKeys(url: string): Promise<readonly string[]> {
+async function ageKeys(url: string, queue: QueueName): Promise<readonly string[]> {
   const client = new Redis(url)
-  const ids = await client.zrange(`${PREFIX}:inbound:delayed`, '0', '-1')
-  for (const id of ids) await client.hset(`${PREFIX}:inbound:${id}`, 'atm', `${LAST_BUT_ONE}`)
+  const ids = await client.zrange(`${PREFIX}:${queue}:delayed`, '0', '-1')
+  for (const id of ids) await client.hset(`${PREFIX}:${queue}:${id}`, 'atm', `${LAST_BUT_ONE}`)
   client.disconnect()
   return ids
 }

@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import { readConfig } from '../../../src/config.js'
 import { createUser, mintToken } from '../../../src/domain/accounts.js'
 import { SCOPES } from '../../../src/domain/scopes.js'
-import { isIdle } from '../../../src/jobs/queue-facts.js'
+import { isIdle, queueFacts } from '../../../src/jobs/queue-facts.js'
 import { migrateQueue } from '../../../src/jobs/queues.js'
 import { type OpenPod, openPod } from '../../../src/open-pod.js'
 import { migrate, openDatabase, WORKER_LIMITS } from '../../../src/persistence/database.js'
@@ -23,6 +23,15 @@ import { type Neighbours, settleNeighbours } from './neighbours.js'
 
 export type ProcessKind = 'web' | 'worker'
 
+/** What is loaded into a process before its own modules; the files in `hooks` tell what each of them does. */
+type Hook = 'deadly-text' | 'ill-thread' | 'measured-heap' | 'mortal-hand-over' | 'shifted-clock' | 'short-locks'
+
+/** What differs in one process. */
+interface Hooked {
+  readonly hooks: readonly Hook[]
+  readonly settings?: NodeJS.ProcessEnv
+}
+
 /** Somebody who lives here, with a client that may do everything. */
 export interface LocalClient extends LocalPerson {
   readonly token: string
@@ -34,6 +43,8 @@ export interface AssailedPod {
   readonly pod: OpenPod
   readonly database: CrashingDatabase
   readonly redis: OwnRedis | undefined
+  /** What its processes are told, beside what is their own. */
+  readonly environment: NodeJS.ProcessEnv
   readonly others: FakePods
   readonly neighbours: Neighbours
   readonly alice: LocalClient
@@ -57,9 +68,13 @@ export interface AssailedPodOptions {
   readonly settings?: NodeJS.ProcessEnv
   /** Of the Redis, beside an append-only file that is written before each answer. */
   readonly redisSettings?: readonly string[]
+  /** For the files of one of its stores, where they are not to be with all others. */
+  readonly folders?: { readonly database?: string; readonly redis?: string }
+  hooked?(kind: ProcessKind, index: number): Hooked | undefined
 }
 
-const SETTLED_WITHIN = 100_000
+/** A machine that does something else as well takes its time. */
+const SETTLED_WITHIN = 180_000
 
 export async function startAssailedPod(options: AssailedPodOptions): Promise<AssailedPod> {
   const undo: (() => Promise<unknown>)[] = []
@@ -75,14 +90,15 @@ export async function startAssailedPod(options: AssailedPodOptions): Promise<Ass
 }
 
 async function build(
-  { store, settings, redisSettings = [] }: AssailedPodOptions,
+  { store, settings, redisSettings = [], folders = {}, hooked }: AssailedPodOptions,
   undo: (() => Promise<unknown>)[],
 ): Promise<Omit<AssailedPod, 'close'>> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-assailed-'))
   undo.push(() => rm(folder, { recursive: true, force: true }))
-  const database = await startCrashingDatabase()
+  const database = await startCrashingDatabase(folders.database)
   undo.push(() => database.stop())
-  const redis = store === 'Redis' ? await startTestRedis('--appendfsync', 'always', ...redisSettings) : undefined
+  const own = folders.redis === undefined ? redisSettings : ['--dir', folders.redis, ...redisSettings]
+  const redis = store === 'Redis' ? await startTestRedis('--appendfsync', 'always', ...own) : undefined
   if (redis) undo.push(() => redis.stop())
   const others = await startFakePods()
   undo.push(() => others.close())
@@ -106,12 +122,16 @@ async function build(
   const neighbours = await settleNeighbours(pod, others, [alice, bob])
   undo.push(() => neighbours.close())
 
-  const start = (kind: ProcessKind) => startPodProcess(kind, environment, folder)
+  function start(kind: ProcessKind, index: number): Promise<PodProcess> {
+    const { hooks = [], settings: own } = hooked?.(kind, index) ?? {}
+    const modules = hooks.map((hook) => new URL(`hooks/${hook}.mjs`, import.meta.url).href)
+    return startPodProcess(kind, { ...environment, ...own }, folder, modules)
+  }
   const [web, otherWeb, worker, otherWorker] = await Promise.all([
-    start('web'),
-    start('web'),
-    start('worker'),
-    start('worker'),
+    start('web', 0),
+    start('web', 1),
+    start('worker', 0),
+    start('worker', 1),
   ])
   const processes: Record<ProcessKind, PodProcess[]> = { web: [web, otherWeb], worker: [worker, otherWorker] }
   const past: PodProcess[] = []
@@ -120,7 +140,7 @@ async function build(
   async function replace(kind: ProcessKind, index: number): Promise<void> {
     const ended = processes[kind][index]
     if (ended) past.push(ended)
-    processes[kind][index] = await start(kind)
+    processes[kind][index] = await start(kind, index)
   }
 
   let asked = 0
@@ -128,6 +148,7 @@ async function build(
     pod,
     database,
     redis: redis?.own,
+    environment: { ...environment, DATA_DIR: folder },
     others,
     neighbours,
     alice,
@@ -143,11 +164,16 @@ async function build(
       await processes[kind][index]?.kill()
       await replace(kind, index)
     },
-    settled: (within = SETTLED_WITHIN) =>
-      until('nothing is left to do', within, async () => {
-        await letTimePass(pod)
-        return (await pod.db('deliveries').where({ state: 'waiting' })).length === 0 && (await isIdle(pod))
-      }),
+    async settled(within = SETTLED_WITHIN) {
+      try {
+        await until('nothing is left to do', within, async () => {
+          await letTimePass(pod)
+          return (await pod.db('deliveries').where({ state: 'waiting' })).length === 0 && (await isIdle(pod))
+        })
+      } catch (cause) {
+        throw new Error(`There is something left to do: ${JSON.stringify(await queueFacts(pod))}`, { cause })
+      }
+    },
   }
 }
 

@@ -1,224 +1,276 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { listDeadLetters, replayDeadLetters } from '../../../src/jobs/dead-letters.js'
 import { defineJob, patient } from '../../../src/jobs/definitions.js'
+import { Person } from '../../../src/persistence/models/person.js'
+import type { ProfileEntity } from '../../../src/protocol/entities/people.js'
 import type { StatusMessageEntity } from '../../../src/protocol/entities/posts.js'
+import { writeEntity } from '../../../src/protocol/entities/registry.js'
+import { sealMagicEnvelope } from '../../../src/protocol/magic-envelope.js'
 import { until } from '../../soak/until.js'
 import { commentBy, likeBy, postBy } from '../../support/entities.js'
 import { envelopeOf, type FakePerson } from '../../support/fake-pod.js'
 import { addPost } from '../../support/network.js'
-import { queueBackends } from '../../support/queue-backends.js'
 import { coatFor } from '../../support/receiving-pod.js'
 import { ageJobs } from './age-jobs.js'
 import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
 import { askToReceive, callApi, publish, statusesIn } from './senders.js'
+import { store } from './this-run.js'
 
 const strangeJob = defineJob<object>()('notify', 'no-such-job', patient)
 const FOREVER = 60_000
 
-describe.each(queueBackends)('with the queue in $store', ({ store }) => {
-  let assailed: AssailedPod
-  let pod: AssailedPod['pod']
-  beforeAll(async () => {
-    assailed = await startAssailedPod({ store })
-    pod = assailed.pod
-  })
-  afterAll(() => assailed?.close())
-  afterEach(async () => expect(await assailed.neighbours.missing()).toEqual([]))
-
-  /** Senders try again until they are heard. */
-  async function send(envelope: string, path = '/receive/public'): Promise<void> {
-    await until('it is accepted', FOREVER, async () => (await askToReceive(assailed, path, envelope)).status === 202)
-  }
-
-  async function count(table: string, where: object): Promise<number> {
-    return (await pod.db(table).where(where).select('id')).length
-  }
-
-  it('F17: likes and comments cross each other', async () => {
-    const { alice, bob } = assailed
-    const guids: string[] = []
-    for (let index = 0; index < 5; index += 1) guids.push((await publish(assailed, alice)).guid ?? '')
-    const calls = [...guids, ...guids.toReversed()].flatMap((guid) =>
-      [alice, bob].flatMap((client) => [
-        callApi(assailed.nextBase(), client, 'POST', `/posts/${guid}/likes`),
-        ...[1, 2].map((number) =>
-          callApi(assailed.nextBase(), client, 'POST', `/posts/${guid}/comments`, { body: `Comment ${number}` }),
-        ),
-      ]),
-    )
-
-    const answers = (await Promise.all(calls)).map(({ answer }) => answer)
-
-    expect(statusesIn(answers).filter((status) => typeof status !== 'number' || status >= 500)).toEqual([])
-    await assailed.settled()
-    const posts = await pod.db('posts').whereIn('guid', guids).select('id', 'commentsCount', 'likesCount')
-    expect(posts.map(({ commentsCount, likesCount }) => [commentsCount, likesCount])).toEqual(guids.map(() => [8, 2]))
-    for (const { id } of posts) expect(await count('comments', { postId: id })).toBe(8)
-  })
-
-  it('F21: the same thing comes a hundred times at once', async () => {
-    const post = await addPost(pod, assailed.alice)
-    const quin = await assailed.neighbours.acquaintance()
-    const [comment, like] = [commentBy(quin, post), likeBy(quin, post)]
-    const envelopes = [comment, like, likeBy(quin, post), likeBy(quin, post)].map((said) => envelopeOf(quin, said))
-
-    await Promise.all(envelopes.flatMap((envelope) => Array.from({ length: 100 }, () => send(envelope))))
-    await assailed.settled()
-
-    expect(await count('comments', { guid: comment.guid })).toBe(1)
-    expect(await count('likes', { postId: post.id })).toBe(1)
-    expect(await pod.db('posts').where({ id: post.id }).select('commentsCount', 'likesCount')).toEqual([
-      { commentsCount: 1, likesCount: 1 },
-    ])
-    expect((await pod.db('notifications').where({ postId: post.id }).pluck('type')).toSorted()).toEqual([
-      'commented_on_post',
-      'liked',
-    ])
-    const told = await pod.db('outboundMessages').where({ about: post.guid }).pluck('record')
-    expect(told.toSorted()).toEqual(['comment', 'like'])
-  })
-
-  it.each(['in order', 'backwards', 'all at once'])('F22: messages come %s', async (order) => {
-    const [author, other] = [await assailed.neighbours.acquaintance(), await assailed.neighbours.acquaintance()]
-    const [post, gone] = [postBy(author), postBy(author)]
-    const hidden = postBy(author, { public: false })
-    const comment = commentBy(other, post)
-    const privately = {
-      path: `/receive/users/${assailed.alice.guid}`,
-      wrap: (envelope: string) => coatFor(assailed.alice.publicKey, envelope),
-    }
-    const publicly = { path: '/receive/public', wrap: (envelope: string) => envelope }
-    const retraction = {
-      type: 'retraction',
-      author: author.address,
-      target_guid: gone.guid,
-      target_type: 'Post',
-    } as const
-    const messages = [
-      { ...publicly, said: post },
-      { ...publicly, said: comment },
-      { ...publicly, said: likeBy(other, comment, { parent_type: 'Comment' }) },
-      { ...privately, said: hidden },
-      { ...privately, said: commentBy(other, hidden) },
-      { ...publicly, said: gone },
-      { ...publicly, said: retraction },
-    ]
-    const sent = order === 'backwards' ? messages.toReversed() : messages
-
-    const sends = sent.map(
-      ({ path, wrap, said }) =>
-        () =>
-          send(wrap(envelopeOf(author, said)), path),
-    )
-    if (order === 'all at once') await Promise.all(sends.map((each) => each()))
-    else for (const each of sends) await each()
-    await assailed.settled()
-    await until('nothing waits', FOREVER, async () => (await pod.db('waiting').select('id')).length === 0)
-    await assailed.settled()
-
-    expect(await pod.db('posts').where({ guid: post.guid }).select('commentsCount')).toEqual([{ commentsCount: 1 }])
-    expect(await pod.db('comments').where({ guid: comment.guid }).select('likesCount')).toEqual([{ likesCount: 1 }])
-    expect(await pod.db('posts').where({ guid: hidden.guid }).select('commentsCount')).toEqual([{ commentsCount: 1 }])
-    expect(await count('posts', { guid: gone.guid })).toBe(0)
-  })
-
-  it('F23: strangers comment on a post that nobody here knows', async () => {
-    const { neighbours, others } = assailed
-    const author = neighbours.stranger()
-    const post = postBy(author)
-    others.serve(author, post)
-    const strangers = Array.from({ length: 20 }, () => neighbours.stranger())
-    const comments = Array.from({ length: 1_000 }, (_, index) => commentBy(strangers[index % 20] ?? author, post))
-
-    const line = comments.map((comment) => envelopeOf(author, comment))
-    async function sendNext(): Promise<void> {
-      for (let envelope = line.pop(); envelope !== undefined; envelope = line.pop()) await send(envelope)
-    }
-    await Promise.all(Array.from({ length: 16 }, sendNext))
-    await until('all are stored', FOREVER, async () => {
-      const [stored] = await pod.db('posts').where({ guid: post.guid }).select('commentsCount')
-      return stored?.commentsCount === comments.length
-    })
-    await assailed.settled()
-
-    // Each worker process may have begun before it could know of the other.
-    const fetches = others.requests.filter((request) => request.endsWith(`/fetch/post/${post.guid}`))
-    expect([1, 2]).toContain(fetches.length)
-    const asked = ({ address }: FakePerson) => others.requests.filter((request) => request.endsWith(`acct:${address}`))
-    expect([author, ...strangers].map((person) => asked(person).length)).toEqual(Array.from({ length: 21 }, () => 1))
-    expect(await pod.db('waiting').select('id')).toEqual([])
-  })
-
-  it('F31: a job has a name that nobody knows', async () => {
-    await pod.jobs.enqueue(strangeJob, {})
-    await pod.db('outbox').insert({ queue: 'notify', name: 'no-such-job', data: {} })
-
-    await until('both are dead', FOREVER, async () => (await listDeadLetters(pod)).length === 2)
-
-    expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'unknown_name' }, { fault: 'unknown_name' }])
-    for (const row of await pod.db('outbox').whereNotNull('failedAt').select('id'))
-      await pod.db('outbox').where(row).delete()
-    await Promise.all((await pod.jobs.failed('notify', 0, 10)).map((job) => job.remove()))
-  })
-
-  async function refuseText(text: string): Promise<void> {
-    await pod.db.raw(`
-      create function refuse_text() returns trigger language plpgsql as $$
-      begin
-        if new.text = '${text}' then raise exception 'not this one'; end if;
-        return new;
-      end $$;
-      create trigger refuse_text before insert on posts for each row execute function refuse_text()`)
-  }
-  const allowAll = () => pod.db.raw('drop function refuse_text cascade')
-
-  /** Sends them at once, so that they are taken in together. */
-  async function sendPosts(texts: readonly string[]): Promise<readonly StatusMessageEntity[]> {
-    const author = await assailed.neighbours.acquaintance()
-    const posts = texts.map((text) => postBy(author, { text }))
-    await Promise.all(posts.map((post) => send(envelopeOf(author, post))))
-    return posts
-  }
-
-  async function untilDead(many: number): Promise<void> {
-    await until(`${many} are dead`, FOREVER, async () => {
-      await ageJobs(assailed)
-      return (await listDeadLetters(pod, {}, 1_000)).length === many
-    })
-  }
-
-  it('F37: a few messages of many fail for good', async () => {
-    await refuseText('poison')
-    const bad = new Set([0, 100, 101, 255])
-    const posts = await sendPosts(Array.from({ length: 256 }, (_, index) => (bad.has(index) ? 'poison' : 'fine')))
-    const fine = posts.filter(({ text }) => text === 'fine').map(({ guid }) => guid)
-    await until('all others are stored', FOREVER, async () => {
-      return (await pod.db('posts').whereIn('guid', fine).select('id')).length === fine.length
-    })
-    await untilDead(bad.size)
-
-    const dead = await pod.jobs.failed('inbound', 0, 100)
-    expect(dead.map(({ data }) => data.messages.length)).toEqual([1, 1, 1, 1])
-    expect(await count('posts', { text: 'poison' })).toBe(0)
-    await allowAll()
-    await replayDeadLetters(pod)
-    await assailed.settled()
-    expect(await count('posts', { text: 'poison' })).toBe(bad.size)
-    expect(await listDeadLetters(pod)).toEqual([])
-  })
-
-  it('F30: fifty dead letters are replayed, twice', async () => {
-    await refuseText('for later')
-    const posts = await sendPosts(Array.from({ length: 50 }, () => 'for later'))
-    await untilDead(50)
-    await allowAll()
-
-    expect(await replayDeadLetters(pod, { fault: 'internal' })).toBe(50)
-    await replayDeadLetters(pod, { fault: 'internal' })
-    await assailed.settled()
-
-    const stored = await pod.db('posts').where({ text: 'for later' }).pluck('guid')
-    expect(stored.toSorted()).toEqual(posts.map(({ guid }) => guid).toSorted())
-    expect(await listDeadLetters(pod)).toEqual([])
-  })
+let assailed: AssailedPod
+let pod: AssailedPod['pod']
+beforeAll(async () => {
+  assailed = await startAssailedPod({ store: store() })
+  pod = assailed.pod
 })
+afterAll(() => assailed?.close())
+afterEach(async () => expect(await assailed.neighbours.missing()).toEqual([]))
+
+/** Senders try again until they are heard. */
+async function send(envelope: string, path = '/receive/public'): Promise<void> {
+  await until('it is accepted', FOREVER, async () => (await askToReceive(assailed, path, envelope)).status === 202)
+}
+
+async function count(table: string, where: object): Promise<number> {
+  return (await pod.db(table).where(where).select('id')).length
+}
+
+it('F17: likes and comments cross each other', async () => {
+  const { alice, bob } = assailed
+  const guids: string[] = []
+  for (let index = 0; index < 5; index += 1) guids.push((await publish(assailed, alice)).guid ?? '')
+  const calls = [...guids, ...guids.toReversed()].flatMap((guid) =>
+    [alice, bob].flatMap((client) => [
+      callApi(assailed.nextBase(), client, 'POST', `/posts/${guid}/likes`),
+      ...[1, 2].map((number) =>
+        callApi(assailed.nextBase(), client, 'POST', `/posts/${guid}/comments`, { body: `Comment ${number}` }),
+      ),
+    ]),
+  )
+
+  const answers = (await Promise.all(calls)).map(({ answer }) => answer)
+
+  expect(statusesIn(answers).filter((status) => typeof status !== 'number' || status >= 500)).toEqual([])
+  await assailed.settled()
+  const posts = await pod.db('posts').whereIn('guid', guids).select('id', 'commentsCount', 'likesCount')
+  expect(posts.map(({ commentsCount, likesCount }) => [commentsCount, likesCount])).toEqual(guids.map(() => [8, 2]))
+  for (const { id } of posts) expect(await count('comments', { postId: id })).toBe(8)
+})
+
+it('F21: the same thing comes a hundred times at once', async () => {
+  const post = await addPost(pod, assailed.alice)
+  const quin = await assailed.neighbours.acquaintance()
+  const [comment, like] = [commentBy(quin, post), likeBy(quin, post)]
+  const theirs = postBy(quin)
+  const envelopes = [
+    ...[theirs, comment, like, likeBy(quin, post), likeBy(quin, post)].map((said) => envelopeOf(quin, said)),
+    sealMagicEnvelope(
+      writeEntity(theirs).replace('</status_message>', '\n</status_message>'),
+      quin.address,
+      quin.privateKey,
+    ),
+  ]
+
+  await Promise.all(envelopes.flatMap((envelope) => Array.from({ length: 100 }, () => send(envelope))))
+  await assailed.settled()
+
+  expect(await count('comments', { guid: comment.guid })).toBe(1)
+  expect(await count('likes', { postId: post.id })).toBe(1)
+  expect(await pod.db('posts').where({ id: post.id }).select('commentsCount', 'likesCount')).toEqual([
+    { commentsCount: 1, likesCount: 1 },
+  ])
+  expect((await pod.db('notifications').where({ postId: post.id }).pluck('type')).toSorted()).toEqual([
+    'commented_on_post',
+    'liked',
+  ])
+  const told = await pod.db('outboundMessages').whereIn('about', [post.guid, theirs.guid]).pluck('record')
+  expect(told.toSorted()).toEqual(['comment', 'like', 'participation'])
+  expect(await count('posts', { guid: theirs.guid })).toBe(1)
+  expect(assailed.said().filter(({ msg }) => msg === 'dropped')).toEqual([])
+})
+
+it.each(['in order', 'backwards', 'all at once'])('F22: messages come %s', async (order) => {
+  const [author, other] = [await assailed.neighbours.acquaintance(), await assailed.neighbours.acquaintance()]
+  const [post, gone] = [postBy(author), postBy(author)]
+  const hidden = postBy(author, { public: false })
+  const comment = commentBy(other, post)
+  const privately = {
+    path: `/receive/users/${assailed.alice.guid}`,
+    wrap: (envelope: string) => coatFor(assailed.alice.publicKey, envelope),
+  }
+  const publicly = { path: '/receive/public', wrap: (envelope: string) => envelope }
+  const retraction = {
+    type: 'retraction',
+    author: author.address,
+    target_guid: gone.guid,
+    target_type: 'Post',
+  } as const
+  const messages = [
+    { ...publicly, said: post },
+    { ...publicly, said: comment },
+    { ...publicly, said: likeBy(other, comment, { parent_type: 'Comment' }) },
+    { ...privately, said: hidden },
+    { ...privately, said: commentBy(other, hidden) },
+    { ...publicly, said: gone },
+    { ...publicly, said: retraction },
+    { ...publicly, said: profileBy(author, 'Old', new Date('2026-01-01T00:00:00Z')) },
+    { ...publicly, said: profileBy(author, 'New', new Date('2026-01-02T00:00:00Z')) },
+  ]
+  const sent = order === 'backwards' ? messages.toReversed() : messages
+
+  const sends = sent.map(
+    ({ path, wrap, said }) =>
+      () =>
+        send(wrap(envelopeOf(author, said)), path),
+  )
+  if (order === 'all at once') await Promise.all(sends.map((each) => each()))
+  else for (const each of sends) await each()
+  await assailed.settled()
+  // What takes back something unknown has an hour for it to come.
+  await pod
+    .db('waiting')
+    .where({ waitsFor: `post:${gone.guid}` })
+    .update({ dueAt: pod.db.fn.now() })
+  await until('nothing waits', FOREVER, async () => (await pod.db('waiting').select('id')).length === 0)
+  await assailed.settled()
+
+  expect(await pod.db('posts').where({ guid: post.guid }).select('commentsCount')).toEqual([{ commentsCount: 1 }])
+  expect(await pod.db('comments').where({ guid: comment.guid }).select('likesCount')).toEqual([{ likesCount: 1 }])
+  expect(await pod.db('posts').where({ guid: hidden.guid }).select('commentsCount')).toEqual([{ commentsCount: 1 }])
+  expect(await count('posts', { guid: gone.guid })).toBe(0)
+  const { profile } = await Person.byAddress(pod.db, author.address).withGraphFetched('profile').throwIfNotFound()
+  expect(profile?.firstName).toBe('New')
+  expect(await listDeadLetters(pod)).toEqual([])
+})
+
+it('F23: strangers comment on a post that nobody here knows', async () => {
+  const { neighbours, others } = assailed
+  const author = neighbours.stranger()
+  const post = postBy(author)
+  others.serve(author, post)
+  // Whoever is asked for what another pod has knows that pod.
+  const [, home = ''] = author.address.split('@')
+  const fetched = neighbours.hosts.map((host) => `${host}/fetch/post/${post.guid}`)
+  for (const path of fetched.filter((each) => !each.startsWith(home))) {
+    others.script(path, (_request, response) => {
+      response.writeHead(302, { location: `http://${home}/fetch/post/${post.guid}` }).end()
+    })
+  }
+  const strangers = Array.from({ length: 20 }, () => neighbours.stranger())
+  const comments = Array.from({ length: 1_000 }, (_, index) => commentBy(strangers[index % 20] ?? author, post))
+
+  const line = comments.map((comment) => envelopeOf(author, comment))
+  async function sendNext(): Promise<void> {
+    for (let envelope = line.pop(); envelope !== undefined; envelope = line.pop()) await send(envelope)
+  }
+  await Promise.all(Array.from({ length: 16 }, sendNext))
+  await until('all are stored', FOREVER, async () => {
+    const [stored] = await pod.db('posts').where({ guid: post.guid }).select('commentsCount')
+    return stored?.commentsCount === comments.length
+  })
+  await assailed.settled()
+
+  const fetches = others.requests.filter((request) => fetched.includes(request))
+  expect(fetches.filter((request) => request.startsWith(home))).toHaveLength(1)
+  expect(fetches.length).toBeLessThanOrEqual(2) // the first commenter's pod may have been asked first
+  const asked = ({ address }: FakePerson) => others.requests.filter((request) => request.endsWith(`acct:${address}`))
+  expect([author, ...strangers].map((person) => asked(person).length)).toEqual(Array.from({ length: 21 }, () => 1))
+  expect(await pod.db('waiting').select('id')).toEqual([])
+})
+
+it('F31: a job has a name that nobody knows', async () => {
+  await pod.jobs.enqueue(strangeJob, {})
+  await pod.db('outbox').insert({ queue: 'notify', name: 'no-such-job', data: {} })
+
+  await until('both are dead', FOREVER, async () => (await listDeadLetters(pod)).length === 2)
+
+  expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'unknown_name' }, { fault: 'unknown_name' }])
+  for (const row of await pod.db('outbox').whereNotNull('failedAt').select('id'))
+    await pod.db('outbox').where(row).delete()
+  await Promise.all((await pod.jobs.failed('notify', 0, 10)).map((job) => job.remove()))
+})
+
+async function refuseText(text: string): Promise<void> {
+  await pod.db.raw(`
+    create function refuse_text() returns trigger language plpgsql as $$
+    begin
+      if new.text = '${text}' then raise exception 'not this one'; end if;
+      return new;
+    end $$;
+    create trigger refuse_text before insert on posts for each row execute function refuse_text()`)
+}
+const allowAll = () => pod.db.raw('drop function refuse_text cascade')
+
+/** Sends them at once, so that they are taken in together. */
+async function sendPosts(texts: readonly string[]): Promise<readonly StatusMessageEntity[]> {
+  const author = await assailed.neighbours.acquaintance()
+  const posts = texts.map((text) => postBy(author, { text }))
+  await Promise.all(posts.map((post) => send(envelopeOf(author, post))))
+  return posts
+}
+
+async function untilDead(many: number): Promise<void> {
+  await until(`${many} are dead`, FOREVER, async () => {
+    await ageJobs(assailed)
+    return (await listDeadLetters(pod, {}, 1_000)).length === many
+  })
+}
+
+it('F37: a few messages of many fail for good', async () => {
+  await refuseText('poison')
+  const bad = new Set([0, 100, 101, 255])
+  const posts = await sendPosts(Array.from({ length: 256 }, (_, index) => (bad.has(index) ? 'poison' : 'fine')))
+  const fine = posts.filter(({ text }) => text === 'fine').map(({ guid }) => guid)
+  await until('all others are stored', FOREVER, async () => {
+    return (await pod.db('posts').whereIn('guid', fine).select('id')).length === fine.length
+  })
+  await untilDead(bad.size)
+
+  const dead = await pod.jobs.failed('inbound', 0, 100)
+  expect(dead.map(({ data }) => data.messages.length)).toEqual([1, 1, 1, 1])
+  expect(await count('posts', { text: 'poison' })).toBe(0)
+  await allowAll()
+  await replayDeadLetters(pod)
+  await assailed.settled()
+  expect(await count('posts', { text: 'poison' })).toBe(bad.size)
+  expect(await listDeadLetters(pod)).toEqual([])
+})
+
+it('F30: fifty dead letters are replayed, twice', async () => {
+  await refuseText('for later')
+  const posts = await sendPosts(Array.from({ length: 50 }, () => 'for later'))
+  await untilDead(50)
+  await allowAll()
+
+  expect(await replayDeadLetters(pod, { fault: 'internal' })).toBe(50)
+  await replayDeadLetters(pod, { fault: 'internal' })
+  await assailed.settled()
+
+  const stored = await pod.db('posts').where({ text: 'for later' }).pluck('guid')
+  expect(stored.toSorted()).toEqual(posts.map(({ guid }) => guid).toSorted())
+  expect(await listDeadLetters(pod)).toEqual([])
+})
+
+function profileBy({ address }: FakePerson, firstName: string, editedAt: Date): ProfileEntity {
+  return {
+    type: 'profile',
+    author: address,
+    edited_at: editedAt,
+    full_name: undefined,
+    first_name: firstName,
+    last_name: undefined,
+    image_url: undefined,
+    image_url_medium: undefined,
+    image_url_small: undefined,
+    bio: undefined,
+    birthday: undefined,
+    gender: undefined,
+    location: undefined,
+    tag_string: undefined,
+    searchable: true,
+    public: true,
+    nsfw: false,
+  }
+}

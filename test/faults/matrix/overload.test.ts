@@ -5,10 +5,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../../soak/until.js'
 import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
 import { callApi, publish, statusesIn } from './senders.js'
+import { store } from './this-run.js'
 
 let assailed: AssailedPod
 beforeAll(async () => {
-  assailed = await startAssailedPod({ store: 'PostgreSQL' })
+  assailed = await startAssailedPod({ store: store() })
 })
 afterAll(() => assailed?.close())
 

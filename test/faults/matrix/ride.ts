@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { inject } from 'vitest'
 import { listDeadLetters } from '../../../src/jobs/dead-letters.js'
 import { type Burst, type LocalPost, makeBurst } from '../../soak/burst-messages.js'
 import { wrongsOf } from '../../soak/burst-outcome.js'
@@ -6,13 +7,17 @@ import { until } from '../../soak/until.js'
 import type { FakePerson } from '../../support/fake-pod.js'
 import { addPost } from '../../support/network.js'
 import type { AssailedPod } from './assailed-pod.js'
-import { type Answer, askToReceive, publish, type Written } from './senders.js'
+import { type Answer, askToReceive, publish, publishPatiently, type Written } from './senders.js'
 
 interface Load {
   readonly messages: number
   readonly perSecond: number
   /** Posts of a client each second, while messages come. */
   readonly writesPerSecond?: number
+  /** Clients ask the other process when one does not answer, or asks them to come again. */
+  readonly patientClients?: boolean
+  /** Where it takes longer than usual until nothing is left to do, in milliseconds. */
+  readonly settledWithin?: number
   /** Whether everything is sent once more in the end: for faults that may lose what nobody has begun to take in. */
   readonly sentAgain?: boolean
 }
@@ -36,6 +41,8 @@ interface Outcome {
 export interface Ride {
   /** Sends the load while the fault is made, and tells what was wrong when nothing was left to do. */
   under(load: Load, fault: (progress: Progress) => Promise<unknown>): Promise<Outcome>
+  /** What is sent beside the loads, and must be there too. */
+  alsoSent(posts: Burst['posts']): void
 }
 
 const PEOPLE = 8
@@ -49,7 +56,7 @@ export function openRide(assailed: AssailedPod): Ride {
   const writes: Written[] = []
 
   async function under(load: Load, fault: (progress: Progress) => Promise<unknown>): Promise<Outcome> {
-    const seed = Date.now() % 1_000_000
+    const seed = inject('seed') + bursts.length
     const posts = await addLocalPosts(assailed)
     const people: FakePerson[] = []
     for (let index = 0; index < PEOPLE; index += 1) people.push(await assailed.neighbours.acquaintance())
@@ -79,7 +86,7 @@ export function openRide(assailed: AssailedPod): Ride {
     async function write(): Promise<void> {
       const every = 1_000 / (load.writesPerSecond ?? 0)
       while (load.writesPerSecond !== undefined && !over.signal.aborted) {
-        written.push(await publish(assailed, assailed.alice))
+        written.push(await (load.patientClients === true ? publishPatiently : publish)(assailed, assailed.alice))
         await pause(every, undefined, { signal: over.signal }).catch(() => {})
       }
     }
@@ -87,7 +94,7 @@ export function openRide(assailed: AssailedPod): Ride {
       answers,
       writes: written,
       untilAccepted: (share: number) =>
-        until(`${share} of all is accepted`, 60_000, async () => accepted >= share * burst.envelopes.length),
+        until(`${share} of all is accepted`, 180_000, async () => accepted >= share * burst.envelopes.length),
     }
     const writing = write()
     await Promise.all([...Array.from({ length: LANES }, send), fault(progress)])
@@ -98,9 +105,9 @@ export function openRide(assailed: AssailedPod): Ride {
       await Promise.all(Array.from({ length: LANES }, send))
     }
     writes.push(...written)
-    await assailed.settled()
+    await assailed.settled(load.settledWithin)
     const wrongs = await wrongsWith(assailed, merged(bursts), localPosts, writes)
-    return { wrongs: wrongs.map((wrong) => `${wrong} (seed ${seed})`), answers, writes: written }
+    return { wrongs, answers, writes: written }
   }
 
   async function addLocalPosts({ alice, bob }: AssailedPod): Promise<readonly LocalPost[]> {
@@ -111,7 +118,10 @@ export function openRide(assailed: AssailedPod): Ride {
     return posts
   }
 
-  return { under }
+  return {
+    under,
+    alsoSent: (posts) => void bursts.push({ envelopes: [], posts, reshares: [], comments: [], likes: [], broken: [] }),
+  }
 }
 
 /** Whoever is asked for a post before it has come gives it away. */

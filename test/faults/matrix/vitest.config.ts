@@ -1,20 +1,42 @@
 import { defineConfig } from 'vitest/config'
+import { whyNoRedis } from '../../support/redis-server.js'
 import { TableReporter } from '../../support/table-reporter.js'
-import { FAULTS, NOT_TRIED } from './faults.js'
+import { FAULTS } from './faults.js'
+import type { Store } from './this-run.js'
 
-/** What the pod must survive, fault by fault; ends with a table of it. */
+const root = new URL('../../..', import.meta.url).pathname
+/** Where faults strike, and what is sent meanwhile, comes from this number; FAULTS_SEED brings a run back. */
+const seed = Number(process.env['FAULTS_SEED'] ?? Date.now() % 1_000_000)
+const missing = whyNoRedis()
+const stores: readonly Store[] = missing === undefined ? ['PostgreSQL', 'Redis'] : ['PostgreSQL']
+if (missing !== undefined) console.log(missing)
+
+/** `npm run faults` has just compiled everything; whoever runs a single case may not have. */
+const compiled = process.env['npm_lifecycle_event'] === 'faults' ? { COMPILED_POD: `${root}dist` } : {}
+
+/** Faults that are none where the queue is in PostgreSQL. */
+const OF_REDIS = ['test/faults/matrix/redis*.test.ts']
+
+/** What the pod must survive, fault by fault, once for each store of the queue; ends with a table of it. */
 export default defineConfig({
   test: {
-    root: new URL('../../..', import.meta.url).pathname,
-    globalSetup: ['test/support/global-setup.ts'],
-    include: ['test/faults/matrix/**/*.test.ts'],
+    // Each file is a whole pod of four processes and two stores, which mostly waits.
+    maxWorkers: 3,
     reporters: [
       'default',
-      new TableReporter({ checklist: FAULTS, pattern: /(?:^|> )(F[0-9]{2}):/, notTried: NOT_TRIED }),
+      new TableReporter({ checklist: FAULTS, pattern: /(?:^|> )(F[0-9]{2}):/, remark: `seed ${seed}` }),
     ],
-    // Each of them is a whole pod of four processes and two stores.
-    fileParallelism: false,
-    testTimeout: 180_000,
-    hookTimeout: 120_000,
+    projects: stores.map((store) => ({
+      test: {
+        name: store,
+        root,
+        include: ['test/faults/matrix/**/*.test.ts'],
+        exclude: store === 'Redis' ? [] : OF_REDIS,
+        env: compiled,
+        provide: { store, seed },
+        testTimeout: 400_000,
+        hookTimeout: 120_000,
+      },
+    })),
   },
 })

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { mintToken } from '../../../src/domain/accounts.js'
+import { SCOPES } from '../../../src/domain/scopes.js'
+import { birthdaysJob } from '../../../src/jobs/definitions.js'
+import { Contact } from '../../../src/persistence/models/contact.js'
+import { Profile } from '../../../src/persistence/models/person.js'
+import { until } from '../../soak/until.js'
+import { knowPod, writeMessage } from '../../support/deliveries.js'
+import { postBy } from '../../support/entities.js'
+import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
+import { openRide } from './ride.js'
+import { callApi } from './senders.js'
+import { store } from './this-run.js'
+
+const DAY = 86_400_000
+/** No process is right; the database is. */
+const SHIFTS = { web: [-DAY, DAY], worker: [DAY, -DAY] } as const
+
+let assailed: AssailedPod
+beforeAll(async () => {
+  assailed = await startAssailedPod({
+    store: store(),
+    hooked: (kind, index) => ({ hooks: ['shifted-clock'], settings: { FAULTS_CLOCK: `${SHIFTS[kind][index]}` } }),
+  })
+})
+afterAll(() => assailed?.close())
+
+/** What each web process answers to somebody with this token. */
+async function statusesWith(token: string): Promise<readonly unknown[]> {
+  const calls = assailed.processes.web.map(({ base }) => callApi(base, { token }, 'GET', '/streams/main'))
+  return (await Promise.all(calls)).map(({ answer }) => answer.status)
+}
+
+it('F24: a message is neither early nor late nor there twice', async () => {
+  const { pod, alice, others } = assailed
+  const ride = openRide(assailed)
+  // Somebody whose time has not come: nothing is sent there.
+  const { rows } = await pod.db.raw(`select now() + interval '1 hour' as later`)
+  const host = `localhost:${others.server.port}`
+  const { id: podId } = await knowPod(pod, host, { nextTryAt: rows[0].later })
+  let early: readonly string[] = []
+  const { wrongs } = await ride.under({ messages: 200, perSecond: 20, writesPerSecond: 2 }, async (progress) => {
+    const { id } = await writeMessage(pod, { senderId: alice.id, entity: postBy(alice), pods: [podId] })
+    await progress.untilAccepted(1)
+    early = others.requests.filter((request) => request.startsWith(`${host}/receive`))
+    await pod.db('outboundMessages').where({ id }).delete()
+  })
+
+  expect(wrongs).toEqual([])
+  expect(early).toEqual([])
+})
+
+it('F24: a token lives as long as it should', async () => {
+  expect(await statusesWith(assailed.alice.token)).toEqual([200, 200])
+
+  const { accessToken } = await mintToken(assailed.pod, 'alice', { scopes: SCOPES, lifetime: 1 })
+  await until('its time is over', 10_000, async () => {
+    const { rows } = await assailed.pod.db.raw(
+      'select max(expires_at) filter (where expires_at < now()) as over from access_tokens',
+    )
+    return rows[0].over !== null
+  })
+  expect(await statusesWith(accessToken)).toEqual([401, 401])
+})
+
+it('F24: a birthday is told of on its day', async () => {
+  const { pod, alice, neighbours } = assailed
+  const { rows } = await pod.db.raw(
+    `select (now() at time zone 'utc')::date + days as day from unnest(array[-1, 0, 1]) as days`,
+  )
+  for (const { day } of rows) {
+    const { address } = await neighbours.acquaintance()
+    const [person] = await pod.db('people').where({ address }).select('id')
+    await Contact.query(pod.db).insert({ userId: alice.userId, personId: person.id, sharing: true, receiving: true })
+    await Profile.query(pod.db).patchAndFetchById(person.id, { birthday: day })
+  }
+  await pod.db('periodic').where({ name: 'birthdays' }).delete()
+
+  await Promise.all(Array.from({ length: 8 }, () => pod.jobs.enqueue(birthdaysJob, {})))
+  await assailed.settled()
+
+  expect(await pod.db('notifications').where({ type: 'contacts_birthday' }).select('id')).toHaveLength(1)
+})

@@ -1,0 +1,46 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { until } from '../../soak/until.js'
+import { openSmallDisk, type SmallDisk } from '../../support/small-disk.js'
+import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
+import { openRide } from './ride.js'
+import { statusesIn } from './senders.js'
+import { store } from './this-run.js'
+
+/** A new cluster takes a third of it, and a log that is let grow would take the rest. */
+const MEGABYTES = 160
+const FATAL = 60
+
+let disk: SmallDisk | undefined
+let assailed: AssailedPod | undefined
+beforeAll(async () => {
+  disk = await openSmallDisk(MEGABYTES)
+  if (disk !== undefined) assailed = await startAssailedPod({ store: store(), folders: { database: disk.folder } })
+})
+afterAll(async () => {
+  await assailed?.close()
+  await disk?.close()
+})
+
+it('F15: its disk is full, until it ends', async ({ skip }) => {
+  if (disk === undefined || assailed === undefined) return skip('this user may not mount a small file system')
+  const { fill, clear } = disk
+  const { database, said } = assailed
+  const ride = openRide(assailed)
+  const load = { messages: 300, perSecond: 20, writesPerSecond: 4 }
+  const { wrongs, answers, writes } = await ride.under(load, async (progress) => {
+    await progress.untilAccepted(0.2)
+    await fill()
+    await until('a client is refused', 30_000, async () => progress.writes.some(({ status }) => status === 503))
+    await pause(10_000)
+    await clear()
+    await database.kill()
+    await database.start()
+    await progress.untilAccepted(1)
+  })
+
+  expect(wrongs).toEqual([])
+  const expected: readonly unknown[] = [200, 202, 503]
+  expect(statusesIn([...answers, ...writes]).filter((status) => !expected.includes(status))).toEqual([])
+  expect(said().filter(({ level }) => level === FATAL)).toEqual([])
+})

@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest'
+import { runDeadPods } from '../../soak/dead-pods.js'
+import { runFanOut } from '../../soak/fan-out.js'
+import { store } from './this-run.js'
+
+/** Longer than the promise, on a machine that does something else as well; who waited for one silent pod would be later. */
+const AT_ONCE = 5_000
+
+it('F19: two hundred of them are dead, and one is well', async () => {
+  const { wrongs, p95 } = await runDeadPods({
+    store: store(),
+    silent: 150,
+    refusing: 40,
+    failing: 10,
+    posts: 10,
+    threads: true,
+    withinMs: 90_000,
+  })
+
+  expect(wrongs).toEqual([])
+  expect(p95).toBeLessThan(AT_ONCE)
+})
+
+it('F01: workers that deliver are killed one after the other', async () => {
+  const { wrongs, killed } = await runFanOut({
+    store: store(),
+    pods: 40,
+    posts: 5,
+    killEveryMs: 1_500,
+    threads: false,
+    withinMs: 90_000,
+  })
+
+  expect(wrongs).toEqual([])
+  expect(killed).toBeGreaterThan(0)
+})

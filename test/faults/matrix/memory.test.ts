@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
+import { openRide } from './ride.js'
+import { store } from './this-run.js'
+
+const MEGABYTE = 2 ** 20
+/** What is cached for the people of a load, and what the code becomes when it is used more often. */
+const MAY_KEEP = 8 * MEGABYTE
+const MAY_TAKE = 400 * MEGABYTE
+const BACKLOG = 2_000
+
+let assailed: AssailedPod
+beforeAll(async () => {
+  assailed = await startAssailedPod({ store: store(), hooked: () => ({ hooks: ['measured-heap'] }) })
+})
+afterAll(() => assailed?.close())
+
+interface Memory {
+  /** In bytes, when everything that is not used any more has been thrown away. */
+  readonly kept: number
+  readonly rss: number
+}
+
+async function measure(): Promise<readonly Memory[]> {
+  return Promise.all(
+    [...assailed.processes.web, ...assailed.processes.worker].map(async (process) => {
+      const answer = process.answer()
+      process.tell({ measure: true })
+      return (await answer) as Memory // as the hook sends it
+    }),
+  )
+}
+
+it('F25: load goes on, and a backlog comes', async () => {
+  const ride = openRide(assailed)
+  const wrongs: string[] = []
+  const measured: (readonly Memory[])[] = []
+  for (const messages of [600, 2_000]) {
+    const load = { messages, perSecond: 100, writesPerSecond: 2 }
+    wrongs.push(...(await ride.under(load, (progress) => progress.untilAccepted(1))).wrongs)
+    measured.push(await measure())
+  }
+  const { wrongs: ofBacklog } = await ride.under({ messages: BACKLOG, perSecond: 1_000 }, async (progress) => {
+    for (const worker of assailed.processes.worker) worker.signal('SIGSTOP')
+    await progress.untilAccepted(1)
+    for (const worker of assailed.processes.worker) worker.signal('SIGCONT')
+  })
+  measured.push(await measure())
+
+  expect([...wrongs, ...ofBacklog]).toEqual([])
+  const [warm = [], ...later] = measured
+  for (const memories of later) {
+    const grown = memories.map(({ kept }, index) => kept - (warm[index]?.kept ?? 0))
+    expect(grown.filter((bytes) => bytes > MAY_KEEP)).toEqual([])
+    expect(memories.map(({ rss }) => rss).filter((bytes) => bytes > MAY_TAKE)).toEqual([])
+  }
+})

@@ -1,0 +1,42 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { until } from '../../soak/until.js'
+import { openSmallDisk, type SmallDisk } from '../../support/small-disk.js'
+import { type RedisPod, startRedisPod } from './redis-pod.js'
+import { expectUnaffected, statusesIn } from './senders.js'
+
+const MEGABYTES = 32
+
+let disk: SmallDisk | undefined
+let under: RedisPod | undefined
+beforeAll(async () => {
+  disk = await openSmallDisk(MEGABYTES)
+  // One that has to write before each answer ends when it cannot: that is F06.
+  const redisSettings = ['--appendfsync', 'everysec']
+  if (disk !== undefined) under = await startRedisPod({ folders: { redis: disk.folder }, redisSettings })
+})
+afterAll(async () => {
+  await under?.close()
+  await disk?.close()
+})
+
+it('F11: its disk is full', async ({ skip }) => {
+  if (disk === undefined || under === undefined) return skip('this user may not mount a small file system')
+  const { fill, clear } = disk
+  const { wrongs, answers, writes } = await under.ride.under(
+    { messages: 300, perSecond: 20, writesPerSecond: 4 },
+    async (progress) => {
+      await progress.untilAccepted(0.2)
+      await fill()
+      await until('somebody is refused', 30_000, async () => progress.answers.some(({ status }) => status === 503))
+      await pause(10_000)
+      await clear()
+      await progress.untilAccepted(1)
+    },
+  )
+
+  expect(wrongs).toEqual([])
+  expect(statusesIn(answers).toSorted()).toEqual([202, 503])
+  expect(answers.filter(({ status, retryAfter }) => status === 503 && retryAfter === null)).toEqual([])
+  expectUnaffected(writes)
+})

@@ -1,0 +1,46 @@
+import { Redis } from 'ioredis'
+import { expect } from 'vitest'
+import type { OwnRedis } from '../../support/redis-server.js'
+import { type AssailedPod, type AssailedPodOptions, startAssailedPod } from './assailed-pod.js'
+import { openRide, type Ride } from './ride.js'
+import { type Answer, statusesIn } from './senders.js'
+
+/** A pod whose queue is in a Redis that may be taken away. */
+export interface RedisPod {
+  readonly assailed: AssailedPod
+  readonly ride: Ride
+  readonly redis: OwnRedis
+  readonly client: Redis
+  close(): Promise<void>
+}
+
+export async function startRedisPod(options: Omit<AssailedPodOptions, 'store'> = {}): Promise<RedisPod> {
+  const assailed = await startAssailedPod({ store: 'Redis', ...options })
+  const { redis } = assailed
+  if (redis === undefined) throw new Error('Only a Redis of our own can be taken away: there has to be a redis-server.')
+  const client = new Redis(redis.url)
+  client.on('error', () => {})
+  return {
+    assailed,
+    ride: openRide(assailed),
+    redis,
+    client,
+    async close() {
+      client.disconnect()
+      await assailed.close()
+    },
+  }
+}
+
+/** Longer than it takes on a machine that does something else as well. */
+const SOON = 3_000
+
+/** Of those who asked while it was surely away: all were asked to come again, and soon. */
+export function expectRefused(answers: readonly Answer[], from: number, to: number): void {
+  const refused = answers.filter(({ at, milliseconds }) => at > from && at + milliseconds < to)
+  expect(statusesIn(refused)).toEqual([503])
+  expect(refused.filter(({ retryAfter }) => retryAfter === null)).toEqual([])
+  const waits = refused.map(({ milliseconds }) => milliseconds).toSorted((one, other) => one - other)
+  expect(waits[Math.floor(waits.length * 0.99)]).toBeLessThan(SOON)
+  expect(statusesIn(answers)).not.toContain('late')
+}

@@ -1,0 +1,42 @@
+import type { Client } from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { administer } from '../../support/database.js'
+import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
+import { openRide } from './ride.js'
+import { statusesIn } from './senders.js'
+import { store } from './this-run.js'
+
+let assailed: AssailedPod
+beforeAll(async () => {
+  assailed = await startAssailedPod({ store: store() })
+})
+afterAll(() => assailed?.close())
+
+/** What migrations of a later release may do while this one still runs: every table is wider, and there are more of them. */
+async function widen(client: Client): Promise<void> {
+  const { rows } = await client.query<{ readonly name: string }>(
+    `select quote_ident(tablename) as name from pg_tables where schemaname = 'public' and tablename !~ '^knex_'`,
+  )
+  for (const { name } of rows) {
+    await client.query(`alter table ${name} add column added text, add column counted bigint not null default 0`)
+  }
+  await client.query('create table later (id bigint primary key, person_id bigint references people)')
+  await client.query(`insert into knex_migrations (name, batch, migration_time) values ('9999-later', 99, now())`)
+}
+
+it('F29: this release goes on, and starts, on the tables of a later one', async () => {
+  const ride = openRide(assailed)
+  const { wrongs, answers, writes } = await ride.under(
+    { messages: 300, perSecond: 20, writesPerSecond: 2 },
+    async (progress) => {
+      await progress.untilAccepted(0.2)
+      await administer(assailed.database.url, widen)
+      await progress.untilAccepted(0.5)
+      await Promise.all((['web', 'worker'] as const).map((kind) => assailed.killAndReplace(kind, 0)))
+    },
+  )
+
+  expect(wrongs).toEqual([])
+  const expected: readonly unknown[] = [200, 202, 503, 'none']
+  expect(statusesIn([...answers, ...writes]).filter((status) => !expected.includes(status))).toEqual([])
+})

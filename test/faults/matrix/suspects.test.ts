@@ -1,0 +1,88 @@
+import { once } from 'node:events'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { listDeadLetters } from '../../../src/jobs/dead-letters.js'
+import { receivePublicJob } from '../../../src/jobs/definitions.js'
+import { until } from '../../soak/until.js'
+import { postBy } from '../../support/entities.js'
+import { envelopeOf } from '../../support/fake-pod.js'
+import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
+import { openRide, type Ride } from './ride.js'
+import { store } from './this-run.js'
+
+const KILLING = 'the text that kills'
+const BLOCKING = 'the text that blocks'
+/** Longer than a job is its worker's own, and than it takes the others to notice. */
+const BLOCKED_MS = 18_000
+
+let assailed: AssailedPod
+let ride: Ride
+beforeAll(async () => {
+  assailed = await startAssailedPod({
+    store: store(),
+    settings: { FAULTS_KILLING: KILLING, FAULTS_BLOCKING: BLOCKING, FAULTS_BLOCKED_MS: `${BLOCKED_MS}` },
+    hooked: (kind) => (kind === 'worker' ? { hooks: ['short-locks', 'deadly-text'] } : undefined),
+  })
+  ride = openRide(assailed)
+})
+afterAll(() => assailed?.close())
+
+/** As a web process packs them: one job with fifty messages, and this one among them. */
+async function pack(text: string): Promise<void> {
+  const author = await assailed.neighbours.acquaintance()
+  const posts = Array.from({ length: 51 }, (_, index) => postBy(author, { text: index === 25 ? text : 'harmless' }))
+  const messages = posts.map((post) => envelopeOf(author, post))
+  ride.alsoSent(posts.filter((post) => post.text !== KILLING))
+  await until('it is packed', 30_000, async () => {
+    await assailed.pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages })
+    return true
+  })
+}
+
+/** As whoever runs these processes does: one that ends is followed by another. */
+function superviseWorkers() {
+  const over = new AbortController()
+  const stopped = once(over.signal, 'abort')
+  let deaths = 0
+  async function supervise(index: number): Promise<void> {
+    while (!over.signal.aborted) {
+      await Promise.race([assailed.processes.worker[index]?.ended, stopped])
+      if (over.signal.aborted) return
+      deaths += 1
+      await assailed.replace('worker', index)
+    }
+  }
+  const supervised = Promise.all([supervise(0), supervise(1)])
+  return {
+    async stop(): Promise<number> {
+      over.abort()
+      await supervised
+      return deaths
+    },
+  }
+}
+
+it('F03: a message kills every worker that touches it', async () => {
+  const supervisor = superviseWorkers()
+  const { wrongs } = await ride
+    .under({ messages: 400, perSecond: 20, settledWithin: 300_000 }, async (progress) => {
+      await progress.untilAccepted(0.1)
+      await pack(KILLING)
+    })
+    .finally(() => supervisor.stop())
+
+  expect(wrongs).toEqual(['a dead letter, receive-public of inbound: crashed'])
+  const [dead] = await assailed.pod.jobs.failed('inbound', 0, 10)
+  expect(dead?.data.messages).toHaveLength(1)
+  expect(await supervisor.stop()).toBeGreaterThan(5) // in the company of others first, and five times alone
+  await dead?.remove()
+  expect(await listDeadLetters(assailed.pod)).toEqual([])
+})
+
+it('F32: a worker is blocked for so long that others do its jobs', async () => {
+  const { wrongs } = await ride.under({ messages: 200, perSecond: 50 }, async (progress) => {
+    await progress.untilAccepted(0.2)
+    await pack(BLOCKING)
+  })
+
+  expect(wrongs).toEqual([])
+})

@@ -1,0 +1,103 @@
+import { createCipheriv, randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readPublicKey, wrap } from '../../../src/protocol/rsa.js'
+import { until } from '../../soak/until.js'
+import { postBy } from '../../support/entities.js'
+import { envelopeOf, type FakePerson } from '../../support/fake-pod.js'
+import { coatFor } from '../../support/receiving-pod.js'
+import { ageJobs } from './age-jobs.js'
+import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
+import { askToReceive } from './senders.js'
+import { store } from './this-run.js'
+
+/** What becomes of the thread; an initialisation vector of sixteen bytes, which the hook knows. */
+type Illness = 'a thread dies...' | 'a thread loops..' | 'a thread eats...'
+
+const PER_SECOND = 20
+const SOON = 60_000
+/** Twice as long as a thread has for a task, which is tried for the first and for the last time. */
+const IN_THE_END = 90_000
+
+let assailed: AssailedPod
+beforeAll(async () => {
+  assailed = await startAssailedPod({
+    store: store(),
+    settings: { CRYPTO_THREADS: '2' },
+    hooked: (kind) => (kind === 'worker' ? { hooks: ['ill-thread'] } : undefined),
+  })
+})
+afterAll(() => assailed?.close())
+
+/** A coat that makes the thread ill that takes it off. */
+function illCoat(envelope: string, illness: Illness): string {
+  const recipientKey = readPublicKey(assailed.alice.publicKey)
+  if (recipientKey === undefined) throw new Error('Whoever lives here has a key.')
+  const secret = { key: randomBytes(32), iv: Buffer.from(illness) }
+  const aes = createCipheriv('aes-256-cbc', secret.key, secret.iv)
+  const encrypted = Buffer.concat([aes.update(envelope), aes.final()])
+  const text = JSON.stringify({ key: secret.key.toString('base64'), iv: secret.iv.toString('base64') })
+  return JSON.stringify({
+    aes_key: wrap(Buffer.from(text), recipientKey).toString('base64'),
+    encrypted_magic_envelope: encrypted.toString('base64'),
+  })
+}
+
+/** Sends private posts, some of which are ill, and returns the guids of the others. */
+async function send(author: FakePerson, many: number, ill: ReadonlyMap<number, Illness>): Promise<readonly string[]> {
+  const guids: string[] = []
+  for (let index = 0; index < many; index += 1) {
+    const post = postBy(author, { public: false })
+    const envelope = envelopeOf(author, post)
+    const illness = ill.get(index)
+    if (illness === undefined) guids.push(post.guid)
+    const body = illness === undefined ? coatFor(assailed.alice.publicKey, envelope) : illCoat(envelope, illness)
+    const path = `/receive/users/${assailed.alice.guid}`
+    await until('it is accepted', SOON, async () => (await askToReceive(assailed, path, body)).status === 202)
+    await pause(1_000 / PER_SECOND)
+  }
+  return guids
+}
+
+async function untilStored(guids: readonly string[]): Promise<void> {
+  await until('all others are stored', SOON, async () => {
+    return (await assailed.pod.db('posts').whereIn('guid', guids).select('id')).length === guids.length
+  })
+}
+
+/** Those that are dead, each alone; they are forgotten then. */
+async function untilDead(many: number): Promise<void> {
+  const failed = () => assailed.pod.jobs.failed('inbound-private', 0, 10)
+  await until(`${many} are dead`, IN_THE_END, async () => {
+    await ageJobs(assailed, 'inbound-private')
+    return (await failed()).length === many
+  })
+  const dead = await failed()
+  expect(dead.map(({ data }) => data.messages.length)).toEqual(dead.map(() => 1))
+  expect(dead.map(({ failedReason }) => failedReason)).toEqual(dead.map(() => 'internal'))
+  await Promise.all(dead.map((job) => job.remove()))
+}
+
+it('F26: a thread dies, another one eats memory', async () => {
+  const author = await assailed.neighbours.acquaintance()
+  const ill = new Map<number, Illness>([
+    [20, 'a thread dies...'],
+    [50, 'a thread eats...'],
+  ])
+
+  const others = await send(author, 100, ill)
+
+  await untilStored(others)
+  await untilDead(ill.size)
+})
+
+it('F26: a thread loops', async () => {
+  const author = await assailed.neighbours.acquaintance()
+  await send(author, 1, new Map([[0, 'a thread loops..']]))
+
+  const others = await send(author, 60, new Map())
+
+  await untilStored(others) // by the other thread
+  await untilDead(1)
+  await untilStored(await send(author, 10, new Map()))
+})

@@ -1,0 +1,116 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { QUEUES } from '../../../src/jobs/queue-names.js'
+import { type AssailedPod, type ProcessKind, startAssailedPod } from './assailed-pod.js'
+import { openRide, type Ride } from './ride.js'
+import { type Answer, askToReceive, expectUnaffected, statusesIn } from './senders.js'
+import { chance, store } from './this-run.js'
+
+/** Of the whole pod, process by process. */
+const ROUNDS = 10
+/** A machine that does something else as well has fewer of them. */
+const FEW = 2
+const RESTARTING_MS = 120_000
+
+let assailed: AssailedPod
+let ride: Ride
+beforeAll(async () => {
+  assailed = await startAssailedPod({
+    store: store(),
+    hooked: (kind) => (kind === 'web' ? { hooks: ['mortal-hand-over'] } : undefined),
+  })
+  ride = openRide(assailed)
+})
+afterAll(() => assailed?.close())
+
+async function stopInOrder(kind: ProcessKind, index: number): Promise<number | null | undefined> {
+  const process = assailed.processes[kind][index]
+  process?.signal('SIGTERM')
+  return (await process?.ended)?.code
+}
+
+it('F02: web processes die at any moment, and at the two that matter most', async () => {
+  const random = chance()
+  const moments = ['acknowledged', 'committed'] // when the hook strikes
+  const load = { messages: 600, perSecond: 50, writesPerSecond: 20 }
+  const { wrongs, answers } = await ride.under(load, async (progress) => {
+    await progress.untilAccepted(0.1)
+    for (const [turn, dieWhen] of [...moments, ...moments].entries()) {
+      const process = assailed.processes.web[turn % 2]
+      process?.tell({ dieWhen })
+      if (dieWhen === 'acknowledged') await askToReceive(assailed, '/receive/public', 'no envelope', process?.base)
+      expect((await process?.ended)?.signal).toBe('SIGKILL')
+      await assailed.replace('web', turn % 2)
+      await pause(random() * 1_000)
+      await assailed.killAndReplace('web', 1 - (turn % 2))
+    }
+  })
+
+  expect(wrongs).toEqual([])
+  expect(statusesIn(answers)).toContain('none') // somebody had a request in hand, or came too late
+})
+
+it('F05: a web process stands still', async () => {
+  let [from, back] = [0, 0]
+  const load = { messages: 300, perSecond: 30, writesPerSecond: 4 }
+  const { wrongs, answers, writes } = await ride.under(load, async (progress) => {
+    await progress.untilAccepted(0.2)
+    assailed.processes.web[0]?.signal('SIGSTOP')
+    from = Date.now()
+    await pause(30_000)
+    assailed.processes.web[0]?.signal('SIGCONT')
+    back = Date.now()
+    await progress.untilAccepted(1)
+  })
+
+  expect(wrongs).toEqual([])
+  // Who asks the one that stands still waits in vain; the other one answers.
+  const meanwhile = ({ at }: Answer) => at > from && at < back
+  expect(statusesIn(answers.filter(meanwhile))).toContain(202)
+  expectUnaffected(answers.filter((answer) => meanwhile(answer) && typeof answer.status === 'number'))
+  expectUnaffected(answers.filter(({ at }) => at > back))
+  expectUnaffected(writes.filter(({ at }) => at > back))
+})
+
+it('F27: every process is told to stop', async () => {
+  const codes: unknown[] = []
+  const active: number[] = []
+  const load = { messages: 300, perSecond: 50, writesPerSecond: 2 }
+  const { wrongs, answers } = await ride.under(load, async (progress) => {
+    await progress.untilAccepted(0.2)
+    codes.push(...(await Promise.all([stopInOrder('worker', 0), stopInOrder('worker', 1)])))
+    for (const queue of QUEUES) active.push((await assailed.pod.jobs.counts(queue)).active)
+    await Promise.all([assailed.replace('worker', 0), assailed.replace('worker', 1)])
+    await progress.untilAccepted(0.5)
+    codes.push(await stopInOrder('web', 0))
+    await assailed.replace('web', 0)
+    codes.push(await stopInOrder('web', 1))
+    await assailed.replace('web', 1)
+  })
+
+  expect(wrongs).toEqual([])
+  expect(codes).toEqual([0, 0, 0, 0])
+  expect(active).toEqual(QUEUES.map(() => 0))
+  expect(statusesIn(answers)).not.toContain('late')
+})
+
+it('F28: one process of each kind after the other is restarted', async () => {
+  const codes: unknown[] = []
+  const load = { messages: 1_500, perSecond: 30, writesPerSecond: 5, patientClients: true }
+  const { wrongs, answers, writes } = await ride.under(load, async () => {
+    const end = Date.now() + RESTARTING_MS
+    for (let turn = 0; turn < 2 * ROUNDS && Date.now() < end; turn += 1) {
+      const kinds = ['web', 'worker'] as const
+      codes.push(...(await Promise.all(kinds.map((kind) => stopInOrder(kind, turn % 2)))))
+      await Promise.all(kinds.map((kind) => assailed.replace(kind, turn % 2)))
+    }
+  })
+
+  expect(wrongs).toEqual([])
+  expect(codes).toEqual(codes.map(() => 0))
+  expect(codes.length).toBeGreaterThanOrEqual(4 * FEW)
+  expect(statusesIn(writes)).toEqual([200])
+  // Other pods come again by themselves.
+  const expected: readonly unknown[] = [202, 503, 'none']
+  expect(statusesIn(answers).filter((status) => !expected.includes(status))).toEqual([])
+})
