@@ -9,6 +9,8 @@ import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
 /** A server of one test's own that may be killed, always at the same address. */
 export interface CrashingDatabase {
   readonly url: string
+  /** Where it is for whoever is not to be stopped by the proxy. */
+  directUrl(): string
   /** kill -9, and up again with what its log remembers. */
   crash(): Promise<void>
   /** kill -9, and gone until it is started again; it may have ended by itself. */
@@ -51,6 +53,7 @@ export async function startCrashingDatabase(place = memoryFolder()): Promise<Cra
   return {
     proxy,
     url: Object.assign(new URL(server.url), { port: `${proxy.port}` }).href,
+    directUrl: () => server.url,
     kill,
     start,
     save: () => cp(folder, saved, { recursive: true }),

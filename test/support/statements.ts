@@ -9,7 +9,8 @@ export async function statementsDuring(
   let statements = 0
   const query = pg.Client.prototype.query
   const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...rest: unknown[]) {
-    if (Reflect.get(Reflect.get(this, 'connectionParameters'), 'application_name') === `pod ${process}`) statements += 1
+    const name = Reflect.get(Reflect.get(this, 'connectionParameters'), 'application_name')
+    if (name === `pod ${process}` && !setsUpConnection(rest[0])) statements += 1
     return Reflect.apply(query, this, rest)
   })
   try {
@@ -18,4 +19,9 @@ export async function statementsDuring(
   } finally {
     spy.mockRestore()
   }
+}
+
+/** Once for a connection, which lasts for many requests and messages. */
+function setsUpConnection(query: unknown): boolean {
+  return typeof query === 'string' && query.includes('set statement_timeout')
 }

@@ -82,11 +82,15 @@ it('F14: its connections are cut, at any moment and right behind a commit', asyn
 it('F16: somebody else has taken all its connections', async () => {
   const taken: Client[] = []
   const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
+    const { proxy, directUrl } = assailed.database
     await progress.untilAccepted(0.2)
-    taken.push(...(await takeConnections(assailed.database.url)))
-    await assailed.database.proxy.refuse() // now the pod has none
-    await assailed.database.proxy.pass()
-    taken.push(...(await takeConnections(assailed.database.url)))
+    await proxy.refuse()
+    await until('there is no more to be had', 20_000, async () => {
+      const more = await takeConnections(directUrl())
+      taken.push(...more)
+      return more.length === 0 && !(await isServed(taken[0]))
+    })
+    await proxy.pass()
     await until('a client was refused', 30_000, async () => progress.writes.some(({ status }) => status === 503))
     await Promise.all(taken.map((client) => client.end().catch(() => undefined)))
   })
@@ -113,6 +117,12 @@ it('F35: everything dies at once', async () => {
 
   expect(wrongs).toEqual([])
 })
+
+/** Whether the pod has any. */
+async function isServed(client: Client | undefined): Promise<boolean> {
+  const found = await client?.query(`select from pg_stat_activity where application_name like 'pod %'`)
+  return found?.rowCount !== 0
+}
 
 /** Until there are no more. */
 async function takeConnections(url: string): Promise<readonly Client[]> {
