@@ -156,7 +156,8 @@ async function hasRoom(server: Redis): Promise<boolean> {
   const memory = await server.info('memory')
   const figure = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1] ?? 0)
   const most = figure('maxmemory')
-  return most === 0 || figure('used_memory') < most * FULL_SHARE
+  if (most === 0 || !/^maxmemory_policy:noeviction/m.test(memory)) return true
+  return figure('used_memory') < most * FULL_SHARE
 }
 
 async function warningsOf(server: Redis, replicas: number): Promise<readonly string[]> {

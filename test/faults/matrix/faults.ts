@@ -9,7 +9,7 @@ export const FAULTS = {
   F07: 'Redis is emptied again and again: what has a row is done, the periodic work goes on',
   F08: 'Redis is frozen: 503 soon, clients notice nothing, nothing is lost',
   F09: 'Redis is not there at the start: 503 until it is, clients notice nothing',
-  F10: 'Redis is full, or throws away what it holds: 503; a warning, and what has a row is done',
+  F10: 'Redis is full, or throws away what it holds: 503; a warning, and rows are done when it is emptied',
   F11: 'the disk of Redis is full: 503 until there is room, nothing is lost',
   F12: 'PostgreSQL crashes: 503 meanwhile, what was answered is there',
   F13: 'PostgreSQL is frozen: 503 soon, no process ends',
