@@ -11,7 +11,7 @@ let operations: readonly ApiOperation[]
 let parameters: Readonly<Record<string, string | number>>
 beforeAll(async () => {
   operations = await readOperations()
-  api = await openNeighbourhood()
+  api = await openNeighbourhood({ environment: { WRITE_LIMIT: '0' } })
   ;({ alice } = api)
   const comment = await createComment(api.pod, alice.viewer, { postGuid: api.PA, text: 'Mine' })
   const conversation = await alice.post('/conversations', { subject: 'x', body: 'x', recipients: [api.bob.guid] })
