@@ -81,7 +81,8 @@ describe('pod start', { timeout: 60_000 }, () => {
     process.kill(started.pids.web, 'SIGKILL')
     await again
 
-    expect(await askForMe()).toBe(200)
+    // On a busy machine it says for a moment that it is too busy.
+    await until(async () => (await askForMe()) === 200)
   })
 
   it('starts the worker again when that is killed', async () => {
