@@ -1,14 +1,14 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
-import { type FastifyInstance, fastify } from 'fastify'
+import type { ChildProcess } from 'node:child_process'
+import { fastify } from 'fastify'
 import { pino } from 'pino'
 import { readConfig } from '../src/config.js'
 import { type OpenPod, openPod } from '../src/open-pod.js'
 import { buildApp } from '../src/web/app.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, latencyOf, median, type Result, spreadOf } from './bench.js'
-import { type BenchStores, openBenchStores, type QueueStoreName } from './bench-stores.js'
+import { type BenchStores, eachStore, type QueueStoreName } from './bench-stores.js'
+import { forkFile, said } from './child-process.js'
+import { listen } from './listen.js'
 import type { PostLoad, PostLoadResult } from './post-load.js'
 import { processorTimesOf } from './processor-time.js'
 
@@ -26,32 +26,19 @@ const FLOORS: Readonly<Record<QueueStoreName, { readonly connections: number; re
 export async function* benchAccept({ rounds }: BenchOptions): AsyncGenerator<Result> {
   const loader = openLoader()
   try {
-    for (const queue of ['redis', 'postgresql'] as const) {
-      const stores = await openBenchStores(queue)
-      if (stores === undefined) {
-        process.stderr.write('There is no redis-server on the PATH, so the half with Redis is left out.\n')
-        continue
-      }
-      try {
-        yield* measureStore(queue, stores, loader, rounds)
-      } finally {
-        await stores.close()
-      }
-    }
+    for await (const { queue, stores } of eachStore()) yield* measureStore(queue, stores, loader, rounds)
   } finally {
     loader.kill()
   }
 }
 
 export function openLoader(): ChildProcess {
-  return fork(new URL(import.meta.url.endsWith('.ts') ? './post-load.ts' : './post-load.js', import.meta.url))
+  return forkFile('./post-load')
 }
 
 export async function load(loader: ChildProcess, task: PostLoad): Promise<PostLoadResult> {
   loader.send(task)
-  const [result]: PostLoadResult[] = await once(loader, 'message')
-  if (result === undefined) throw new Error('the loader said nothing')
-  return result
+  return said<PostLoadResult>(loader)
 }
 
 async function* measureStore(
@@ -138,11 +125,6 @@ async function takeAll({ jobs }: OpenPod): Promise<number> {
   }
   await worker.close()
   return messages
-}
-
-async function listen(app: FastifyInstance): Promise<number> {
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  return (app.server.address() as AddressInfo).port // it listens on a port
 }
 
 function resultOf(queue: QueueStoreName, connections: number, rounds: readonly Round[]): Result {

@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
 import type { Knex } from 'knex'
 import { pino } from 'pino'
@@ -12,6 +11,7 @@ import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { readersOf } from './api-listings.js'
 import { type BenchStores, openBenchStores } from './bench-stores.js'
 import { type GeneratedPod, generatePod } from './generated-pod.js'
+import { listen } from './listen.js'
 
 const A_DAY = 86_400
 
@@ -84,9 +84,4 @@ export async function openBareRoute({ databaseUrl }: BenchStores): Promise<Subje
       await db.destroy()
     },
   }
-}
-
-async function listen(app: FastifyInstance): Promise<number> {
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  return (app.server.address() as AddressInfo).port // it listens on a port
 }

@@ -1,8 +1,9 @@
 import { receivePublicJob } from '../src/jobs/definitions.js'
 import type { OpenPod } from '../src/open-pod.js'
 import type { Result } from './bench.js'
+import { end } from './child-process.js'
 import type { Setting } from './inbound.js'
-import { empty, end, environmentOf, isRight, type PodProcess, startProcess, untilWritten } from './inbound-pod.js'
+import { empty, environmentOf, isRight, type PodProcess, startProcess, untilWritten } from './inbound-pod.js'
 import { processorTimesOf } from './processor-time.js'
 
 const FLOOR = 0.6

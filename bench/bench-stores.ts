@@ -64,6 +64,29 @@ export async function openBenchStores(
   }
 }
 
+/** The stores that a queue can have, one after the other; the one that is not on this machine is left out. */
+export async function* eachStore(): AsyncGenerator<{ readonly queue: QueueStoreName; readonly stores: BenchStores }> {
+  for (const queue of ['redis', 'postgresql'] as const) {
+    const stores = await openBenchStores(queue)
+    if (stores === undefined) {
+      process.stderr.write('There is no redis-server on the PATH, so the half with Redis is left out.\n')
+      continue
+    }
+    try {
+      yield { queue, stores }
+    } finally {
+      await stores.close()
+    }
+  }
+}
+
+/** With Redis, where there is one. */
+export async function openEitherStore(): Promise<BenchStores> {
+  const stores = (await openBenchStores('redis')) ?? (await openBenchStores('postgresql'))
+  if (stores === undefined) throw new Error('there is no database')
+  return stores
+}
+
 /** The server writes each of them down, which makes it slow. */
 async function countStatements(url: string, log: string, of: string, during: () => Promise<unknown>): Promise<number> {
   const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'bench' })

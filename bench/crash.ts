@@ -6,9 +6,10 @@ import { isIdle } from '../src/jobs/queue-facts.js'
 import { openPod } from '../src/open-pod.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import type { BenchOptions, Result } from './bench.js'
-import { type BenchStores, openBenchStores, type QueueStoreName } from './bench-stores.js'
+import { type BenchStores, eachStore, type QueueStoreName } from './bench-stores.js'
+import { end } from './child-process.js'
 import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
-import { countRows, empty, end, environmentOf, isRight, type PodProcess, prepare, startProcess } from './inbound-pod.js'
+import { countRows, empty, environmentOf, isRight, type PodProcess, prepare, startProcess } from './inbound-pod.js'
 
 const BITS = 4096
 const TENS = 300
@@ -30,18 +31,7 @@ const DISASTERS = [
 /** A burst in which a worker dies twice and Redis once: what has its 202 is stored once, with true counters. */
 export async function* benchCrash(_options: BenchOptions): AsyncGenerator<Result> {
   const corpus = partOf(await inboundCorpus(BITS), TENS)
-  for (const queue of ['redis', 'postgresql'] as const) {
-    const stores = await openBenchStores(queue)
-    if (stores === undefined) {
-      process.stderr.write('There is no redis-server on the PATH, so the half with Redis is left out.\n')
-      continue
-    }
-    try {
-      yield await crashAndCount(queue, stores, corpus)
-    } finally {
-      await stores.close()
-    }
-  }
+  for await (const { queue, stores } of eachStore()) yield await crashAndCount(queue, stores, corpus)
 }
 
 async function crashAndCount(queue: QueueStoreName, stores: BenchStores, corpus: InboundCorpus): Promise<Result> {

@@ -1,7 +1,5 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
+import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type FastifyInstance, fastify } from 'fastify'
@@ -17,7 +15,9 @@ import { migrate, openDatabase, WORKER_LIMITS } from '../src/persistence/databas
 import { buildApp } from '../src/web/app.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import { forkFile, said } from './child-process.js'
 import type { Load, LoadResult } from './http-load.js'
+import { listen } from './listen.js'
 
 const CONNECTIONS = 32
 const MILLISECONDS = 1_000
@@ -29,7 +29,7 @@ export async function* benchDiscovery({ rounds }: BenchOptions): AsyncGenerator<
   const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
   const database = await startEmbeddedPostgres(folder, { fast: true })
   const crypto = openCryptoPool(1)
-  const loader = fork(new URL(import.meta.url.endsWith('.ts') ? './http-load.ts' : './http-load.js', import.meta.url))
+  const loader = forkFile('./http-load')
   try {
     await prepare(database.url)
     const config = readConfig({
@@ -96,11 +96,6 @@ async function* measure(
   }
 }
 
-async function listen(app: FastifyInstance): Promise<number> {
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  return (app.server.address() as AddressInfo).port // it listens on a port
-}
-
 interface Measured {
   readonly perSecond: number
   readonly cpuMicroseconds: number
@@ -112,9 +107,8 @@ async function load(loader: ChildProcess, port: number, path: string): Promise<M
   const questions = [{ path }]
   const task: Load = { port, questions, host: 'pod.example', connections: CONNECTIONS, milliseconds: MILLISECONDS }
   loader.send(task)
-  const [result]: readonly LoadResult[] = await once(loader, 'message')
+  const { requests, seconds, wrong } = await said<LoadResult>(loader)
   const { user, system } = process.cpuUsage(before)
-  const { requests = 0, seconds = 1, wrong = 1 } = result ?? {}
   return { perSecond: requests / seconds, cpuMicroseconds: (user + system) / requests, wrong }
 }
 

@@ -1,6 +1,5 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
-import { once } from 'node:events'
 import { dispatchJob } from '../src/jobs/definitions.js'
 import { enqueueAllWith } from '../src/jobs/outbox.js'
 import { isIdle } from '../src/jobs/queue-facts.js'
@@ -8,6 +7,7 @@ import type { Pod, PodCrypto } from '../src/pod.js'
 import { type Author, addAuthor, addPosts } from './author.js'
 import { median, type Result } from './bench.js'
 import type { BenchStores, QueueStoreName } from './bench-stores.js'
+import { forkFile, said } from './child-process.js'
 import { type Round, resultOf, type Spent, spentOn } from './delivery-rounds.js'
 import type { ScriptedPodsReady, ScriptedPodsSaw, ScriptedPodsTask } from './scripted-pods.js'
 
@@ -66,9 +66,7 @@ export function countSignatures(crypto: PodCrypto): { readonly crypto: PodCrypto
  * post to the same pods that all answer.
  */
 export async function measureHangingPods(pod: Pod, setting: FanoutSetting): Promise<readonly Result[]> {
-  const others = fork(
-    new URL(import.meta.url.endsWith('.ts') ? './scripted-pods.ts' : './scripted-pods.js', import.meta.url),
-  )
+  const others = forkFile('./scripted-pods')
   try {
     const { ports } = await said<ScriptedPodsReady>(others)
     const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -186,10 +184,4 @@ async function told(others: ChildProcess, task: ScriptedPodsTask): Promise<Scrip
   const answer = said<ScriptedPodsSaw>(others)
   others.send(task)
   return answer
-}
-
-async function said<Message>(others: ChildProcess): Promise<Message> {
-  const [message]: Message[] = await once(others, 'message')
-  if (message === undefined) throw new Error('the other pods said nothing')
-  return message
 }

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import { end } from './child-process.js'
 import { ownMemoryOf, processorTimesOf, processTree } from './processor-time.js'
 
 /** The compiler of the JavaScript engine and the first looks at everything are over. */
@@ -95,10 +95,4 @@ function* resultsOf(watched: readonly Watched[]): Generator<Result> {
     cpu_us: {},
     ok: !(median(megabytes) >= MOST_MEGABYTES),
   }
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  const ended = once(child, 'exit')
-  child.kill('SIGTERM')
-  await ended
 }

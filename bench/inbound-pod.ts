@@ -1,9 +1,9 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
+import type { ChildProcess } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import type { OpenPod } from '../src/open-pod.js'
 import type { BenchStores } from './bench-stores.js'
+import { forkFile, said } from './child-process.js'
 import type { InboundCorpus } from './inbound-corpus.js'
 import { makeBareTable } from './machine.js'
 
@@ -53,22 +53,13 @@ export interface PodProcess {
 }
 
 export async function startProcess(path: string, env: NodeJS.ProcessEnv): Promise<PodProcess> {
-  const ending = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-  const child = fork(new URL(path + ending, import.meta.url), { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  const [ready]: { readonly address: string | null }[] = await once(child, 'message')
-  const address = ready?.address ?? null
+  const child = forkFile(path, { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const { address } = await said<{ readonly address: string | null }>(child)
   return {
     name: address === null ? 'worker' : 'web',
     child,
     port: address === null ? 0 : Number(new URL(address).port),
   }
-}
-
-export async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return
-  const ended = once(child, 'exit')
-  child.kill('SIGTERM')
-  await ended
 }
 
 export async function empty(db: Knex, { parents, people }: InboundCorpus): Promise<void> {

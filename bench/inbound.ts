@@ -9,19 +9,11 @@ import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { load, openLoader } from './accept.js'
 import { measureBacklog } from './backlog.js'
 import { type BenchOptions, type Latency, latencyOf, median, type Result, spreadOf } from './bench.js'
-import { type BenchStores, openBenchStores, type QueueStoreName } from './bench-stores.js'
+import { type BenchStores, eachStore, type QueueStoreName } from './bench-stores.js'
+import { end } from './child-process.js'
 import { measureHostile } from './hostile-traffic.js'
 import { type InboundCorpus, inboundCorpus } from './inbound-corpus.js'
-import {
-  empty,
-  end,
-  environmentOf,
-  isRight,
-  type PodProcess,
-  prepare,
-  startProcess,
-  untilWritten,
-} from './inbound-pod.js'
+import { empty, environmentOf, isRight, type PodProcess, prepare, startProcess, untilWritten } from './inbound-pod.js'
 import { insertsPerSecond, type Machine, openMachine } from './machine.js'
 import type { PostLoadResult } from './post-load.js'
 import { memoryOf, processorTimesOf } from './processor-time.js'
@@ -48,18 +40,9 @@ export async function* benchInbound({ rounds }: BenchOptions): AsyncGenerator<Re
   const loader = openLoader()
   const machine = openMachine()
   try {
-    for (const queue of ['redis', 'postgresql'] as const) {
-      const stores = await openBenchStores(queue)
-      if (stores === undefined) {
-        process.stderr.write('There is no redis-server on the PATH, so the half with Redis is left out.\n')
-        continue
-      }
-      try {
-        for (const [bits, corpus] of corpora) {
-          yield* measureCorpus({ queue, stores, loader, bits, corpus, machine, rounds })
-        }
-      } finally {
-        await stores.close()
+    for await (const { queue, stores } of eachStore()) {
+      for (const [bits, corpus] of corpora) {
+        yield* measureCorpus({ queue, stores, loader, bits, corpus, machine, rounds })
       }
     }
   } finally {

@@ -7,13 +7,13 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import type { AddressInfo } from 'node:net'
 import { fastify } from 'fastify'
 import { Redis } from 'ioredis'
 import { openDatabase, WORKER_LIMITS } from '../src/persistence/database.js'
 import { load, openLoader } from './accept.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
-import { openBenchStores } from './bench-stores.js'
+import { openEitherStore } from './bench-stores.js'
+import { listen } from './listen.js'
 import { insertsPerSecond, makeBareTable, openMachine } from './machine.js'
 import { rateOf } from './processor-time.js'
 
@@ -53,8 +53,7 @@ async function* rsa(bits: number, rounds: number): AsyncGenerator<Result> {
 }
 
 async function* stores(rounds: number): AsyncGenerator<Result> {
-  const opened = (await openBenchStores('redis')) ?? (await openBenchStores('postgresql'))
-  if (opened === undefined) throw new Error('there is no database')
+  const opened = await openEitherStore()
   const db = openDatabase({ ...WORKER_LIMITS, url: opened.databaseUrl, applicationName: 'bench' })
   try {
     await makeBareTable(db)
@@ -85,8 +84,7 @@ async function barePost(rounds: number): Promise<Result> {
   const app = fastify()
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
   app.post('/', async (_request, reply) => reply.code(202).send())
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  const { port } = app.server.address() as AddressInfo // it listens on a port
+  const port = await listen(app)
   const loader = openLoader()
   const task = { port, path: '/', connections: CONNECTIONS, bodies: ['x'.repeat(2_200)], milliseconds: MILLISECONDS }
   try {

@@ -19,6 +19,7 @@ import { User } from '../src/persistence/models/user.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
 import { openBenchStores } from './bench-stores.js'
+import { end } from './child-process.js'
 import { memoryOf, processorTimesOf } from './processor-time.js'
 
 const USERS = 50
@@ -180,8 +181,7 @@ async function startWeb(settings: NodeJS.ProcessEnv) {
     pid: child.pid ?? Number.NaN,
     port: Number(new URL(address).port),
     async [Symbol.asyncDispose]() {
-      child.kill('SIGTERM')
-      await once(child, 'exit')
+      await end(child)
       await rm(folder, { recursive: true, force: true })
     },
   }

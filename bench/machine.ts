@@ -1,9 +1,9 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
-import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import type { Knex } from 'knex'
 import { named } from '../src/persistence/database.js'
+import { forkFile, said } from './child-process.js'
 import type { Verified, VerifyTask } from './verify-load.js'
 
 /** What nobody can do without, measured by the clock and beside the same neighbours as what it is compared with. */
@@ -21,10 +21,7 @@ const PEOPLE = 16
 const TEXT = 'x'.repeat(150)
 
 export function openMachine(): Machine {
-  const ending = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-  const processes = Array.from({ length: availableParallelism() }, () =>
-    fork(new URL(`./verify-load${ending}`, import.meta.url)),
-  )
+  const processes = Array.from({ length: availableParallelism() }, () => forkFile('./verify-load'))
   const tellAll = (task: VerifyTask) => Promise.all(processes.map((process) => tell(process, task)))
   return {
     async verifications(bits) {
@@ -40,9 +37,7 @@ export function openMachine(): Machine {
 
 async function tell(process: ChildProcess, task: VerifyTask): Promise<Verified> {
   process.send(task)
-  const [verified]: Verified[] = await once(process, 'message')
-  if (verified === undefined) throw new Error('a process said nothing')
-  return verified
+  return said<Verified>(process)
 }
 
 /**

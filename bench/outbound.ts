@@ -1,6 +1,5 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { generateKeyPairSync, type KeyObject, publicEncrypt } from 'node:crypto'
-import { once } from 'node:events'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { pino } from 'pino'
 import { Agent } from 'undici'
@@ -15,7 +14,8 @@ import { startWorkers } from '../workers/start-workers.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type Audience, addAuthor, addPosts } from './author.js'
 import { type BenchOptions, median, type Result } from './bench.js'
-import { type BenchStores, openBenchStores, type QueueStoreName } from './bench-stores.js'
+import { type BenchStores, eachStore, type QueueStoreName } from './bench-stores.js'
+import { forkFile, said } from './child-process.js'
 import { type Round, resultOf, spentOn } from './delivery-rounds.js'
 import type { SinkCount, SinkReady, SinkTask } from './delivery-sink.js'
 import { countSignatures, measureHangingPods } from './fanout.js'
@@ -32,23 +32,10 @@ const FLOORS = { public: 0.07, private: 0.1, fanout: 0.2 }
 
 /** From the outbox rows of posts to the last pod that has them, beside bare POSTs of the same bytes to the same pods. */
 export async function* benchOutbound({ rounds }: BenchOptions): AsyncGenerator<Result> {
-  const sink = fork(
-    new URL(import.meta.url.endsWith('.ts') ? './delivery-sink.ts' : './delivery-sink.js', import.meta.url),
-  )
+  const sink = forkFile('./delivery-sink')
   try {
     const { ports } = await said<SinkReady>(sink)
-    for (const queue of ['redis', 'postgresql'] as const) {
-      const stores = await openBenchStores(queue)
-      if (stores === undefined) {
-        process.stderr.write('There is no redis-server on the PATH, so the half with Redis is left out.\n')
-        continue
-      }
-      try {
-        yield* measureStore({ queue, stores, sink, ports, rounds })
-      } finally {
-        await stores.close()
-      }
-    }
+    for await (const { queue, stores } of eachStore()) yield* measureStore({ queue, stores, sink, ports, rounds })
   } finally {
     sink.kill()
   }
@@ -154,12 +141,6 @@ async function taken(sink: ChildProcess, expect: number, begin: () => Promise<un
 async function takenInAll(sink: ChildProcess): Promise<number> {
   sink.send({} satisfies SinkTask)
   return (await said<SinkCount>(sink)).taken
-}
-
-async function said<Message>(sink: ChildProcess): Promise<Message> {
-  const [message]: Message[] = await once(sink, 'message')
-  if (message === undefined) throw new Error('the sink said nothing')
-  return message
 }
 
 /** What one of the deliveries has carried, for the bare ones. */

@@ -9,7 +9,7 @@ import { storeBatch } from '../src/federation/store-batch.js'
 import { type OpenPod, openPod } from '../src/open-pod.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
-import { type BenchStores, openBenchStores } from './bench-stores.js'
+import { type BenchStores, openEitherStore } from './bench-stores.js'
 import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
 import { countsAreRight, empty, environmentOf, prepare } from './inbound-pod.js'
 import { insertsPerSecond } from './machine.js'
@@ -41,8 +41,7 @@ interface Round {
 
 /** What is open already, from looking for what it refers to until it is committed, beside 128 bare rows at a time. */
 export async function* benchPersist({ rounds }: BenchOptions): AsyncGenerator<Result> {
-  const stores = (await openBenchStores('redis')) ?? (await openBenchStores('postgresql'))
-  if (stores === undefined) throw new Error('there is no database')
+  const stores = await openEitherStore()
   const crypto = openCryptoPool()
   const pod = await openPod(readConfig(environmentOf(stores)), 'worker', { crypto, log: pino({ level: 'silent' }) })
   try {

@@ -10,17 +10,9 @@ import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { load, openLoader } from './accept.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
 import { type BenchStores, openBenchStores } from './bench-stores.js'
+import { end } from './child-process.js'
 import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
-import {
-  empty,
-  end,
-  environmentOf,
-  isRight,
-  type PodProcess,
-  prepare,
-  startProcess,
-  untilWritten,
-} from './inbound-pod.js'
+import { empty, environmentOf, isRight, type PodProcess, prepare, startProcess, untilWritten } from './inbound-pod.js'
 import { processorTimesOf } from './processor-time.js'
 
 /** Messages of a round, by tens: there are many rounds. */

@@ -1,5 +1,5 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
+import type { ChildProcess } from 'node:child_process'
+import { forkFile, said } from './child-process.js'
 import type { Load, LoadResult, Question } from './http-load.js'
 import { processorTimesOf } from './processor-time.js'
 
@@ -7,7 +7,7 @@ const CONNECTIONS = 16
 const MILLISECONDS = 700
 
 export function openHttpLoader(): ChildProcess {
-  return fork(new URL(import.meta.url.endsWith('.ts') ? './http-load.ts' : './http-load.js', import.meta.url))
+  return forkFile('./http-load')
 }
 
 export async function load(loader: ChildProcess, port: number, questions: readonly Question[]): Promise<LoadResult> {
@@ -18,9 +18,7 @@ export async function load(loader: ChildProcess, port: number, questions: readon
     connections: CONNECTIONS,
     milliseconds: MILLISECONDS,
   } satisfies Load)
-  const [result]: readonly LoadResult[] = await once(loader, 'message')
-  if (result === undefined) throw new Error('the loader said nothing')
-  return result
+  return said<LoadResult>(loader)
 }
 
 /** What a load cost, too. */

@@ -1,4 +1,4 @@
-import { isOurs, refusesUs } from '../src/persistence/errors.js'
+import { isOurs, refusesUs, withoutStatement } from '../src/persistence/errors.js'
 import { StartError } from '../src/start-error.js'
 import { CommandError } from './command-error.js'
 
@@ -24,5 +24,5 @@ export function placeOf(url: string): string {
 /** Several addresses of one host fail together, as an error without a text of its own. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ')
-  return error instanceof Error ? error.message.split(' - ').at(-1) || error.name : String(error)
+  return error instanceof Error ? withoutStatement(error.message) || error.name : String(error)
 }

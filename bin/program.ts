@@ -2,8 +2,10 @@ import { existsSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { Refusal } from '../src/domain/refusals.js'
 import { QueueAway } from '../src/jobs/queues.js'
+import { withoutStatement } from '../src/persistence/errors.js'
 import { readSoftware } from '../src/software.js'
 import { StartError } from '../src/start-error.js'
+import { messageOf } from '../src/thrown.js'
 import { CommandError } from './command-error.js'
 import { runCommands } from './commands/run.js'
 
@@ -47,9 +49,8 @@ export async function buildProgram(wanted?: string): Promise<Command> {
 /** People read this one: never a stack, never a statement with its values. */
 function sentenceOf(error: unknown): string {
   const expected = [StartError, Refusal, CommandError, QueueAway].some((kind) => error instanceof kind)
-  const message = error instanceof Error ? error.message : String(error)
-  if (expected) return message
-  return `This did not work: ${message.split(' - ').at(-1) || 'no reason is known'}.`
+  if (expected) return messageOf(error)
+  return `This did not work: ${withoutStatement(messageOf(error)) || 'no reason is known'}.`
 }
 
 /** Whoever reads the output has seen enough (`pod user list | head`). */

@@ -1,6 +1,7 @@
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import pretty from 'pino-pretty'
 import type { Config } from './config.js'
+import { withoutStatement } from './persistence/errors.js'
 
 /** Fields that may hold what nobody should read later, wherever they turn up. */
 const SECRET_FIELDS = ['authorization', 'cookie', 'password', 'access_token', 'refresh_token', 'client_secret', 'token']
@@ -16,7 +17,7 @@ export function openLog(
     name,
     level: config.logLevel,
     base: { name },
-    serializers: { err: withoutStatements },
+    serializers: { err: writeError },
     redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`]), censor: '[secret]' },
   }
   if (!forPeople) return pino(options, destination)
@@ -24,11 +25,11 @@ export function openLog(
 }
 
 /** Database errors carry statement and values in their text and fields; a log may have the code, never the values. */
-function withoutStatements(error: Error): unknown {
+function writeError(error: Error): unknown {
   const { type, message, stack, code } = stdSerializers.err(error) as ReturnType<typeof stdSerializers.err> & {
     code?: unknown
   }
   const isDatabases = 'severity' in error && 'routine' in error
-  const text = isDatabases ? (message.split(' - ').at(-1) ?? message) : message
+  const text = isDatabases ? withoutStatement(message) : message
   return { type, message: text, code, stack: isDatabases ? stack.replace(message, text) : stack }
 }

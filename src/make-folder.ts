@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { hasCode } from './thrown.js'
 
 /**
  * Makes a folder and those above it. Node's own `recursive` never returns, and cannot be stopped, where a folder exists and
@@ -11,8 +12,7 @@ export async function makeFolder(path: string, mode: number): Promise<void> {
     await mkdir(path, { mode })
   } catch (error) {
     if (await isFolder(path)) return
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
-    if (!isMissing || existsSync(dirname(path))) throw error
+    if (!hasCode(error, 'ENOENT') || existsSync(dirname(path))) throw error
     await makeFolder(dirname(path), mode)
     await makeFolder(path, mode)
   }

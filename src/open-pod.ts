@@ -8,13 +8,14 @@ import { openJobQueues } from './jobs/queues.js'
 import { REPLICA_LIMITS } from './limits.js'
 import { openLog } from './log.js'
 import { databaseReachable, migrationStatus, openDatabase, WEB_LIMITS, WORKER_LIMITS } from './persistence/database.js'
-import { refusesUs } from './persistence/errors.js'
+import { refusesUs, withoutStatement } from './persistence/errors.js'
 import { UserSecrets } from './persistence/models/user.js'
 import { openReadReplica, type ReadReplica } from './persistence/read-replica.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
 import { openSecrets, readSecretKey } from './secrets.js'
 import { readSoftware } from './software.js'
 import { StartError } from './start-error.js'
+import { messageOf } from './thrown.js'
 
 export interface OpenPod extends Pod {
   close(): Promise<void>
@@ -134,8 +135,7 @@ function whyUnreachable(trouble: unknown, databaseUrl: string): string {
 /** A name with several addresses fails with all their errors at once, and says nothing itself. */
 function sentenceOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return sentenceOf(error.errors[0])
-  const message = error instanceof Error ? error.message : String(error)
-  return message.split(' - ').at(-1) ?? message
+  return withoutStatement(messageOf(error))
 }
 
 /** With another key the accounts could neither read nor sign, and new ones would need a key of their own for ever. */

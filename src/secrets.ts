@@ -5,6 +5,7 @@ import type { Config } from './config.js'
 import { makeFolder } from './make-folder.js'
 import type { Secrets } from './pod.js'
 import { StartError } from './start-error.js'
+import { hasCode, messageOf } from './thrown.js'
 
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
@@ -40,7 +41,7 @@ async function keptKey(dataDir: string): Promise<string> {
   try {
     return await readKept(path)
   } catch (error) {
-    if (!isMissing(error)) throw unusable(path, error)
+    if (!hasCode(error, 'ENOENT')) throw unusable(path, error)
   }
   try {
     await makeFolder(dataDir, 0o700)
@@ -63,17 +64,8 @@ async function readKept(path: string): Promise<string> {
 }
 
 function unusable(path: string, cause: unknown): StartError {
-  const reason = cause instanceof Error ? cause.message : String(cause)
   return new StartError(
-    `The secret key of this pod cannot be kept in ${path} (${reason}): make the folder writable, or set SECRET_KEY or DATA_DIR.`,
+    `The secret key of this pod cannot be kept in ${path} (${messageOf(cause)}): make the folder writable, or set SECRET_KEY or DATA_DIR.`,
     { cause },
   )
-}
-
-function isMissing(error: unknown): boolean {
-  return hasCode(error, 'ENOENT')
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Config } from '../../src/config.js'
 import { makeFolder } from '../../src/make-folder.js'
 import { readSecretKey } from '../../src/secrets.js'
+import { messageOf } from '../../src/thrown.js'
 import { type Finding, fail, ok, orFail, warn } from './finding.js'
 
 const SCARCE_BYTES = 2 ** 30
@@ -44,8 +45,7 @@ async function checkFolder(check: string, path: string, setting: string): Promis
     await rm(probe)
     return ok(check, `${path} can be written.`)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    return fail(check, `${path} cannot be written (${reason}): change its owner, or set another ${setting}.`)
+    return fail(check, `${path} cannot be written (${messageOf(error)}): change its owner, or set another ${setting}.`)
   }
 }
 

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import type { Config } from '../../src/config.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
 import { comparePositions } from '../../src/persistence/read-replica.js'
+import { messageOf } from '../../src/thrown.js'
 import { placeOf } from '../database-trouble.js'
 import { type Finding, ok, warn } from './finding.js'
 
@@ -16,11 +17,10 @@ export async function checkReplica(
     const { written, replayed } = await comparePositions(primary, replica)
     return [ok('replica', `It follows the database, ${Math.max(0, written - replayed)} bytes behind.`)]
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
     return [
       warn(
         'replica',
-        `Lists are not read from ${placeOf(url)}: ${reason.replace(/\.?$/, '.')} Check DATABASE_READ_URL.`,
+        `Lists are not read from ${placeOf(url)}: ${messageOf(error).replace(/\.?$/, '.')} Check DATABASE_READ_URL.`,
       ),
     ]
   } finally {

@@ -1,3 +1,5 @@
+import { messageOf } from '../../src/thrown.js'
+
 /** What a check has found out: the message says it, and the way out where there is something to do. */
 export interface Finding {
   readonly check: string
@@ -22,6 +24,6 @@ export async function orFail(check: string, run: () => Promise<readonly Finding[
   try {
     return await run()
   } catch (error) {
-    return [fail(check, error instanceof Error ? error.message : String(error))]
+    return [fail(check, messageOf(error))]
   }
 }

@@ -5,6 +5,7 @@ import { splitAddress } from '../../src/protocol/address.js'
 import { readHcard, readHcardFields, readWebFinger } from '../../src/protocol/discovery-documents.js'
 import { readPublicKey } from '../../src/protocol/rsa.js'
 import { isGuid, isName, isUrlWithPath } from '../../src/protocol/values.js'
+import { messageOf } from '../../src/thrown.js'
 import { type Finding, fail, ok, orFail, warn } from '../doctor/finding.js'
 import { type Asking, ask, isGood } from './ask.js'
 
@@ -61,7 +62,7 @@ function linksOf(document: object, address: string): Finding {
   try {
     readWebFinger(JSON.stringify(document), address)
   } catch (error) {
-    return fail('links', `${error instanceof Error ? error.message : error}.`)
+    return fail('links', `${messageOf(error)}.`)
   }
   const all = memberOf(document, 'links')
   const rels: unknown[] = Array.isArray(all) ? all.map((link) => memberOf(link, 'rel')) : []
@@ -172,10 +173,7 @@ function asAWhole(html: string): Finding {
     readHcard(html)
     return ok('discovery', 'Other pods can discover this person.')
   } catch (error) {
-    return fail(
-      'discovery',
-      `Other pods cannot discover this person: ${error instanceof Error ? error.message : error}.`,
-    )
+    return fail('discovery', `Other pods cannot discover this person: ${messageOf(error)}.`)
   }
 }
 

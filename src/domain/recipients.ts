@@ -1,3 +1,4 @@
+import { openBoundedMap } from '../bounded-map.js'
 import { gather } from '../jobs/gather.js'
 import { RECEIVE_LIMITS } from '../limits.js'
 import { findLocalGuids } from '../persistence/local-guids.js'
@@ -21,27 +22,18 @@ export function openRecipients(
   limits: RecipientsLimits = RECEIVE_LIMITS,
   now = () => performance.now(),
 ): Recipients {
-  const known = new Map<string, number>()
+  const known = openBoundedMap<string, number>({ entries: limits.recipients })
   const ask = gather(
     { atOnce: 1, items: RECEIVE_LIMITS.recipientsPerQuestion, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
     (guids: readonly string[]) => findLocalGuids(db, guids),
   )
-
-  function remember(guid: string): void {
-    known.set(guid, now() + limits.recipientAgeMs)
-    if (known.size <= limits.recipients) return
-    for (const oldest of known.keys()) {
-      known.delete(oldest)
-      return
-    }
-  }
 
   return {
     async areKnown(guid) {
       if ((known.get(guid) ?? 0) > now()) return true
       known.delete(guid)
       if (!isGuid(guid) || !(await ask([guid])).has(guid)) return false
-      remember(guid)
+      known.set(guid, now() + limits.recipientAgeMs)
       return true
     },
   }

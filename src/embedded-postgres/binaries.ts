@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { cp, lstat, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
-import { EmbeddedPostgresError, hasCode } from './errors.js'
+import { hasCode } from '../thrown.js'
+import { EmbeddedPostgresError } from './errors.js'
 
 /** The programs of PostgreSQL as npm delivers them. */
 export interface Binaries {

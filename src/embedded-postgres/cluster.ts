@@ -15,8 +15,9 @@ import {
 } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { hasCode, messageOf } from '../thrown.js'
 import { type Binaries, majorOf, programOf } from './binaries.js'
-import { EmbeddedPostgresError, hasCode, textOf } from './errors.js'
+import { EmbeddedPostgresError } from './errors.js'
 import { ownerFor, type RunAs, run } from './run-as.js'
 
 /** What PostgreSQL keeps on disk, and the password that opens it. */
@@ -46,7 +47,7 @@ export async function readCluster(dataDir: string): Promise<Cluster | undefined>
       )
     }
     throw new EmbeddedPostgresError(
-      `${path} is not a database of this pod (${textOf(error)}): move it away and start again for an empty pod, or put a backup in its place.`,
+      `${path} is not a database of this pod (${messageOf(error)}): move it away and start again for an empty pod, or put a backup in its place.`,
       { cause: error },
     )
   }
@@ -147,6 +148,7 @@ async function isMissing(path: string): Promise<boolean> {
 function complaintOf(error: unknown): string {
   const output = error instanceof Error && 'stderr' in error ? String(error.stderr) : ''
   const lines = output.split('\n').filter((line) => line.trim() !== '')
-  const complaint = lines.findLast((line) => /error|fatal/i.test(line)) ?? lines.at(-1) ?? textOf(error).split('\n')[0]
+  const complaint =
+    lines.findLast((line) => /error|fatal/i.test(line)) ?? lines.at(-1) ?? messageOf(error).split('\n')[0]
   return (complaint ?? '').replace(/^initdb: (error: )?/, '').trim()
 }

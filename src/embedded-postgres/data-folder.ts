@@ -1,6 +1,7 @@
 import { access, chmod, constants, readdir, stat } from 'node:fs/promises'
 import { makeFolder } from '../make-folder.js'
-import { EmbeddedPostgresError, textOf } from './errors.js'
+import { messageOf } from '../thrown.js'
+import { EmbeddedPostgresError } from './errors.js'
 import { isRoot } from './run-as.js'
 
 /** Whatever the pod keeps in its data folder guards itself by its own mode. */
@@ -14,7 +15,7 @@ export async function makeDataFolder(dataDir: string): Promise<void> {
     if (isRoot()) await letThrough(dataDir)
   } catch (cause) {
     throw new EmbeddedPostgresError(
-      `The data folder ${dataDir} cannot be used (${textOf(cause)}): make it a folder that this user may write to, or set another DATA_DIR.`,
+      `The data folder ${dataDir} cannot be used (${messageOf(cause)}): make it a folder that this user may write to, or set another DATA_DIR.`,
       { cause },
     )
   }

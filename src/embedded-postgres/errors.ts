@@ -4,11 +4,3 @@ import { StartError } from '../start-error.js'
 export class EmbeddedPostgresError extends StartError {
   override name = 'EmbeddedPostgresError'
 }
-
-export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code)
-}
-
-export function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}

@@ -4,9 +4,10 @@ import { once } from 'node:events'
 import { mkdir, open, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { messageOf } from '../thrown.js'
 import { type Binaries, copyBinaries, findBinaries, linkLibraries, programOf } from './binaries.js'
 import { type Cluster, checkVersion, createCluster, giveCluster, readCluster } from './cluster.js'
-import { EmbeddedPostgresError, textOf } from './errors.js'
+import { EmbeddedPostgresError } from './errors.js'
 import { choosePort, disownStalePid, findPostmaster } from './postmaster.js'
 import { chooseRunAs, isRoot, type RunAs, spawnAs } from './run-as.js'
 import { openSession, type Session } from './session.js'
@@ -140,7 +141,7 @@ function isAlive(child: ChildProcess): boolean {
 }
 
 function cannotRun(cause: unknown): EmbeddedPostgresError {
-  const [reason] = textOf(cause).split('\n')
+  const [reason] = messageOf(cause).split('\n')
   return new EmbeddedPostgresError(
     `The PostgreSQL that comes with the pod does not run on this machine (${reason}): set DATABASE_URL to a PostgreSQL server of your own.`,
     { cause },

@@ -1,8 +1,9 @@
 import { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
+import { hasCode, messageOf } from '../thrown.js'
 import type { Cluster } from './cluster.js'
-import { EmbeddedPostgresError, hasCode, textOf } from './errors.js'
+import { EmbeddedPostgresError } from './errors.js'
 import { isPostmaster } from './postmaster.js'
 
 /** A connection of the launcher's own. */
@@ -46,7 +47,7 @@ export async function openSession(
     await wait(POLL_MS)
   }
   throw new EmbeddedPostgresError(
-    `The PostgreSQL that runs on ${cluster.folder} does not let us in (${textOf(reason)}): end it (its process id is the first line of postmaster.pid there) and start again.`,
+    `The PostgreSQL that runs on ${cluster.folder} does not let us in (${messageOf(reason)}): end it (its process id is the first line of postmaster.pid there) and start again.`,
     { cause: reason },
   )
 }

@@ -1,3 +1,5 @@
+import { openBoundedMap } from '../bounded-map.js'
+
 /** How many envelopes a process keeps, in how many bytes, and for how long. */
 export interface EnvelopeCacheLimits {
   readonly envelopes: number
@@ -24,29 +26,17 @@ interface Kept {
 
 /** Each signature costs a thread several milliseconds, and anybody may ask for one; asked again, it costs nothing. */
 export function openEnvelopeCache(limits: EnvelopeCacheLimits, now = () => performance.now()): EnvelopeCache {
-  const kept = new Map<string, Kept>()
+  const kept = openBoundedMap<string, Kept>({
+    entries: limits.envelopes,
+    bytes: limits.bytes,
+    sizeOf: ({ envelope }) => envelope.length,
+  })
   const underWay = new Map<string, Promise<string | undefined>>()
-  let bytes = 0
-
-  function drop(name: string): void {
-    bytes -= kept.get(name)?.envelope.length ?? 0
-    kept.delete(name)
-  }
-
-  function keep(name: string, envelope: string): void {
-    drop(name)
-    kept.set(name, { envelope, until: now() + limits.ageMs })
-    bytes += envelope.length
-    for (const oldest of kept.keys()) {
-      if (kept.size <= limits.envelopes && bytes <= limits.bytes) return
-      drop(oldest)
-    }
-  }
 
   async function make(name: string, seal: () => Promise<string | undefined>): Promise<string | undefined> {
     try {
       const envelope = await seal()
-      if (envelope !== undefined) keep(name, envelope)
+      if (envelope !== undefined) kept.set(name, { envelope, until: now() + limits.ageMs })
       return envelope
     } finally {
       underWay.delete(name)
@@ -57,7 +47,6 @@ export function openEnvelopeCache(limits: EnvelopeCacheLimits, now = () => perfo
     async of(name, seal) {
       const found = kept.get(name)
       if (found !== undefined && found.until > now()) {
-        kept.delete(name)
         kept.set(name, found) // the longest unused goes first
         return found.envelope
       }

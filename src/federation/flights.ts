@@ -1,3 +1,4 @@
+import { openBoundedMap } from '../bounded-map.js'
 import { LOOKUP_LIMITS } from '../limits.js'
 import { ProtocolError } from '../protocol/errors.js'
 import { isOurTrouble } from './remote-pod/remote-pod-error.js'
@@ -23,14 +24,11 @@ interface Failure {
 /** What many want at the same time is asked for once. Across processes the deduplicated jobs see to the same. */
 export function openFlights<Result>(): Flights<Result> {
   const underWay = new Map<string, Promise<Result>>()
-  const failures = new Map<string, Failure>()
+  const failures = openBoundedMap<string, Failure>({ entries: LOOKUP_LIMITS.failuresRemembered })
 
   function remember(name: string, error: unknown, now: Date): void {
     if (!(error instanceof ProtocolError) || isOurTrouble(error)) return // which says nothing about the name
-    failures.delete(name)
     failures.set(name, { error, until: now.getTime() + LOOKUP_LIMITS.failureRememberedMs })
-    const [oldest] = failures.keys()
-    if (failures.size > LOOKUP_LIMITS.failuresRemembered && oldest !== undefined) failures.delete(oldest)
   }
 
   async function fly(name: string, lookUp: () => Promise<Result>, { now }: When): Promise<Result> {

@@ -5,6 +5,7 @@ import { Pod as OtherPod, type PodPlace, type PodStatus } from '../persistence/m
 import type { Pod, RemoteAnswer } from '../pod.js'
 import { ProtocolError } from '../protocol/errors.js'
 import { type NodeInfo, readNodeInfo, readNodeInfoLink } from '../protocol/node-info.js'
+import { messageOf } from '../thrown.js'
 import { podStatusOf } from './pod-health.js'
 import { RemotePodError } from './remote-pod/remote-pod-error.js'
 
@@ -26,13 +27,13 @@ export async function checkPod(pod: Asking, origin: string): Promise<PodCheck> {
   try {
     frontPage = await askFrontPage(pod, origin)
   } catch (error) {
-    return { status: statusOf(error), error: reasonOf(error) }
+    return { status: statusOf(error), error: messageOf(error) }
   }
   try {
     return { status: 'no_errors', error: null, frontPage, nodeInfo: await askNodeInfo(pod, origin) }
   } catch (error) {
     if (isOurFault(error)) throw error
-    return { status: 'version_failed', error: reasonOf(error), frontPage }
+    return { status: 'version_failed', error: messageOf(error), frontPage }
   }
 }
 
@@ -98,8 +99,4 @@ function statusOf(error: unknown): PodCheck['status'] {
 function isOurFault(error: unknown): boolean {
   if (error instanceof RemotePodError) return error.fault === 'busy'
   return !(error instanceof ProtocolError)
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

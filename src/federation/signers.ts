@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
+import { openBoundedMap } from '../bounded-map.js'
 import { LOOKUP_LIMITS } from '../limits.js'
 import { Person } from '../persistence/models/person.js'
 import { readPublicKey } from '../protocol/rsa.js'
@@ -25,14 +26,10 @@ export async function findSigners(db: Knex, addresses: readonly string[]): Promi
 }
 
 /** Reading a key takes longer than verifying with it. By their texts, so that nobody gets the key of somebody else. */
-const parsed = new Map<string, KeyObject>()
+const parsed = openBoundedMap<string, KeyObject>({ entries: LOOKUP_LIMITS.keysKept })
 
 export function keyOf(pem: string): KeyObject | undefined {
   const key = parsed.get(pem) ?? readPublicKey(pem)
-  if (key === undefined) return undefined
-  parsed.delete(pem)
-  parsed.set(pem, key)
-  const [oldest] = parsed.keys()
-  if (parsed.size > LOOKUP_LIMITS.keysKept && oldest !== undefined) parsed.delete(oldest)
+  if (key !== undefined) parsed.set(pem, key)
   return key
 }

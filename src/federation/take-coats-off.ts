@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { openBoundedMap } from '../bounded-map.js'
 import { LOOKUP_LIMITS } from '../limits.js'
 import { findRecipients, type RecipientRow } from '../persistence/recipients.js'
 import type { Pod } from '../pod.js'
@@ -66,7 +67,7 @@ async function recipientsOf(pod: Pod, messages: readonly Message[]): Promise<Rea
 }
 
 /** By what is stored, so that nobody gets the key of somebody else. Unsealing and reading takes longer than a signature check. */
-const unsealed = new Map<string, KeyObject>()
+const unsealed = openBoundedMap<string, KeyObject>({ entries: LOOKUP_LIMITS.privateKeysKept })
 
 function keyOf(
   { secrets }: Pick<Pod, 'secrets'>,
@@ -76,9 +77,6 @@ function keyOf(
   const name = sealed.toString('base64')
   const key = unsealed.get(name) ?? readPrivateKey(secrets.unseal(sealed))
   if (key === undefined) throw new Error(`The private key of ${address} cannot be used.`)
-  unsealed.delete(name)
   unsealed.set(name, key)
-  const [oldest] = unsealed.keys()
-  if (unsealed.size > LOOKUP_LIMITS.privateKeysKept && oldest !== undefined) unsealed.delete(oldest)
   return key
 }

@@ -46,6 +46,11 @@ export function isOurs(error: unknown): boolean {
   )
 }
 
+/** Without what knex puts in front of what the driver said: the statement, perhaps with values. */
+export function withoutStatement(message: string): string {
+  return message.split(' - ').at(-1) ?? message
+}
+
 /** Wrong password, no such user or database, no right: it is there and will not have us, today or tomorrow. */
 export function refusesUs(error: unknown): boolean {
   return ['28P01', '28000', '3D000', '42501'].includes(factsOf(error).code)

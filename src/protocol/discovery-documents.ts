@@ -1,6 +1,7 @@
 import { Parser } from 'htmlparser2'
 import { splitAddress } from './address.js'
 import { ProtocolError } from './errors.js'
+import { memberOf } from './json-member.js'
 import { readPublicKey } from './rsa.js'
 import { isGuid, isName, isUrlWithHost, isUrlWithHostAndPath, isUrlWithPath } from './values.js'
 import { cleanText } from './xml.js'
@@ -225,9 +226,4 @@ function parseJson(json: string): unknown {
   } catch (cause) {
     throw new ProtocolError('DiscoveryFailed', 'the WebFinger document is no JSON', { cause })
   }
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
-  return (value as Record<string, unknown>)[name] // an object that has this member
 }

@@ -1,4 +1,5 @@
 import { ProtocolError } from './errors.js'
+import { memberOf } from './json-member.js'
 
 /** What a pod says it runs. */
 export interface NodeInfo {
@@ -54,11 +55,6 @@ function parse(json: string): unknown {
   } catch (cause) {
     throw invalid('this is no JSON', cause)
   }
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
-  return (value as Record<string, unknown>)[name] // an object that has this member
 }
 
 function invalid(reason: string, cause?: unknown): ProtocolError {

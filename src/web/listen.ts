@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Config, Listen } from '../config.js'
 import { ADMIN_PORTS_TRIED } from '../limits.js'
 import { StartError } from '../start-error.js'
+import { codeOf } from '../thrown.js'
 
 /** Listens, or says in a sentence what stands in the way and which setting (`hint`) changes it. */
 export async function listen(app: FastifyInstance, where: Listen, hint: string): Promise<string> {
@@ -76,8 +77,4 @@ function explained(error: unknown, where: Listen, hint: string): unknown {
   if (reason === undefined) return error
   const place = 'port' in where ? `port ${where.port} of ${where.host}` : where.path
   return new StartError(`The pod cannot listen on ${place}: ${reason}. ${hint}`, { cause: error })
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net'
+import { openBoundedMap } from '../bounded-map.js'
 import { RequestFault } from './faults.js'
 
 export interface RateRule {
@@ -20,17 +21,13 @@ export function openRateLimit(rule: RateRule): RateLimit<string> {
 }
 
 export function openRateLimitOf<Source>({ times, perSeconds, sources, now }: RateRule): RateLimit<Source> {
-  const windows = new Map<Source, { count: number; readonly endsAt: number }>()
+  const windows = openBoundedMap<Source, { count: number; readonly endsAt: number }>({ entries: sources })
   return (source) => {
     if (times === 0) return
     const at = now().getTime()
     const known = windows.get(source)
     const window = known && known.endsAt > at ? known : { count: 0, endsAt: at + perSeconds * 1_000 }
-    if (window !== known) {
-      windows.delete(source)
-      if (windows.size >= sources) forgetFirst(windows)
-      windows.set(source, window)
-    }
+    if (window !== known) windows.set(source, window)
     window.count += 1
     if (window.count > times) throw tooMany(Math.ceil((window.endsAt - at) / 1_000))
   }
@@ -62,11 +59,4 @@ export function tooMany(seconds: number): RequestFault {
 function inWords(seconds: number): string {
   if (seconds < 120) return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
   return `${Math.ceil(seconds / 60)} minutes`
-}
-
-export function forgetFirst<Key>(map: Map<Key, unknown>): void {
-  for (const [key] of map) {
-    map.delete(key)
-    return
-  }
 }

@@ -1,25 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts.js'
 import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
+import { openClock } from '../support/clock.js'
 import { type Neighbourhood, openNeighbourhood, share } from '../support/neighbourhood.js'
 import { addStranger, newGuid } from '../support/network.js'
 import { queueBackends } from '../support/queue-backends.js'
 import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
 import { statementsDuring } from '../support/statements.js'
 
-const started = Date.now()
+const clock = openClock()
 let api: Neighbourhood
 let alice: ApiPerson
 let bob: ApiPerson
-let minutes = 0
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   beforeAll(async () => {
-    api = await openNeighbourhoodOn(backend, {
-      change: (pod) => ({ ...pod, now: () => new Date(started + minutes * 60_000) }),
-    })
-    alice = api.alice
-    bob = api.bob
+    api = await openNeighbourhoodOn(backend, { change: (pod) => ({ ...pod, now: clock.now }) })
+    ;({ alice, bob } = api)
   })
   afterAll(() => api.close())
 
@@ -45,12 +42,6 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
   async function readBy(person: ApiPerson, guid: string): Promise<boolean> {
     return (await person.get(`/conversations/${guid}`)).body.read
-  }
-
-  /** Waits so long, without waiting. */
-  function later(count = 1): string {
-    minutes += count
-    return new Date(started + minutes * 60_000).toISOString()
   }
 
   describe('POST /conversations', () => {
@@ -157,7 +148,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('74, 75: can be of the unread only', async () => {
-      later()
+      clock.later()
       const guid = await begin({ subject: 'Unread' })
       expect(await list(bob, '?only_unread=true')).toContain('Unread')
 
@@ -170,10 +161,10 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('85: can be of those in which something was said later', async () => {
-      later()
+      clock.later()
       const guid = await begin({ subject: 'Talk' })
-      const between = later()
-      later()
+      const between = clock.later()
+      clock.later()
       const { body: message } = await bob.post(`/conversations/${guid}/messages`, { body: 'Yes' })
 
       expect(await list(alice, `?only_after=${between}`)).toEqual(['Talk'])
@@ -194,9 +185,9 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('reads a time with an offset whose plus nobody encoded', async () => {
-      later()
+      clock.later()
       await begin({ subject: 'Offset' })
-      const justBefore = new Date(started + minutes * 60_000 + 3_600_000 - 1).toISOString().replace('Z', '+01:00')
+      const justBefore = new Date(clock.now().getTime() + 3_600_000 - 1).toISOString().replace('Z', '+01:00')
 
       expect(await list(alice, `?only_after=${justBefore}`)).toEqual(['Offset'])
     })
@@ -207,7 +198,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await share(api, alice, gus)
       const all: string[] = []
       for (let index = 0; index < 7; index += 1) {
-        if (index % 3 === 0) later()
+        if (index % 3 === 0) clock.later()
         all.unshift(
           (await gus.post('/conversations', asked({ subject: `${index}`, recipients: [alice.guid] }))).body.guid,
         )
@@ -223,12 +214,12 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       const { hal } = await api.people('hal')
       await share(api, hal, bob)
       await share(api, bob, hal)
-      later()
+      clock.later()
       await hal.post('/conversations', asked({ subject: 'First' }))
       const first = await bob.get('/conversations?only_unread=true&per_page=1')
       expect(subjectsIn(first)).toEqual(['First'])
 
-      later()
+      clock.later()
       for (const subject of ['Second', 'Third']) await hal.post('/conversations', asked({ subject }))
 
       const newer = await bob.get(first.links.previous ?? '')

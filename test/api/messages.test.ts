@@ -1,24 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ApiPerson, expectError } from '../support/api-pod.js'
+import { openClock } from '../support/clock.js'
 import type { Neighbourhood } from '../support/neighbourhood.js'
 import { newGuid } from '../support/network.js'
 import { queueBackends } from '../support/queue-backends.js'
 import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
 import { statementsDuring } from '../support/statements.js'
 
-const started = Date.now()
+const clock = openClock()
 let api: Neighbourhood
 let alice: ApiPerson
 let bob: ApiPerson
-let minutes = 0
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   beforeAll(async () => {
-    api = await openNeighbourhoodOn(backend, {
-      change: (pod) => ({ ...pod, now: () => new Date(started + minutes * 60_000) }),
-    })
-    alice = api.alice
-    bob = api.bob
+    api = await openNeighbourhoodOn(backend, { change: (pod) => ({ ...pod, now: clock.now }) })
+    ;({ alice, bob } = api)
   })
   afterAll(() => api.close())
 
@@ -31,7 +28,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
   /** A minute later. */
   async function say(person: ApiPerson, guid: string, body: string) {
-    minutes += 1
+    clock.later()
     const answer = await person.post(`/conversations/${guid}/messages`, { body })
     expect(answer.status).toBe(201)
     return answer.body

@@ -4,6 +4,7 @@ import { blockPerson } from '../../src/domain/blocks.js'
 import { createComment } from '../../src/domain/comments.js'
 import { NOTIFICATION_TYPES } from '../../src/persistence/models/notification.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
+import { openClock } from '../support/clock.js'
 import { type Neighbourhood, openNeighbourhood, publish, share } from '../support/neighbourhood.js'
 import { newGuid } from '../support/network.js'
 import { queueBackends } from '../support/queue-backends.js'
@@ -12,13 +13,12 @@ import { statementsDuring } from '../support/statements.js'
 
 /** Who lives here, by guid. */
 const names = new Map<string, string>()
-const started = Date.now()
+const clock = openClock()
 let api: Neighbourhood
 let alice: ApiPerson
 let bob: ApiPerson
 let carol: ApiPerson
 let dan: ApiPerson
-let minutes = 0
 interface Told {
   readonly guid: string
   readonly type: string
@@ -30,13 +30,8 @@ interface Told {
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   beforeAll(async () => {
-    api = await openNeighbourhoodOn(backend, {
-      change: (pod) => ({ ...pod, now: () => new Date(started + minutes * 60_000) }),
-    })
-    alice = api.alice
-    bob = api.bob
-    carol = api.carol
-    dan = api.dan
+    api = await openNeighbourhoodOn(backend, { change: (pod) => ({ ...pod, now: clock.now }) })
+    ;({ alice, bob, carol, dan } = api)
     for (const name of ['alice', 'bob', 'carol', 'dan', 'eve'] as const) names.set(api[name].guid, name)
   })
   afterAll(() => api.close())
@@ -72,12 +67,6 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
   const morning = (author: ApiPerson) => publish(api, author, { text: 'Good morning', public: true })
 
-  /** Waits so long, without waiting. */
-  function later(count = 1): string {
-    minutes += count
-    return new Date(started + minutes * 60_000).toISOString()
-  }
-
   describe('comments', () => {
     it('91: tell the author of the post', async () => {
       await says(bob, api.PA)
@@ -99,8 +88,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       const post = await morning(alice)
       await says(bob, post)
       const first = await onlyOne(alice, post)
-      const between = later()
-      later()
+      const between = clock.later()
+      clock.later()
 
       await says(carol, post)
 
@@ -118,7 +107,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await says(bob, post)
       const { guid } = await onlyOne(alice, post)
       await alice.patch(`/notifications/${guid}`, { read: true })
-      later()
+      clock.later()
 
       await says(carol, post)
 
@@ -282,8 +271,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('112: has after a time what was only added to later', async () => {
       const post = await morning(alice)
       await likes(bob, post)
-      const between = later()
-      const then = later()
+      const between = clock.later()
+      const then = clock.later()
 
       await likes(carol, post)
 
@@ -295,8 +284,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       const post = await morning(alice)
       await likes(bob, post)
       const { guid } = await onlyOne(alice, post)
-      const since = later()
-      later()
+      const since = clock.later()
+      clock.later()
 
       await alice.patch(`/notifications/${guid}`, { read: true })
       await alice.patch(`/notifications/${guid}`, { read: false })
@@ -307,7 +296,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('has the newest first, and pages that meet also within a millisecond', async () => {
       const posts: string[] = []
       for (let index = 0; index < 7; index += 1) {
-        if (index % 3 === 0) later()
+        if (index % 3 === 0) clock.later()
         const post = await morning(api.eve)
         await likes(dan, post)
         posts.unshift(post)
@@ -320,7 +309,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
     it('links to what will be newer', async () => {
       const first = await api.eve.get('/notifications?per_page=1&only_unread=true')
-      later()
+      clock.later()
       const post = await morning(api.eve)
       await likes(dan, post)
 

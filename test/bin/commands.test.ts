@@ -7,30 +7,28 @@ import { createUser } from '../../src/domain/accounts.js'
 import { pruneJob } from '../../src/jobs/definitions.js'
 import { type OpenPod, openPod } from '../../src/open-pod.js'
 import { cannedCrypto } from '../support/canned-crypto.js'
-import { createTestDatabase, type TestDatabase } from '../support/database.js'
+import { createTestDatabase } from '../support/database.js'
+import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { makeFolder, pod, type Settings } from './program.js'
 
 const PASSWORD = 'correct horse battery'
-const SECRET_KEY = 'a key that is only good for these tests'
+const { SECRET_KEY } = KNOWN_POD
 
 /** Commands on a database that somebody else runs; nobody works on its queue. */
 describe('the commands', { timeout: 60_000 }, () => {
-  let folder: Awaited<ReturnType<typeof makeFolder>>
-  let database: TestDatabase
+  let place: Place
   let settings: Settings
   let open: OpenPod
 
   beforeAll(async () => {
-    folder = await makeFolder()
-    database = await createTestDatabase()
-    settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, SECRET_KEY, POD_URL: 'https://pod.example' }
+    place = await makePlace(KNOWN_POD)
+    settings = place.settings
     open = await openPod(readConfig({ ...settings, LOG_LEVEL: 'silent' }), 'command', { crypto: cannedCrypto() })
     await createUser(open, { username: 'alice', password: PASSWORD })
   })
   afterAll(async () => {
     await open.close()
-    await database.drop()
-    await folder.remove()
+    await place.remove()
   })
 
   /** What a command that works prints as JSON. */

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { writeHcard } from '../../src/protocol/discovery-documents.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
-import { createTestDatabase, type TestDatabase } from '../support/database.js'
 import { cardOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { makeFolder, pod, type Settings } from './program.js'
+import { KNOWN_POD, makePlace, type Place } from './place.js'
+import { pod, type Settings } from './program.js'
 
 /** Commands about other pods, of which one is on loopback with everything it needs. */
 describe('the commands about other pods', { timeout: 60_000 }, () => {
-  let folder: Awaited<ReturnType<typeof makeFolder>>
-  let database: TestDatabase
+  let place: Place
   let others: FakePods
   let settings: Settings
   let host: string
@@ -16,8 +15,8 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
   let post: StatusMessageEntity
 
   beforeAll(async () => {
-    folder = await makeFolder()
-    database = await createTestDatabase()
+    place = await makePlace({ ...KNOWN_POD, ALLOW_PRIVATE_ADDRESSES: 'true' })
+    settings = place.settings
     others = await startFakePods()
     host = `localhost:${others.server.port}`
     quin = others.person(`quin@${host}`)
@@ -31,18 +30,10 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
       photos: [],
     }
     others.serve(quin, post)
-    settings = {
-      DATABASE_URL: database.url,
-      DATA_DIR: folder.path,
-      SECRET_KEY: 'a key that is only good for these tests',
-      POD_URL: 'https://pod.example',
-      ALLOW_PRIVATE_ADDRESSES: 'true',
-    }
   })
   afterAll(async () => {
     await others.close()
-    await database.drop()
-    await folder.remove()
+    await place.remove()
   })
 
   function json(path: string, document: unknown) {

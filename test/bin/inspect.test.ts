@@ -4,15 +4,14 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
-import { createTestDatabase, type TestDatabase } from '../support/database.js'
 import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
 import { coatFor, signedBy } from '../support/receiving-pod.js'
-import { makeFolder, type Outcome, pod, type Settings } from './program.js'
+import { KNOWN_POD, makePlace, type Place } from './place.js'
+import { type Outcome, pod, type Settings } from './program.js'
 
 /** What would become of messages, in the order in which an operator might ask. */
 describe('the command that inspects a message', { timeout: 60_000 }, () => {
-  let folder: Awaited<ReturnType<typeof makeFolder>>
-  let database: TestDatabase
+  let place: Place
   let db: pg.Client
   let others: FakePods
   let settings: Settings
@@ -20,8 +19,8 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
   let post: StatusMessageEntity
 
   beforeAll(async () => {
-    folder = await makeFolder()
-    database = await createTestDatabase()
+    place = await makePlace({ ...KNOWN_POD, ALLOW_PRIVATE_ADDRESSES: 'true' })
+    settings = place.settings
     others = await startFakePods()
     quin = others.person(`quin@localhost:${others.server.port}`)
     post = {
@@ -34,27 +33,19 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
       photos: [],
     }
     others.serve(quin, post)
-    settings = {
-      DATABASE_URL: database.url,
-      DATA_DIR: folder.path,
-      SECRET_KEY: 'a key that is only good for these tests',
-      POD_URL: 'https://pod.example',
-      ALLOW_PRIVATE_ADDRESSES: 'true',
-    }
     const created = await pod(['user', 'create', 'ann', '--password', 'the password of ann'], settings)
     expect(created).toMatchObject({ code: 0 })
-    db = new pg.Client(database.url)
+    db = new pg.Client(place.databaseUrl)
     await db.connect()
   })
   afterAll(async () => {
     await db.end()
     await others.close()
-    await database.drop()
-    await folder.remove()
+    await place.remove()
   })
 
   async function inspect(message: string, ...options: string[]): Promise<Outcome> {
-    const file = join(folder.path, 'message')
+    const file = join(place.folder, 'message')
     await writeFile(file, message)
     return pod(['inspect', file, ...options], settings)
   }

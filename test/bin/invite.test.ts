@@ -1,26 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../support/database.js'
-import { makeFolder, pod, type Settings } from './program.js'
+import { makePlace, type Place } from './place.js'
+import { pod, type Settings } from './program.js'
 
 describe('pod invite', { timeout: 60_000 }, () => {
-  let folder: Awaited<ReturnType<typeof makeFolder>>
-  let database: TestDatabase
+  let place: Place
   let settings: Settings
 
   beforeAll(async () => {
-    folder = await makeFolder()
-    database = await createTestDatabase()
-    settings = {
-      DATABASE_URL: database.url,
-      DATA_DIR: folder.path,
-      POD_URL: 'https://pod.example',
-      REGISTRATIONS: 'invite',
-    }
+    place = await makePlace({ POD_URL: 'https://pod.example', REGISTRATIONS: 'invite' })
+    settings = place.settings
   })
-  afterAll(async () => {
-    await database.drop()
-    await folder.remove()
-  })
+  afterAll(() => place.remove())
 
   it('prints the address to send to somebody', async () => {
     const { code, stdout } = await pod(['invite', '--json', '--expires-in', '7d', '--note', 'for Rosa'], settings)

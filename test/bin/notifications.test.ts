@@ -6,20 +6,17 @@ import { type OpenPod, openPod } from '../../src/open-pod.js'
 import { Profile } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import { cannedCrypto } from '../support/canned-crypto.js'
-import { createTestDatabase, type TestDatabase } from '../support/database.js'
-import { makeFolder, pod, type Settings } from './program.js'
+import { KNOWN_POD, makePlace, type Place } from './place.js'
+import { pod, type Settings } from './program.js'
 
 describe('pod notify', { timeout: 60_000 }, () => {
-  let folder: Awaited<ReturnType<typeof makeFolder>>
-  let database: TestDatabase
+  let place: Place
   let settings: Settings
   let open: OpenPod
 
   beforeAll(async () => {
-    folder = await makeFolder()
-    database = await createTestDatabase()
-    const SECRET_KEY = 'a key that is only good for these tests'
-    settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, SECRET_KEY, POD_URL: 'https://pod.example' }
+    place = await makePlace(KNOWN_POD)
+    settings = place.settings
     open = await openPod(readConfig({ ...settings, LOG_LEVEL: 'silent' }), 'command', { crypto: cannedCrypto() })
     for (const username of ['alice', 'bob'])
       await createUser(open, { username, password: `the password of ${username}` })
@@ -34,8 +31,7 @@ describe('pod notify', { timeout: 60_000 }, () => {
   })
   afterAll(async () => {
     await open.close()
-    await database.drop()
-    await folder.remove()
+    await place.remove()
   })
 
   it('birthdays tells of those of the day, once', async () => {

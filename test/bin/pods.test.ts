@@ -1,38 +1,29 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
-import { createTestDatabase, type TestDatabase } from '../support/database.js'
 import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { makeFolder, pod, type Settings } from './program.js'
+import { KNOWN_POD, makePlace, type Place } from './place.js'
+import { pod, type Settings } from './program.js'
 
 /** Commands about what goes out, on tables as a pod has left them. No worker runs. */
 describe('the commands about deliveries', { timeout: 60_000 }, () => {
-  let folder: Awaited<ReturnType<typeof makeFolder>>
-  let database: TestDatabase
+  let place: Place
   let db: Knex
   let others: FakePods
   let settings: Settings
   let senderId: number
 
   beforeAll(async () => {
-    folder = await makeFolder()
-    database = await createTestDatabase()
+    place = await makePlace({ ...KNOWN_POD, ALLOW_PRIVATE_ADDRESSES: 'true' })
+    settings = place.settings
     others = await startFakePods()
-    db = openDatabase({ ...WORKER_LIMITS, url: database.url, applicationName: 'test' })
-    settings = {
-      DATABASE_URL: database.url,
-      DATA_DIR: folder.path,
-      SECRET_KEY: 'a key that is only good for these tests',
-      POD_URL: 'https://pod.example',
-      ALLOW_PRIVATE_ADDRESSES: 'true',
-    }
+    db = openDatabase({ ...WORKER_LIMITS, url: place.databaseUrl, applicationName: 'test' })
     senderId = await personAt(null, 'ann@pod.example')
   })
   afterAll(async () => {
     await db.destroy()
     await others.close()
-    await database.drop()
-    await folder.remove()
+    await place.remove()
   })
 
   async function json(...words: string[]): Promise<unknown> {

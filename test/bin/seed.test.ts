@@ -1,21 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../support/database.js'
-import { makeFolder, pod, type Settings } from './program.js'
+import { makePlace, type Place } from './place.js'
+import { pod, type Settings } from './program.js'
 
 describe('pod seed', { timeout: 60_000 }, () => {
-  let folder: Awaited<ReturnType<typeof makeFolder>>
-  let database: TestDatabase
+  let place: Place
   let settings: Settings
 
   beforeAll(async () => {
-    folder = await makeFolder()
-    database = await createTestDatabase()
-    settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, ALLOW_PRIVATE_ADDRESSES: 'true' }
+    place = await makePlace({ ALLOW_PRIVATE_ADDRESSES: 'true' })
+    settings = place.settings
   })
-  afterAll(async () => {
-    await database.drop()
-    await folder.remove()
-  })
+  afterAll(() => place.remove())
 
   it('leaves a pod alone that others can reach', async () => {
     const { code, stderr } = await pod(['seed'], { ...settings, POD_URL: 'https://pod.example' })

@@ -1,20 +1,15 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../support/database.js'
-import { makeFolder, pod, type Settings, start, statusOf } from './program.js'
+import { makePlace, type Place } from './place.js'
+import { pod, type Settings, start, statusOf } from './program.js'
 
-let folder: Awaited<ReturnType<typeof makeFolder>>
-let database: TestDatabase
+let place: Place
 let settings: Settings
 
 beforeAll(async () => {
-  folder = await makeFolder()
-  database = await createTestDatabase()
-  settings = { DATABASE_URL: database.url, DATA_DIR: folder.path }
+  place = await makePlace()
+  settings = place.settings
 })
-afterAll(async () => {
-  await database.drop()
-  await folder.remove()
-})
+afterAll(() => place.remove())
 
 it('runs web and worker on their own; a worker that stops takes nothing with it', { timeout: 60_000 }, async () => {
   const web = start(['web', '--json'], settings)

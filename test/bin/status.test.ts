@@ -1,19 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../support/database.js'
-import { makeFolder, pod, type Settings, startPod, statusOf } from './program.js'
+import { makePlace, type Place } from './place.js'
+import { pod, type Settings, startPod, statusOf } from './program.js'
 
-let folder: Awaited<ReturnType<typeof makeFolder>>
-let database: TestDatabase
+let place: Place
 let settings: Settings
 beforeAll(async () => {
-  folder = await makeFolder()
-  database = await createTestDatabase()
-  settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, POD_URL: 'http://localhost:3000' }
+  place = await makePlace({ POD_URL: 'http://localhost:3000' })
+  settings = place.settings
 })
-afterAll(async () => {
-  await database.drop()
-  await folder.remove()
-})
+afterAll(() => place.remove())
 
 it('status tells what came to the door, and why it was refused', { timeout: 60_000 }, async () => {
   const { address, child, ended } = await startPod(settings)

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts.js'
 import { writeEntity } from '../../src/protocol/entities/registry.js'
-import { addLocal } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addLocal, type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost, addStranger, newGuid } from '../support/network.js'
 import { addAspect, dispatchNow, sentAbout } from '../support/outgoing.js'
 

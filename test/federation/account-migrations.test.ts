@@ -5,44 +5,29 @@ import { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { AccountMigrationEntity } from '../../src/protocol/entities/people.js'
 import { signMigration } from '../../src/protocol/migration-signature.js'
-import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import {
-  addLocal,
-  type LocalPerson,
-  meetStranger,
-  nothing,
-  open,
-  receive,
-  type Stranger,
-  sealed,
-} from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { profileOf } from '../support/entities.js'
+import { type FakePerson, newGuid } from '../support/fake-pod.js'
+import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
+import { addLocal, type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost } from '../support/network.js'
 import { addAspect } from '../support/outgoing.js'
 
-let others: FakePods
 let pod: MeetingPod
 let ann: LocalPerson
 let ben: LocalPerson
 let quin: Stranger
 let quin2: Stranger
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
-  ann = await addLocal(pod, 'ann')
-  ben = await addLocal(pod, 'ben')
+  pod = await openMeetingPod()
+  ;({ ann, ben } = await pod.locals('ann', 'ben'))
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 beforeEach(async () => {
-  await pod.db.raw(
-    'truncate account_migrations, posts, photos, contacts, notifications, blocks, conversations, tombstones, outbox, outbound_messages cascade',
+  await pod.empty(
+    'account_migrations, posts, photos, contacts, notifications, blocks, conversations, tombstones, outbox, outbound_messages',
   )
-  await pod.db('people').whereNotNull('podId').delete()
-  quin = await meetStranger(pod, others, 'quin@q.example')
-  quin2 = await meetStranger(pod, others, 'quin2@r.example')
+  ;({ quin } = await pod.strangers('quin'))
+  quin2 = await pod.meet('quin2@r.example')
 })
 
 type Party = Pick<FakePerson, 'address' | 'privateKey'>
@@ -53,25 +38,7 @@ function migration(from: Party, to: Party, sender: Party = from): AccountMigrati
   return {
     type: 'account_migration',
     author: sender.address,
-    profile: {
-      type: 'profile',
-      author: to.address,
-      edited_at: undefined,
-      full_name: undefined,
-      first_name: 'Moved',
-      last_name: undefined,
-      image_url: undefined,
-      image_url_medium: undefined,
-      image_url_small: undefined,
-      bio: undefined,
-      birthday: undefined,
-      gender: undefined,
-      location: undefined,
-      tag_string: undefined,
-      searchable: true,
-      public: false,
-      nsfw: false,
-    },
+    profile: profileOf(to, { first_name: 'Moved', public: false }),
     signature: signMigration({ from: from.address, to: to.address }, witness.privateKey),
     old_identity: from.address,
     remote_photo_path: undefined,
@@ -195,7 +162,7 @@ describe('an account migration', () => {
   })
 
   it('follows the whole way of who moves twice, in whatever order it is told', async () => {
-    const quin3 = await meetStranger(pod, others, 'quin3@s.example')
+    const quin3 = await pod.meet('quin3@s.example')
     const post = await addPost(pod, quin)
 
     await receive(pod, open(quin2, migration(quin2, quin3)))
@@ -207,7 +174,7 @@ describe('an account migration', () => {
   })
 
   it('happens once, and to one new identity', async () => {
-    const remy = await meetStranger(pod, others, 'remy@r.example')
+    const remy = await pod.meet('remy@r.example')
 
     expect(await receive(pod, open(quin, migration(quin, quin2)), open(quin, migration(quin, quin2)))).toEqual({
       ...nothing,

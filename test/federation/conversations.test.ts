@@ -1,40 +1,23 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { savePerson } from '../../src/federation/save-person.js'
 import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
-import { cardOf, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import {
-  addLocal,
-  type LocalPerson,
-  meetStranger,
-  nothing,
-  open,
-  receive,
-  type Stranger,
-  sealed,
-} from '../support/inbox.js'
+import { cardOf, newGuid } from '../support/fake-pod.js'
+import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 
-let others: FakePods
 let pod: MeetingPod
 let ann: LocalPerson
 let ben: LocalPerson
 let quin: Stranger
 let remy: Stranger
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
-  ann = await addLocal(pod, 'ann')
-  ben = await addLocal(pod, 'ben')
+  pod = await openMeetingPod()
+  ;({ ann, ben } = await pod.locals('ann', 'ben'))
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 beforeEach(async () => {
-  await pod.db.raw('truncate contacts, notifications, conversations, outbox, waiting cascade')
-  await pod.db('people').whereNotNull('podId').delete()
-  quin = await meetStranger(pod, others, 'quin@q.example')
-  remy = await meetStranger(pod, others, 'remy@r.example')
+  await pod.empty('contacts, notifications, conversations, outbox, waiting')
+  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
   await pod.db('contacts').insert([
     { userId: ann.userId, personId: quin.id, sharing: true },
     { userId: ben.userId, personId: quin.id, receiving: true },
@@ -152,7 +135,7 @@ describe('a conversation', () => {
   })
 
   it('is shown to those who get to be known later, and they may write in it', async () => {
-    const sam = others.person('sam@s.example')
+    const sam = pod.others.person('sam@s.example')
     const conversation = talk([quin, ann, sam, { address: 'nobody@pod.example' }])
 
     await receive(pod, sealed(quin, ann, conversation))
@@ -221,7 +204,7 @@ describe('a message', () => {
     [
       'by a stranger to the conversation',
       async (guid: string) => {
-        const sam = await meetStranger(pod, others, 'sam@s.example')
+        const sam = await pod.meet('sam@s.example')
         return sealed(sam, ann, messageBy(sam.address, guid))
       },
       'InvalidAuthor',

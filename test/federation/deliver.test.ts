@@ -11,27 +11,22 @@ import type { Entity } from '../../src/protocol/entities/registry.js'
 import { openEnvelope } from '../../src/protocol/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/rsa.js'
 import { knowPod, type ListeningPod, listeningPod, writeMessage } from '../support/deliveries.js'
-import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { newGuid } from '../support/fake-pod.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 
-let others: FakePods
 let pod: MeetingPod
 let ann: Person
 let hosts = 0
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
+  pod = await openMeetingPod()
   await createUser(pod, { username: 'ann', password: 'the password of ann' })
   ann = await Person.byAddress(pod.db, 'ann@pod.example').throwIfNotFound()
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 
 async function otherPod(changes: Partial<OtherPod> = {}): Promise<ListeningPod> {
   hosts += 1
-  return listeningPod(others, pod, `d${hosts}.example:3000`, changes)
+  return listeningPod(pod.others, pod, `d${hosts}.example:3000`, changes)
 }
 
 function post(guid = newGuid()): Entity & { readonly guid: string } {
@@ -509,7 +504,7 @@ describe('a drain', () => {
     const other = await otherPod()
     for (let n = 0; n < 9; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     let [under, most] = [0, [] as number[]]
-    others.script(`${other.host}/receive/public`, (request, response) => {
+    pod.others.script(`${other.host}/receive/public`, (request, response) => {
       under += 1
       most = [...most, under]
       request.resume().on('end', () =>
@@ -532,7 +527,7 @@ describe('a drain', () => {
     const other = await otherPod()
     for (let n = 0; n < 15; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     let asked = 0
-    others.script(`${other.host}/receive/public`, (request, response) => {
+    pod.others.script(`${other.host}/receive/public`, (request, response) => {
       asked += 1
       request.resume()
       response.writeHead(asked === 1 ? 202 : 500).end()
@@ -619,7 +614,7 @@ describe('a drain', () => {
     const other = await otherPod()
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     const stop = new AbortController()
-    others.script(`${other.host}/receive/public`, () => stop.abort(new Error('the process ends')))
+    pod.others.script(`${other.host}/receive/public`, () => stop.abort(new Error('the process ends')))
 
     await deliver(pod, other.id, { lane: 'outbound-slow', signal: stop.signal })
 
@@ -632,7 +627,7 @@ it('is refused where a pod has a private address, unless those are open', async 
   const other = await otherPod()
   await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
 
-  await run(other.id, {}, { ...pod, remote: others.remotePods({ allowPrivate: 'none' }) })
+  await run(other.id, {}, { ...pod, remote: pod.others.remotePods({ allowPrivate: 'none' }) })
 
   expect(other.got).toEqual([])
   expect(await other.deliveries()).toMatchObject([{ state: 'dead', lastFault: 'not_allowed' }])

@@ -6,7 +6,7 @@ import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { writeHcard } from '../../src/protocol/discovery-documents.js'
 import { readPublicKey } from '../../src/protocol/rsa.js'
-import { cardOf, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { cardOf, type FakePods, newGuid } from '../support/fake-pod.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 
 const DiscoveryFailed = { fault: 'DiscoveryFailed' }
@@ -15,13 +15,10 @@ let others: FakePods
 let pod: MeetingPod
 let hosts = 0
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
+  pod = await openMeetingPod()
+  others = pod.others
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 
 /** Nobody has been asked under this name yet. */
 function newHost(): string {

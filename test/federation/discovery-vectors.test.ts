@@ -4,33 +4,27 @@ import { podOrigin } from '../../src/federation/pod-origin.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { readPublicKey } from '../../src/protocol/rsa.js'
 import { readVectors } from '../protocol/vectors.js'
-import { type FakePods, startFakePods } from '../support/fake-pod.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 
 const { discovery } = readVectors(new URL('../vectors/federation.json', import.meta.url))
 
 /** The documents of the vectors, served by a pod as others would. */
 describe('discovering a person of the vectors', () => {
-  let others: FakePods
   let pod: MeetingPod
   beforeAll(async () => {
-    others = await startFakePods()
     pod = await openMeetingPod()
   })
-  afterAll(async () => {
-    await pod.close()
-    await others.close()
-  })
-  beforeEach(() => pod.db.raw('truncate people, pods cascade'))
+  afterAll(() => pod.close())
+  beforeEach(() => pod.empty('people, pods'))
 
   it.each(discovery)('$name', async ({ id, webfinger_json, hcard_html, expect: expected }) => {
     const [, host = ''] = id.split('@')
-    others.script(`${host}/.well-known/webfinger`, (_request, response) => response.end(webfinger_json))
+    pod.others.script(`${host}/.well-known/webfinger`, (_request, response) => response.end(webfinger_json))
     for (const [, url = ''] of webfinger_json.matchAll(/"href"\s*:\s*"([^"]*hcard[^"]*)"/g)) {
       const { pathname, host: at } = new URL(url)
-      others.script(`${at}${pathname}`, (_request, response) => response.end(hcard_html))
+      pod.others.script(`${at}${pathname}`, (_request, response) => response.end(hcard_html))
     }
-    const asking = { ...pod, remote: others.remotePods() }
+    const asking = { ...pod, remote: pod.others.remotePods() }
 
     if (!expected.ok) {
       await expect(discoverPerson(asking, id)).rejects.toMatchObject({ fault: expected.error })

@@ -8,7 +8,8 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { writeEntity } from '../../src/protocol/entities/registry.js'
 import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
-import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { postBy, reshareBy } from '../support/entities.js'
+import { envelopeOf, type FakePerson, type FakePods, newGuid } from '../support/fake-pod.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 
 const NotFetchable = { fault: 'NotFetchable' }
@@ -17,13 +18,10 @@ let others: FakePods
 let pod: MeetingPod
 let hosts = 0
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
+  pod = await openMeetingPod()
+  others = pod.others
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 
 function newPerson(name = 'quin'): FakePerson {
   hosts += 1
@@ -39,30 +37,6 @@ function askedAt(person: FakePerson): readonly string[] {
   return others.requests
     .filter((request) => request.startsWith(`${host}/`))
     .map((request) => request.slice(host.length))
-}
-
-function postBy(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): StatusMessageEntity {
-  return {
-    type: 'status_message',
-    author: author.address,
-    guid: newGuid(),
-    created_at: new Date('2024-05-06T07:08:09Z'),
-    public: true,
-    text: 'Hello from elsewhere',
-    photos: [],
-    ...fields,
-  }
-}
-
-function reshareBy(author: FakePerson, root: { readonly author: string; readonly guid: string }): ReshareEntity {
-  return {
-    type: 'reshare',
-    author: author.address,
-    guid: newGuid(),
-    created_at: new Date('2024-05-07T07:08:09Z'),
-    root_author: root.author,
-    root_guid: root.guid,
-  }
 }
 
 function wanted(person: FakePerson, guid: string) {

@@ -2,37 +2,22 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Post } from '../../src/persistence/models/post.js'
 import type { ReshareEntity } from '../../src/protocol/entities/posts.js'
 import { commentBy, postBy, reshareBy } from '../support/entities.js'
-import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import {
-  addLocal,
-  type LocalPerson,
-  meetStranger,
-  nothing,
-  open,
-  receive,
-  type Stranger,
-  sealed,
-} from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { newGuid } from '../support/fake-pod.js'
+import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
+import { addLocal, type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost } from '../support/network.js'
 
-let others: FakePods
 let pod: MeetingPod
 let ann: LocalPerson
 let quin: Stranger
 let remy: Stranger
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
-  ann = await addLocal(pod, 'ann')
-  quin = await meetStranger(pod, others, 'quin@q.example')
-  remy = await meetStranger(pod, others, 'remy@r.example')
+  pod = await openMeetingPod()
+  ;({ ann } = await pod.locals('ann'))
+  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
-beforeEach(() => pod.db.raw('truncate posts, notifications, outbox, waiting, tombstones cascade'))
+afterAll(() => pod.close())
+beforeEach(() => pod.empty('posts, notifications, outbox, waiting, tombstones'))
 
 /** What is to be done, of this name. */
 async function work(name: string): Promise<readonly unknown[]> {
@@ -71,8 +56,8 @@ describe('a public post', () => {
   })
 
   it('leaves nothing to do where nobody lives who could hear of it', async () => {
-    const empty = await openMeetingPod({ remote: others.remotePods() })
-    const stranger = await meetStranger(empty, others, 'una@u.example')
+    const empty = await openMeetingPod()
+    const stranger = await empty.meet('una@u.example')
     const todo = () => empty.db('outbox').orderBy('name').pluck('name')
     await receive(empty, open(stranger, postBy(stranger)))
     expect(await todo()).toEqual([])
@@ -118,7 +103,7 @@ describe('a public post', () => {
 
 describe('a comment', () => {
   it('tells the author of the post and whom it mentions, and has its links followed', async () => {
-    const ben = await addLocal(pod, 'ben')
+    const { ben } = await pod.locals('ben')
     const post = await addPost(pod, ann)
     const guid = newGuid()
     const text = `@{${ben.address}} @{late@s.example}, see diaspora://${remy.address}/post/${guid}`

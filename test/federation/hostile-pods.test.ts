@@ -7,7 +7,7 @@ import { fetchEntity } from '../../src/federation/fetch-entity.js'
 import type { RemoteFault } from '../../src/federation/remote-pod/remote-pod-error.js'
 import type { Pod } from '../../src/pod.js'
 import { readAllowPrivate } from '../../src/private-addresses.js'
-import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { type FakePerson, type FakePods, newGuid } from '../support/fake-pod.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { type ScriptedServer, serveHttp } from '../support/scripted-server.js'
 
@@ -15,13 +15,10 @@ let others: FakePods
 let pod: MeetingPod
 let hosts = 0
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
+  pod = await openMeetingPod()
+  others = pod.others
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 
 /** Milliseconds for what would never end. */
 const within = 400

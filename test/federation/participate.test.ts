@@ -5,32 +5,25 @@ import { OutboundMessage } from '../../src/persistence/models/outbound-message.j
 import type { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { Pod } from '../../src/pod.js'
-import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { addLocal, type LocalPerson, meetStranger, type Stranger } from '../support/inbox.js'
+import { newGuid } from '../support/fake-pod.js'
+import type { LocalPerson, Stranger } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost } from '../support/network.js'
 import { sentAbout } from '../support/outgoing.js'
 
-let others: FakePods
 let pod: MeetingPod
 let ann: LocalPerson
 let ben: LocalPerson
 let cem: LocalPerson
 let quin: Stranger
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
-  ann = await addLocal(pod, 'ann')
-  ben = await addLocal(pod, 'ben')
-  cem = await addLocal(pod, 'cem')
-  quin = await meetStranger(pod, others, 'quin@q.example')
+  pod = await openMeetingPod()
+  ;({ ann, ben, cem } = await pod.locals('ann', 'ben', 'cem'))
+  ;({ quin } = await pod.strangers('quin'))
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 beforeEach(async () => {
-  await pod.db.raw('truncate posts, outbox, outbound_messages cascade')
+  await pod.empty('posts, outbox, outbound_messages')
   await User.query(pod.db).patch({ role: null, closedAt: null })
 })
 
@@ -77,11 +70,8 @@ describe('an account of this pod asks for what will be said under a post:', () =
   })
 
   it('for as many as came together, but not those of a pod that is asleep or blocked', async () => {
-    const remy = await meetStranger(pod, others, 'remy@r.example')
-    const [sleeper, blocked] = [
-      await meetStranger(pod, others, 'sam@s.example'),
-      await meetStranger(pod, others, 'tom@t.example'),
-    ]
+    const remy = await pod.meet('remy@r.example')
+    const [sleeper, blocked] = [await pod.meet('sam@s.example'), await pod.meet('tom@t.example')]
     await pod
       .db('pods')
       .where({ host: 's.example' })

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { findConversation, listMessages } from '../../src/domain/conversations.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
-import type { ContactEntity, ProfileEntity } from '../../src/protocol/entities/people.js'
+import type { ContactEntity } from '../../src/protocol/entities/people.js'
 import type { PhotoEntity } from '../../src/protocol/entities/posts.js'
 import { signMigration } from '../../src/protocol/migration-signature.js'
+import { profileOf } from '../support/entities.js'
 import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
 import { addPost, viewerOf } from '../support/network.js'
 import type { TestPerson } from '../support/people.js'
@@ -38,26 +39,6 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
     quin = others.person('quin@q.example')
   })
 
-  const profileOf = (author: string, fields: Partial<ProfileEntity> = {}): ProfileEntity => ({
-    type: 'profile',
-    author,
-    edited_at: undefined,
-    full_name: undefined,
-    first_name: undefined,
-    last_name: undefined,
-    image_url: undefined,
-    image_url_medium: undefined,
-    image_url_small: undefined,
-    bio: undefined,
-    birthday: undefined,
-    gender: undefined,
-    location: undefined,
-    tag_string: undefined,
-    searchable: true,
-    public: true,
-    nsfw: false,
-    ...fields,
-  })
   const contactOf = (sharing: boolean): ContactEntity => {
     return {
       type: 'contact',
@@ -72,15 +53,15 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
     Person.query(pod.db).findOne({ address }).withGraphFetched('profile').throwIfNotFound()
 
   it('a profile is shown as it is, and cleared by one that says less', async () => {
-    expect(await pod.publicly(profileOf(quin.address, { first_name: 'Quin', bio: 'Hello' }), quin)).toBe(202)
+    expect(await pod.publicly(profileOf(quin, { first_name: 'Quin', bio: 'Hello' }), quin)).toBe(202)
     await pod.settled()
     expect(await rowOf(quin)).toMatchObject({ name: 'Quin', profile: { bio: 'Hello' } })
 
-    await pod.publicly(profileOf(quin.address), quin)
+    await pod.publicly(profileOf(quin), quin)
     await pod.settled()
     expect(await rowOf(quin)).toMatchObject({ name: '', profile: { bio: '' } })
 
-    await pod.publicly(profileOf(quin.address, { first_name: 'Quiet', bio: 'Secret', public: false }), quin)
+    await pod.publicly(profileOf(quin, { first_name: 'Quiet', bio: 'Secret', public: false }), quin)
     await pod.settled()
     expect(await rowOf(quin)).toMatchObject({ name: '' })
   })
@@ -181,15 +162,14 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
   it('who leaves is nobody from then on, and who moves is somebody else', async () => {
     const moved = others.person('quin2@r.example')
     const remy = others.person('remy@r.example')
-    for (const person of [quin, moved, remy])
-      await pod.publicly(profileOf(person.address, { first_name: 'Known' }), person)
+    for (const person of [quin, moved, remy]) await pod.publicly(profileOf(person, { first_name: 'Known' }), person)
     await pod.settled()
     const [first, second] = [await addPost(pod, await rowOf(quin)), await addPost(pod, await rowOf(remy))]
     await pod.publicly(
       {
         type: 'account_migration',
         author: quin.address,
-        profile: profileOf(moved.address, { first_name: 'Moved' }),
+        profile: profileOf(moved, { first_name: 'Moved' }),
         signature: signMigration({ from: quin.address, to: moved.address }, moved.privateKey),
         old_identity: quin.address,
         remote_photo_path: undefined,

@@ -3,71 +3,34 @@ import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
-import type { ContactEntity, ProfileEntity } from '../../src/protocol/entities/people.js'
-import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import {
-  addLocal,
-  type LocalPerson,
-  meetStranger,
-  nothing,
-  open,
-  receive,
-  type Stranger,
-  sealed,
-} from '../support/inbox.js'
+import type { ContactEntity } from '../../src/protocol/entities/people.js'
+import { profileOf } from '../support/entities.js'
+import { newGuid } from '../support/fake-pod.js'
+import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost } from '../support/network.js'
 import { addAspect } from '../support/outgoing.js'
 
-let others: FakePods
 let pod: MeetingPod
 let ann: LocalPerson
 let ben: LocalPerson
 let quin: Stranger
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
-  ann = await addLocal(pod, 'ann')
-  ben = await addLocal(pod, 'ben')
+  pod = await openMeetingPod()
+  ;({ ann, ben } = await pod.locals('ann', 'ben'))
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 beforeEach(async () => {
-  await pod.db.raw('truncate posts, contacts, notifications, blocks, conversations, outbox cascade')
+  await pod.empty('posts, contacts, notifications, blocks, conversations, outbox')
   await pod.db('users').update({ followBackAspectId: null })
-  await pod.db('people').whereNotNull('podId').delete()
-  quin = await meetStranger(pod, others, 'quin@q.example')
+  ;({ quin } = await pod.strangers('quin'))
 })
 
 describe('a profile', () => {
-  function profileOf(fields: Partial<ProfileEntity> = {}): ProfileEntity {
-    return {
-      type: 'profile',
-      author: quin.address,
-      first_name: undefined,
-      last_name: undefined,
-      full_name: undefined,
-      edited_at: undefined,
-      image_url: undefined,
-      image_url_medium: undefined,
-      image_url_small: undefined,
-      bio: undefined,
-      birthday: undefined,
-      gender: undefined,
-      location: undefined,
-      tag_string: undefined,
-      searchable: true,
-      public: true,
-      nsfw: false,
-      ...fields,
-    }
-  }
   const shown = () => Person.query(pod.db).findById(quin.id).withGraphFetched('profile').throwIfNotFound()
 
   it('replaces all that was there', async () => {
-    const first = profileOf({
+    const first = profileOf(quin, {
       first_name: ' Quin ',
       last_name: 'Tester',
       image_url: '/uploads/large.png',
@@ -103,7 +66,7 @@ describe('a profile', () => {
       },
     })
 
-    expect(await receive(pod, open(quin, profileOf({ birthday: '' })))).toEqual(nothing)
+    expect(await receive(pod, open(quin, profileOf(quin, { birthday: '' })))).toEqual(nothing)
     expect(await shown()).toMatchObject({
       name: '',
       avatarUrl: null,
@@ -133,16 +96,16 @@ describe('a profile', () => {
     ['that does not say when, accepted later', {}, at(20), 'second'],
     ['that does not say when, accepted before the other was edited', {}, at(7), 'first'],
   ])('%s counts as it should', async (_what, when, acceptedAt, winner) => {
-    await receive(pod, open(quin, profileOf({ first_name: 'first', edited_at: at(8) }), at(10)))
+    await receive(pod, open(quin, profileOf(quin, { first_name: 'first', edited_at: at(8) }), at(10)))
 
-    const end = await receive(pod, open(quin, profileOf({ first_name: 'second', ...when }), acceptedAt))
+    const end = await receive(pod, open(quin, profileOf(quin, { first_name: 'second', ...when }), acceptedAt))
 
     expect(await shown()).toMatchObject({ name: winner })
     expect(end.over).toBe(winner === 'second' ? 0 : 1)
   })
 
   it('counts once among several that come together, and the youngest of them', async () => {
-    const entities = [5, 9, 7].map((minute) => profileOf({ first_name: `at ${minute}`, edited_at: at(minute) }))
+    const entities = [5, 9, 7].map((minute) => profileOf(quin, { first_name: `at ${minute}`, edited_at: at(minute) }))
 
     expect(await receive(pod, ...entities.map((entity) => open(quin, entity)))).toEqual({ ...nothing, over: 2 })
     expect(await shown()).toMatchObject({ name: 'at 9' })
@@ -151,21 +114,24 @@ describe('a profile', () => {
   it('counts if it is the last of several that were accepted at once', async () => {
     const names = ['first', 'second', 'third']
 
-    await receive(pod, ...names.map((name) => open(quin, profileOf({ first_name: name }), at(10))))
+    await receive(pod, ...names.map((name) => open(quin, profileOf(quin, { first_name: name }), at(10))))
 
     expect(await shown()).toMatchObject({ name: 'third' })
   })
 
   it('with a clock that is ahead keeps no later one out', async () => {
-    await receive(pod, open(quin, profileOf({ first_name: 'future', edited_at: new Date(Date.now() + 86_400_000) })))
+    await receive(
+      pod,
+      open(quin, profileOf(quin, { first_name: 'future', edited_at: new Date(Date.now() + 86_400_000) })),
+    )
     const later = new Date(Date.now() + 1_000)
-    await receive(pod, open(quin, profileOf({ first_name: 'now' }), later))
+    await receive(pod, open(quin, profileOf(quin, { first_name: 'now' }), later))
 
     expect(await shown()).toMatchObject({ name: 'now' })
   })
 
   it('is refused when it tells everybody what is not for everybody', async () => {
-    const quiet = profileOf({ first_name: 'Quiet', public: false })
+    const quiet = profileOf(quin, { first_name: 'Quiet', public: false })
 
     expect(await receive(pod, open(quin, quiet))).toEqual(nothing)
     expect(await receive(pod, open(quin, { ...quiet, bio: 'Secret' }))).toEqual({ ...nothing, wrong: ['NotPublic'] })
@@ -181,27 +147,24 @@ describe('a profile', () => {
     ['a name with a semicolon', { first_name: 'a;b' }],
     ['a name of 33 characters', { first_name: 'x'.repeat(33) }],
   ])('with %s is refused', async (_what, fields) => {
-    await receive(pod, open(quin, profileOf({ first_name: 'Before' })))
+    await receive(pod, open(quin, profileOf(quin, { first_name: 'Before' })))
 
-    expect(await receive(pod, open(quin, profileOf(fields)))).toEqual({ ...nothing, wrong: ['ValidationError'] })
+    expect(await receive(pod, open(quin, profileOf(quin, fields)))).toEqual({ ...nothing, wrong: ['ValidationError'] })
     expect(await shown()).toMatchObject({ name: 'Before' })
   })
 
   it('is that of its sender', async () => {
-    const remy = await meetStranger(pod, others, 'remy@r.example')
+    const remy = await pod.meet('remy@r.example')
 
-    expect(await receive(pod, open(remy, profileOf({ first_name: 'Mine' })))).toEqual({
+    expect(await receive(pod, open(remy, profileOf(quin, { first_name: 'Mine' })))).toEqual({
       ...nothing,
       wrong: ['InvalidSender'],
     })
   })
 
   it('needs as many statements for one person as for thirty', async () => {
-    const people = await Promise.all(
-      Array.from({ length: 30 }, (_, index) => meetStranger(pod, others, `p${index}@q.example`)),
-    )
-    const mine = (person: Stranger) =>
-      open(person, profileOf({ author: person.address, first_name: person.address.slice(0, 9) }))
+    const people = await Promise.all(Array.from({ length: 30 }, (_, index) => pod.meet(`p${index}@q.example`)))
+    const mine = (person: Stranger) => open(person, profileOf(person, { first_name: person.address.slice(0, 9) }))
 
     const one = await statementsOf(() => receive(pod, mine(quin)))
     const thirty = await statementsOf(() => receive(pod, ...people.map(mine)))
@@ -263,7 +226,7 @@ describe('a contact', () => {
   })
 
   it('is told once by many batches at a time', async () => {
-    const remy = await meetStranger(pod, others, 'remy@r.example')
+    const remy = await pod.meet('remy@r.example')
     const both = [sealed(quin, ann, contact()), sealed(remy, ann, contact({ author: remy.address }))]
 
     await Promise.all([0, 1, 2, 3].map((turn) => receive(pod, ...(turn % 2 === 0 ? both : both.toReversed()))))
@@ -404,7 +367,7 @@ describe('somebody who leaves', () => {
   })
 
   it('leaves once, and only by their own word', async () => {
-    const remy = await meetStranger(pod, others, 'remy@r.example')
+    const remy = await pod.meet('remy@r.example')
 
     expect(await receive(pod, open(remy, deletion()))).toEqual({ ...nothing, wrong: ['InvalidSender'] })
     expect(await receive(pod, open(quin, deletion()), open(quin, deletion()))).toEqual({ ...nothing, over: 1 })

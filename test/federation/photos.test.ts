@@ -2,67 +2,36 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { putPhotos } from '../../src/persistence/arrived-photos.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import type { PhotoEntity } from '../../src/protocol/entities/posts.js'
-import { pollWith, postBy } from '../support/entities.js'
-import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import {
-  addLocal,
-  type LocalPerson,
-  meetStranger,
-  nothing,
-  open,
-  receive,
-  type Stranger,
-  sealed,
-} from '../support/inbox.js'
+import { photoBy, pollWith, postBy } from '../support/entities.js'
+import { newGuid } from '../support/fake-pod.js'
+import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost } from '../support/network.js'
 
-let others: FakePods
 let pod: MeetingPod
 let ann: LocalPerson
 let ben: LocalPerson
 let quin: Stranger
 let remy: Stranger
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
-  ann = await addLocal(pod, 'ann')
-  ben = await addLocal(pod, 'ben')
+  pod = await openMeetingPod()
+  ;({ ann, ben } = await pod.locals('ann', 'ben'))
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 beforeEach(async () => {
-  await pod.db.raw('truncate posts, photos, tombstones cascade')
-  await pod.db('people').whereNotNull('podId').delete()
-  quin = await meetStranger(pod, others, 'quin@q.example')
-  remy = await meetStranger(pod, others, 'remy@r.example')
+  await pod.empty('posts, photos, tombstones')
+  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
 })
 
-function photoBy(author: Stranger, fields: Partial<PhotoEntity> = {}): PhotoEntity {
-  return {
-    type: 'photo',
-    guid: newGuid(),
-    author: author.address,
-    public: true,
-    created_at: new Date('2025-05-06T07:08:09Z'),
-    edited_at: undefined,
-    remote_photo_path: 'https://pictures.example/up/',
-    remote_photo_name: 'one.jpg',
-    text: 'A cat',
-    status_message_guid: undefined,
-    height: 480,
-    width: 640,
-    ...fields,
-  }
+function catBy(author: Stranger, fields: Partial<PhotoEntity> = {}): PhotoEntity {
+  return photoBy(author, { text: 'A cat', height: 480, width: 640, ...fields })
 }
 
 const photos = () => Photo.query(pod.db).orderBy('id')
 
 describe('a photo on its own', () => {
   it('is stored, and told anew it looks as its author says', async () => {
-    const photo = photoBy(quin)
+    const photo = catBy(quin)
     expect(await receive(pod, open(quin, photo))).toEqual(nothing)
     expect(await photos()).toMatchObject([
       { guid: photo.guid, authorId: quin.id, public: true, height: 480, width: 640, text: 'A cat', name: 'one.jpg' },
@@ -74,8 +43,8 @@ describe('a photo on its own', () => {
   })
 
   it('stays that of its author', async () => {
-    const photo = photoBy(quin)
-    const stolen = photoBy(remy, { guid: photo.guid, text: 'Mine' })
+    const photo = catBy(quin)
+    const stolen = catBy(remy, { guid: photo.guid, text: 'Mine' })
 
     expect(await receive(pod, open(quin, photo), open(remy, stolen))).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
     expect(await receive(pod, open(remy, stolen))).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
@@ -103,7 +72,7 @@ describe('a photo on its own', () => {
     [
       'photo',
       (mine: Stranger, theirs: Stranger) => {
-        const photo = photoBy(mine)
+        const photo = catBy(mine)
         return [postBy(mine, { photos: [photo] }), postBy(theirs, { photos: [{ ...photo, author: theirs.address }] })]
       },
     ],
@@ -128,7 +97,7 @@ describe('a photo on its own', () => {
   it('belongs to the post of its author that it names, now or later', async () => {
     const [mine, theirs] = [await addPost(pod, quin), await addPost(pod, remy)]
     const later = newGuid()
-    const three = [mine.guid, theirs.guid, later].map((guid) => photoBy(quin, { status_message_guid: guid }))
+    const three = [mine.guid, theirs.guid, later].map((guid) => catBy(quin, { status_message_guid: guid }))
 
     await receive(pod, ...three.map((photo) => open(quin, photo)))
 
@@ -143,7 +112,7 @@ describe('a photo on its own', () => {
   })
 
   it('that is private is shown to each who got it, and never becomes public', async () => {
-    const photo = photoBy(quin, { public: false })
+    const photo = catBy(quin, { public: false })
     expect(await receive(pod, open(quin, photo))).toEqual({ ...nothing, wrong: ['NotPublic'] })
 
     expect(await receive(pod, sealed(quin, ann, photo))).toEqual(nothing)
@@ -157,7 +126,7 @@ describe('a photo on its own', () => {
   it.each(['javascript:alert(1)/', '/uploads/images/', `https://x.example/${'x'.repeat(2_048)}/`])(
     'that lies at %s is refused',
     async (path) => {
-      expect(await receive(pod, open(quin, photoBy(quin, { remote_photo_path: path })))).toEqual({
+      expect(await receive(pod, open(quin, catBy(quin, { remote_photo_path: path })))).toEqual({
         ...nothing,
         wrong: ['ValidationError'],
       })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkPod, noteCheck, type PodCheck } from '../../src/federation/pod-info.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
-import { type FakePods, startFakePods } from '../support/fake-pod.js'
+import type { FakePods } from '../support/fake-pod.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 
 const NS = 'http://nodeinfo.diaspora.software/ns/schema/'
@@ -10,13 +10,10 @@ let others: FakePods
 let pod: MeetingPod
 let hosts = 0
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
+  pod = await openMeetingPod()
+  others = pod.others
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 
 /** A pod with a front page; its NodeInfo is served as given. */
 function podWith(documents: Readonly<Record<string, unknown>> = {}): string {

@@ -2,38 +2,21 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Post } from '../../src/persistence/models/post.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { commentBy, photoBy, postBy } from '../support/entities.js'
-import { type FakePods, startFakePods } from '../support/fake-pod.js'
-import {
-  addLocal,
-  type LocalPerson,
-  meetStranger,
-  nothing,
-  open,
-  receive,
-  type Stranger,
-  sealed,
-} from '../support/inbox.js'
+import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 
-let others: FakePods
 let pod: MeetingPod
 let ann: LocalPerson
 let ben: LocalPerson
 let quin: Stranger
 let remy: Stranger
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
-  ann = await addLocal(pod, 'ann')
-  ben = await addLocal(pod, 'ben')
-  quin = await meetStranger(pod, others, 'quin@q.example')
-  remy = await meetStranger(pod, others, 'remy@r.example')
+  pod = await openMeetingPod()
+  ;({ ann, ben } = await pod.locals('ann', 'ben'))
+  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
-beforeEach(() => pod.db.raw('truncate posts, photos, notifications, outbox, waiting, tombstones cascade'))
+afterAll(() => pod.close())
+beforeEach(() => pod.empty('posts, photos, notifications, outbox, waiting, tombstones'))
 
 function secret(fields: Partial<StatusMessageEntity> = {}): StatusMessageEntity {
   return postBy(quin, { public: false, photos: [photoBy(quin, { public: false })], ...fields })

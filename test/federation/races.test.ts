@@ -7,39 +7,21 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { RetractionEntity } from '../../src/protocol/entities/retraction.js'
 import { commentBy, likeBy, photoBy, pollWith, postBy, voteBy } from '../support/entities.js'
-import { type FakePods, startFakePods } from '../support/fake-pod.js'
-import {
-  addLocal,
-  type LocalPerson,
-  meetStranger,
-  nothing,
-  open,
-  receive,
-  type Stranger,
-  sealed,
-} from '../support/inbox.js'
+import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost } from '../support/network.js'
 
-let others: FakePods
 let pod: MeetingPod
 let ann: LocalPerson
 let quin: Stranger
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
-  ann = await addLocal(pod, 'ann')
+  pod = await openMeetingPod()
+  ;({ ann } = await pod.locals('ann'))
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 beforeEach(async () => {
-  await pod.db.raw(
-    'truncate posts, photos, notifications, contacts, outbound_messages, outbox, waiting, tombstones cascade',
-  )
-  await pod.db('people').whereNotNull('podId').delete()
-  quin = await meetStranger(pod, others, 'quin@q.example')
+  await pod.empty('posts, photos, notifications, contacts, outbound_messages, outbox, waiting, tombstones')
+  ;({ quin } = await pod.strangers('quin'))
 })
 
 /** Runs while a transaction holds what it is given, and lets go of it afterwards. */
@@ -89,7 +71,7 @@ describe('a repeat that comes at the moment when it is taken back', () => {
       'PollParticipation',
       async () => {
         const poll = pollWith('Yes', 'No')
-        const remy = await meetStranger(pod, others, 'remy@r.example')
+        const remy = await pod.meet('remy@r.example')
         await receive(pod, open(remy, postBy(remy, { poll })))
         await pod.db('posts').update({ authorId: ann.id })
         const [yes] = poll.poll_answers
@@ -240,7 +222,7 @@ describe('two batches about the same posts', () => {
 
   it('add to them at the same time', async () => {
     const post = await addPost(pod, ann)
-    const remy = await meetStranger(pod, others, 'remy@r.example')
+    const remy = await pod.meet('remy@r.example')
 
     await whileHeld(
       (transaction) => transaction('posts').where({ id: post.id }).forNoKeyUpdate().select('id'),

@@ -6,68 +6,27 @@ import { receiveBatch } from '../../src/federation/receive-batch.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { Post } from '../../src/persistence/models/post.js'
-import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
-import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
+import { photoBy, postBy, reshareBy } from '../support/entities.js'
+import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 
-let others: FakePods
 let pod: MeetingPod
 let quin: FakePerson
 let remy: FakePerson
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
+  pod = await openMeetingPod()
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 beforeEach(async () => {
-  await pod.db.raw('truncate people, pods, tags, outbox, waiting cascade')
-  quin = await known('quin@q.example')
-  remy = await known('remy@r.example')
+  await pod.empty('people, pods, tags, outbox, waiting')
+  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
 })
-
-async function known(address: string): Promise<FakePerson> {
-  const person = others.person(address)
-  await pod.db.transaction(async (transaction) => {
-    const { id } = await OtherPod.at(transaction, { host: address.split('@')[1] ?? '', port: 443, ssl: true })
-    await Person.add(transaction, { guid: person.guid, address, publicKey: person.publicKey, podId: id })
-  })
-  return person
-}
 
 const acceptedAt = new Date('2026-01-02T03:04:05Z')
 
 function message(envelope: string): Message {
   return { envelope, acceptedAt }
-}
-
-function postBy(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): StatusMessageEntity {
-  const guid = newGuid()
-  return {
-    type: 'status_message',
-    author: author.address,
-    guid,
-    created_at: new Date('2024-05-06T07:08:09Z'),
-    public: true,
-    text: 'Hello',
-    photos: [],
-    ...fields,
-  }
-}
-
-function photoBy(author: FakePerson, fields: Partial<PhotoEntity> = {}): PhotoEntity {
-  const path = { remote_photo_path: 'https://pictures.example/up/', remote_photo_name: 'one.jpg' }
-  return {
-    type: 'photo',
-    guid: newGuid(),
-    author: author.address,
-    public: true,
-    created_at: new Date(),
-    ...path,
-    ...fields,
-  }
 }
 
 /** Nothing is done with it anywhere in the network. */
@@ -102,7 +61,7 @@ const guids = () => pod.db('posts').orderBy('guid').pluck('guid')
 describe('a batch', () => {
   it('has each of its messages reach its own end', async () => {
     const entities = [postBy(quin), postBy(remy), postBy(quin)]
-    const stranger = others.person('stranger@s.example')
+    const stranger = pod.others.person('stranger@s.example')
     const messages = [
       ...sent(...entities),
       message(envelopeOf(stranger, postBy(stranger))),
@@ -387,15 +346,3 @@ describe('a reshare', () => {
     expect(await Post.query(pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
   })
 })
-
-function reshareBy(author: FakePerson, root: { readonly author: string; readonly guid: string }): ReshareEntity {
-  const guid = newGuid()
-  return {
-    type: 'reshare',
-    author: author.address,
-    guid,
-    created_at: new Date('2024-05-07T07:08:09Z'),
-    root_author: root.author,
-    root_guid: root.guid,
-  }
-}

@@ -7,34 +7,25 @@ import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { CommentEntity, Elements } from '../../src/protocol/entities/relayables.js'
 import { commentBy, likeBy, participationBy, pollWith, postBy, voteBy } from '../support/entities.js'
-import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { addLocal, type LocalPerson, meetStranger, nothing, open, receive, type Stranger } from '../support/inbox.js'
+import { newGuid } from '../support/fake-pod.js'
+import { type LocalPerson, nothing, open, receive, type Stranger } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost } from '../support/network.js'
 import { dispatchNow, sentAbout } from '../support/outgoing.js'
 import { signedBy } from '../support/receiving-pod.js'
 
-let others: FakePods
 let pod: MeetingPod
 let ann: LocalPerson
 let quin: Stranger
 let remy: Stranger
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
-  ann = await addLocal(pod, 'ann')
+  pod = await openMeetingPod()
+  ;({ ann } = await pod.locals('ann'))
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 beforeEach(async () => {
-  await pod.db.raw(
-    'truncate posts, notifications, blocks, tags, outbound_messages, outbox, waiting, tombstones cascade',
-  )
-  await pod.db('people').whereNotNull('podId').delete()
-  quin = await meetStranger(pod, others, 'quin@q.example')
-  remy = await meetStranger(pod, others, 'remy@r.example')
+  await pod.empty('posts, notifications, blocks, tags, outbound_messages, outbox, waiting, tombstones')
+  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
 })
 
 const postOfAnn = (fields: Partial<Post> = {}) => addPost(pod, ann, fields)

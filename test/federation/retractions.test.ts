@@ -11,53 +11,31 @@ import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
 import { writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
-import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { RetractionEntity } from '../../src/protocol/entities/retraction.js'
-import { participationBy } from '../support/entities.js'
-import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { participationBy, postBy } from '../support/entities.js'
+import { type FakePerson, newGuid } from '../support/fake-pod.js'
+import { open, type Stranger } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost, addStranger } from '../support/network.js'
 import { sentAbout } from '../support/outgoing.js'
 import { signedBy } from '../support/receiving-pod.js'
 import { statementsDuring } from '../support/statements.js'
 
-let others: FakePods
 let pod: MeetingPod
 let ann: User
 let quin: Stranger
 let remy: Stranger
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
+  pod = await openMeetingPod()
   await createUser(pod, { username: 'ann', password: 'the password of ann' })
   ann = await User.byUsername(pod.db, 'ann').throwIfNotFound()
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
+afterAll(() => pod.close())
 beforeEach(async () => {
-  await pod.db.raw(
-    'truncate posts, photos, conversations, contacts, outbound_messages, outbox, waiting, tombstones cascade',
-  )
-  await pod.db('people').whereNotNull('podId').delete()
-  quin = await stranger('quin@q.example')
-  remy = await stranger('remy@r.example')
+  await pod.empty('posts, photos, conversations, contacts, outbound_messages, outbox, waiting, tombstones')
+  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
 })
-
-/** Somebody on another pod, with the row that stands for them here. */
-type Stranger = FakePerson & { readonly id: number }
-
-async function stranger(address: string): Promise<Stranger> {
-  const person = others.person(address)
-  const { id } = await addStranger(pod, address, { guid: person.guid, publicKey: person.publicKey })
-  return { ...person, id }
-}
-
-function message(signer: FakePerson, entity: Entity): Message {
-  return { envelope: envelopeOf(signer, entity), acceptedAt: new Date() }
-}
 
 function retraction(type: RetractionEntity['target_type'], guid: string, author: string): RetractionEntity {
   return { type: 'retraction', author, target_guid: guid, target_type: type }
@@ -98,16 +76,6 @@ const commentUnder = (parent: string) =>
     created_at: new Date('2024-05-06T08:08:09Z'),
   }) as const
 
-const postBy = (author: FakePerson, guid: string): StatusMessageEntity => ({
-  type: 'status_message',
-  author: author.address,
-  guid,
-  created_at: new Date('2024-05-06T07:08:09Z'),
-  public: true,
-  text: 'Hello',
-  photos: [],
-})
-
 describe('a retraction of a post', () => {
   it('by its author takes comments and notifications along, and leaves reshares without a root', async () => {
     const post = await addPost(pod, quin)
@@ -115,7 +83,7 @@ describe('a retraction of a post', () => {
     await commentBy(remy, post)
     await pod.db('notifications').insert({ guid: newGuid(), userId: ann.id, type: 'also_commented', postId: post.id })
 
-    expect(await receive(message(quin, retraction('Post', post.guid, quin.address)))).toEqual(done)
+    expect(await receive(open(quin, retraction('Post', post.guid, quin.address)))).toEqual(done)
 
     expect(await Post.query(pod.db).select('id', 'rootId')).toEqual([{ id: reshare.id, rootId: null }])
     expect(await pod.rows('comments', 'notifications')).toEqual([0, 0])
@@ -125,10 +93,10 @@ describe('a retraction of a post', () => {
   it('by somebody else changes nothing', async () => {
     const post = await addPost(pod, quin)
 
-    expect(await receive(message(remy, retraction('Post', post.guid, quin.address)))).toMatchObject({
+    expect(await receive(open(remy, retraction('Post', post.guid, quin.address)))).toMatchObject({
       wrong: ['InvalidSender'],
     })
-    expect(await receive(message(remy, retraction('Post', post.guid, remy.address)))).toMatchObject({
+    expect(await receive(open(remy, retraction('Post', post.guid, remy.address)))).toMatchObject({
       wrong: ['InvalidSender'],
     })
     expect(await pod.rows('posts', 'tombstones')).toEqual([1, 0])
@@ -138,7 +106,7 @@ describe('a retraction of a post', () => {
     const root = await ownPost({ resharesCount: 2 })
     const reshare = await addPost(pod, quin, { type: 'Reshare', text: '', rootId: root.id })
 
-    expect(await receive(message(quin, retraction('Reshare', reshare.guid, quin.address)))).toEqual(done)
+    expect(await receive(open(quin, retraction('Reshare', reshare.guid, quin.address)))).toEqual(done)
 
     expect(await Post.query(pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
   })
@@ -146,7 +114,7 @@ describe('a retraction of a post', () => {
   it('cannot take back what one of our people wrote, whatever it says', async () => {
     const post = await ownPost()
 
-    expect(await receive(message(quin, retraction('Post', post.guid, quin.address)))).toMatchObject({
+    expect(await receive(open(quin, retraction('Post', post.guid, quin.address)))).toMatchObject({
       wrong: ['InvalidSender'],
     })
     expect(await pod.rows('posts')).toEqual([1])
@@ -160,7 +128,7 @@ describe('a retraction of a comment', () => {
     const { guid } = await commentBy(quin, post)
     await commentBy(remy, post)
 
-    expect(await receive(message(quin, retraction('Comment', guid, quin.address)))).toEqual(done)
+    expect(await receive(open(quin, retraction('Comment', guid, quin.address)))).toEqual(done)
 
     const [sent, ...more] = await sentAbout(pod, guid)
     expect(more).toEqual([])
@@ -175,7 +143,7 @@ describe('a retraction of a comment', () => {
     const { id, guid } = await commentBy(quin, post)
     await pod.db('mentions').insert({ personId: remy.id, commentId: id })
 
-    await receive(message(quin, retraction('Comment', guid, quin.address)))
+    await receive(open(quin, retraction('Comment', guid, quin.address)))
 
     expect(await sentAbout(pod, guid)).toMatchObject([{ to: ['r.example'] }])
   })
@@ -184,7 +152,7 @@ describe('a retraction of a comment', () => {
     const post = await ownPost()
     await follow(post, remy)
     const { guid } = await commentBy(quin, post)
-    const twice = [1, 2].map(() => message(quin, retraction('Comment', guid, quin.address)))
+    const twice = [1, 2].map(() => open(quin, retraction('Comment', guid, quin.address)))
 
     expect(await receive(...twice)).toEqual(done)
     expect(await receive(...twice)).toEqual({ ...done, over: 2 })
@@ -197,7 +165,7 @@ describe('a retraction of a comment', () => {
     const post = await addPost(pod, remy)
     const { guid } = await commentBy(quin, post)
 
-    expect(await receive(message(remy, retraction('Comment', guid, quin.address)))).toEqual(done)
+    expect(await receive(open(remy, retraction('Comment', guid, quin.address)))).toEqual(done)
 
     expect(await pod.rows('comments', 'outbound_messages')).toEqual([0, 0])
   })
@@ -205,7 +173,7 @@ describe('a retraction of a comment', () => {
   it('may not come from others who read it', async () => {
     const { guid } = await commentBy(quin, await ownPost())
 
-    expect(await receive(message(remy, retraction('Comment', guid, quin.address)))).toMatchObject({
+    expect(await receive(open(remy, retraction('Comment', guid, quin.address)))).toMatchObject({
       wrong: ['InvalidSender'],
     })
     expect(await pod.rows('comments')).toEqual([1])
@@ -217,7 +185,7 @@ describe('a retraction of a comment', () => {
     const creation = { record: 'comment', guid, verb: 'create', senderId: ann.personId, public: true, entity: '<x/>' }
     await pod.db('outboundMessages').insert(creation)
 
-    await receive(message(quin, retraction('Comment', guid, quin.address)))
+    await receive(open(quin, retraction('Comment', guid, quin.address)))
 
     expect(await sentAbout(pod, guid)).toEqual([])
   })
@@ -236,15 +204,15 @@ describe('a retraction of something else', () => {
       { guid: disliked, authorId: remy.id, postId: post.id, positive: false },
     ])
 
-    expect(await receive(message(quin, retraction('Like', second, quin.address)))).toEqual(done)
+    expect(await receive(open(quin, retraction('Like', second, quin.address)))).toEqual(done)
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ likesCount: 2 })
     expect(await Comment.query(pod.db).findById(comment.id)).toMatchObject({ likesCount: 0 })
 
     // The dislike was never counted.
     expect(
       await receive(
-        message(quin, retraction('Like', first, quin.address)),
-        message(remy, retraction('Like', disliked, remy.address)),
+        open(quin, retraction('Like', first, quin.address)),
+        open(remy, retraction('Like', disliked, remy.address)),
       ),
     ).toEqual(done)
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ likesCount: 1 })
@@ -260,7 +228,7 @@ describe('a retraction of something else', () => {
     const guid = newGuid()
     await pod.db('pollParticipations').insert({ guid, pollId: poll.id, pollAnswerId, authorId: quin.id })
 
-    expect(await receive(message(quin, retraction('PollParticipation', guid, quin.address)))).toEqual(done)
+    expect(await receive(open(quin, retraction('PollParticipation', guid, quin.address)))).toEqual(done)
 
     expect(await pod.db('pollAnswers')).toMatchObject([{ voteCount: 1 }])
     expect(await sentAbout(pod, guid)).toMatchObject([{ verb: 'retract', to: ['r.example'] }])
@@ -271,7 +239,7 @@ describe('a retraction of something else', () => {
     const guid = newGuid()
     await pod.db('polls').insert({ guid, postId: post.id, question: 'Tea?' })
 
-    expect(await receive(message(quin, retraction('Poll', guid, quin.address)))).toEqual(done)
+    expect(await receive(open(quin, retraction('Poll', guid, quin.address)))).toEqual(done)
 
     expect(await pod.rows('polls', 'posts')).toEqual([0, 1])
   })
@@ -284,7 +252,7 @@ describe('a retraction of something else', () => {
     })
     await pod.db('photos').insert(photos)
 
-    expect(await receive(...guids.map((guid) => message(quin, retraction('Photo', guid, quin.address))))).toEqual(done)
+    expect(await receive(...guids.map((guid) => open(quin, retraction('Photo', guid, quin.address))))).toEqual(done)
 
     expect(await Post.query(pod.db)).toMatchObject([{ id: worded.id }])
   })
@@ -294,7 +262,7 @@ describe('a retraction of something else', () => {
     await follow(post, quin)
     const { guid } = await Participation.query(pod.db).findOne({ authorId: quin.id }).throwIfNotFound()
 
-    expect(await receive(message(quin, retraction('Participation', guid, quin.address)))).toEqual(done)
+    expect(await receive(open(quin, retraction('Participation', guid, quin.address)))).toEqual(done)
 
     expect(await pod.rows('participations')).toEqual([0])
   })
@@ -309,7 +277,7 @@ describe('a retraction of something else', () => {
     const visibility = { conversationId, personId: ann.personId, createdAt, updatedAt }
     await pod.db('conversationVisibilities').insert(visibility)
 
-    expect(await receive(message(quin, retraction('Conversation', guid, quin.address)))).toEqual(done)
+    expect(await receive(open(quin, retraction('Conversation', guid, quin.address)))).toEqual(done)
 
     expect(await pod.rows('conversations', 'messages', 'conversation_visibilities')).toEqual([0, 0, 0])
   })
@@ -327,9 +295,9 @@ describe('a retraction of something else', () => {
     await pod.db('likes').update({ authorId: quin.id }).where({ id: likes[0].id })
 
     await Promise.all([
-      receive(...comments.slice(0, 12).map(({ guid }) => message(quin, retraction('Comment', guid, quin.address)))),
-      receive(...comments.slice(8, 19).map(({ guid }) => message(quin, retraction('Comment', guid, quin.address)))),
-      receive(message(quin, retraction('Like', likes[0].guid, quin.address))),
+      receive(...comments.slice(0, 12).map(({ guid }) => open(quin, retraction('Comment', guid, quin.address)))),
+      receive(...comments.slice(8, 19).map(({ guid }) => open(quin, retraction('Comment', guid, quin.address)))),
+      receive(open(quin, retraction('Like', likes[0].guid, quin.address))),
     ])
 
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 1, likesCount: 19 })
@@ -340,11 +308,11 @@ describe('a retraction of what is not here', () => {
   it('waits for an hour, and keeps what comes meanwhile away', async () => {
     const guid = newGuid()
 
-    expect(await receive(message(quin, retraction('Post', guid, quin.address)))).toEqual({
+    expect(await receive(open(quin, retraction('Post', guid, quin.address)))).toEqual({
       ...done,
       waiting: [[`post:${guid}`, 3_600]],
     })
-    expect(await receive(message(quin, postBy(quin, guid)))).toEqual({ ...done, over: 1 })
+    expect(await receive(open(quin, postBy(quin, { guid })))).toEqual({ ...done, over: 1 })
     expect(await pod.rows('posts', 'waiting')).toEqual([0, 1])
 
     const [{ seconds }] = await pod
@@ -358,18 +326,18 @@ describe('a retraction of what is not here', () => {
     const post = await ownPost()
     const participation = participationBy(quin, post)
 
-    expect(await receive(message(quin, retraction('Participation', participation.guid, quin.address)))).toMatchObject({
+    expect(await receive(open(quin, retraction('Participation', participation.guid, quin.address)))).toMatchObject({
       waiting: [[`participation:${participation.guid}`, 3_600]],
     })
-    expect(await receive(message(quin, participation))).toEqual({ ...done, over: 1 })
+    expect(await receive(open(quin, participation))).toEqual({ ...done, over: 1 })
     expect(await pod.rows('participations')).toEqual([0])
   })
 
   it('does not keep away what somebody else has written', async () => {
     const guid = newGuid()
-    await receive(message(remy, retraction('Post', guid, remy.address)))
+    await receive(open(remy, retraction('Post', guid, remy.address)))
 
-    expect(await receive(message(quin, postBy(quin, guid)))).toEqual(done)
+    expect(await receive(open(quin, postBy(quin, { guid })))).toEqual(done)
 
     expect(await Post.query(pod.db)).toMatchObject([{ guid, authorId: quin.id }])
   })
@@ -378,20 +346,20 @@ describe('a retraction of what is not here', () => {
     const post = await addPost(pod, remy)
     const [unwanted, welcome] = [1, 2].map(() => signedBy(quin, commentUnder(post.guid)))
     if (unwanted === undefined || welcome === undefined) throw new Error('There are two.')
-    const sam = await stranger('sam@s.example')
+    const sam = await pod.meet('sam@s.example')
     await receive(
-      message(remy, retraction('Comment', unwanted.guid, quin.address)),
-      message(sam, retraction('Comment', welcome.guid, quin.address)),
+      open(remy, retraction('Comment', unwanted.guid, quin.address)),
+      open(sam, retraction('Comment', welcome.guid, quin.address)),
     )
 
-    expect(await receive(message(remy, unwanted), message(remy, welcome))).toEqual({ ...done, over: 1 })
+    expect(await receive(open(remy, unwanted), open(remy, welcome))).toEqual({ ...done, over: 1 })
 
     expect(await Comment.query(pod.db)).toMatchObject([{ guid: welcome.guid }])
   })
 
   it('comes to its end without a word when its time is over', async () => {
     const guid = newGuid()
-    const late = message(quin, retraction('Post', guid, quin.address))
+    const late = open(quin, retraction('Post', guid, quin.address))
     await receive(late)
     const [{ id }] = await pod.db('outbox').insert({ queue: 'inbound', name: 'receive-public' }).returning('id')
 
@@ -402,7 +370,7 @@ describe('a retraction of what is not here', () => {
     const guid = newGuid()
 
     expect(
-      await receive(message(quin, retraction('Post', guid, quin.address)), message(quin, postBy(quin, guid))),
+      await receive(open(quin, retraction('Post', guid, quin.address)), open(quin, postBy(quin, { guid }))),
     ).toEqual(done)
     expect(await pod.rows('posts', 'tombstones', 'waiting')).toEqual([0, 1, 0])
   })
@@ -411,7 +379,7 @@ describe('a retraction of what is not here', () => {
 describe('a batch of retractions', () => {
   const retractionsUnder = async (post: Post, count: number): Promise<readonly Message[]> => {
     const comments = await Promise.all(Array.from({ length: count }, () => commentBy(quin, post)))
-    return comments.map(({ guid }) => message(remy, retraction('Comment', guid, quin.address)))
+    return comments.map(({ guid }) => open(remy, retraction('Comment', guid, quin.address)))
   }
 
   it('needs as many statements for a hundred as for two', async () => {
@@ -434,7 +402,7 @@ describe('a comment that comes while its post is being deleted', () => {
     let receiving: ReturnType<typeof receive> | undefined
     await pod.db.transaction(async (transaction) => {
       await destroy(transaction, 'post', [going.id])
-      receiving = receive(...comments.map((comment) => message(quin, comment)))
+      receiving = receive(...comments.map((comment) => open(quin, comment)))
       await vi.waitFor(async () => {
         const { rows } = await pod.db.raw(`select from pg_stat_activity
           where wait_event_type = 'Lock' and datname = current_database() and query like '%insert into comments%'`)
@@ -450,7 +418,7 @@ describe('a comment that comes while its post is being deleted', () => {
 describe('a retraction of a person', () => {
   const privately = async (signer: FakePerson, entity: Entity): Promise<Message> => {
     const { guid, publicKey } = await Person.query(pod.db).findById(ann.personId).throwIfNotFound()
-    const { envelope, ...rest } = message(signer, entity)
+    const { envelope, ...rest } = open(signer, entity)
     return { ...rest, envelope: writeEncryptedEnvelope(envelope, createPublicKey(publicKey)), recipientGuid: guid }
   }
   const contacts = () => Contact.query(pod.db).select('personId', 'sharing', 'receiving')
@@ -478,7 +446,7 @@ describe('a retraction of a person', () => {
   it('must be private, and by themselves', async () => {
     await Contact.query(pod.db).insert({ userId: ann.id, personId: quin.id, sharing: true })
 
-    expect(await receive(message(quin, retraction('Person', quin.guid, quin.address)))).toMatchObject({
+    expect(await receive(open(quin, retraction('Person', quin.guid, quin.address)))).toMatchObject({
       wrong: ['NotPublic'],
     })
     expect(await receive(await privately(remy, retraction('Person', quin.guid, quin.address)))).toMatchObject({

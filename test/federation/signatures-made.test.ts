@@ -9,14 +9,12 @@ import type { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { Pod, PodCrypto } from '../../src/pod.js'
 import { type ListeningPod, listeningPod } from '../support/deliveries.js'
-import { type FakePods, startFakePods } from '../support/fake-pod.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { showPost } from '../support/network.js'
 import { addAspect, dispatchNow } from '../support/outgoing.js'
 
 /** What was signed, by whom it matters: as author of a relayable, or as sender of an envelope. */
 const made = { byAuthor: 0, ofEnvelope: 0 }
-let others: FakePods
 let opened: MeetingPod
 let pod: Pod
 let ann: Viewer
@@ -25,22 +23,18 @@ let pods: readonly ListeningPod[]
 let readers: readonly Person[]
 
 beforeAll(async () => {
-  others = await startFakePods()
-  opened = await openMeetingPod({ remote: others.remotePods() })
+  opened = await openMeetingPod()
   pod = { ...opened, crypto: counting(opened.crypto) }
   for (const username of ['ann', 'ben']) await createUser(pod, { username, password: `the password of ${username}` })
   ann = await viewer('ann')
   ben = await viewer('ben')
   pods = await Promise.all(
-    Array.from({ length: 6 }, (_, index) => listeningPod(others, opened, `s${index}.example:3000`)),
+    Array.from({ length: 6 }, (_, index) => listeningPod(opened.others, opened, `s${index}.example:3000`)),
   )
   const twoEach = pods.flatMap((other) => [other.person(), other.person()])
   readers = (await Promise.all(twoEach)).map(({ row }) => row)
 })
-afterAll(async () => {
-  await opened.close()
-  await others.close()
-})
+afterAll(() => opened.close())
 
 async function viewer(username: string): Promise<Viewer> {
   const { id: userId, personId } = await User.query(pod.db).findOne({ username }).throwIfNotFound()

@@ -3,30 +3,23 @@ import type { Message } from '../../src/federation/batch.js'
 import { receiveBatch } from '../../src/federation/receive-batch.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { commentBy, likeBy, pollWith, postBy, reshareBy, voteBy } from '../support/entities.js'
-import { type FakePods, startFakePods } from '../support/fake-pod.js'
-import { addLocal, type LocalPerson, meetStranger, open, type Stranger } from '../support/inbox.js'
+import { type LocalPerson, open, type Stranger } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost } from '../support/network.js'
 import { statementsDuring } from '../support/statements.js'
 
-let others: FakePods
 let pod: MeetingPod
 let ann: LocalPerson
 let quin: Stranger
 let remy: Stranger
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
-  ann = await addLocal(pod, 'ann')
-  quin = await meetStranger(pod, others, 'quin@q.example')
-  remy = await meetStranger(pod, others, 'remy@r.example')
+  pod = await openMeetingPod()
+  ;({ ann } = await pod.locals('ann'))
+  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
   await receiveBatch(pod, [open(quin, postBy(quin))]) // what a process finds out once
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
-beforeEach(() => pod.db.raw('truncate posts, notifications, outbound_messages, outbox, waiting, tombstones cascade'))
+afterAll(() => pod.close())
+beforeEach(() => pod.empty('posts, notifications, outbound_messages, outbox, waiting, tombstones'))
 
 /** Statements that this batch takes, begin and commit included; all of it must be stored. */
 async function statementsFor(...messages: readonly Message[]): Promise<number> {

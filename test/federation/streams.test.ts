@@ -2,38 +2,22 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { listedAspectStream, listedStream, type Stream } from '../../src/persistence/listed-streams.js'
 import { movePerson } from '../../src/persistence/moved-people.js'
 import { commentBy, postBy, reshareBy } from '../support/entities.js'
-import { type FakePods, startFakePods } from '../support/fake-pod.js'
-import {
-  addLocal,
-  type LocalPerson,
-  meetStranger,
-  nothing,
-  open,
-  receive,
-  type Stranger,
-  sealed,
-} from '../support/inbox.js'
+import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost, newGuid } from '../support/network.js'
 import { addAspect } from '../support/outgoing.js'
 
-let others: FakePods
 let pod: MeetingPod
 let ann: LocalPerson
 let quin: Stranger
 let remy: Stranger
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod({ remote: others.remotePods() })
-  ann = await addLocal(pod, 'ann')
-  quin = await meetStranger(pod, others, 'quin@q.example')
-  remy = await meetStranger(pod, others, 'remy@r.example')
+  pod = await openMeetingPod()
+  ;({ ann } = await pod.locals('ann'))
+  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
 })
-afterAll(async () => {
-  await pod.close()
-  await others.close()
-})
-beforeEach(() => pod.db.raw('truncate posts, contacts, tombstones, outbox, waiting cascade'))
+afterAll(() => pod.close())
+beforeEach(() => pod.empty('posts, contacts, tombstones, outbox, waiting'))
 
 const query = { sight: 'readable', page: { limit: 15 } } as const
 const readerOf = ({ userId, id }: LocalPerson) => ({ userId, personId: id })
@@ -90,7 +74,7 @@ it('somebody who moves here finds what they have written, liked and said', async
   await pod.db('likes').insert({ ...mine(), postId: liked.id })
   await pod.db('participations').insert({ ...mine(), postId: liked.id })
   await pod.db('comments').insert({ ...mine(), postId: said.id, text: 'Tea' })
-  const cem = await addLocal(pod, 'cem')
+  const { cem } = await pod.locals('cem')
 
   await pod.db.transaction((transaction) => movePerson(transaction, { from: quin.id, to: cem.id }))
 

@@ -4,6 +4,7 @@ import type { Viewer } from '../../src/domain/access.js'
 import { mintToken } from '../../src/domain/accounts.js'
 import { ALWAYS_GRANTED, SCOPES, type Scope } from '../../src/domain/scopes.js'
 import type { OpenPod } from '../../src/open-pod.js'
+import { byName } from './by-name.js'
 import { type Documentation, type Response, readDocumentation } from './documented.js'
 import { viewerOf } from './network.js'
 import type { TestPerson } from './people.js'
@@ -86,11 +87,7 @@ export async function startApiPod(options: TestPodOptions = {}): Promise<ApiPod>
     pod,
     app,
     call,
-    async people<Name extends string>(...names: Name[]) {
-      const made: [string, ApiPerson][] = []
-      for (const name of names) made.push([name, await person(name)])
-      return Object.fromEntries(made) as Record<Name, ApiPerson> // one for each name
-    },
+    people: (...names) => byName(names, person),
     close: testPod.close,
     [Symbol.asyncDispose]: testPod.close,
   }

@@ -1,3 +1,4 @@
+import type { ProfileEntity } from '../../src/protocol/entities/people.js'
 import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import type {
   CommentEntity,
@@ -10,6 +11,33 @@ import { signedBy } from './receiving-pod.js'
 
 interface Thing {
   readonly guid: string
+}
+
+/** Says nothing but what it is given. */
+export function profileOf(
+  { address }: Pick<FakePerson, 'address'>,
+  fields: Partial<ProfileEntity> = {},
+): ProfileEntity {
+  return {
+    type: 'profile',
+    author: address,
+    edited_at: undefined,
+    full_name: undefined,
+    first_name: undefined,
+    last_name: undefined,
+    image_url: undefined,
+    image_url_medium: undefined,
+    image_url_small: undefined,
+    bio: undefined,
+    birthday: undefined,
+    gender: undefined,
+    location: undefined,
+    tag_string: undefined,
+    searchable: true,
+    public: true,
+    nsfw: false,
+    ...fields,
+  }
 }
 
 /** A public post with a text. */

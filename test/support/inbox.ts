@@ -1,12 +1,8 @@
-import { createUser } from '../../src/domain/accounts.js'
 import type { Message } from '../../src/federation/batch.js'
 import { receiveBatch } from '../../src/federation/receive-batch.js'
-import { Person } from '../../src/persistence/models/person.js'
-import { User } from '../../src/persistence/models/user.js'
 import type { Pod } from '../../src/pod.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
-import { envelopeOf, type FakePerson, type FakePods } from './fake-pod.js'
-import { addStranger } from './network.js'
+import { envelopeOf, type FakePerson } from './fake-pod.js'
 import { coatFor } from './receiving-pod.js'
 
 /** Somebody on another pod, with the row that stands for them here. */
@@ -19,19 +15,6 @@ export interface LocalPerson {
   readonly guid: string
   readonly address: string
   readonly publicKey: string
-}
-
-export async function addLocal(pod: Pod, username: string): Promise<LocalPerson> {
-  const { guid, address } = await createUser(pod, { username, password: `the password of ${username}` })
-  const { id: userId, personId: id } = await User.byUsername(pod.db, username).throwIfNotFound()
-  const { publicKey } = await Person.query(pod.db).findById(id).throwIfNotFound()
-  return { userId, id, guid, address, publicKey }
-}
-
-export async function meetStranger(pod: Pod, others: FakePods, address: string): Promise<Stranger> {
-  const person = others.person(address)
-  const { id } = await addStranger(pod, address, { guid: person.guid, publicKey: person.publicKey })
-  return { ...person, id }
 }
 
 /** As it is sent to everybody. */

@@ -70,3 +70,12 @@ export async function showPost(pod: Pick<Pod, 'db'>, post: Post, { userId }: Pic
 export function readKey(file: string): string {
   return readFileSync(new URL(`../fixtures/keys/${file}`, import.meta.url), 'utf8')
 }
+
+export function countRows({ db }: Pick<Pod, 'db'>, tables: readonly string[]): Promise<readonly number[]> {
+  return Promise.all(
+    tables.map(async (table) => {
+      const [{ count } = { count: 0 }] = await db(table).count<{ count: number }[]>()
+      return Number(count)
+    }),
+  )
+}

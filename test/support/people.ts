@@ -3,6 +3,7 @@ import { type Account, createUser, mintToken } from '../../src/domain/accounts.j
 import { ALWAYS_GRANTED, SCOPES, type Scope } from '../../src/domain/scopes.js'
 import { Person, Profile } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod.js'
+import { byName } from './by-name.js'
 
 const AN_HOUR = 3_600
 
@@ -40,7 +41,23 @@ interface TestClient {
   delete(url: string): Promise<Answer>
 }
 
-export async function makePerson(pod: Pod, app: FastifyInstance, username: string): Promise<TestPerson> {
+/** Makes people, each once and all at the same time; asked again, it gives the same ones. */
+export function peopleOf(pod: Pod, app: FastifyInstance) {
+  const known = new Map<string, Promise<TestPerson>>()
+
+  function person(name: string): Promise<TestPerson> {
+    const made = known.get(name) ?? makePerson(pod, app, name)
+    known.set(name, made)
+    return made
+  }
+
+  return async <Name extends string>(...names: Name[]): Promise<Record<Name, TestPerson>> => {
+    await Promise.all(names.map(person))
+    return byName(names, person)
+  }
+}
+
+async function makePerson(pod: Pod, app: FastifyInstance, username: string): Promise<TestPerson> {
   const account = await createUser(pod, { username, password: `the password of ${username}` })
   const client = (scopes: readonly Scope[]) => makeClient(pod, app, username, scopes)
   return {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
 import { vi } from 'vitest'
 import { readConfig } from '../../src/config.js'
 import { isIdle } from '../../src/jobs/queue-facts.js'
@@ -21,8 +21,10 @@ import { type RunningWorkers, startWorkers, type WorkersOptions } from '../../wo
 import { cannedCrypto } from './canned-crypto.js'
 import { createTestDatabase } from './database.js'
 import { envelopeOf, type FakePerson, type FakePods } from './fake-pod.js'
-import { makePerson, type TestPerson } from './people.js'
+import { countRows } from './network.js'
+import { peopleOf, type TestPerson } from './people.js'
 import type { Stores } from './queue-pod.js'
+import { testLog } from './test-log.js'
 import { UNHURRIED } from './test-pod.js'
 
 /**
@@ -78,7 +80,7 @@ export async function startReceivingPod(options: ReceivingPodOptions): Promise<R
     SECRET_KEY: 'a key that is only good for tests',
     ...options.environment,
   })
-  const log = options.log ?? pino({ level: process.env['TEST_LOG_LEVEL'] ?? 'silent' })
+  const log = options.log ?? testLog()
   const opened = await openPod(config, 'worker', { crypto: options.crypto ?? cannedCrypto(), log })
   const jobs = stores === undefined ? undefined : await openJobQueues({ ...stores, log })
   const pod = change({ ...opened, jobs: jobs ?? opened.jobs, remote: others.remotePods() })
@@ -89,13 +91,6 @@ export async function startReceivingPod(options: ReceivingPodOptions): Promise<R
     queues,
     timing: { ...quick, ...options.timing },
   })
-  const known = new Map<string, Promise<TestPerson>>()
-
-  function person(name: string): Promise<TestPerson> {
-    const made = known.get(name) ?? makePerson(pod, app, name)
-    known.set(name, made)
-    return made
-  }
 
   async function post(url: string, payload: string): Promise<number> {
     const { statusCode } = await app.inject({ method: 'POST', url, payload })
@@ -115,10 +110,7 @@ export async function startReceivingPod(options: ReceivingPodOptions): Promise<R
     app,
     workers,
     post,
-    async people<Name extends string>(...names: Name[]) {
-      const made = await Promise.all(names.map(async (name) => [name, await person(name)] as const))
-      return Object.fromEntries(made) as Record<Name, TestPerson> // one for each name
-    },
+    people: peopleOf(pod, app),
     meet: (stranger) => meet(pod, stranger),
     publicly: (entity, signer) => post('/receive/public', envelopeOf(signer, entity)),
     async privately(entity, signer, { account }) {
@@ -126,7 +118,7 @@ export async function startReceivingPod(options: ReceivingPodOptions): Promise<R
       return post(`/receive/users/${account.guid}`, coatFor(publicKey, envelopeOf(signer, entity)))
     },
     settled: (timeout = 15_000) => vi.waitFor(() => expectIdle(pod, queues), { timeout, interval: 20 }),
-    rows: (...tables) => Promise.all(tables.map((table) => countRows(pod, table))),
+    rows: (...tables) => countRows(pod, tables),
     close,
     [Symbol.asyncDispose]: close,
   }
@@ -154,9 +146,4 @@ export function signedBy<Signed extends Relayable>({ privateKey }: FakePerson, r
 
 async function expectIdle(pod: Pod, queues: readonly QueueName[]): Promise<void> {
   if (!(await isIdle(pod, queues))) throw new Error('there is still work to do')
-}
-
-async function countRows({ db }: Pod, table: string): Promise<number> {
-  const [{ count } = { count: 0 }] = await db(table).count<{ count: number }[]>()
-  return Number(count)
 }

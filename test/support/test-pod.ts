@@ -1,12 +1,13 @@
 import type { FastifyInstance } from 'fastify'
-import { type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
 import { readConfig } from '../../src/config.js'
 import { HTTP_LIMITS } from '../../src/limits.js'
 import { type OpenPod, openPod } from '../../src/open-pod.js'
 import { type AppOptions, buildApp } from '../../src/web/app.js'
 import { cannedCrypto } from './canned-crypto.js'
 import { createTestDatabase } from './database.js'
-import { makePerson, type TestPerson } from './people.js'
+import { peopleOf, type TestPerson } from './people.js'
+import { testLog } from './test-log.js'
 
 /** A whole web process without its port: real database, real queue, canned keys. */
 export interface TestPod extends AsyncDisposable {
@@ -38,16 +39,9 @@ export async function startTestPod({ environment, log, change, ...options }: Tes
     SECRET_KEY: 'a key that is only good for tests',
     ...environment,
   })
-  const opened = await openPod(config, 'web', { crypto: cannedCrypto(), log: log ?? pino({ level: 'silent' }) })
+  const opened = await openPod(config, 'web', { crypto: cannedCrypto(), log: log ?? testLog() })
   const pod = change ? change(opened) : opened
   const app = await buildApp(pod, { limits: UNHURRIED, ...options })
-  const known = new Map<string, Promise<TestPerson>>()
-
-  async function person(name: string): Promise<TestPerson> {
-    const made = known.get(name) ?? makePerson(pod, app, name)
-    known.set(name, made)
-    return made
-  }
 
   async function close(): Promise<void> {
     await app.close()
@@ -59,10 +53,7 @@ export async function startTestPod({ environment, log, change, ...options }: Tes
     pod,
     app,
     inject: app.inject.bind(app),
-    async people<Name extends string>(...names: Name[]) {
-      const made = await Promise.all(names.map(async (name) => [name, await person(name)] as const))
-      return Object.fromEntries(made) as Record<Name, TestPerson> // one for each name
-    },
+    people: peopleOf(pod, app),
     close,
     [Symbol.asyncDispose]: close,
   }

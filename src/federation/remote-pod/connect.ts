@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { buildConnector } from 'undici'
 import type { RemoteLimits } from '../../limits.js'
 import { type AllowPrivate, isOpened } from '../../private-addresses.js'
+import { hasCode, messageOf } from '../../thrown.js'
 import { isPublicAddress } from './public-address.js'
 import { RemotePodError } from './remote-pod-error.js'
 import type { ResolveName } from './resolve-name.js'
@@ -108,7 +109,8 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
     try {
       return await untilAborted(secured(target, tcp), signal)
     } catch (error) {
-      if (isReset(error)) throw faultOfSystem(error, `${url.host} closed the connection before TLS was ready`)
+      if (hasCode(error, 'ECONNRESET', 'EPIPE'))
+        throw faultOfSystem(error, `${url.host} closed the connection before TLS was ready`)
       throw new RemotePodError('ssl', `${url.host} has no TLS that we can trust: ${textOf(error)}.`, { cause: error })
     }
   }
@@ -149,12 +151,8 @@ function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Prom
   })
 }
 
-function isReset(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
-}
-
 /** OpenSSL puts its reason beside a message of file names and line numbers. */
 function textOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return 'reason' in error && typeof error.reason === 'string' ? error.reason : error.message
+  const reason = error instanceof Error && 'reason' in error ? error.reason : undefined
+  return typeof reason === 'string' ? reason : messageOf(error)
 }

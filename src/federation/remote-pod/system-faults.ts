@@ -1,3 +1,4 @@
+import { codeOf } from '../../thrown.js'
 import { type RemoteFault, RemotePodError } from './remote-pod-error.js'
 
 /** What the codes of Node and undici mean; whatever else they say is about an answer that could not be read. */
@@ -32,7 +33,7 @@ const mistakes: ReadonlySet<string> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_N
 /** Turns what Node and undici throw into the fault of a pod; a mistake of our own is handed back as it is. */
 export function faultOfSystem(error: unknown, what: string): unknown {
   if (error instanceof RemotePodError || !(error instanceof Error) || error instanceof TypeError) return error
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const code = codeOf(error)
   if (mistakes.has(code)) return error
   return new RemotePodError(faults[code] ?? 'bad_answer', `${what}: ${error.message || code}.`, { cause: error })
 }

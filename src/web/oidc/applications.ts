@@ -14,7 +14,7 @@ export const applicationRoutes: FastifyPluginAsync = async (app) => {
   const schema = { hide: true }
 
   app.get(OIDC_PATHS.applications, { config, schema }, async (request, reply) => {
-    const browser = browserOf(pod, await app.provider(), request, reply)
+    const browser = await browserOf(app, request, reply)
     const address = await browser.address()
     if (address === undefined) return reply.redirect(OIDC_PATHS.signIn, 303)
     return reply
@@ -33,7 +33,7 @@ export const applicationRoutes: FastifyPluginAsync = async (app) => {
   })
 
   async function end(request: FastifyRequest, reply: FastifyReply) {
-    const browser = browserOf(pod, await app.provider(), request, reply)
+    const browser = await browserOf(app, request, reply)
     const address = await browser.address()
     if (address === undefined) return reply.redirect(OIDC_PATHS.signIn, 303)
     browser.checkForm(formText(request, 'form'))

@@ -1,10 +1,10 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Provider } from 'oidc-provider'
 import { openUserAt } from '../../domain/authorizations.js'
 import { OIDC_LIMITS } from '../../limits.js'
-import type { Pod } from '../../pod.js'
 import { RequestFault } from '../faults.js'
+import { OIDC_PATHS } from './paths.js'
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
@@ -12,15 +12,14 @@ type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 export interface Browser {
   /** The address of whoever is signed in. */
   address(): Promise<string | undefined>
-  signIn(address: string): Promise<void>
+  /** Says where to go from there: on with what a client asks, or to the applications of whoever this is. */
+  signIn(address: string, interaction: Interaction | undefined): Promise<string>
   signOut(): Promise<void>
   /** What goes into each form, and comes back with it. */
   formToken(): string
   checkForm(token: unknown): void
   /** The request of a client that began in this very browser. */
   request(uid: string): Promise<Interaction>
-  /** Goes on with it as somebody who has just signed in; says where. */
-  continueAs(interaction: Interaction, address: string): Promise<string>
   /** Goes on with it after a decision; says where. */
   decide(interaction: Interaction, result: NonNullable<Interaction['result']>): Promise<string>
 }
@@ -28,7 +27,8 @@ export interface Browser {
 const FORM_COOKIE = 'pod_form'
 const COOKIE = { httpOnly: true, sameSite: 'lax', signed: true, path: '/' } as const
 
-export function browserOf(pod: Pod, provider: Provider, request: FastifyRequest, reply: FastifyReply): Browser {
+export async function browserOf(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<Browser> {
+  const provider = await app.provider()
   const context = provider.createContext(request.raw, reply.raw)
   const { cookies } = context
   const sessionCookie = provider.cookieName('session')
@@ -43,6 +43,24 @@ export function browserOf(pod: Pod, provider: Provider, request: FastifyRequest,
     cookies.set(sessionCookie, null, COOKIE)
   }
 
+  async function begin(address: string): Promise<void> {
+    await forget() // a session that somebody else has begun is not gone on with
+    const begun = new provider.Session()
+    begun.loginAccount({ accountId: address, acr: '0' })
+    await begun.save(OIDC_LIMITS.sessionSeconds)
+    const expires = new Date(Date.now() + OIDC_LIMITS.sessionSeconds * 1_000)
+    cookies.set(sessionCookie, begun.jti, { ...COOKIE, expires })
+  }
+
+  async function continueAs(interaction: Interaction, address: string): Promise<string> {
+    if ((await session()).accountId !== address) {
+      await forget()
+      interaction.session = undefined // it began in the session that is over now
+    }
+    interaction.result = { ...interaction.lastSubmission, login: { accountId: address, acr: '0' } }
+    return finish(interaction)
+  }
+
   async function finish(interaction: Interaction): Promise<string> {
     await interaction.persist()
     return new URL(interaction.returnTo).pathname // the cookies are those of the name by which the browser knows the pod
@@ -51,15 +69,12 @@ export function browserOf(pod: Pod, provider: Provider, request: FastifyRequest,
   return {
     async address() {
       const { accountId } = await session()
-      return accountId !== undefined && (await openUserAt(pod, accountId)) ? accountId : undefined
+      return accountId !== undefined && (await openUserAt(app.pod, accountId)) ? accountId : undefined
     },
-    async signIn(address) {
-      await forget() // a session that somebody else has begun is not gone on with
-      const begun = new provider.Session()
-      begun.loginAccount({ accountId: address, acr: '0' })
-      await begun.save(OIDC_LIMITS.sessionSeconds)
-      const expires = new Date(Date.now() + OIDC_LIMITS.sessionSeconds * 1_000)
-      cookies.set(sessionCookie, begun.jti, { ...COOKIE, expires })
+    async signIn(address, interaction) {
+      if (interaction) return continueAs(interaction, address)
+      await begin(address)
+      return OIDC_PATHS.applications
     },
     signOut: forget,
     formToken() {
@@ -80,14 +95,6 @@ export function browserOf(pod: Pod, provider: Provider, request: FastifyRequest,
       const interaction = await provider.interactionDetails(request.raw, reply.raw).catch(() => undefined)
       if (interaction?.uid === uid) return interaction
       throw new RequestFault(400, 'This took too long. Please go back to the application and begin again.')
-    },
-    async continueAs(interaction, address) {
-      if ((await session()).accountId !== address) {
-        await forget()
-        interaction.session = undefined // it began in the session that is over now
-      }
-      interaction.result = { ...interaction.lastSubmission, login: { accountId: address, acr: '0' } }
-      return finish(interaction)
     },
     async decide(interaction, result) {
       interaction.result = 'error' in result ? result : { ...interaction.lastSubmission, ...result }

@@ -18,7 +18,7 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
 
   /** What is asked, of whom, by which client. */
   async function question(request: FastifyRequest, reply: FastifyReply, uid: string | undefined) {
-    const browser = browserOf(pod, await app.provider(), request, reply)
+    const browser = await browserOf(app, request, reply)
     const interaction = await browser.request(uid ?? '')
     const { params, prompt } = interaction
     const address = await browser.address()

@@ -7,10 +7,9 @@ import {
   registerClient,
 } from '../../domain/clients.js'
 import { Refusal } from '../../domain/refusals.js'
-import { OIDC_LIMITS } from '../../limits.js'
 import { MalformedBody } from '../faults.js'
-import { openRateLimit } from '../rate-limit.js'
 import { InvalidRequest } from '../validation.js'
+import { limitAddresses } from './address-limit.js'
 import { OIDC_PATHS } from './paths.js'
 
 const text = { type: 'string', minLength: 1, maxLength: 2048 }
@@ -53,12 +52,6 @@ const isRegistration = new Ajv({ useDefaults: true }).compile<Registration>({
 /** Clients make themselves known here; nobody is asked. */
 export const registrationRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
-  const limit = openRateLimit({
-    times: pod.config.addressLimits.clients,
-    perSeconds: OIDC_LIMITS.clientsPerSeconds,
-    sources: OIDC_LIMITS.sources,
-    now: () => pod.now(),
-  })
   const { errorHandler } = app
 
   app.setErrorHandler((error, request, reply) => {
@@ -71,7 +64,7 @@ export const registrationRoutes: FastifyPluginAsync = async (app) => {
 
   app.post(
     OIDC_PATHS.registration,
-    { config: { public: true }, schema: { hide: true }, onRequest: async ({ ip }) => limit(ip) },
+    { config: { public: true }, schema: { hide: true }, ...limitAddresses(pod, 'clients') },
     async (request, reply) => {
       const { client, secret } = await registerClient(pod, readRegistration(request.body))
       // RFC 7591 says 201, and strict clients believe nothing else; docs/decisions/0006.

@@ -4,8 +4,8 @@ import { OIDC_LIMITS } from '../../limits.js'
 import { addBodyReaders, refusePacked } from '../bodies.js'
 import { RequestFault } from '../faults.js'
 import { holdsPlainText } from '../plain-text.js'
-import { openRateLimit } from '../rate-limit.js'
 import { addValidation } from '../validation.js'
+import { limitAddresses } from './address-limit.js'
 import { applicationRoutes } from './applications.js'
 import { consentRoutes } from './consent.js'
 import { describeIssuer } from './discovery.js'
@@ -83,13 +83,7 @@ const providerRoutes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  const limitTokens = openRateLimit({
-    times: app.pod.config.addressLimits.tokens,
-    perSeconds: OIDC_LIMITS.tokensPerSeconds,
-    sources: OIDC_LIMITS.sources,
-    now: () => app.pod.now(),
-  })
-  const limited = { onRequest: async (request: FastifyRequest) => limitTokens(request.ip) }
+  const limited = limitAddresses(app.pod, 'tokens')
 
   app.get(OIDC_PATHS.authorization, { config, schema }, handOver)
   app.get(`${OIDC_PATHS.authorization}/:request`, { config, schema }, handOver)

@@ -1,11 +1,10 @@
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { findClient } from '../../domain/clients.js'
 import { signIn, usernameIn } from '../../domain/sign-in.js'
-import { OIDC_LIMITS } from '../../limits.js'
 import { formPolicy } from '../pages/forms.js'
 import { signInPage } from '../pages/sign-in-page.js'
 import { queryText } from '../query-text.js'
-import { openRateLimit } from '../rate-limit.js'
+import { limitAddresses } from './address-limit.js'
 import { type Browser, browserOf } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
@@ -21,12 +20,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const config = { public: true } as const
   const schema = { hide: true }
-  const limit = openRateLimit({
-    times: pod.config.addressLimits.signIns,
-    perSeconds: OIDC_LIMITS.signInsPerSeconds,
-    sources: OIDC_LIMITS.sources,
-    now: () => pod.now(),
-  })
+  const limited = limitAddresses(pod, 'signIns')
   const wrongPasswords = openWrongPasswords(() => pod.now())
 
   async function show(reply: FastifyReply, browser: Browser, uid: string | undefined, attempt?: Attempt) {
@@ -53,18 +47,15 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
       )
   }
 
-  const browserOfRequest = async (request: FastifyRequest, reply: FastifyReply) =>
-    browserOf(pod, await app.provider(), request, reply)
-
   app.get(OIDC_PATHS.signIn, { config, schema }, async (request, reply) => {
-    const browser = await browserOfRequest(request, reply)
+    const browser = await browserOf(app, request, reply)
     const uid = queryText(request, 'request')
     if (uid === undefined && (await browser.address())) return reply.redirect(OIDC_PATHS.applications, 303)
     return show(reply, browser, uid)
   })
 
-  app.post(OIDC_PATHS.signIn, { config, schema, onRequest: async ({ ip }) => limit(ip) }, async (request, reply) => {
-    const browser = await browserOfRequest(request, reply)
+  app.post(OIDC_PATHS.signIn, { config, schema, ...limited }, async (request, reply) => {
+    const browser = await browserOf(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')
     const username = usernameIn(pod, formText(request, 'username') ?? '')
@@ -78,13 +69,11 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
       return show(reply.code(422), browser, uid, { username, wrong })
     }
     wrongPasswords.forget(request.ip, username)
-    if (interaction) return reply.redirect(await browser.continueAs(interaction, address), 303)
-    await browser.signIn(address)
-    return reply.redirect(OIDC_PATHS.applications, 303)
+    return reply.redirect(await browser.signIn(address, interaction), 303)
   })
 
   app.post(OIDC_PATHS.signOut, { config, schema }, async (request, reply) => {
-    const browser = await browserOfRequest(request, reply)
+    const browser = await browserOf(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     await browser.signOut()
     return reply.redirect('/', 303)

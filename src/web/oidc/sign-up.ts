@@ -1,12 +1,11 @@
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { signUp, signUpRefusal } from '../../domain/invitations.js'
 import { Refusal } from '../../domain/refusals.js'
 import { usernameIn } from '../../domain/sign-in.js'
-import { OIDC_LIMITS } from '../../limits.js'
 import { formPolicy } from '../pages/forms.js'
 import { noSignUpPage, signUpPage } from '../pages/sign-up-page.js'
 import { queryText } from '../query-text.js'
-import { openRateLimit } from '../rate-limit.js'
+import { limitAddresses } from './address-limit.js'
 import { type Browser, browserOf } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
@@ -24,12 +23,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const config = { public: true } as const
   const schema = { hide: true }
-  const limit = openRateLimit({
-    times: pod.config.addressLimits.signIns,
-    perSeconds: OIDC_LIMITS.signInsPerSeconds,
-    sources: OIDC_LIMITS.sources,
-    now: () => pod.now(),
-  })
+  const limited = limitAddresses(pod, 'signIns')
 
   async function show(reply: FastifyReply, browser: Browser, visit: Visit) {
     const { podName, host } = pod.config
@@ -54,19 +48,16 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       )
   }
 
-  const browserOfRequest = async (request: FastifyRequest, reply: FastifyReply) =>
-    browserOf(pod, await app.provider(), request, reply)
-
   app.get(OIDC_PATHS.signUp, { config, schema }, async (request, reply) => {
-    const browser = await browserOfRequest(request, reply)
+    const browser = await browserOf(app, request, reply)
     return show(reply, browser, {
       request: queryText(request, 'request'),
       invitation: queryText(request, 'invitation'),
     })
   })
 
-  app.post(OIDC_PATHS.signUp, { config, schema, onRequest: async ({ ip }) => limit(ip) }, async (request, reply) => {
-    const browser = await browserOfRequest(request, reply)
+  app.post(OIDC_PATHS.signUp, { config, schema, ...limited }, async (request, reply) => {
+    const browser = await browserOf(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const visit = { request: formText(request, 'request'), invitation: formText(request, 'invitation') }
     const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
@@ -77,9 +68,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     }
     try {
       const { address } = await signUp(pod, { username, password, invitation: visit.invitation })
-      if (interaction) return reply.redirect(await browser.continueAs(interaction, address), 303)
-      await browser.signIn(address)
-      return reply.redirect(OIDC_PATHS.applications, 303)
+      return reply.redirect(await browser.signIn(address, interaction), 303)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       return show(reply.code(422), browser, { ...visit, username, wrong: error.message })

@@ -1,5 +1,6 @@
+import { openBoundedMap } from '../../bounded-map.js'
 import { OIDC_LIMITS } from '../../limits.js'
-import { forgetFirst, sourceOf, tooMany } from '../rate-limit.js'
+import { sourceOf, tooMany } from '../rate-limit.js'
 
 /**
  * Whoever guesses passwords waits longer and longer. Counted for an account and an address together: nobody can lock
@@ -12,7 +13,9 @@ export interface WrongPasswords {
 }
 
 export function openWrongPasswords(now: () => Date): WrongPasswords {
-  const known = new Map<string, { readonly times: number; readonly until: number }>()
+  const known = openBoundedMap<string, { readonly times: number; readonly until: number }>({
+    entries: OIDC_LIMITS.sources,
+  })
   const keyOf = (ip: string, username: string) => `${sourceOf(ip)} ${username.slice(0, 255)}`
   return {
     check(ip, username) {
@@ -22,8 +25,6 @@ export function openWrongPasswords(now: () => Date): WrongPasswords {
     count(ip, username) {
       const key = keyOf(ip, username)
       const times = (known.get(key)?.times ?? 0) + 1
-      known.delete(key)
-      if (known.size >= OIDC_LIMITS.sources) forgetFirst(known)
       known.set(key, { times, until: now().getTime() + waitAfter(times) * 1_000 })
     },
     forget(ip, username) {

@@ -1,0 +1,28 @@
+import { createTestDatabase } from '../support/database.js'
+import { makeFolder, type Settings } from './program.js'
+
+/** A folder and a database for the programs of one test file. */
+export interface Place {
+  readonly folder: string
+  readonly databaseUrl: string
+  /** What leads a program there, with whatever else it is told. */
+  readonly settings: Settings
+  remove(): Promise<void>
+}
+
+/** Of a pod that other pods could know. */
+export const KNOWN_POD = { POD_URL: 'https://pod.example', SECRET_KEY: 'a key that is only good for these tests' }
+
+export async function makePlace(more: Settings = {}): Promise<Place> {
+  const folder = await makeFolder()
+  const database = await createTestDatabase()
+  return {
+    folder: folder.path,
+    databaseUrl: database.url,
+    settings: { DATABASE_URL: database.url, DATA_DIR: folder.path, ...more },
+    async remove() {
+      await database.drop()
+      await folder.remove()
+    },
+  }
+}

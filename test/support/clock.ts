@@ -1,0 +1,17 @@
+/** A time of day that passes only when a test says so. */
+export interface Clock {
+  now(): Date
+  /** Lets so many minutes pass, without waiting, and gives the time it is then. */
+  later(minutes?: number): string
+}
+
+export function openClock(): Clock {
+  let time = Date.now()
+  return {
+    now: () => new Date(time),
+    later(minutes = 1) {
+      time += minutes * 60_000
+      return new Date(time).toISOString()
+    },
+  }
+}
