@@ -5,8 +5,9 @@ import { named } from './database.js'
 import type { Person } from './models/person.js'
 import type { Photo } from './models/photo.js'
 import type { PollAnswer } from './models/poll.js'
-import type { Location, Post, PostType } from './models/post.js'
+import type { Post } from './models/post.js'
 import { type Page, pageOf, seek, type TimePage } from './paged.js'
+import { contentsOf, type PostContent } from './post-contents.js'
 import { alongChains, LONGEST_CHAIN, type PostQuery, postsStatement } from './posts-statement.js'
 import { inSight, type Sight } from './sight.js'
 
@@ -19,25 +20,10 @@ export interface Reader {
 export type PersonSummary = Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>
 
 /** What a client is shown of a post, with all that belongs to it. */
-export interface ListedPost
-  extends Pick<
-    Post,
-    | 'id'
-    | 'guid'
-    | 'public'
-    | 'text'
-    | 'providerDisplayName'
-    | 'commentsCount'
-    | 'likesCount'
-    | 'resharesCount'
-    | 'interactedAt'
-    | 'createdAt'
-  > {
-  readonly type: PostType
+export interface ListedPost extends Omit<PostContent, 'poll'>, Counters {
   readonly author: PersonSummary & { readonly nsfw: boolean }
   readonly mentionedPeople: readonly PersonSummary[]
   readonly photos: readonly Pick<Photo, 'name' | 'remotePath' | 'height' | 'width'>[]
-  readonly location: Pick<Location, 'address' | 'lat' | 'lng'> | null
   readonly poll: ListedPoll | null
   /** What the reader has done with it. */
   readonly own: {
@@ -49,6 +35,8 @@ export interface ListedPost
   /** What a reshare shows in the end, which is not another reshare; undefined also where that is gone. */
   readonly root: ListedPost | undefined
 }
+
+type Counters = Pick<Post, 'commentsCount' | 'likesCount' | 'resharesCount' | 'interactedAt'>
 
 export interface ListedPoll {
   readonly guid: string
@@ -76,11 +64,18 @@ export async function listedPostsOf(
   return pageOf(found, page)
 }
 
-/** In the order in which they are found, with one statement; with a second one where somebody reshares a reshare. */
+/**
+ * In the order in which they are found. That takes one statement, a second one for contents that were not read lately, and a
+ * third one where somebody reshares a reshare.
+ */
 export async function listedPosts(db: Knex, reader: Reader, query: PostQuery): Promise<readonly ListedPost[]> {
-  const { posts, roots } = await find(db, reader, query)
+  const page = await find(db, reader, query)
+  const { posts, roots } = await build(db, page)
+  // Some were deleted in between; the page reaches further than they did.
+  if (posts.length < (page.posts?.length ?? 0)) return listedPosts(db, reader, query)
+
   const reshares = roots.filter(({ type }) => type === 'Reshare')
-  const behind = reshares.length === 0 ? [] : (await find(db, reader, behindThese(reshares))).posts
+  const behind = reshares.length === 0 ? [] : (await build(db, await find(db, reader, behindThese(reshares)))).posts
   const known = new Map([...roots, ...behind].map((root) => [root.id, root]))
   for (const post of posts) post.root = endOf(post, known)
   return posts
@@ -110,11 +105,10 @@ function endOf({ rootId }: FoundPost, known: ReadonlyMap<number, FoundPost>): Fo
 interface Found {
   readonly posts: readonly Row[] | null
   readonly roots: readonly Row[] | null
-  readonly authors: readonly (ListedPost['author'] & { readonly id: number })[] | null
+  readonly people: readonly (ListedPost['author'] & { readonly id: number })[] | null
+  readonly mentions: readonly (Belonging & { readonly personId: number })[] | null
   readonly photos: readonly (Belonging & ListedPost['photos'][number])[] | null
-  readonly mentionedPeople: readonly (Belonging & PersonSummary)[] | null
-  readonly locations: readonly (Belonging & NonNullable<ListedPost['location']>)[] | null
-  readonly polls: readonly (Belonging & ListedPoll)[] | null
+  readonly choices: readonly Choice[] | null
   /** Ids. */
   readonly liked: readonly number[]
   readonly reshared: readonly number[]
@@ -122,24 +116,16 @@ interface Found {
   readonly reported: readonly number[]
 }
 
-type BelongingName = 'author' | 'own' | 'photos' | 'mentionedPeople' | 'location' | 'poll' | 'root'
-
-interface Row extends Omit<ListedPost, BelongingName | 'interactedAt' | 'createdAt'> {
+interface Row extends Pick<Post, 'id' | 'guid' | 'authorId' | 'rootId'>, Omit<Counters, 'interactedAt'> {
   readonly interactedAt: string
-  readonly createdAt: string
-  readonly authorId: number
-  readonly rootId: number | null
 }
 
-async function find(
-  db: Knex,
-  { userId, personId }: Reader,
-  query: PostQuery,
-): Promise<{ readonly posts: readonly FoundPost[]; readonly roots: readonly FoundPost[] }> {
+type Choice = Pick<ListedPoll['answers'][number], 'id' | 'voteCount' | 'own'>
+
+async function find(db: Knex, { userId, personId }: Reader, query: PostQuery): Promise<Found> {
   const [found] = await named<Found>(db, query.name, textOf(query), [userId, personId, ...query.values])
   if (found === undefined) throw new Error('A statement without tables has one row.')
-  const build = builderOf(found)
-  return { posts: (found.posts ?? []).map(build), roots: (found.roots ?? []).map(build) }
+  return found
 }
 
 /** By name: to put such a text together for each request, and to compare it, costs as much as to read some of the posts. */
@@ -153,27 +139,43 @@ function textOf(query: PostQuery): string {
   return text
 }
 
-function builderOf(found: Found): (row: Row) => FoundPost {
-  const authors = new Map((found.authors ?? []).map((author) => [author.id, author]))
-  const [photos, mentionedPeople] = [byOwner(found.photos), byOwner(found.mentionedPeople)]
-  const [locations, polls] = [byOwner(found.locations), byOwner(found.polls)]
-  return (row) => {
+/** Without those that are deleted before their contents are read. */
+async function build(
+  db: Knex,
+  found: Found,
+): Promise<{ readonly posts: readonly FoundPost[]; readonly roots: readonly FoundPost[] }> {
+  const [posts, roots] = [found.posts ?? [], found.roots ?? []]
+  const contents = await contentsOf(db, [...posts, ...roots])
+  const buildOne = builderOf(found)
+  const each = (row: Row) => {
+    const content = contents.get(row.id)
+    return content ? [buildOne(row, content)] : []
+  }
+  return { posts: posts.flatMap(each), roots: roots.flatMap(each) }
+}
+
+function builderOf(found: Found): (row: Row, content: PostContent) => FoundPost {
+  const people = new Map((found.people ?? []).map((person) => [person.id, person]))
+  const choices = new Map((found.choices ?? []).map((choice) => [choice.id, choice]))
+  const [photos, mentions] = [byOwner(found.photos), byOwner(found.mentions)]
+  return (row, content) => {
     const { id } = row
-    const author = authors.get(row.authorId)
+    const author = people.get(row.authorId)
     if (author === undefined) throw new Error(`Nobody has written post ${id}.`)
     // Spelt out: to spread an object of this size costs more than to read it.
     return {
       id,
-      guid: row.guid,
-      type: row.type,
-      public: row.public,
-      text: row.text,
-      providerDisplayName: row.providerDisplayName,
+      guid: content.guid,
+      type: content.type,
+      public: content.public,
+      text: content.text,
+      providerDisplayName: content.providerDisplayName,
+      createdAt: content.createdAt,
+      location: content.location,
       commentsCount: row.commentsCount,
       likesCount: row.likesCount,
       resharesCount: row.resharesCount,
       interactedAt: new Date(row.interactedAt),
-      createdAt: new Date(row.createdAt),
       author,
       own: {
         liked: found.liked.includes(id),
@@ -182,11 +184,24 @@ function builderOf(found: Found): (row: Row) => FoundPost {
         reported: found.reported.includes(id),
       },
       photos: photos.get(id) ?? [],
-      mentionedPeople: mentionedPeople.get(id) ?? [],
-      location: locations.get(id)?.[0] ?? null,
-      poll: polls.get(id)?.[0] ?? null,
+      mentionedPeople: (mentions.get(id) ?? []).flatMap(({ personId }) => people.get(personId) ?? []),
+      poll: content.poll && pollWith(content.poll, choices),
       root: undefined,
       rootId: row.rootId,
     }
+  }
+}
+
+function pollWith(
+  { guid, question, answers }: NonNullable<PostContent['poll']>,
+  choices: ReadonlyMap<number, Choice>,
+): ListedPoll {
+  return {
+    guid,
+    question,
+    answers: answers.map(({ id, answer }) => {
+      const { voteCount = 0, own = false } = choices.get(id) ?? {}
+      return { id, answer, voteCount, own }
+    }),
   }
 }

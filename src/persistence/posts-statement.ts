@@ -15,9 +15,9 @@ export interface PostQuery {
 }
 
 /**
- * Everything that is shown of some posts, as one row of lists. Whatever belongs to them is looked up for all of them at once
- * and shared out by whoever reads it: to look at each post by itself costs several times as much, and so does each join that
- * has to be set up.
+ * What is shown of some posts and may change at any time, as one row of lists; the rest are their contents. Whatever belongs to
+ * them is looked up for all of them at once and shared out by whoever reads it: to look at each post by itself costs several
+ * times as much, and so does each join that has to be set up.
  */
 export function postsStatement({ which, most }: Pick<PostQuery, 'which' | 'most'>): string {
   return `
@@ -30,12 +30,11 @@ export function postsStatement({ which, most }: Pick<PostQuery, 'which' | 'most'
     select
       posts,
       (select json_agg(root) from (${roots}) as root) as roots,
-      (select json_agg(author) from (${authors}) as author) as authors,
+      (select json_agg(person) from (${people}) as person) as people,
       ${ofReader},
+      (select json_agg(mention) from (${mentions}) as mention) as mentions,
       (select json_agg(photo) from (${photos}) as photo) as photos,
-      (select json_agg(person) from (${mentionedPeople}) as person) as "mentionedPeople",
-      (select json_agg(location) from (${locations}) as location) as locations,
-      (select json_agg(poll) from (${polls}) as poll) as polls
+      (select json_agg(choice) from (${choices}) as choice) as choices
     from page`
 }
 
@@ -62,22 +61,25 @@ export function alongChains(reshareIds: string): Omit<PostQuery, 'values'> {
 }
 
 const columns = `
-  posts.id, posts.guid, posts.type, posts.public, posts.text,
-  posts.provider_display_name as "providerDisplayName",
-  posts.comments_count as "commentsCount", posts.likes_count as "likesCount", posts.reshares_count as "resharesCount",
-  posts.interacted_at as "interactedAt", posts.created_at as "createdAt",
-  posts.author_id as "authorId", posts.root_id as "rootId"`
+  posts.id, posts.guid, posts.comments_count as "commentsCount", posts.likes_count as "likesCount",
+  posts.reshares_count as "resharesCount", posts.interacted_at as "interactedAt", posts.author_id as "authorId",
+  posts.root_id as "rootId"`
 
 const roots = `select ${columns} from posts where posts.id = any(page."rootIds")`
 
-const authors = `
+/** Who has written them or is mentioned in them. */
+const people = `
   select
     people.id, people.guid, people.address, people.name, people.avatar_url as "avatarUrl",
     people.id = any(keys.nsfw) as nsfw
   from (
     select ids, array(select person_id from profiles where profiles.nsfw and person_id = any(ids)) as nsfw
     from (
-      select page."authorIds" || array(select author_id from posts where posts.id = any(page."rootIds")) as ids offset 0
+      select
+        page."authorIds"
+        || array(select author_id from posts where posts.id = any(page."rootIds"))
+        || array(select person_id from mentions where post_id = any(page.ids)) as ids
+      offset 0
     ) as keys
     offset 0
   ) as keys
@@ -94,39 +96,23 @@ const ofReader = `
   )) as subscribed,
   array_to_json(array(select post_id from reports where user_id = $1 and post_id = any(page.ids))) as reported`
 
+const mentions = `
+  select post_id as "ownerId", person_id as "personId" from mentions where post_id = any(page.ids) order by id`
+
 const photos = `
   select post_id as "ownerId", name, remote_path as "remotePath", height, width
   from photos where post_id = any(page.ids)
   order by position, id`
 
-/** Nothing may make a join of it: on a small pod the planner would read all people there are. */
-const mentionedPeople = `
-  select mentions.post_id as "ownerId", person.*
-  from mentions
-  cross join lateral (
-    select people.guid, people.address, people.name, people.avatar_url as "avatarUrl"
-    from people where people.id = mentions.person_id
-    offset 0
-  ) as person
-  where mentions.post_id = any(page.ids)
-  order by mentions.id`
-
-const locations = `
-  select post_id as "ownerId", address, lat, lng from locations where post_id = any(page.ids)`
-
-const answers = `
+/** What each answer of their polls was given, and whether the reader has given it. */
+const choices = `
   select
-    poll_answers.id, poll_answers.answer, poll_answers.vote_count as "voteCount",
+    poll_answers.id, poll_answers.vote_count as "voteCount",
     ${hasRow(`
       poll_participations
       where poll_participations.poll_id = polls.id and poll_participations.author_id = $2
         and poll_participations.poll_answer_id = poll_answers.id
     `)} as own
-  from poll_answers where poll_answers.poll_id = polls.id
-  order by poll_answers.position, poll_answers.id`
-
-const polls = `
-  select
-    polls.post_id as "ownerId", polls.guid, polls.question,
-    (select coalesce(json_agg(choice), '[]') from (${answers}) as choice) as answers
-  from polls where polls.post_id = any(page.ids)`
+  from polls
+  join poll_answers on poll_answers.poll_id = polls.id
+  where polls.post_id = any(page.ids)`

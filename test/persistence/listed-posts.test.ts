@@ -1,0 +1,81 @@
+import type { Knex } from 'knex'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { listedPostsOf, type Reader } from '../../src/persistence/listed-posts.js'
+import type { User } from '../../src/persistence/models/user.js'
+import { type OpenDatabase, openTestDatabase } from './test-database.js'
+import { addPost, addUser } from './world.js'
+
+let database: OpenDatabase
+let db: Knex
+let alice: User
+let reader: Reader
+let authorGuid: string
+beforeAll(async () => {
+  database = await openTestDatabase()
+  db = database.db
+  alice = await addUser(db, 'alice')
+  reader = { userId: alice.id, personId: alice.personId }
+  authorGuid = alice.person?.guid ?? ''
+})
+afterAll(() => database.close())
+beforeEach(() => db('posts').delete())
+afterEach(() => vi.restoreAllMocks())
+
+const list = (limit = 10) => listedPostsOf(db, reader, { authorGuid, sight: 'readable', page: { limit } })
+const texts = async (limit?: number) => (await list(limit)).items.map(({ text }) => text)
+
+/** Sees the names of statements before they are sent. */
+function beforeStatements(look: (name: string) => Promise<unknown>): void {
+  const query = pg.Client.prototype.query
+  vi.spyOn(pg.Client.prototype, 'query').mockImplementation(async function (this: pg.Client, ...rest: unknown[]) {
+    const [statement] = rest
+    if (typeof statement === 'object' && statement) await look(String(Reflect.get(statement, 'name')))
+    return Reflect.apply(query, this, rest)
+  })
+}
+
+it('reads what stands in a post once, and what may change each time', async () => {
+  const { id } = await addPost(db, alice.personId)
+  await list()
+  await db('posts').where({ id }).update({ likesCount: 3 })
+  const names: string[] = []
+  beforeStatements(async (name) => names.push(name))
+
+  const { items } = await list()
+
+  expect(items).toMatchObject([{ text: 'Good morning', likesCount: 3 }])
+  expect(names).not.toContain('post-contents')
+  await addPost(db, alice.personId)
+  expect(await texts()).toEqual(['Good morning', 'Good morning'])
+  expect(names.filter((name) => name === 'post-contents')).toHaveLength(1)
+})
+
+it('takes no other post for one that had its number before a backup was restored', async () => {
+  const { id } = await addPost(db, alice.personId)
+  expect(await texts()).toEqual(['Good morning'])
+
+  const other = { guid: 'another_guid_of_a_post', authorId: alice.personId, type: 'StatusMessage', public: true }
+  await db('posts').delete()
+  await db.raw(
+    'insert into posts (id, guid, author_id, type, public, text) overriding system value values (:id, :guid, :authorId, :type, :public, :text)',
+    { ...other, id, text: 'Good night' },
+  )
+
+  expect(await texts()).toEqual(['Good night'])
+})
+
+it('fills the page again when a post is deleted while it is read', async () => {
+  for (let i = 0; i < 4; i += 1) await addPost(db, alice.personId)
+  const [, last] = await db('posts').orderBy('id', 'desc').pluck('id')
+  beforeStatements(async (name) => {
+    if (name !== 'post-contents') return
+    vi.restoreAllMocks()
+    await db('posts').where({ id: last }).delete()
+  })
+
+  const { items, more } = await list(2)
+
+  expect(items).toHaveLength(2)
+  expect(more).toBe(true)
+})
