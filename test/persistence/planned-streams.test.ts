@@ -87,8 +87,10 @@ async function statementOf(list: () => Promise<unknown>): Promise<Statement> {
   const asked = vi.spyOn(pg.Client.prototype, 'query')
   try {
     await list()
-    // As `named` gives it; what a new connection says about itself has no name.
-    const statements = asked.mock.calls.map(([given]) => given as unknown as Statement).filter(({ name }) => name)
+    // As `named` gives it; what a new connection says about itself has no name. What was found is looked up by its ids.
+    const statements = asked.mock.calls
+      .map(([given]) => given as unknown as Statement)
+      .filter(({ name }) => name && name !== 'post-contents')
     const [statement] = statements
     if (statement === undefined || statements.length > 1) throw new Error(`${statements.length} statements were run.`)
     return statement
