@@ -56,9 +56,9 @@ export interface Config {
   readonly statistics: boolean
   /** Of one network address: tries to sign in or up in five minutes, new clients in an hour, asking for tokens in a minute; 0: no limit. */
   readonly addressLimits: { readonly signIns: number; readonly clients: number; readonly tokens: number }
-  /** How clients are answered in the few places where what is documented and what diaspora* does exclude each other. */
   /** What one person may change in a minute, in each process; 0: as much as they like. */
   readonly writeLimit: number
+  /** How clients are answered in the few places where what is documented and what diaspora* does exclude each other. */
   readonly clientApiDialect: ClientApiDialect
   readonly usernameBlacklist: readonly string[]
   /** Private addresses that this pod may ask all the same, for tests and playgrounds. */

@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
+import { openBoundedMap } from '../bounded-map.js'
 import { gather } from '../jobs/gather.js'
 import { AccessToken, type TokenHolder } from '../persistence/models/access-token.js'
 import { Block } from '../persistence/models/contact.js'
@@ -23,7 +24,7 @@ export interface Viewer {
 
 /** What is stored of a token: whoever reads the database cannot use it. */
 export function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
+  return hash('sha256', token, 'buffer')
 }
 
 /** Finds out who asks. */
@@ -80,8 +81,19 @@ function viewerFor(holder: TokenHolder): Viewer | undefined {
     authorizationId,
     tokenId,
     ...(writtenUpTo !== null && { writtenUpTo }),
-    scopes: new Set([...holder.scopes.split(' ').filter(isScope), ALWAYS_GRANTED]),
+    scopes: scopesOf(holder.scopes),
   }
+}
+
+/** By the text they are read from: there are far fewer kinds of clients than requests. */
+const knownScopes = openBoundedMap<string, ReadonlySet<Scope>>({ entries: 1_000 })
+
+function scopesOf(text: string): ReadonlySet<Scope> {
+  const known = knownScopes.get(text)
+  if (known !== undefined) return known
+  const scopes = new Set([...text.split(' ').filter(isScope), ALWAYS_GRANTED])
+  knownScopes.set(text, scopes)
+  return scopes
 }
 
 /** A post that the viewer may see and the token may show. Whether it is hidden or not there is nobody's business. */

@@ -2,6 +2,7 @@ import createKnex, { type Knex } from 'knex'
 import { knexSnakeCaseMappers } from 'objection'
 import pg from 'pg'
 import { migrations } from '../../migrations/index.js'
+import { NamedStatement } from './named-statement.js'
 
 /** What a kind of process may take from the database; times in milliseconds. */
 export interface DatabaseLimits {
@@ -100,21 +101,33 @@ export async function databaseReachable(db: Knex, within = 1_000): Promise<boole
   return Promise.race([answer, tooLate]).finally(() => clearTimeout(timer))
 }
 
-interface PooledConnection {
-  query<Row extends pg.QueryResultRow>(statement: pg.QueryConfig): Promise<pg.QueryResult<Row>>
-}
-
 /**
  * Runs a statement that the server plans once per connection, for what is read all the time. A name always has the same text;
- * columns come back as the text names them.
+ * a text that has to be put together is a function, which is called once per connection. Columns come back as the text names
+ * them.
  */
 export async function named<Row extends pg.QueryResultRow>(
   db: Knex,
   name: string,
-  text: string,
+  text: string | (() => string),
   values: readonly unknown[],
 ): Promise<Row[]> {
-  return run<Row>(db, { name, text, values: [...values] })
+  return onConnection(db, (connection) => {
+    return new Promise((resolve, reject) => {
+      const done = (error: Error | null, rows: readonly object[] = []) => {
+        if (error !== null) return reject(error)
+        resolve(rows as Row[]) // as the text selects them
+      }
+      connection.query(new NamedStatement(name, text, values, done))
+    })
+  })
+}
+
+/** The same for what always has one row, as aggregates have. */
+export async function namedRow<Row extends pg.QueryResultRow>(...statement: Parameters<typeof named>): Promise<Row> {
+  const [row] = await named<Row>(...statement)
+  if (row === undefined) throw new Error(`The statement "${statement[1]}" has no row.`)
+  return row
 }
 
 /**
@@ -126,35 +139,24 @@ export async function plannedAnew<Row extends pg.QueryResultRow>(
   text: string,
   values: readonly unknown[],
 ): Promise<Row[]> {
-  return run<Row>(db, { text, values: [...values] })
+  return onConnection(db, async (connection) => {
+    const { rows } = await connection.query<Row>({ text, values: [...values] })
+    return rows
+  })
 }
 
-async function run<Row extends pg.QueryResultRow>(db: Knex, statement: pg.QueryConfig): Promise<Row[]> {
+async function onConnection<Result>(db: Knex, run: (connection: pg.Client) => Promise<Result>): Promise<Result> {
   if (isTransaction(db) && db.isCompleted()) throw new Error('The transaction of this statement has ended.')
-  const connection: PooledConnection = await db.client.acquireConnection()
+  const connection: pg.Client = await db.client.acquireConnection()
   try {
-    const { rows } = await connection.query<Row>(statement)
-    return rows
+    return await run(connection)
+  } catch (error) {
+    // It was made where the answer came in, which does not tell who has asked.
+    if (error instanceof Error) Error.captureStackTrace(error)
+    throw error
   } finally {
     await db.client.releaseConnection(connection)
   }
-}
-
-/**
- * The same for a list, in its order. It comes as one value: to read many columns of many rows one by one would be most of the
- * work. JSON knows no times, so those that are not null are named.
- */
-export async function namedList<Item extends object>(
-  db: Knex,
-  name: string,
-  text: string,
-  { values, times }: { readonly values: readonly unknown[]; readonly times: readonly (keyof Item)[] },
-): Promise<readonly Item[]> {
-  const whole = `select json_agg(list) as items from (${text}) as list`
-  const [row] = await named<{ readonly items: readonly Item[] | null }>(db, name, whole, values)
-  const items = row?.items ?? []
-  for (const item of items) for (const time of times) Reflect.set(item, time, new Date(String(item[time])))
-  return items
 }
 
 function isTransaction(db: Knex): db is Knex.Transaction {

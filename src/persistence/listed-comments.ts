@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
-import { type Belonging, byOwner } from './belongings.js'
-import { named } from './database.js'
+import { type ColumnLists, columnLists, momentOf, readMoment, valueAt } from './column-lists.js'
+import { namedRow } from './database.js'
 import type { PersonSummary, Reader } from './listed-posts.js'
 import type { Comment } from './models/comment.js'
-import { orderOf, type Page, pageOf, seek, type TimePage } from './paged.js'
-import { type PeopleOfPage, peopleOf, personAmong } from './people-of-page.js'
+import { type Page, pageOf, seek, type TimePage } from './paged.js'
+import { type PeopleOfPage, type PersonOfOne, peopleOf, peopleOfEach, personAmong } from './people-of-page.js'
 import { inSight, type Sight } from './sight.js'
 
 /** What a client is shown of a comment. */
@@ -27,80 +27,83 @@ export async function listedComments(
   const post = `select posts.id from posts where posts.guid = $3 and ${inSight[sight]}`
   const some = `select * from comments where post_id = (${post}) ${condition} ${order}`
   const which = `select * from (${some}) as found limit ${most}`
-  const direction = orderOf(page, 'oldest first') === 'newest first' ? 'desc' : 'asc'
-  const text = shown(which, `order by created_at ${direction}, id ${direction}`)
-  return pageOf(await found(db, reader, { name: `comments ${sight} ${name}`, text, values }), page)
+  return pageOf(await found(db, reader, { name: `comments ${sight} ${name}`, which, values }), page)
 }
 
 /** Undefined: it is gone. */
 export async function listedComment(db: Knex, reader: Reader, id: number): Promise<ListedComment | undefined> {
-  const text = shown('select * from comments where id = $3')
-  const [comment] = await found(db, reader, { name: 'comment', text, values: [id] })
+  const which = 'select * from comments where id = $3'
+  const [comment] = await found(db, reader, { name: 'comment', which, values: [id] })
   return comment
 }
 
 interface CommentQuery {
   readonly name: string
-  readonly text: string
+  /** Selects the comments, in the order in which they are to be listed. */
+  readonly which: string
   /** From $3 on: the reader's ids of user and person come before them. */
   readonly values: readonly unknown[]
 }
 
-/** All in one row; null: there is nothing of the kind. */
+/** All in one row. */
 interface Found {
-  readonly comments: readonly Row[] | null
+  readonly comments: ColumnLists<Row>
+  readonly mentioned: ColumnLists<PersonOfOne>
   readonly people: PeopleOfPage
-  readonly mentions: readonly (Belonging & { readonly personId: number })[] | null
   /** Ids. */
-  readonly liked: readonly number[] | null
-  readonly reported: readonly number[] | null
+  readonly liked: readonly number[]
+  readonly reported: readonly number[]
 }
 
-interface Row extends Omit<ListedComment, 'createdAt' | 'author' | 'mentionedPeople' | 'own'> {
-  readonly createdAt: string
+interface Row extends Pick<ListedComment, 'id' | 'guid' | 'text' | 'likesCount'> {
+  readonly createdAt: number
   readonly authorId: number
 }
 
 async function found(
   db: Knex,
   { userId, personId }: Reader,
-  { name, text, values }: CommentQuery,
+  { name, which, values }: CommentQuery,
 ): Promise<readonly ListedComment[]> {
-  const [all] = await named<Found>(db, name, text, [userId, personId, ...values])
-  const person = personAmong(all?.people)
-  const mentions = byOwner(all?.mentions)
-  const [liked, reported] = [new Set(all?.liked), new Set(all?.reported)]
-  return (all?.comments ?? []).map(({ id, guid, text: body, likesCount, createdAt, authorId }) => ({
+  const all = await namedRow<Found>(db, name, () => shown(which), [userId, personId, ...values])
+  const { id: ids, guid, text, likesCount, createdAt, authorId } = all.comments
+  const person = personAmong(all.people)
+  const mentionedIn = peopleOfEach(all.mentioned, person)
+  const [liked, reported] = [new Set(all.liked), new Set(all.reported)]
+  return ids.map((id, place) => ({
     id,
-    guid,
-    text: body,
-    likesCount,
-    createdAt: new Date(createdAt),
-    author: person(authorId),
+    guid: valueAt(guid, place),
+    text: valueAt(text, place),
+    likesCount: valueAt(likesCount, place),
+    createdAt: readMoment(valueAt(createdAt, place)),
+    author: person(valueAt(authorId, place)),
     own: { liked: liked.has(id), reported: reported.has(id) },
-    mentionedPeople: (mentions.get(id) ?? []).map((mention) => person(mention.personId)),
+    mentionedPeople: mentionedIn(id),
   }))
 }
 
-const anyOfThem = 'any(array(select id from page))'
-
-function shown(which: string, order = ''): string {
+function shown(which: string): string {
+  const comments = columnLists<Row>({
+    id: 'id',
+    guid: 'guid',
+    text: 'text',
+    likesCount: 'likes_count',
+    createdAt: momentOf('created_at'),
+    authorId: 'author_id',
+  })
+  const mentioned = columnLists<PersonOfOne>({ ownerId: 'comment_id', personId: 'person_id' })
   return `
-    with page as materialized (${which}), mentioned as materialized (
-      select comment_id as "ownerId", person_id as "personId"
-      from mentions where comment_id = ${anyOfThem}
-      order by id
-    )
     select
-      (
-        select json_agg(comment)
-        from (
-          select id, guid, text, likes_count as "likesCount", created_at as "createdAt", author_id as "authorId"
-          from page ${order}
-        ) as comment
-      ) as comments,
-      ${peopleOf('select author_id from page union all select "personId" from mentioned')} as people,
-      (select json_agg(mentioned) from mentioned) as mentions,
-      (select json_agg(comment_id) from likes where author_id = $2 and comment_id = ${anyOfThem} and positive) as liked,
-      (select json_agg(comment_id) from reports where user_id = $1 and comment_id = ${anyOfThem}) as reported`
+      comments, mentioned, ${peopleOf('page.author_ids || mentions.person_ids')} as people,
+      array_to_json(array(
+        select comment_id from likes where author_id = $2 and comment_id = any(page.ids) and positive
+      )) as liked,
+      array_to_json(array(select comment_id from reports where user_id = $1 and comment_id = any(page.ids))) as reported
+    from (
+      select ${comments} as comments, array_agg(id) as ids, array_agg(author_id) as author_ids from (${which}) as found
+    ) as page
+    cross join lateral (
+      select ${mentioned} as mentioned, array_agg(person_id) as person_ids
+      from (select comment_id, person_id from mentions where comment_id = any(page.ids) order by id) as mention
+    ) as mentions`
 }

@@ -1,18 +1,9 @@
 import type { Knex } from 'knex'
-import { named } from './database.js'
+import { type ColumnLists, columnLists, momentOf, readMoment, valueAt } from './column-lists.js'
+import { named, namedRow } from './database.js'
 import type { PersonSummary } from './listed-posts.js'
-import {
-  type IndexPage,
-  mostOf,
-  openConditions,
-  orderOf,
-  type Page,
-  pageOf,
-  seek,
-  type TimePage,
-  unseen,
-} from './paged.js'
-import { type PeopleOfPage, peopleOf, personAmong } from './people-of-page.js'
+import { type IndexPage, mostOf, openConditions, type Page, pageOf, seek, type TimePage, unseen } from './paged.js'
+import { type PeopleOfPage, type PersonOfOne, peopleOf, peopleOfEach, personAmong } from './people-of-page.js'
 
 export interface ConversationFilter extends TimePage {
   readonly onlyUnread?: boolean
@@ -58,11 +49,8 @@ export async function listedConversations(
   const some = `
     select * from conversation_visibilities where person_id = $1 ${conditions.join(' ')} ${part.condition} ${part.order}`
   const page = `select * from (${some}) as found limit ${part.most}`
-
   const name = ['conversations', ...names, part.name].join(' ')
-  const direction = orderOf(filter) === 'newest first' ? 'desc' : 'asc'
-  const text = shown(page, `order by place ${direction}, id ${direction}`)
-  return pageOf(await found(db, { name, text, values }), filter)
+  return pageOf(await found(db, { name, which: page, values }), filter)
 }
 
 /** Undefined: there is none that this person still has. */
@@ -75,7 +63,7 @@ export async function listedConversation(
     select conversation_visibilities.*
     from conversation_visibilities join conversations on conversations.id = conversation_id
     where person_id = $1 and conversations.guid = $2`
-  const [conversation] = await found(db, { name: 'conversation', text: shown(one), values: [personId, guid] })
+  const [conversation] = await found(db, { name: 'conversation', which: one, values: [personId, guid] })
   return conversation
 }
 
@@ -90,13 +78,14 @@ export async function listedMessages(
   const later = onlyAfter === undefined ? '' : 'and created_at > $5'
   const name = onlyAfter === undefined ? 'messages' : 'messages changed-after'
   const most = mostOf(page)
-  const [all] = await named<FoundMessages>(db, `${name} ${most}`, messages(later, most), values)
-  const person = personAmong(all?.people)
-  const found = (all?.messages ?? []).map(({ guid, text, createdAt, authorId }) => ({
+  const all = await namedRow<FoundMessages>(db, `${name} ${most}`, () => messages(later, most), values)
+  const { guid: guids, text, createdAt, authorId } = all.messages
+  const person = personAmong(all.people)
+  const found = guids.map((guid, place) => ({
     guid,
-    text,
-    createdAt: new Date(createdAt),
-    author: person(authorId),
+    text: valueAt(text, place),
+    createdAt: readMoment(valueAt(createdAt, place)),
+    author: person(valueAt(authorId, place)),
   }))
   return pageOf(found, page)
 }
@@ -132,86 +121,106 @@ export function listedMessagesOf(
 const summary = `
   json_build_object('guid', people.guid, 'address', people.address, 'name', people.name, 'avatarUrl', people.avatar_url)`
 
-/** All in one row, as that of the conversations; null: there is nothing of the kind. */
+/** All in one row, as that of the conversations. */
 interface FoundMessages {
-  readonly messages:
-    | readonly (Pick<ListedMessage, 'guid' | 'text'> & { readonly createdAt: string; readonly authorId: number })[]
-    | null
+  readonly messages: ColumnLists<MessageRow>
   readonly people: PeopleOfPage
+}
+
+interface MessageRow extends Pick<ListedMessage, 'guid' | 'text'> {
+  readonly createdAt: number
+  readonly authorId: number
 }
 
 function messages(later: string, most: number): string {
   const [offset, limit] = [unseen('$3', 'bigint'), unseen('$4', 'bigint')]
+  const columns = columnLists<MessageRow>({
+    guid: 'guid',
+    text: 'text',
+    createdAt: momentOf('created_at'),
+    authorId: 'author_id',
+  })
   return `
-    with page as materialized (
-      select * from (
-        select * from messages
-        where conversation_id = (
-          select conversation_id
-          from conversation_visibilities join conversations on conversations.id = conversation_id
-          where person_id = $1 and conversations.guid = $2
-        ) ${later}
-        order by created_at, id offset ${offset} limit ${limit}
+    select messages, ${peopleOf('author_ids')} as people
+    from (
+      select ${columns} as messages, array_agg(author_id) as author_ids
+      from (
+        select * from (
+          select * from messages
+          where conversation_id = (
+            select conversation_id
+            from conversation_visibilities join conversations on conversations.id = conversation_id
+            where person_id = $1 and conversations.guid = $2
+          ) ${later}
+          order by created_at, id offset ${offset} limit ${limit}
+        ) as found
+        limit ${most}
       ) as found
-      limit ${most}
-    )
-    select
-      (
-        select json_agg(message)
-        from (
-          select guid, text, created_at as "createdAt", author_id as "authorId" from page order by created_at, id
-        ) as message
-      ) as messages,
-      ${peopleOf('select author_id from page')} as people`
+    ) as page`
 }
 
 interface ConversationQuery {
   readonly name: string
-  readonly text: string
+  /** Selects rows of `conversation_visibilities`, in the order in which the conversations are to be listed. */
+  readonly which: string
   readonly values: readonly unknown[]
 }
 
+/** All in one row. */
 interface FoundConversations {
-  readonly conversations: readonly Row[] | null
+  readonly visibilities: ColumnLists<{ readonly conversationId: number; readonly read: boolean }>
+  /** In no order that matters. */
+  readonly conversations: ColumnLists<Row>
+  readonly participants: ColumnLists<PersonOfOne>
   readonly people: PeopleOfPage
 }
 
-interface Row extends Omit<ListedConversation, 'createdAt' | 'participants'> {
-  readonly createdAt: string
-  readonly participantIds: readonly number[]
+interface Row extends Pick<ListedConversation, 'id' | 'guid' | 'subject'> {
+  readonly createdAt: number
 }
 
-async function found(db: Knex, { name, text, values }: ConversationQuery): Promise<readonly ListedConversation[]> {
-  const [all] = await named<FoundConversations>(db, name, text, values)
-  const person = personAmong(all?.people)
-  return (all?.conversations ?? []).map(({ id, guid, subject, createdAt, read, participantIds }) => ({
-    id,
-    guid,
-    subject,
-    createdAt: new Date(createdAt),
-    read,
-    participants: participantIds.map(person),
-  }))
+async function found(db: Knex, { name, which, values }: ConversationQuery): Promise<readonly ListedConversation[]> {
+  const all = await namedRow<FoundConversations>(db, name, () => shown(which), values)
+  const { id: ids, guid, subject, createdAt } = all.conversations
+  const places = new Map(ids.map((id, place) => [id, place]))
+  const participantsOf = peopleOfEach(all.participants, personAmong(all.people))
+  const { conversationId, read } = all.visibilities
+  return conversationId.flatMap((id, order) => {
+    const place = places.get(id)
+    if (place === undefined) return []
+    return {
+      id,
+      guid: valueAt(guid, place),
+      subject: valueAt(subject, place),
+      createdAt: readMoment(valueAt(createdAt, place)),
+      read: valueAt(read, order),
+      participants: participantsOf(id),
+    }
+  })
 }
 
-const participants = `array(
-  select person_id from conversation_visibilities where conversation_id = conversations.id order by person_id
-)`
-
-function shown(which: string, order = ''): string {
+/** Each table is searched once for all conversations. */
+function shown(which: string): string {
+  const visibilities = columnLists({ conversationId: 'conversation_id', read: 'unread = 0' })
+  const conversations = columnLists<Row>({
+    id: 'id',
+    guid: 'guid',
+    subject: 'subject',
+    createdAt: momentOf('created_at'),
+  })
+  const participants = columnLists<PersonOfOne>({ ownerId: 'conversation_id', personId: 'person_id' })
   return `
-    with page as materialized (
-      select
-        conversations.*, chosen.created_at as place, chosen.unread = 0 as read, ${participants} as participant_ids
-      from (${which}) as chosen join conversations on conversations.id = chosen.conversation_id
-    )
-    select
-      (
-        select json_agg(conversation)
-        from (
-          select id, guid, subject, created_at as "createdAt", read, participant_ids as "participantIds"
-          from page ${order}
-        ) as conversation
-      ) as conversations,
-      ${peopleOf('select unnest(participant_ids) from page')} as people`
+    select visibilities, conversations, participants, ${peopleOf('taking_part.person_ids')} as people
+    from (
+      select ${visibilities} as visibilities, array_agg(conversation_id) as ids from (${which}) as found
+    ) as page
+    cross join lateral (select ${conversations} as conversations from conversations where id = any(page.ids)) as about
+    cross join lateral (
+      select ${participants} as participants, array_agg(person_id) as person_ids
+      from (
+        select conversation_id, person_id
+        from conversation_visibilities where conversation_id = any(page.ids)
+        order by conversation_id, person_id
+      ) as participant
+    ) as taking_part`
 }

@@ -1,9 +1,17 @@
 import type { Knex } from 'knex'
-import { named } from './database.js'
+import { type ColumnLists, columnLists, momentOf, readMoment, valueAt } from './column-lists.js'
+import { namedRow } from './database.js'
 import type { PersonSummary } from './listed-posts.js'
 import type { NotificationType } from './models/notification.js'
-import { openConditions, orderOf, type Page, pageOf, seek, type TimePage } from './paged.js'
-import { type PeopleOfPage, peopleOf, personAmong } from './people-of-page.js'
+import { openConditions, type Page, pageOf, seek, type TimePage } from './paged.js'
+import {
+  type FindPerson,
+  type PeopleOfPage,
+  type PersonOfOne,
+  peopleOf,
+  peopleOfEach,
+  personAmong,
+} from './people-of-page.js'
 
 export interface NotificationFilter extends TimePage {
   readonly type?: NotificationType
@@ -44,11 +52,8 @@ export async function listedNotifications(
   const some = `
     select * from notifications where user_id = $1 ${conditions.join(' ')} ${part.condition} ${part.order}`
   const page = `select * from (${some}) as found limit ${part.most}`
-
   const name = ['notifications', ...names, part.name].join(' ')
-  const direction = orderOf(filter) === 'newest first' ? 'desc' : 'asc'
-  const text = shown(page, `order by created_at ${direction}, id ${direction}`)
-  return pageOf(await found(db, { name, text, values }), filter)
+  return pageOf(await found(db, { name, which: page, values }), filter)
 }
 
 /** Undefined: there is none of the user's own with that guid. */
@@ -58,7 +63,7 @@ export async function listedNotification(
   guid: string,
 ): Promise<ListedNotification | undefined> {
   const one = `select * from notifications where guid = $2 and user_id = $1`
-  const [notification] = await found(db, { name: 'notification', text: shown(one), values: [userId, guid] })
+  const [notification] = await found(db, { name: 'notification', which: one, values: [userId, guid] })
   return notification
 }
 
@@ -69,65 +74,93 @@ export async function listedNotificationsOf(
   ids: readonly number[],
 ): Promise<readonly ListedNotification[]> {
   const some = `select * from notifications where user_id = $1 and id = any($2::bigint[])`
-  return found(db, { name: 'notifications-of-ids', text: shown(some), values: [userId, ids] })
+  return found(db, { name: 'notifications-of-ids', which: some, values: [userId, ids] })
 }
 
 interface NotificationQuery {
   readonly name: string
-  readonly text: string
+  /** Selects the notifications, in the order in which they are to be listed. */
+  readonly which: string
   readonly values: readonly unknown[]
 }
 
-/** All in one row; null: there is nothing of the kind. */
+/** All in one row. */
 interface Found {
-  readonly notifications: readonly Row[] | null
+  readonly notifications: ColumnLists<Row>
+  readonly targets: ColumnLists<Target>
+  readonly actors: ColumnLists<PersonOfOne>
   readonly people: PeopleOfPage
 }
 
-interface Row extends Omit<ListedNotification, 'createdAt' | 'updatedAt' | 'target' | 'actors'> {
-  readonly createdAt: string
-  readonly updatedAt: string
-  readonly postGuid: string | null
+interface Row extends Pick<ListedNotification, 'id' | 'guid' | 'type' | 'read'> {
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly postId: number | null
+}
+
+interface Target {
+  readonly id: number
+  readonly guid: string
   readonly authorId: number
-  readonly actorIds: readonly number[]
 }
 
-async function found(db: Knex, { name, text, values }: NotificationQuery): Promise<readonly ListedNotification[]> {
-  const [all] = await named<Found>(db, name, text, values)
-  const person = personAmong(all?.people)
-  return (all?.notifications ?? []).map(
-    ({ id, guid, type, read, createdAt, updatedAt, postGuid, authorId, actorIds }) => ({
-      id,
-      guid,
-      type,
-      read,
-      createdAt: new Date(createdAt),
-      updatedAt: new Date(updatedAt),
-      target: postGuid === null ? undefined : { guid: postGuid, author: person(authorId) },
-      actors: actorIds.map(person),
-    }),
-  )
+async function found(db: Knex, { name, which, values }: NotificationQuery): Promise<readonly ListedNotification[]> {
+  const all = await namedRow<Found>(db, name, () => shown(which), values)
+  const { id: ids, guid, type, read, createdAt, updatedAt, postId } = all.notifications
+  const person = personAmong(all.people)
+  const targetOf = targetAmong(all.targets, person)
+  const actorsOf = peopleOfEach(all.actors, person)
+  return ids.map((id, place) => ({
+    id,
+    guid: valueAt(guid, place),
+    type: valueAt(type, place),
+    read: valueAt(read, place),
+    createdAt: readMoment(valueAt(createdAt, place)),
+    updatedAt: readMoment(valueAt(updatedAt, place)),
+    target: targetOf(valueAt(postId, place)),
+    actors: actorsOf(id),
+  }))
 }
 
-const firstActors = `array(
-  select person_id from notification_actors where notification_id = chosen.id order by notification_actors.id limit ${MOST_ACTORS}
-)`
+function targetAmong({ id: ids, guid, authorId }: ColumnLists<Target>, person: FindPerson) {
+  const places = new Map(ids.map((id, place) => [id, place]))
+  return (id: number | null): ListedNotification['target'] => {
+    const place = id === null ? undefined : places.get(id)
+    if (place === undefined) return undefined
+    return { guid: valueAt(guid, place), author: person(valueAt(authorId, place)) }
+  }
+}
 
-function shown(which: string, order = ''): string {
+/** Posts and actors are looked up for all notifications at once: each by itself would need a search and an order of its own. */
+function shown(which: string): string {
+  const notifications = columnLists<Row>({
+    id: 'id',
+    guid: 'guid',
+    type: 'type',
+    read: 'read',
+    createdAt: momentOf('created_at'),
+    updatedAt: momentOf('updated_at'),
+    postId: 'post_id',
+  })
+  const targets = columnLists<Target>({ id: 'id', guid: 'guid', authorId: 'author_id' })
+  const actors = columnLists<PersonOfOne>({ ownerId: 'notification_id', personId: 'person_id' })
   return `
-    with page as materialized (
-      select chosen.*, posts.guid as post_guid, posts.author_id, ${firstActors} as actor_ids
-      from (${which}) as chosen left join posts on posts.id = chosen.post_id
-    )
-    select
-      (
-        select json_agg(notification)
-        from (
-          select
-            id, guid, type, read, created_at as "createdAt", updated_at as "updatedAt",
-            post_guid as "postGuid", author_id as "authorId", actor_ids as "actorIds"
-          from page ${order}
-        ) as notification
-      ) as notifications,
-      ${peopleOf('select author_id from page union all select unnest(actor_ids) from page')} as people`
+    select notifications, targets, actors, ${peopleOf('about.author_ids || doing.person_ids')} as people
+    from (
+      select ${notifications} as notifications, array_agg(id) as ids, array_agg(post_id) as post_ids from (${which}) as found
+    ) as page
+    cross join lateral (
+      select ${targets} as targets, array_agg(author_id) as author_ids from posts where id = any(page.post_ids)
+    ) as about
+    cross join lateral (
+      select ${actors} as actors, array_agg(person_id) as person_ids from (${firstActors}) as actor
+    ) as doing`
 }
+
+const firstActors = `
+  select notification_id, person_id
+  from (
+    select notification_id, person_id, row_number() over (partition by notification_id order by id) as place
+    from notification_actors where notification_id = any(page.ids)
+  ) as actor
+  where place <= ${MOST_ACTORS}`

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { authorOf } from './author-of.js'
-import { namedList } from './database.js'
+import { type ColumnLists, columnLists, momentOf, readMoment, valueAt } from './column-lists.js'
+import { namedRow } from './database.js'
 import { hasRow } from './has-row.js'
 import type { Reader } from './listed-posts.js'
 import type { Photo } from './models/photo.js'
@@ -32,14 +33,56 @@ export async function listedPhotosOf(
   { authorGuid, sight, page }: { readonly authorGuid: string; readonly sight: Sight; readonly page: TimePage },
 ): Promise<Page<ListedPhoto>> {
   const values: unknown[] = [authorGuid, ...(sight === 'readable' ? [userId, personId] : [])]
-  const { name, condition, order } = seek(page, values, { time: 'photos.created_at', id: 'photos.id' })
-  const found = await namedList<ListedPhoto>(
-    db,
-    `photos-of-person ${sight} ${name}`,
-    `select ${PHOTO_COLUMNS}
-     from photos left join posts on posts.id = photos.post_id
-     where photos.author_id = (${authorOf('$1')}) and not photos.pending and ${inSight[sight]} ${condition} ${order}`,
-    { values, times: ['createdAt'] },
-  )
-  return pageOf(found, page)
+  const { name, most, condition, order } = seek(page, values, { time: 'photos.created_at', id: 'photos.id' })
+  const some = `
+    select * from photos
+    where author_id = (${authorOf('$1')}) and not pending and ${inSight[sight]} ${condition} ${order}`
+  const all = await namedRow<Found>(db, `photos-of-person ${sight} ${name}`, () => shown(some, most), values)
+  return pageOf(photosOf(all), page)
+}
+
+/** All in one row. */
+interface Found {
+  readonly photos: ColumnLists<Row>
+  readonly posts: ColumnLists<{ readonly id: number; readonly guid: string }>
+}
+
+interface Row extends Omit<ListedPhoto, 'createdAt' | 'postGuid'> {
+  readonly createdAt: number
+  readonly postId: number | null
+}
+
+function photosOf({ photos, posts }: Found): readonly ListedPhoto[] {
+  const postGuids = new Map<number | null, string>(posts.id.map((id, place) => [id, valueAt(posts.guid, place)]))
+  return photos.id.map((id, place) => ({
+    id,
+    guid: valueAt(photos.guid, place),
+    createdAt: readMoment(valueAt(photos.createdAt, place)),
+    name: valueAt(photos.name, place),
+    remotePath: valueAt(photos.remotePath, place),
+    height: valueAt(photos.height, place),
+    width: valueAt(photos.width, place),
+    postGuid: postGuids.get(valueAt(photos.postId, place)) ?? null,
+  }))
+}
+
+function shown(some: string, most: number): string {
+  const photos = columnLists<Row>({
+    id: 'id',
+    guid: 'guid',
+    createdAt: momentOf('created_at'),
+    name: 'name',
+    remotePath: 'remote_path',
+    height: 'height',
+    width: 'width',
+    postId: 'post_id',
+  })
+  const posts = columnLists({ id: 'id', guid: 'guid' })
+  return `
+    select photos, posts
+    from (
+      select ${photos} as photos, array_agg(post_id) as post_ids
+      from (select * from (${some}) as found limit ${most}) as found
+    ) as page
+    cross join lateral (select ${posts} as posts from posts where id = any(page.post_ids)) as about`
 }

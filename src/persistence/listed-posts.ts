@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { authorOf } from './author-of.js'
 import { type Belonging, byOwner } from './belongings.js'
-import { named } from './database.js'
+import { namedRow } from './database.js'
 import type { Person } from './models/person.js'
 import type { Photo } from './models/photo.js'
 import type { PollAnswer } from './models/poll.js'
@@ -122,21 +122,8 @@ interface Row extends Pick<Post, 'id' | 'guid' | 'authorId' | 'rootId'>, Omit<Co
 
 type Choice = Pick<ListedPoll['answers'][number], 'id' | 'voteCount' | 'own'>
 
-async function find(db: Knex, { userId, personId }: Reader, query: PostQuery): Promise<Found> {
-  const [found] = await named<Found>(db, query.name, textOf(query), [userId, personId, ...query.values])
-  if (found === undefined) throw new Error('A statement without tables has one row.')
-  return found
-}
-
-/** By name: to put such a text together for each request, and to compare it, costs as much as to read some of the posts. */
-const texts = new Map<string, string>()
-
-function textOf(query: PostQuery): string {
-  const known = texts.get(query.name)
-  if (known !== undefined) return known
-  const text = postsStatement(query)
-  texts.set(query.name, text)
-  return text
+function find(db: Knex, { userId, personId }: Reader, query: PostQuery): Promise<Found> {
+  return namedRow<Found>(db, query.name, () => postsStatement(query), [userId, personId, ...query.values])
 }
 
 /** Without those that are deleted before their contents are read. */

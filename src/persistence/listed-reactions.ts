@@ -27,7 +27,7 @@ export async function listedReactions(
 ): Promise<Page<ListedReaction>> {
   const values = [personId, id, page.limit + 1, page.offset]
   const most = mostOf(page)
-  return pageOf(await named<ListedReaction>(db, `${kind} ${most}`, shown(reactions[kind], most), values), page)
+  return pageOf(await named<ListedReaction>(db, `${kind} ${most}`, () => shown(reactions[kind], most), values), page)
 }
 
 /** Of each there is at most one by one person: it takes the first place, and the others move up by as much. */

@@ -1,27 +1,59 @@
+import type { Belonging } from './belongings.js'
+import { type ColumnLists, columnLists, valueAt } from './column-lists.js'
 import type { PersonSummary } from './listed-posts.js'
 
-/** Null: there is nobody. */
-export type PeopleOfPage = readonly (PersonSummary & { readonly id: number })[] | null
+type Named = PersonSummary & { readonly id: number }
+export type PeopleOfPage = ColumnLists<Named>
 
 /**
- * Everybody who is named on a page, once, as part of a statement that lists it; by a statement of ids. To look each of them up
- * where they are named costs more, and in a join the planner would read all the people of a small pod.
+ * Everybody who is named on a page, once, as part of a statement that lists it; by an array of their ids. To look each of them
+ * up where they are named costs more, and in a join the planner would read all the people of a small pod.
  */
 export function peopleOf(ids: string): string {
-  return `(
-    select json_agg(person)
-    from (
-      select id, guid, address, name, avatar_url as "avatarUrl" from people where id = any(array(${ids}))
-    ) as person
-  )`
+  const columns = columnLists<Named>({
+    id: 'id',
+    guid: 'guid',
+    address: 'address',
+    name: 'name',
+    avatarUrl: 'avatar_url',
+  })
+  return `(select ${columns} from people where id = any(${ids}))`
 }
 
+export type FindPerson = (id: number) => PersonSummary
+
 /** Finds them again by their ids. */
-export function personAmong(people: PeopleOfPage = null): (id: number) => PersonSummary {
-  const byId = new Map((people ?? []).map((person) => [person.id, person]))
+export function personAmong({ id: ids, guid, address, name, avatarUrl }: PeopleOfPage): FindPerson {
+  const byId = new Map<number, PersonSummary>()
+  ids.forEach((id, place) => {
+    byId.set(id, {
+      guid: valueAt(guid, place),
+      address: valueAt(address, place),
+      name: valueAt(name, place),
+      avatarUrl: valueAt(avatarUrl, place),
+    })
+  })
   return (id) => {
     const person = byId.get(id)
     if (person === undefined) throw new Error(`Person ${id} is named on a page and not among its people.`)
     return person
   }
+}
+
+/** Somebody who belongs to one of the things on a page. */
+export type PersonOfOne = Belonging & { readonly personId: number }
+
+/** The people of each thing on a page, in their order, by its id. */
+export function peopleOfEach(
+  { ownerId, personId }: ColumnLists<PersonOfOne>,
+  person: FindPerson,
+): (ownerId: number) => readonly PersonSummary[] {
+  const groups = new Map<number, PersonSummary[]>()
+  ownerId.forEach((owner, place) => {
+    const one = person(valueAt(personId, place))
+    const group = groups.get(owner)
+    if (group === undefined) groups.set(owner, [one])
+    else group.push(one)
+  })
+  return (id) => groups.get(id) ?? []
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { type BoundedMap, openBoundedMap } from '../bounded-map.js'
-import { named } from './database.js'
+import { namedRow } from './database.js'
 import type { Poll, PollAnswer } from './models/poll.js'
 import type { Location, Post, PostType } from './models/post.js'
 
@@ -54,8 +54,10 @@ function contentsIn(db: Knex): Contents {
 }
 
 async function readContents(db: Knex, ids: readonly number[]): Promise<readonly PostContent[]> {
-  const [row] = await named<{ readonly contents: readonly Row[] | null }>(db, 'post-contents', statement, [ids])
-  return (row?.contents ?? []).map((content) => ({ ...content, createdAt: new Date(content.createdAt) }))
+  const { contents } = await namedRow<{ readonly contents: readonly Row[] | null }>(db, 'post-contents', statement, [
+    ids,
+  ])
+  return (contents ?? []).map((content) => ({ ...content, createdAt: new Date(content.createdAt) }))
 }
 
 interface Row extends Omit<PostContent, 'createdAt'> {

@@ -46,14 +46,19 @@ export function addAuthentication(app: FastifyInstance, pod: Pod): void {
     else if (!carriesForm(request)) throw noToken(realm)
   })
 
-  app.addHook('preValidation', async (request) => {
+  app.addHook('preValidation', (request, _reply, done) => {
     const { scopes } = request.routeOptions.config
-    if (scopes === undefined) return
-    const [token, ...more] = carriesForm(request) ? tokensIn(request.body) : []
+    if (scopes === undefined) done()
+    else if (carriesForm(request)) admitWithForm(request, scopes).then(() => done(), done)
+    else done(request.authenticatedViewer ? undefined : noToken(realm))
+  })
+
+  async function admitWithForm(request: FastifyRequest, scopes: readonly Scope[]): Promise<void> {
+    const [token, ...more] = tokensIn(request.body)
     if (token !== undefined && (more.length > 0 || request.authenticatedViewer)) throw twoTokens(realm)
     if (token !== undefined) request.authenticatedViewer = await admit(token, scopes)
     if (!request.authenticatedViewer) throw noToken(realm)
-  })
+  }
 
   async function admit(token: string, scopes: readonly Scope[]): Promise<Viewer> {
     const viewer = await viewers.find(token)
@@ -87,7 +92,7 @@ export function checkAccessOf(routes: readonly KnownRoute[]): void {
 /** Of several headers, Node shows only the first; whoever stands before us may have looked at another. */
 function headerTokens({ raw: { rawHeaders } }: FastifyRequest): string[] {
   return rawHeaders
-    .filter((_value, index) => rawHeaders[index - 1]?.toLowerCase() === 'authorization' && index % 2 === 1)
+    .filter((_value, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'authorization')
     .flatMap((value) => /^Bearer +(\S+) *$/i.exec(value)?.[1] ?? [])
 }
 

@@ -46,10 +46,11 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
       watchDoor(registry, app.door)
       watchLive(registry, app.live)
       if (app.pod.replica) watchReplica(registry, app.pod.replica)
-      app.addHook('onResponse', async (request, reply) => {
-        const labels = { method: request.method, route: request.routeOptions.url ?? 'unknown' }
-        requests.inc({ ...labels, status: reply.statusCode })
-        if (!request.routeOptions.config.lasting) durations.observe(labels, reply.elapsedTime / 1_000)
+      app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
+        const route = routeOptions.url ?? 'unknown'
+        requests.inc({ method, route, status: reply.statusCode })
+        if (!routeOptions.config.lasting) durations.observe({ method, route }, reply.elapsedTime / 1_000)
+        done()
       })
     },
     async text() {

@@ -100,9 +100,10 @@ export function linkTimePages<Item extends { readonly id: number; readonly creat
   if (first === undefined || last === undefined) return
   const [onwards, back] =
     orderOf(page, order) === 'newest first' ? (['before', 'after'] as const) : (['after', 'before'] as const)
+  const linkTo = openLinks(request)
   const link = (side: 'before' | 'after', item: Item) => {
     const { time, id } = placeOf(item)
-    return linkTo(request, {
+    return linkTo({
       before: undefined,
       before_id: undefined,
       after: undefined,
@@ -122,9 +123,11 @@ export function linkIndexPages(
   { more }: { readonly more: boolean },
 ): void {
   const page = offset / limit + 1
+  if (!more && page === 1) return
+  const linkTo = openLinks(request)
   sendLinks(reply, {
-    next: more ? linkTo(request, { page: page + 1 }) : undefined,
-    previous: page > 1 ? linkTo(request, { page: page - 1 }) : undefined,
+    next: more ? linkTo({ page: page + 1 }) : undefined,
+    previous: page > 1 ? linkTo({ page: page - 1 }) : undefined,
   })
 }
 
@@ -136,17 +139,21 @@ function keyOf(time: Date, id: number | undefined): PageKey {
   return id === undefined ? { time } : { time, id }
 }
 
+type Changes = Readonly<Record<string, string | number | undefined>>
+
 /** The request once more, from another place. Nothing in its query may end the link. */
-function linkTo(request: FastifyRequest, changed: Readonly<Record<string, string | number | undefined>>): string {
-  const { url, server } = request
+function openLinks({ url, server }: FastifyRequest): (changes: Changes) => string {
   const path = pathOf(url)
   const [query = ''] = url.slice(path.length).split('#', 1)
-  const parameters = new URLSearchParams(query)
-  for (const [name, value] of Object.entries(changed)) {
-    if (value === undefined) parameters.delete(name)
-    else parameters.set(name, String(value))
+  const address = new URL(path, server.pod.config.url).href
+  return (changes) => {
+    const parameters = new URLSearchParams(query)
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === undefined) parameters.delete(name)
+      else parameters.set(name, String(value))
+    }
+    return `${address}?${parameters}`
   }
-  return `${new URL(path, server.pod.config.url).href}?${parameters}`
 }
 
 function sendLinks(reply: FastifyReply, links: Readonly<Record<string, string | undefined>>): void {

@@ -3,6 +3,7 @@ import { Refusal } from '../domain/refusals.js'
 import { noteWrites } from '../persistence/last-writes.js'
 import type { Pod } from '../pod.js'
 import { RequestFault } from './faults.js'
+import { isRead } from './write-limit.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -34,8 +35,8 @@ export async function readList<List>(
 export function addWriteNotes(app: FastifyInstance): void {
   app.addHook('onSend', (request, _reply, payload, done) => {
     const { authenticatedViewer: viewer, server, method, routeOptions } = request
-    const isRead = ['GET', 'HEAD'].includes(method) && routeOptions.config.writes === undefined
-    if (viewer === undefined || isRead || server.pod.replica === undefined) return done(null, payload)
+    const onlyReads = isRead(method) && routeOptions.config.writes === undefined
+    if (viewer === undefined || onlyReads || server.pod.replica === undefined) return done(null, payload)
     noteWrites(server.pod.db, [viewer.userId])
       // What was done is done, and the answer says so.
       .catch((err: unknown) => request.log.warn({ err }, 'somebody has written and may read a list without it'))

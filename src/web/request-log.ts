@@ -21,16 +21,17 @@ export const requestLogging = {
 
 /** One line per request, made of what an operator may know: never an address, a header, a query or a body. */
 export function addRequestLog(app: FastifyInstance): void {
-  app.addHook('onResponse', async (request, reply) => {
-    if (request.routeOptions.config.quiet && reply.statusCode < 500) return
-    request.log.info(
-      { ...describe(request), status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 },
-      'answered',
-    )
+  app.addHook('onResponse', (request, reply, done) => {
+    if (!request.routeOptions.config.quiet || reply.statusCode >= 500) {
+      const { method, route } = describe(request)
+      const ms = Math.round(reply.elapsedTime * 10) / 10
+      request.log.info({ method, route, status: reply.statusCode, ms }, 'answered')
+    }
+    done()
   })
 }
 
 /** The pattern of the route, not the path: guids and tags are nobody's business either. */
-function describe(request: Partial<FastifyRequest>): object {
+function describe(request: Partial<FastifyRequest>) {
   return { method: request.method, route: request.routeOptions?.url ?? 'unknown' }
 }

@@ -25,14 +25,16 @@ export function addValidation(app: FastifyInstance): void {
   app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? bodies : texts).compile(schema))
   app.setSchemaErrorFormatter((errors, part) => new InvalidRequest(part, sentence(part, errors[0])))
 
-  app.addHook('preValidation', async (request) => {
+  app.addHook('preValidation', (request, _reply, done) => {
     if (anyLonger(request.params, HTTP_LIMITS.pathParameterCharacters) || !holdsPlainText(request.params)) {
       throw new RequestFault(404, 'There is nothing here.')
     }
     const fault = unwritable(request)
-    if (fault === undefined) return
-    if (!request.routeOptions.attachValidation) throw fault
-    request.validationError = Object.assign(fault, { validation: [], validationContext: fault.part })
+    if (fault !== undefined) {
+      if (!request.routeOptions.attachValidation) throw fault
+      request.validationError = Object.assign(fault, { validation: [], validationContext: fault.part })
+    }
+    done()
   })
 }
 

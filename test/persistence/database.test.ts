@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
 import type { Knex } from 'knex'
+import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { databaseReachable, named, openDatabase, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database.js'
 import { isOurs } from '../../src/persistence/errors.js'
@@ -191,6 +192,82 @@ describe('a named statement', () => {
     await transaction.commit()
 
     await expect(named(transaction, 'count-tags', count, ['a'])).rejects.toThrow('has ended')
+  })
+
+  it('has its text put together once per connection', async () => {
+    const db = open({ pool: 1 })
+    let times = 0
+    const text = () => {
+      times += 1
+      return count
+    }
+
+    for (const tag of ['a', 'b', 'c']) expect(await named(db, 'count-tags', text, [tag])).toEqual([{ howMany: 0 }])
+
+    expect(times).toBe(1)
+  })
+
+  it('does not run under the name of another one', async () => {
+    const db = open({ pool: 1 })
+    await named(db, 'one', 'select 1 as one', [])
+
+    await expect(named(db, 'one', 'select 2 as two', [])).rejects.toThrow('Another statement has the name "one"')
+
+    expect(await named(db, 'one', 'select 1 as one', [])).toEqual([{ one: 1 }])
+  })
+
+  it('reads the same values each time, of all kinds', async () => {
+    const db = open({ pool: 1 })
+    const text = `
+      select $1::bigint as id, $2::timestamptz as time, $3::text[] as texts, $4::bytea as bytes, $5::json as json, $6::text as none`
+    const values = [7, new Date('2025-03-01T08:15:30.250Z'), ['a', '"b"', null], Buffer.from('c'), { d: [1] }, null]
+    const [id, time, texts, bytes, json, none] = values
+
+    const twice = [await named(db, 'kinds', text, values), await named(db, 'kinds', text, values)]
+
+    expect(twice).toEqual([[{ id, time, texts, bytes, json, none }], [{ id, time, texts, bytes, json, none }]])
+  })
+
+  it('may have no rows, and no columns', async () => {
+    const db = open({ pool: 1 })
+    for (const tag of ['x', 'x']) {
+      expect(await named(db, 'no-rows', 'select id from tags where name = $1', [tag])).toEqual([])
+      expect(await named(db, 'no-columns', 'delete from tags where name = $1', [tag])).toEqual([])
+    }
+  })
+
+  it('fails alone where a value cannot be written or read', async () => {
+    const db = open({ pool: 1 })
+    const circle: Record<string, unknown> = {}
+    circle['itself'] = circle
+    const unreadable = pg.types.getTypeParser(pg.types.builtins.MONEY, 'text')
+    pg.types.setTypeParser(pg.types.builtins.MONEY, () => {
+      throw new Error('no such sum')
+    })
+
+    try {
+      await expect(named(db, 'circle', 'select $1::json', [circle])).rejects.toThrow(/circular/i)
+      await expect(named(db, 'sum', `select money '1'`, [])).rejects.toThrow('no such sum')
+    } finally {
+      pg.types.setTypeParser(pg.types.builtins.MONEY, unreadable)
+    }
+
+    expect(await named(db, 'fine', 'select $1::int as one', [1])).toEqual([{ one: 1 }])
+  })
+
+  it('says who has asked when it fails', async () => {
+    const error = await named(open(), 'broken', 'select $1::int / 0', [1]).catch((reason: unknown) => reason)
+
+    expect(error).toMatchObject({ stack: expect.stringContaining('database.test') })
+  })
+
+  it('that nobody waits for any longer leaves its connection to nobody', async () => {
+    const db = open({ pool: 1, queryTimeout: 1_000, statementTimeout: 0 })
+
+    const error = await named(db, 'asleep', 'select pg_sleep($1)', [60]).catch((reason: unknown) => reason)
+
+    expect(isOurs(error)).toBe(true)
+    expect(await named(db, 'fine', 'select $1::int as one', [1])).toEqual([{ one: 1 }])
   })
 
   it('gives its connection back, also when it fails', async () => {

@@ -10,6 +10,7 @@ import { inTransaction } from '../../src/persistence/errors.js'
 import { listedComments } from '../../src/persistence/listed-comments.js'
 import { listedConversations, listedMessages } from '../../src/persistence/listed-conversations.js'
 import { listedNotifications } from '../../src/persistence/listed-notifications.js'
+import { listedPhotosOf } from '../../src/persistence/listed-photos.js'
 import { listedPostsOf } from '../../src/persistence/listed-posts.js'
 import { listedReactions } from '../../src/persistence/listed-reactions.js'
 import { Person } from '../../src/persistence/models/person.js'
@@ -63,6 +64,7 @@ async function fill(): Promise<void> {
     `insert into conversations (guid, author_id, subject) select guid, ${personId}, 'Tea' from posts`,
     `insert into conversation_visibilities (conversation_id, person_id, created_at, updated_at)
      select id, ${personId}, created_at, updated_at from conversations`,
+    `insert into photos (guid, author_id, remote_path, name, public) select guid, ${personId}, '', guid, true from posts`,
     'analyze',
   ]
   for (const statement of statements) await db.raw(statement)
@@ -84,6 +86,10 @@ it.each<[string, () => Promise<unknown>]>([
   ],
   ['messages 16', () => listedMessages(db, viewer.personId, { conversationGuid: postGuid, offset: 0, limit: 15 })],
   ['posts-of-person readable newest first', posts],
+  [
+    'photos-of-person readable newest first',
+    () => listedPhotosOf(db, viewer, { authorGuid, sight: 'readable', page: { limit: 15 } }),
+  ],
   ['caused-notifications comments', () => told({ comments: [1] })],
   ['caused-notifications posts likes', () => told({ posts: [1], likes: [1] })],
   ['new-messages', () => inTransaction(db, (transaction) => insertNewMessages(transaction, [message()]))],
