@@ -12,6 +12,17 @@ export function columnLists<Row>(columns: { readonly [Name in keyof Row]: string
   return `json_build_object(${lists.join(', ')})`
 }
 
+/** The rows themselves. Where there are many, it costs less to take from the lists what is needed. */
+export function rowsOf<Row>(lists: ColumnLists<Row>): readonly Row[] {
+  const columns = Object.entries<readonly unknown[]>(lists)
+  const [, first = []] = columns[0] ?? []
+  return first.map((_, place) => {
+    const row: Record<string, unknown> = {}
+    for (const [name, column] of columns) row[name] = column[place]
+    return row as Row // each column is one of it
+  })
+}
+
 /** What a row has in one of its columns. */
 export function valueAt<Value>(column: readonly Value[], place: number): Value {
   return column[place] as Value // each column is as long as the others

@@ -1,10 +1,17 @@
 import type { Knex } from 'knex'
 import { type ColumnLists, columnLists, momentOf, readMoment, valueAt } from './column-lists.js'
 import { namedRow } from './database.js'
-import type { PersonSummary, Reader } from './listed-posts.js'
+import type { Reader } from './listed-posts.js'
 import type { Comment } from './models/comment.js'
 import { type Page, pageOf, seek, type TimePage } from './paged.js'
-import { type PeopleOfPage, type PersonOfOne, peopleOf, peopleOfEach, personAmong } from './people-of-page.js'
+import {
+  type PeopleOfPage,
+  type PersonOfOne,
+  type PersonSummary,
+  peopleOf,
+  peopleOfEach,
+  personAmong,
+} from './people-of-page.js'
 import { inSight, type Sight } from './sight.js'
 
 /** What a client is shown of a comment. */

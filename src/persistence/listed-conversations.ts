@@ -1,9 +1,15 @@
 import type { Knex } from 'knex'
 import { type ColumnLists, columnLists, momentOf, readMoment, valueAt } from './column-lists.js'
 import { named, namedRow } from './database.js'
-import type { PersonSummary } from './listed-posts.js'
 import { type IndexPage, mostOf, openConditions, type Page, pageOf, seek, type TimePage, unseen } from './paged.js'
-import { type PeopleOfPage, type PersonOfOne, peopleOf, peopleOfEach, personAmong } from './people-of-page.js'
+import {
+  type PeopleOfPage,
+  type PersonOfOne,
+  type PersonSummary,
+  peopleOf,
+  peopleOfEach,
+  personAmong,
+} from './people-of-page.js'
 
 export interface ConversationFilter extends TimePage {
   readonly onlyUnread?: boolean

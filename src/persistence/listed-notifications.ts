@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
 import { type ColumnLists, columnLists, momentOf, readMoment, valueAt } from './column-lists.js'
 import { namedRow } from './database.js'
-import type { PersonSummary } from './listed-posts.js'
 import type { NotificationType } from './models/notification.js'
 import { openConditions, type Page, pageOf, seek, type TimePage } from './paged.js'
 import {
   type FindPerson,
   type PeopleOfPage,
   type PersonOfOne,
+  type PersonSummary,
   peopleOf,
   peopleOfEach,
   personAmong,

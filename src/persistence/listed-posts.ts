@@ -1,14 +1,22 @@
 import type { Knex } from 'knex'
 import { authorOf } from './author-of.js'
-import { type Belonging, byOwner } from './belongings.js'
+import { byOwner } from './belongings.js'
+import { readMoment, rowsOf, valueAt } from './column-lists.js'
 import { namedRow } from './database.js'
-import type { Person } from './models/person.js'
 import type { Photo } from './models/photo.js'
 import type { PollAnswer } from './models/poll.js'
 import type { Post } from './models/post.js'
 import { type Page, pageOf, seek, type TimePage } from './paged.js'
+import { type PersonSummary, peopleOfEach } from './people-of-page.js'
 import { contentsOf, type PostContent } from './post-contents.js'
-import { alongChains, LONGEST_CHAIN, type PostQuery, postsStatement } from './posts-statement.js'
+import {
+  alongChains,
+  type ChoiceRow,
+  type FoundPosts,
+  LONGEST_CHAIN,
+  type PostQuery,
+  postsStatement,
+} from './posts-statement.js'
 import { inSight, type Sight } from './sight.js'
 
 /** In whose eyes: what they have done with a post is part of what they are shown. */
@@ -16,8 +24,6 @@ export interface Reader {
   readonly userId: number
   readonly personId: number
 }
-
-export type PersonSummary = Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>
 
 /** What a client is shown of a post, with all that belongs to it. */
 export interface ListedPost extends Omit<PostContent, 'poll'>, Counters {
@@ -72,7 +78,7 @@ export async function listedPosts(db: Knex, reader: Reader, query: PostQuery): P
   const page = await find(db, reader, query)
   const { posts, roots } = await build(db, page)
   // Some were deleted in between; the page reaches further than they did.
-  if (posts.length < (page.posts?.length ?? 0)) return listedPosts(db, reader, query)
+  if (posts.length < page.posts.id.length) return listedPosts(db, reader, query)
 
   const reshares = roots.filter(({ type }) => type === 'Reshare')
   const behind = reshares.length === 0 ? [] : (await build(db, await find(db, reader, behindThese(reshares)))).posts
@@ -101,54 +107,41 @@ function endOf({ rootId }: FoundPost, known: ReadonlyMap<number, FoundPost>): Fo
   return undefined
 }
 
-/** All in one row, in lists; null: there is nothing of the kind. What belongs to a post says so. */
-interface Found {
-  readonly posts: readonly Row[] | null
-  readonly roots: readonly Row[] | null
-  readonly people: readonly (ListedPost['author'] & { readonly id: number })[] | null
-  readonly mentions: readonly (Belonging & { readonly personId: number })[] | null
-  readonly photos: readonly (Belonging & ListedPost['photos'][number])[] | null
-  readonly choices: readonly Choice[] | null
-  /** Ids. */
-  readonly liked: readonly number[]
-  readonly reshared: readonly number[]
-  readonly subscribed: readonly number[]
-  readonly reported: readonly number[]
-}
-
-interface Row extends Pick<Post, 'id' | 'guid' | 'authorId' | 'rootId'>, Omit<Counters, 'interactedAt'> {
-  readonly interactedAt: string
-}
-
-type Choice = Pick<ListedPoll['answers'][number], 'id' | 'voteCount' | 'own'>
-
-function find(db: Knex, { userId, personId }: Reader, query: PostQuery): Promise<Found> {
-  return namedRow<Found>(db, query.name, () => postsStatement(query), [userId, personId, ...query.values])
+function find(db: Knex, { userId, personId }: Reader, query: PostQuery): Promise<FoundPosts> {
+  return namedRow<FoundPosts>(db, query.name, () => postsStatement(query), [userId, personId, ...query.values])
 }
 
 /** Without those that are deleted before their contents are read. */
 async function build(
   db: Knex,
-  found: Found,
+  found: FoundPosts,
 ): Promise<{ readonly posts: readonly FoundPost[]; readonly roots: readonly FoundPost[] }> {
-  const [posts, roots] = [found.posts ?? [], found.roots ?? []]
-  const contents = await contentsOf(db, [...posts, ...roots])
-  const buildOne = builderOf(found)
-  const each = (row: Row) => {
-    const content = contents.get(row.id)
-    return content ? [buildOne(row, content)] : []
-  }
-  return { posts: posts.flatMap(each), roots: roots.flatMap(each) }
+  const contents = await contentsOf(db, [...keysOf(found.posts), ...keysOf(found.roots)])
+  const build = builderOf(found)
+  const buildAll = (rows: FoundPosts['posts']) =>
+    rows.id.flatMap((id, place) => {
+      const content = contents.get(id)
+      return content ? [build(content, rows, place)] : []
+    })
+  return { posts: buildAll(found.posts), roots: buildAll(found.roots) }
 }
 
-function builderOf(found: Found): (row: Row, content: PostContent) => FoundPost {
-  const people = new Map((found.people ?? []).map((person) => [person.id, person]))
-  const choices = new Map((found.choices ?? []).map((choice) => [choice.id, choice]))
-  const [photos, mentions] = [byOwner(found.photos), byOwner(found.mentions)]
-  return (row, content) => {
-    const { id } = row
-    const author = people.get(row.authorId)
-    if (author === undefined) throw new Error(`Nobody has written post ${id}.`)
+function keysOf({ id: ids, guid }: FoundPosts['posts']) {
+  return ids.map((id, place) => ({ id, guid: valueAt(guid, place) }))
+}
+
+function builderOf({ people, mentions, photos, choices, ...ofReader }: FoundPosts) {
+  const knownPeople = byId(rowsOf(people))
+  const person = (id: number) => {
+    const one = knownPeople.get(id)
+    if (one === undefined) throw new Error(`Person ${id} has to do with a post and is not among its people.`)
+    return one
+  }
+  const mentionedIn = peopleOfEach(mentions, person)
+  const photosOf = byOwner(rowsOf(photos))
+  const knownChoices = byId(rowsOf(choices))
+  return (content: PostContent, rows: FoundPosts['posts'], place: number): FoundPost => {
+    const { id } = content
     // Spelt out: to spread an object of this size costs more than to read it.
     return {
       id,
@@ -159,36 +152,38 @@ function builderOf(found: Found): (row: Row, content: PostContent) => FoundPost 
       providerDisplayName: content.providerDisplayName,
       createdAt: content.createdAt,
       location: content.location,
-      commentsCount: row.commentsCount,
-      likesCount: row.likesCount,
-      resharesCount: row.resharesCount,
-      interactedAt: new Date(row.interactedAt),
-      author,
+      commentsCount: valueAt(rows.commentsCount, place),
+      likesCount: valueAt(rows.likesCount, place),
+      resharesCount: valueAt(rows.resharesCount, place),
+      interactedAt: readMoment(valueAt(rows.interactedAt, place)),
+      author: person(valueAt(rows.authorId, place)),
       own: {
-        liked: found.liked.includes(id),
-        reshared: found.reshared.includes(id),
-        subscribed: found.subscribed.includes(id),
-        reported: found.reported.includes(id),
+        liked: ofReader.liked.includes(id),
+        reshared: ofReader.reshared.includes(id),
+        subscribed: ofReader.subscribed.includes(id),
+        reported: ofReader.reported.includes(id),
       },
-      photos: photos.get(id) ?? [],
-      mentionedPeople: (mentions.get(id) ?? []).flatMap(({ personId }) => people.get(personId) ?? []),
-      poll: content.poll && pollWith(content.poll, choices),
+      photos: photosOf.get(id) ?? [],
+      mentionedPeople: mentionedIn(id),
+      poll: content.poll && pollWith(content.poll, knownChoices),
       root: undefined,
-      rootId: row.rootId,
+      rootId: valueAt(rows.rootId, place),
     }
   }
 }
 
+function byId<Item extends { readonly id: number }>(items: readonly Item[]): ReadonlyMap<number, Item> {
+  return new Map(items.map((item) => [item.id, item]))
+}
+
+/** Null: its author has taken it back since, and the post stays. */
 function pollWith(
   { guid, question, answers }: NonNullable<PostContent['poll']>,
-  choices: ReadonlyMap<number, Choice>,
-): ListedPoll {
-  return {
-    guid,
-    question,
-    answers: answers.map(({ id, answer }) => {
-      const { voteCount = 0, own = false } = choices.get(id) ?? {}
-      return { id, answer, voteCount, own }
-    }),
-  }
+  choices: ReadonlyMap<number, ChoiceRow>,
+): ListedPoll | null {
+  const chosen = answers.flatMap(({ id, answer }) => {
+    const choice = choices.get(id)
+    return choice ? [{ id, answer, voteCount: choice.voteCount, own: choice.own }] : []
+  })
+  return chosen.length > 0 ? { guid, question, answers: chosen } : null
 }

@@ -1,6 +1,8 @@
 import type { Belonging } from './belongings.js'
 import { type ColumnLists, columnLists, valueAt } from './column-lists.js'
-import type { PersonSummary } from './listed-posts.js'
+import type { Person } from './models/person.js'
+
+export type PersonSummary = Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>
 
 type Named = PersonSummary & { readonly id: number }
 export type PeopleOfPage = ColumnLists<Named>

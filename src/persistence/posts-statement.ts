@@ -1,4 +1,7 @@
+import type { Belonging } from './belongings.js'
+import { type ColumnLists, columnLists, momentOf } from './column-lists.js'
 import { hasRow } from './has-row.js'
+import type { PersonOfOne } from './people-of-page.js'
 
 /** Some posts, however they are found. */
 export interface PostQuery {
@@ -14,27 +17,72 @@ export interface PostQuery {
   readonly values: readonly unknown[]
 }
 
+/** A post, with what of it may change at any time; the rest are its contents. */
+export interface PostRow {
+  readonly id: number
+  readonly guid: string
+  readonly commentsCount: number
+  readonly likesCount: number
+  readonly resharesCount: number
+  readonly interactedAt: number
+  readonly authorId: number
+  readonly rootId: number | null
+}
+
+/** Somebody who has written one of them or is mentioned in one. */
+export interface PersonRow {
+  readonly id: number
+  readonly guid: string
+  readonly address: string
+  readonly name: string
+  readonly avatarUrl: string | null
+  readonly nsfw: boolean
+}
+
+export interface PhotoRow extends Belonging {
+  readonly name: string
+  readonly remotePath: string | null
+  readonly height: number | null
+  readonly width: number | null
+}
+
+/** What an answer of a poll was given, and whether the reader has given it. */
+export interface ChoiceRow {
+  readonly id: number
+  readonly voteCount: number
+  readonly own: boolean
+}
+
+/** All in one row. */
+export interface FoundPosts {
+  readonly posts: ColumnLists<PostRow>
+  readonly roots: ColumnLists<PostRow>
+  readonly people: ColumnLists<PersonRow>
+  readonly mentions: ColumnLists<PersonOfOne>
+  readonly photos: ColumnLists<PhotoRow>
+  readonly choices: ColumnLists<ChoiceRow>
+  /** Ids of those with which the reader has done something. */
+  readonly liked: readonly number[]
+  readonly reshared: readonly number[]
+  readonly subscribed: readonly number[]
+  readonly reported: readonly number[]
+}
+
 /**
- * What is shown of some posts and may change at any time, as one row of lists; the rest are their contents. Whatever belongs to
- * them is looked up for all of them at once and shared out by whoever reads it: to look at each post by itself costs several
- * times as much, and so does each join that has to be set up.
+ * What is shown of some posts. Whatever belongs to them is looked up for all of them at once and shared out by whoever reads it:
+ * to look at each post by itself costs several times as much, and so does each join that has to be set up.
  */
 export function postsStatement({ which, most }: Pick<PostQuery, 'which' | 'most'>): string {
   return `
     with page as materialized (
       select
-        json_agg(found) as posts,
-        array_agg(id) || array_agg("rootId") as ids, array_agg("rootId") as "rootIds", array_agg("authorId") as "authorIds"
+        ${columnLists<PostRow>(postColumns)} as posts,
+        array_agg(id) || array_agg(root_id) as ids, array_agg(root_id) as root_ids, array_agg(author_id) as author_ids
       from (select * from (${which(columns)}) as found limit ${most}) as found
     )
     select
-      posts,
-      (select json_agg(root) from (${roots}) as root) as roots,
-      (select json_agg(person) from (${people}) as person) as people,
-      ${ofReader},
-      (select json_agg(mention) from (${mentions}) as mention) as mentions,
-      (select json_agg(photo) from (${photos}) as photo) as photos,
-      (select json_agg(choice) from (${choices}) as choice) as choices
+      posts, ${roots} as roots, ${people} as people, ${ofReader}, ${mentions} as mentions, ${photos} as photos,
+      ${choices} as choices
     from page`
 }
 
@@ -61,31 +109,47 @@ export function alongChains(reshareIds: string): Omit<PostQuery, 'values'> {
 }
 
 const columns = `
-  posts.id, posts.guid, posts.comments_count as "commentsCount", posts.likes_count as "likesCount",
-  posts.reshares_count as "resharesCount", posts.interacted_at as "interactedAt", posts.author_id as "authorId",
-  posts.root_id as "rootId"`
+  posts.id, posts.guid, posts.comments_count, posts.likes_count, posts.reshares_count, posts.interacted_at,
+  posts.author_id, posts.root_id`
 
-const roots = `select ${columns} from posts where posts.id = any(page."rootIds")`
+const postColumns = {
+  id: 'id',
+  guid: 'guid',
+  commentsCount: 'comments_count',
+  likesCount: 'likes_count',
+  resharesCount: 'reshares_count',
+  interactedAt: momentOf('interacted_at'),
+  authorId: 'author_id',
+  rootId: 'root_id',
+}
 
-/** Who has written them or is mentioned in them. */
-const people = `
-  select
-    people.id, people.guid, people.address, people.name, people.avatar_url as "avatarUrl",
-    people.id = any(keys.nsfw) as nsfw
+const roots = `(select ${columnLists<PostRow>(postColumns)} from posts where posts.id = any(page.root_ids))`
+
+const personColumns = {
+  id: 'people.id',
+  guid: 'guid',
+  address: 'address',
+  name: 'name',
+  avatarUrl: 'avatar_url',
+  nsfw: 'people.id = any(keys.nsfw)',
+}
+
+const people = `(
+  select ${columnLists<PersonRow>(personColumns)}
   from (
     select ids, array(select person_id from profiles where profiles.nsfw and person_id = any(ids)) as nsfw
     from (
       select
-        page."authorIds"
-        || array(select author_id from posts where posts.id = any(page."rootIds"))
+        page.author_ids
+        || array(select author_id from posts where posts.id = any(page.root_ids))
         || array(select person_id from mentions where post_id = any(page.ids)) as ids
       offset 0
     ) as keys
     offset 0
   ) as keys
-  join people on people.id = any(keys.ids)`
+  join people on people.id = any(keys.ids)
+)`
 
-/** Those of them with which the reader has done something. */
 const ofReader = `
   array_to_json(array(
     select post_id from likes where author_id = $2 and post_id = any(page.ids) and positive
@@ -96,23 +160,32 @@ const ofReader = `
   )) as subscribed,
   array_to_json(array(select post_id from reports where user_id = $1 and post_id = any(page.ids))) as reported`
 
-const mentions = `
-  select post_id as "ownerId", person_id as "personId" from mentions where post_id = any(page.ids) order by id`
+const mentions = `(
+  select ${columnLists<PersonOfOne>({ ownerId: 'post_id', personId: 'person_id' })}
+  from (select post_id, person_id from mentions where post_id = any(page.ids) order by id) as mention
+)`
 
-const photos = `
-  select post_id as "ownerId", name, remote_path as "remotePath", height, width
-  from photos where post_id = any(page.ids)
-  order by position, id`
+const photoColumns = {
+  ownerId: 'post_id',
+  name: 'name',
+  remotePath: 'remote_path',
+  height: 'height',
+  width: 'width',
+}
 
-/** What each answer of their polls was given, and whether the reader has given it. */
-const choices = `
-  select
-    poll_answers.id, poll_answers.vote_count as "voteCount",
-    ${hasRow(`
-      poll_participations
-      where poll_participations.poll_id = polls.id and poll_participations.author_id = $2
-        and poll_participations.poll_answer_id = poll_answers.id
-    `)} as own
+const photos = `(
+  select ${columnLists<PhotoRow>(photoColumns)}
+  from (select * from photos where post_id = any(page.ids) order by position, id) as photo
+)`
+
+const own = hasRow(`
+  poll_participations
+  where poll_participations.poll_id = polls.id and poll_participations.author_id = $2
+    and poll_participations.poll_answer_id = poll_answers.id`)
+
+const choices = `(
+  select ${columnLists<ChoiceRow>({ id: 'poll_answers.id', voteCount: 'vote_count', own })}
   from polls
   join poll_answers on poll_answers.poll_id = polls.id
-  where polls.post_id = any(page.ids)`
+  where polls.post_id = any(page.ids)
+)`

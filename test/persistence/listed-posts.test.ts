@@ -51,6 +51,17 @@ it('reads what stands in a post once, and what may change each time', async () =
   expect(names.filter((name) => name === 'post-contents')).toHaveLength(1)
 })
 
+it('shows no poll that its author has taken back', async () => {
+  const { id: postId } = await addPost(db, alice.personId)
+  const [poll] = await db('polls').insert({ guid: 'the_guid_of_a_poll', postId, question: 'Tea?' }).returning('id')
+  await db('pollAnswers').insert({ guid: 'the_guid_of_an_answer', pollId: poll.id, position: 0, answer: 'Yes' })
+  expect((await list()).items).toMatchObject([{ poll: { question: 'Tea?', answers: [{ answer: 'Yes' }] } }])
+
+  await db('polls').where({ postId }).delete()
+
+  expect((await list()).items).toMatchObject([{ text: 'Good morning', poll: null }])
+})
+
 it('takes no other post for one that had its number before a backup was restored', async () => {
   const { id } = await addPost(db, alice.personId)
   expect(await texts()).toEqual(['Good morning'])
