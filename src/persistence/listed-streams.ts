@@ -5,7 +5,7 @@ import { type Page, pageOf, type SeekParts, seekParts, type TimePage, unseen } f
 import { nearPeopleStream, nearTagStream, type PeopleStream, peopleStream, tagStream } from './people-stream.js'
 import type { PostQuery } from './posts-statement.js'
 import { type Sight, USER } from './sight.js'
-import { reachOf } from './stream-reach.js'
+import { type Reach, reachesOf } from './stream-reach.js'
 import {
   commentedPosts,
   involvingPosts,
@@ -53,8 +53,10 @@ export async function listedPostsWithTag(
 interface Source {
   /** Finds a page, wherever its posts lie. */
   which(page: SeekParts, sight: Sight): PostQuery['which']
-  /** Finds a page that ends before a moment. */
+  /** Finds a page that is likely to end before a moment. */
   near?(page: SeekParts, sight: Sight, moment: string): PostQuery['which']
+  /** The same where few posts of all were written in that time. */
+  close?(page: SeekParts, sight: Sight, moment: string): PostQuery['which']
 }
 
 interface Named {
@@ -69,14 +71,18 @@ async function listed(db: Knex, reader: Reader, query: StreamQuery, stream: Name
   const { page } = query
   if (stream.source.near === undefined) return pageOf(await listedPosts(db, reader, wholeQuery(query, stream)), page)
 
-  const reach = reachOf(db)
+  const reaches = reachesOf(db)
   const place = { userId: reader.userId, stream: `${stream.name} ${query.sight} ${stream.values}`, page }
-  const moment = reach.momentOf(place)
-  const near = moment && (await listedPosts(db, reader, nearQuery(query, stream, moment)))
-  const isFull = (near?.length ?? 0) > page.limit
-  const found = near && isFull ? near : await listedPosts(db, reader, wholeQuery(query, stream))
-  if (found.length > page.limit) reach.learn(place, found)
+  const reach = reaches.of(place)
+  const near = reach && (await listedPosts(db, reader, nearQuery(query, stream, reach)))
+  const found = near && isPage(near, page, reach) ? near : await listedPosts(db, reader, wholeQuery(query, stream))
+  reaches.learn(place, found, near?.length === 0)
   return pageOf(found, page)
+}
+
+/** It is full; or there is no more, in all there is. Nothing says nothing: it is also what is found where too much is to read. */
+function isPage(near: readonly ListedPost[], { limit }: TimePage, { moment }: Reach): boolean {
+  return near.length > limit || (moment === undefined && near.length > 0)
 }
 
 function wholeQuery({ sight, page }: StreamQuery, { name, source, values: first }: Named): PostQuery {
@@ -90,14 +96,16 @@ function wholeQuery({ sight, page }: StreamQuery, { name, source, values: first 
   }
 }
 
-function nearQuery({ sight, page }: StreamQuery, { name, source, values: first }: Named, moment: Date): PostQuery {
-  const values = [...first, moment]
+function nearQuery({ sight, page }: StreamQuery, { name, source, values: first }: Named, reach: Reach): PostQuery {
+  const values = [...first, reach.moment ?? '-infinity']
+  const moment = unseen(`$${values.length + 2}`, 'timestamptz')
   const parts = partsOf(page, values)
+  const way = reach.close && source.close !== undefined ? 'close' : 'near'
   return {
-    name: `stream ${name} ${sight} ${parts.name}, near`,
+    name: `stream ${name} ${sight} ${parts.name}, ${way}`,
     most: parts.most,
     which(columns) {
-      const which = source.near?.(parts, sight, unseen(`$${first.length + 3}`, 'timestamptz'))
+      const which = source[way]?.(parts, sight, moment)
       if (which === undefined) throw new Error(`The stream ${name} is found in one way only.`)
       return which(columns)
     },
@@ -125,11 +133,9 @@ const SOME = unseen('$3', 'bigint[]')
 const filed = `select person_id from contacts where user_id = ${USER} and receiving`
 
 const filedInSome = `
-  select distinct contacts.person_id
-  from aspects
-  join aspect_memberships on aspect_memberships.aspect_id = aspects.id
-  join contacts on contacts.id = aspect_memberships.contact_id
-  where aspects.user_id = ${USER} and aspects.id = any(${SOME}::bigint[])`
+  select person_id from contacts
+  where user_id = ${USER}
+    and id = any(array(select contact_id from aspect_memberships where aspect_id = any(${SOME}::bigint[])))`
 
 const shownToSome = `(posts.public or (
   select true from post_aspects where post_aspects.post_id = posts.id and post_aspects.aspect_id = any(${SOME}::bigint[]) limit 1
@@ -159,6 +165,7 @@ function ofPeople(peopleFor: (sight: Sight) => PeopleStream): Source {
   return {
     which: (page, sight) => postsAt(page, peopleStream(page, sight, peopleFor(sight))),
     near: (page, sight, moment) => nearPeopleStream(page, sight, peopleFor(sight), moment),
+    close: (page, sight, moment) => nearPeopleStream(page, sight, peopleFor(sight), moment, { close: true }),
   }
 }
 

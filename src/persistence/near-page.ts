@@ -1,74 +1,69 @@
 import type { Scan } from './gather.js'
 import type { SeekParts } from './paged.js'
 import type { PostQuery } from './posts-statement.js'
-import type { Sight } from './sight.js'
 import { mayBeOn } from './stream-conditions.js'
 
 /** More than this are not near: somebody has written much in that time, or nobody knows how much. */
 const MOST_NEAR = 1_000
 
-const isPrivatelyThere = `exists (select from near where near.id = posts.id and near.counts)`
+/** A scan that is read between two moments. */
+export type Places = Pick<Scan, 'from' | 'time' | 'id'>
 
 /**
- * Posts of a page that is likely to lie between its beginning and a moment. All there is in that time is read at once, of any
- * number of authors and tags: that takes a fraction of what it takes to ask each of them for the newest of theirs. The page is
- * right if it is full. If it is not, or there is too much to read, it says nothing about where the posts are.
+ * Posts of a page that is likely to be near. All there is in that time is read at once, of any number of authors and tags: that
+ * takes a fraction of what it takes to ask each of them for the newest of theirs. The page is right if it is full. If it is not,
+ * or if there is too much to read, it says nothing about where the posts are.
  */
 export interface NearPage {
   /** Names rows for what follows. */
   know(name: string, rows: string): void
-  /** A scan is read up to the moment, if a condition holds; of some only what is public counts. */
-  read(
-    scan: Pick<Scan, 'from' | 'time' | 'id'>,
-    options?: { readonly whether?: string; readonly onlyPublic?: true },
-  ): void
-  /** The same of every post there is, if these conditions hold for it; it is row `recent`. */
-  walk(conditions: { readonly whether: string; readonly which: string }): void
-  which: PostQuery['which']
+  /** Names the posts of everybody in that time. */
+  walk(name: string): void
+  /** Finds posts that may be on the page. */
+  find(name: string, places: readonly Places[]): void
+  /** Of such posts an array of ids. */
+  found(name: string): string
+  /** What was found, as far as a condition holds and the reader has not hidden it. */
+  which(condition: string): PostQuery['which']
 }
 
-export function nearPage(page: SeekParts, sight: Sight, moment: string): NearPage {
+export function nearPage(page: SeekParts, moment: string): NearPage {
   const steps: string[] = []
-  const sets: string[] = []
-  const limits = [`(select count(*) from near) <= ${MOST_NEAR}`]
+  const sets = new Map<string, string>()
+  const found = (name: string) => `(select ${name} from near)::bigint[]`
+  const limits = [`cardinality(${found('ids')}) <= ${MOST_NEAR}`]
   // Between two ends the planner expects few; with one it would expect a third of all, and rather read a whole table.
-  const [from, to] = page.newestFirst ? [moment, `'infinity'`] : [`'-infinity'`, moment]
-  const within = ({ time, id }: Pick<Scan, 'time' | 'id'>) =>
-    `and ${time} between ${from} and ${to} ${page.beyond(time, id)}`
+  const [from, to] = page.newestFirst ? [moment, page.start ?? `'infinity'`] : [page.start ?? `'-infinity'`, moment]
+  const within = (time: string) => `${time} between ${from} and ${to}`
   const know = (name: string, rows: string) => {
     steps.push(`${name} as materialized (${rows})`)
   }
 
   return {
     know,
-    read(scan, { whether = 'true', onlyPublic } = {}) {
-      sets.push(
-        `select ${scan.id} as id, ${scan.time} as time, ${!onlyPublic} as counts from ${scan.from} and ${whether} ${within(scan)}`,
-      )
-    },
-    walk({ whether, which }) {
+    walk(name) {
       know(
-        'recent',
-        `select id, created_at as time, author_id, public from posts
-         where ${whether} ${within({ time: 'created_at', id: 'id' })}
-         ${page.order('created_at', 'id')} limit ${MOST_NEAR}`,
+        name,
+        `select id, created_at, author_id, public from posts where ${within('created_at')}
+         ${page.order('created_at', 'id')} limit ${MOST_NEAR} + 1`,
       )
-      sets.push(`select id, time, true from recent where ${which}`)
-      limits.push(`(select count(*) from recent) < ${MOST_NEAR}`)
+      limits.push(`(select count(*) from ${name}) <= ${MOST_NEAR}`)
     },
-    which(columns) {
-      know('near', `${sets.join(' union all ')} limit ${MOST_NEAR} + 1`)
-      return `
+    find(name, places) {
+      const each = places.map(({ from, time, id }) => `select ${id} from ${from} and ${within(time)}`)
+      sets.set(name, `array(${each.join(' union all ')} limit ${MOST_NEAR} + 1)`)
+    },
+    found,
+    which(condition) {
+      const names = [...sets.keys()]
+      const each = [...sets].map(([name, ids]) => `${ids} as ${name}`)
+      know('near', `select *, ${names.join(' || ')} as ids from (select ${each.join(', ')} offset 0) as sets`)
+      return (columns) => `
         with ${steps.join(', ')}
-        select ${columns}
-        from (select distinct id, time from near) as place
-        cross join lateral (
-          select * from posts
-          where posts.id = place.id and (posts.public or ${isPrivatelyThere}) and ${mayBeOn(sight, 'near')}
-          offset 0
-        ) as posts
-        where ${limits.join(' and ')}
-        ${page.order('place.time', 'place.id')} limit ${page.limit}`
+        select ${columns} from posts
+        where posts.id = any(${found('ids')}) and ${limits.join(' and ')} ${page.beyond('posts.created_at', 'posts.id')}
+          and ${condition} and ${mayBeOn(found('ids'))}
+        ${page.order('posts.created_at', 'posts.id')} limit ${page.limit}`
     },
   }
 }

@@ -80,6 +80,8 @@ export function seek(page: TimePage, values: unknown[], { time, id, ...place }: 
 /** The same for a statement that finds a page in several places, each with columns of its own. */
 export interface SeekParts extends Pick<Seek, 'name' | 'most'> {
   readonly newestFirst: boolean
+  /** The moment at which the page begins; undefined: with the first post there is. */
+  readonly start: string | undefined
   /** The condition. */
   beyond(time: string, id: string): string
   order(time: string, id: string): string
@@ -94,23 +96,19 @@ export function seekParts(
 ): SeekParts {
   const { before, after, limit } = page
   const place = (value: unknown) => `$${values.push(value) + firstValue - 1}`
-  const beyond = (side: '<' | '>', key: PageKey, nowhere: string) => {
-    const there = `(${unseen(place(key.time), 'timestamptz')}, ${unseen(place(key.id ?? nowhere), 'bigint')})`
-    return (time: string, id: string) => `and (${time}, ${id}) ${side} ${there}`
-  }
-
-  const order = orderOf(page, otherwise)
-  const newestFirst = order === 'newest first'
+  const newestFirst = orderOf(page, otherwise) === 'newest first'
   const direction = newestFirst ? 'desc' : 'asc'
-  let condition: SeekParts['beyond'] | undefined
-  if (before !== undefined) condition = beyond('<', before, BEFORE_EVERY_ID)
-  else if (after !== undefined) condition = beyond('>', after, BEHIND_EVERY_ID)
+  const key = before ?? after
+  const start = key && unseen(place(key.time), 'timestamptz')
+  const startId = key && unseen(place(key.id ?? (newestFirst ? BEFORE_EVERY_ID : BEHIND_EVERY_ID)), 'bigint')
   const most = mostOf(page)
   return {
-    name: `${order}${condition === undefined ? '' : ' beyond'}${most === ORDINARY_PAGE ? '' : ', long'}`,
+    name: `${orderOf(page, otherwise)}${key === undefined ? '' : ' beyond'}${most === ORDINARY_PAGE ? '' : ', long'}`,
     most,
     newestFirst,
-    beyond: condition ?? (() => ''),
+    start,
+    beyond: (time, id) =>
+      key === undefined ? '' : `and (${time}, ${id}) ${newestFirst ? '<' : '>'} (${start}, ${startId})`,
     order: (time, id) => `order by ${time} ${direction}, ${id} ${direction}`,
     limit: place(limit + 1),
   }

@@ -1,10 +1,11 @@
 import { type Gathering, gather, type Scan } from './gather.js'
-import { nearPage } from './near-page.js'
+import { hasRow } from './has-row.js'
+import { nearPage, type Places } from './near-page.js'
 import type { SeekParts } from './paged.js'
 import type { PostQuery } from './posts-statement.js'
-import { type Sight, USER } from './sight.js'
+import { inSight, type Sight, USER } from './sight.js'
 import { notHidden } from './stream-conditions.js'
-import { mentioningPosts, ownPosts, publicPostsBy, shownPostsBy, taggedPosts } from './stream-sources.js'
+import { followedPosts, mentioningPosts, ownPosts, publicPosts, shownPosts, taggedPosts } from './stream-sources.js'
 
 /** So many that the newest posts of everybody are likely to hold a page of theirs. */
 const MANY_AUTHORS = 200
@@ -33,36 +34,44 @@ export function peopleStream(page: SeekParts, sight: Sight, { authors, own, foll
     gathering.findOfEach(
       'shown',
       'authors',
-      shownPostsBy('key'),
+      shownPosts('shown.author_id = key'),
       `${isNoPage(page, 'shown_lately')} and ${isMore(page)}`,
     )
   }
-  gathering.findOfEach('published', 'authors', publicPostsBy('key'), isNoPage(page, 'published_lately'))
+  gathering.findOfEach('published', 'authors', publicPosts('posts.author_id = key'), isNoPage(page, 'published_lately'))
   return gathering.statement()
 }
 
-/** The same for a page that ends before a moment. */
+/** The same for a page that is likely to end before a moment; close: among few posts of all. */
 export function nearPeopleStream(
   page: SeekParts,
   sight: Sight,
   { authors, own, follows }: PeopleStream,
   moment: string,
+  { close = false } = {},
 ): PostQuery['which'] {
-  const near = nearPage(page, sight, moment)
-  near.know('authors', numbered(authors))
-  const some = 'any((select keys from authors)::bigint[])'
-  near.read(ownPosts(own))
-  near.read(publicPostsBy(some), { whether: `not ${AUTHORS_ARE_MANY}` })
-  near.walk({
-    whether: AUTHORS_ARE_MANY,
-    which: `public and (author_id in (select unnest(keys) from authors)) is true`,
-  })
-  if (sight === 'readable') near.read(shownPostsBy(some))
+  const near = nearPage(page, moment)
+  if (close) near.walk('few')
+  else near.know('authors', `select array(${authors}) as keys`)
+  const byThem = (author: string) =>
+    close
+      ? hasRow(`(${authors}) as authors where authors.person_id = ${author}`)
+      : `${author} = any((select keys from authors)::bigint[])`
+
+  const published = publicPosts(byThem('posts.author_id'))
+  const toAll: Places[] = [close ? { ...published, from: `few as ${published.from}` } : published]
+  const toReader: Places[] = [ownPosts(own)]
+  if (sight === 'readable') toReader.push(shownPosts(byThem('shown.author_id')))
   if (follows) {
-    near.read(mentioningPosts(sight))
-    near.read(taggedPosts('public', FOLLOWED), { onlyPublic: true })
+    toAll.push(followedPosts('public'))
+    const mentioning = mentioningPosts(sight)
+    toReader.push({ ...mentioning, from: `${mentioning.from} and ${mentioning.seen}` })
   }
-  return near.which
+  near.find('to_all', toAll)
+  near.find('to_reader', toReader)
+  return near.which(
+    sight === 'readable' ? `(posts.public or posts.id = any(${near.found('to_reader')}))` : 'posts.public',
+  )
 }
 
 /** A page of what is posted under the tags that the reader follows. */
@@ -72,27 +81,12 @@ export function tagStream(page: SeekParts, sight: Sight): string {
   return gathering.statement()
 }
 
-/** The same for a page that ends before a moment. */
+/** The same for a page that is likely to end before a moment. */
 export function nearTagStream(page: SeekParts, sight: Sight, moment: string): PostQuery['which'] {
-  const near = nearPage(page, sight, moment)
-  near.read(taggedPosts(sight, FOLLOWED))
-  return near.which
+  const near = nearPage(page, moment)
+  near.find('tagged', [followedPosts(sight)])
+  return near.which(inSight[sight])
 }
-
-const FOLLOWED = `any(array(select tag_id from tag_followings where user_id = ${USER}))`
-
-/**
- * To look for each author takes about as long as to look at a few posts. If all people write as much, the posts of a page lie
- * as far apart as the people of the pod outnumber the authors.
- */
-function numbered(authors: string): string {
-  return `
-    select keys, cardinality(keys) > 4 * sqrt(greatest(0, reltuples)) as many
-    from (select array(select person_id from (${authors}) as chosen) as keys offset 0) as authors, pg_class
-    where pg_class.oid = 'people'::regclass`
-}
-
-const AUTHORS_ARE_MANY = '(select many from authors)'
 
 function findFollowed(gathering: Gathering, sight: Sight): void {
   gathering.know('tags_followed', keysOf(`select tag_id from tag_followings where user_id = ${USER}`))

@@ -1,5 +1,5 @@
 import { hasRow } from './has-row.js'
-import { inSight, type Sight, USER } from './sight.js'
+import { USER } from './sight.js'
 
 /** Streams and searches leave out what the reader has hidden. */
 export function notHidden(postId: string): string {
@@ -14,13 +14,11 @@ export function notBlocked(authorId: string): string {
   return `${authorId} <> all(array(select blocks.person_id from blocks where blocks.user_id = ${USER}))`
 }
 
-/** All of this for posts that have been found; their ids are rows of `id`. What is hidden is looked up for all of them at once. */
-export function mayBeOn(sight: Sight, found: string): string {
+/** Both for posts that have been found, by an array of their ids. What is hidden is looked up for all of them at once. */
+export function mayBeOn(ids: string): string {
   return `
-    ${inSight[sight]}
-    and posts.id <> all(array(
-      select hidden.post_id from hidden_posts as hidden
-      where hidden.user_id = ${USER} and hidden.post_id = any(array(select id from ${found}))
+    posts.id <> all(array(
+      select hidden.post_id from hidden_posts as hidden where hidden.user_id = ${USER} and hidden.post_id = any(${ids})
     ))
     and ${notBlocked('posts.author_id')}`
 }

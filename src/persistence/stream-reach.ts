@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { openBoundedMap } from '../bounded-map.js'
 import type { ListedPost } from './listed-posts.js'
 import type { TimePage } from './paged.js'
 
@@ -8,6 +9,8 @@ const MOST_STREAMS = 20_000
 const SLACK = 0.25
 /** Elsewhere people may have written at another pace. */
 const SLACK_ELSEWHERE = 1
+/** Among so many posts of all a page is found by looking at each of them. */
+const FEW_POSTS = 100
 
 interface Place {
   readonly userId: number
@@ -15,53 +18,84 @@ interface Place {
   readonly page: TimePage
 }
 
-/**
- * How far a page of a stream reached when this process last read one. It only tells where to look first: what is there is read
- * from the database each time, and a page that is not full there is looked for everywhere.
- */
-export interface StreamReach {
-  /** The moment at which a page is likely to end; undefined: nobody knows. */
-  momentOf(place: Place): Date | undefined
-  /** These were found, the last of them behind the page. */
-  learn(place: Place, found: readonly Pick<ListedPost, 'createdAt'>[]): void
+/** Where a page of a stream is likely to be. */
+export interface Reach {
+  /** It ends there; undefined: it is the newest one, and holds all there is. */
+  readonly moment: Date | undefined
+  /** Few posts of all were written in that time. */
+  readonly close: boolean
 }
 
-export function reachOf(db: Knex): StreamReach {
-  const known = reaches.get(db) ?? openReach()
+type Found = readonly Pick<ListedPost, 'id' | 'createdAt'>[]
+
+/**
+ * How far pages of streams reached when this process last read them. It only tells where to look first: what is there is read
+ * from the database each time, and what is no page is looked for everywhere.
+ */
+export interface StreamReaches {
+  /** Undefined: nobody knows. */
+  of(place: Place): Reach | undefined
+  /** These were found, one more than the page holds or all there are; first there may have been too much to read. */
+  learn(place: Place, found: Found, tooMuch: boolean): void
+}
+
+export function reachesOf(db: Knex): StreamReaches {
+  const known = reaches.get(db) ?? openReaches()
   reaches.set(db, known)
   return known
 }
 
-const reaches = new WeakMap<Knex, StreamReach>()
+const reaches = new WeakMap<Knex, StreamReaches>()
 
-function openReach(): StreamReach {
-  /** By stream, those used last at the end: of the newest page where it ended, of others how many milliseconds they took up. */
-  const known = new Map<string, number>()
+interface Known {
+  /** Of the newest page when it ended, of others how many milliseconds they took up. */
+  readonly reach: { readonly end: number | undefined; readonly close: boolean } | undefined
+  /** What is not shown lies between, or posts have come in another order than they were written: nothing is tried but a moment. */
+  readonly crowded: boolean
+}
+
+function openReaches(): StreamReaches {
+  const known = openBoundedMap<string, Known>({ entries: MOST_STREAMS })
 
   return {
-    momentOf(place) {
-      const reach = known.get(keyOf(place))
-      if (reach === undefined) return undefined
-      const start = startOf(place.page)
-      return new Date(start === undefined ? reach : start + (isForward(place.page) ? reach : -reach))
+    of(place) {
+      const { reach, crowded } = known.get(keyOf(place)) ?? { reach: undefined, crowded: false }
+      if (reach === undefined || (crowded && reach.end === undefined)) return undefined
+      return { moment: momentOf(place.page, reach.end), close: reach.close && !crowded }
     },
-    learn(place, found) {
-      const [first, last] = [found[0]?.createdAt.getTime(), found.at(-1)?.createdAt.getTime()]
-      if (first === undefined || last === undefined) return
-      const start = startOf(place.page)
+    learn(place, found, tooMuch) {
       const key = keyOf(place)
-      known.delete(key)
-      known.set(
-        key,
-        start === undefined ? last - SLACK * (first - last) : (1 + SLACK_ELSEWHERE) * Math.abs(start - last),
-      )
-      if (known.size <= MOST_STREAMS) return
-      for (const oldest of known.keys()) {
-        known.delete(oldest)
-        return
-      }
+      const before = known.get(key)
+      known.set(key, { reach: learnt(place.page, found, before), crowded: tooMuch || before?.crowded === true })
     },
   }
+}
+
+function momentOf(page: TimePage, end: number | undefined): Date | undefined {
+  if (end === undefined) return undefined
+  const start = startOf(page)
+  return new Date(start === undefined ? end : start + (isForward(page) ? end : -end))
+}
+
+/** Where a stream ends says nothing of its other pages. */
+function learnt(page: TimePage, found: Found, before: Known | undefined): Known['reach'] {
+  if (found.length > page.limit) return { end: endOf(page, found), close: areClose(found) }
+  if (startOf(page) !== undefined) return before?.reach
+  return found.length === 0 ? undefined : { end: undefined, close: false }
+}
+
+function endOf(page: TimePage, found: Found): number {
+  const times = found.map(({ createdAt }) => createdAt.getTime())
+  const [earliest, latest] = [Math.min(...times), Math.max(...times)]
+  const start = startOf(page)
+  if (start === undefined) return earliest - SLACK * (latest - earliest)
+  return (isForward(page) ? latest - start : start - earliest) + SLACK_ELSEWHERE * (latest - earliest)
+}
+
+/** Ids are given in the order in which posts come. */
+function areClose(found: Found): boolean {
+  const ids = found.map(({ id }) => id)
+  return Math.max(...ids) - Math.min(...ids) < FEW_POSTS
 }
 
 function keyOf({ userId, stream, page }: Place): string {

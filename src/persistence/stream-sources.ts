@@ -6,6 +6,8 @@ import { notBlocked, notHidden } from './stream-conditions.js'
 /** Posts that are found in another table; whether the reader is shown one of them is a condition on `posts`. */
 export interface ScanOfCopies extends Scan {
   readonly post: string
+  /** Whether it is in sight. */
+  readonly seen: string
 }
 
 /** Of what the reader has written. */
@@ -18,20 +20,20 @@ export function ownPosts(condition: string): Scan {
   }
 }
 
-/** What these people have written for everybody; the author is an expression. */
-export function publicPostsBy(author: string): Scan {
+/** What authors have written for everybody for whom a condition holds. */
+export function publicPosts(byThem: string): Scan {
   return {
-    from: `posts where posts.author_id = ${author} and posts.public`,
+    from: `posts where ${byThem} and posts.public`,
     check: notHidden('posts.id'),
     time: 'posts.created_at',
     id: 'posts.id',
   }
 }
 
-/** What they have shown to the reader among others. */
-export function shownPostsBy(author: string): Scan {
+/** What such authors have shown to the reader among others. */
+export function shownPosts(byThem: string): Scan {
   return {
-    from: `post_visibilities as shown where shown.user_id = ${USER} and shown.author_id = ${author}`,
+    from: `post_visibilities as shown where shown.user_id = ${USER} and ${byThem}`,
     check: notHidden('shown.post_id'),
     time: 'shown.created_at',
     id: 'shown.post_id',
@@ -46,6 +48,11 @@ export function mentioningPosts(sight: Sight): ScanOfCopies {
 /** The tag is an expression. */
 export function taggedPosts(sight: Sight, tag: string): ScanOfCopies {
   return through(sight, 'taggings', { where: `taggings.tag_id = ${tag} and taggings.post_id is not null` })
+}
+
+/** Under any tag that the reader follows. */
+export function followedPosts(sight: Sight): ScanOfCopies {
+  return taggedPosts(sight, `any(array(select tag_id from tag_followings where user_id = ${USER}))`)
 }
 
 export function likedPosts(sight: Sight): ScanOfCopies {
@@ -75,9 +82,11 @@ function through(
   { where, post = 'true', time = 'created_at' }: { where: string; post?: string; time?: string },
 ): ScanOfCopies {
   const conditions = [post, inSight[sight], notHidden('posts.id'), notBlocked('posts.author_id')].join(' and ')
+  const such = (condition: string) => hasRow(`posts where posts.id = ${table}.post_id and ${condition}`)
   return {
     from: `${table} where ${where}`,
-    check: hasRow(`posts where posts.id = ${table}.post_id and ${conditions}`),
+    check: such(conditions),
+    seen: such(inSight[sight]),
     post: conditions,
     time: `${table}.${time}`,
     id: `${table}.post_id`,

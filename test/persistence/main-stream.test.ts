@@ -1,11 +1,13 @@
 import type { Knex } from 'knex'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { listedStream } from '../../src/persistence/listed-streams.js'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { listedStream, type Stream } from '../../src/persistence/listed-streams.js'
+import { Post } from '../../src/persistence/models/post.js'
 import type { TimePage } from '../../src/persistence/paged.js'
 import type { Sight } from '../../src/persistence/sight.js'
 import { mainStreamMembers } from '../../src/persistence/stream-membership.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
-import { addUser } from './world.js'
+import { addUser, newGuid } from './world.js'
 
 const AUTHORS = 600
 const POSTS = 9_000
@@ -24,6 +26,8 @@ const readers = {
   beset: `insert into contacts (user_id, person_id, receiving, sharing) select :user, id, id % 200 = 11, true from people`,
   /** Follows tags alone. */
   curious: `select`,
+  /** Knows two people who have long stopped to write. */
+  patient: `insert into contacts (user_id, person_id, receiving) select :user, id, true from people where id % 600 in (400, 500)`,
 } as const
 
 type Name = keyof typeof readers
@@ -162,6 +166,149 @@ it.each(names)('shows somebody %s each change at once, where the last page was a
   await db('blocks').where(blocked).delete()
   await db('posts').where({ id: own }).delete()
   expect(await page()).toEqual(first)
+})
+
+const GATHERED: readonly Stream[] = ['main', 'all aspects', 'tags']
+
+it.each(GATHERED)('is found near the last page as everywhere, also the stream %s', async (stream) => {
+  let full = 0
+  for (const name of names) {
+    for (const sight of ['readable', 'public'] as const) {
+      const page = (from: Knex, place: Omit<TimePage, 'limit'>) =>
+        listedStream(from, idsOf(name), { stream, sight, page: { ...place, limit: 7 } })
+      const { items } = await page(db, {})
+      const last = items.at(-1)
+      const key = last && { time: last.createdAt, id: last.id }
+      for (const place of [
+        {},
+        ...(key ? [{ before: key }] : []),
+        { after: { time: times.get(3_000) ?? new Date(0) } },
+      ]) {
+        const everywhere = await page(knowingNoPage(), place)
+        await page(db, place)
+        await page(db, place)
+        const asked = await namesDuring(async () => expect(await page(db, place)).toEqual(everywhere))
+        if (!everywhere.more) continue
+        full += 1
+        expect(asked.at(-1)).toMatch(/, (near|close)$/)
+      }
+    }
+  }
+  expect(full).toBeGreaterThan(names.length)
+})
+
+async function addPost(authorId: number, createdAt: Date): Promise<Post> {
+  const post = { guid: newGuid(), authorId, type: 'StatusMessage', public: true, text: 'Tea', createdAt } as const
+  return Post.query(db).insert(post).returning('*')
+}
+
+/** The same database, for a process that has read no page of it. */
+function knowingNoPage(): Knex {
+  return db.withUserParams({})
+}
+
+/** Of the statements that find posts; what was found is looked up by its ids. */
+async function namesDuring(read: () => Promise<void>): Promise<readonly string[]> {
+  const asked = vi.spyOn(pg.Client.prototype, 'query')
+  try {
+    await read()
+    const names = asked.mock.calls.map(([given]) => (given as unknown as pg.QueryConfig).name ?? '')
+    return names.filter((name) => name.startsWith('stream '))
+  } finally {
+    asked.mockRestore()
+  }
+}
+
+it('is read with one statement where all there is fits on a page, and grows and shrinks at once', async () => {
+  const reader = await addUser(db, 'quiet')
+  const page = async () => {
+    const { items, more } = await listedStream(
+      db,
+      { userId: reader.id, personId: reader.personId },
+      { stream: 'main', sight: 'readable', page: { limit: 3 } },
+    )
+    return { ids: items.map(({ id }) => id), more }
+  }
+  const write = async (minute: number) => (await addPost(reader.personId, new Date(Date.UTC(2025, 0, 1, 0, minute)))).id
+  expect(await page()).toEqual({ ids: [], more: false })
+  const [first, second] = [await write(1), await write(2)]
+  expect(await page()).toEqual({ ids: [second, first], more: false })
+
+  const asked = await namesDuring(async () => expect(await page()).toEqual({ ids: [second, first], more: false }))
+  expect(asked).toEqual([expect.stringContaining('near')])
+
+  const older = await write(0)
+  expect(await page()).toEqual({ ids: [second, first, older], more: false })
+  const oldest = await addPost(reader.personId, new Date('0999-01-01T00:00:00Z'))
+  expect(await page()).toEqual({ ids: [second, first, older], more: true })
+  await db('hiddenPosts').insert({ userId: reader.id, postId: first })
+  expect(await page()).toEqual({ ids: [second, older, oldest.id], more: false })
+  await db('posts').where({ authorId: reader.personId }).delete()
+  expect(await page()).toEqual({ ids: [], more: false })
+})
+
+it('is found everywhere where more has no place in it than is read at once', async () => {
+  const [reader, author] = [await addUser(db, 'tired'), await addUser(db, 'tireless')]
+  await db('contacts').insert({ userId: reader.id, personId: author.personId, receiving: true })
+  const moment = `timestamptz '2024-06-01'`
+  await db.raw(`
+    insert into posts (guid, author_id, type, public, text, created_at)
+    select md5('tireless' || i), ${author.personId}, 'StatusMessage', true, 'Tea', ${moment} + make_interval(secs => i)
+    from generate_series(1, 1200) as i`)
+  const written: number[] = await db('posts')
+    .where({ authorId: author.personId })
+    .orderBy('createdAt', 'desc')
+    .pluck('id')
+  const page = async (limit: number) => {
+    const { items } = await listedStream(
+      db,
+      { userId: reader.id, personId: reader.personId },
+      { stream: 'main', sight: 'readable', page: { limit } },
+    )
+    return items.map(({ id }) => id)
+  }
+  expect(await page(5)).toEqual(written.slice(0, 5))
+
+  await db.raw(`insert into hidden_posts (user_id, post_id) select ${reader.id}, unnest(?::bigint[])`, [
+    written.slice(0, 1_198),
+  ])
+  // As the newest posts of a stream that was full, and as a stream that is no longer than that.
+  for (const limit of [5, 5, 5, 4, 4, 4]) expect(await page(limit)).toEqual(written.slice(1_198))
+
+  await db('hiddenPosts').where({ userId: reader.id }).delete()
+  expect(await page(5)).toEqual(written.slice(0, 5))
+  await db('posts').where({ authorId: author.personId }).delete()
+})
+
+it('misses nobody where others have written much since the last page', async () => {
+  const [reader, author, others] = [await addUser(db, 'late'), await addUser(db, 'early'), await addUser(db, 'many')]
+  await db('contacts').insert({ userId: reader.id, personId: author.personId, receiving: true })
+  const [tag] = await db('tags').insert({ name: 'late' }).returning('id')
+  await db('tagFollowings').insert({ userId: reader.id, tagId: tag.id })
+  const moment = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
+  const tagged: number[] = []
+  for (const second of [1, 3, 3, 4, 5]) {
+    const { id, createdAt } = await addPost(others.personId, moment(second))
+    await db('taggings').insert({ tagId: tag.id, postId: id, createdAt })
+    tagged.unshift(id)
+  }
+  const { id: theirs } = await addPost(author.personId, moment(6))
+  const page = async () => {
+    const { items } = await listedStream(
+      db,
+      { userId: reader.id, personId: reader.personId },
+      { stream: 'main', sight: 'readable', page: { limit: 3 } },
+    )
+    return items.map(({ id }) => id)
+  }
+  expect(await page()).toEqual([theirs, ...tagged.slice(0, 2)])
+  await db.raw(`
+    insert into posts (guid, author_id, type, public, text, created_at)
+    select md5('late' || i), ${others.personId}, 'StatusMessage', true, 'Tea', timestamptz '2026-01-02' + make_interval(secs => i)
+    from generate_series(1, 1200) as i`)
+
+  expect(await page()).toEqual([theirs, ...tagged.slice(0, 2)])
+  await db('posts').whereIn('authorId', [others.personId, author.personId]).delete()
 })
 
 it('is told for many readers at once as for each of them alone', async () => {
