@@ -121,7 +121,10 @@ const newPosts = `
       arrived.embed, roots.id, arrived.created_at, arrived.created_at
     from arrived
     join authors on authors.address = arrived.author
-    left join posts as roots on roots.guid = arrived.root_guid
+    -- Nothing is looked for where nothing is shown, or a table that looks small would be read to join it with nulls.
+    left join (
+      select id, guid from posts where cardinality(array_remove($7::text[], null)) > 0
+    ) as roots on roots.guid = arrived.root_guid
     where (arrived.root_guid is null or roots.id is not null)
       and not ${takenBack('posts', 'arrived.guid', ['authors.id'])}
     order by authors.id, roots.id, arrived.guid

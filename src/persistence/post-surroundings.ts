@@ -53,36 +53,49 @@ export async function findSurroundings(db: Knex, wanted: Wanted): Promise<Known>
   return known ?? { roots: [], parts: [], deleted: [] }
 }
 
+/** A list is empty in most batches. Without saying so, the server may read all of a table that looks small to join it with nothing. */
+function isAnyIn(list: `$${number}`): string {
+  return `cardinality(${list}::text[]) > 0`
+}
+
 /** Joined and not `= any(…)`: without knowing the list, the server may plan to compare each of its texts with each row of a table. */
 const roots = `
   select
     found.kind, found.guid, people.id as "authorId", people.address as author, people.pod_id is null as local,
-    posts.public
+    found.public
   from (
-    select 'post' as kind, guid, id as post_id from unnest($1::text[]) as guid join posts using (guid)
+    select 'post' as kind, guid, author_id, public from unnest($1::text[]) as guid join posts using (guid)
     union all
-    select 'comment', guid, post_id from unnest($2::text[]) as guid join comments using (guid)
+    select 'comment', comments.guid, posts.author_id, posts.public
+    from unnest($2::text[]) as guid join comments using (guid)
+    join posts on posts.id = comments.post_id
+    where ${isAnyIn('$2')}
     union all
-    select 'poll', guid, post_id from unnest($3::text[]) as guid join polls using (guid)
+    select 'poll', polls.guid, posts.author_id, posts.public
+    from unnest($3::text[]) as guid join polls using (guid)
+    join posts on posts.id = polls.post_id
+    where ${isAnyIn('$3')}
   ) as found
-  join posts on posts.id = found.post_id
-  join people on people.id = posts.author_id`
+  join people on people.id = found.author_id`
 
 const parts = `
   select 'photo' as type, photos.guid, people.address as author
   from unnest($4::text[]) as guid join photos using (guid)
   join people on people.id = photos.author_id
+  where ${isAnyIn('$4')}
   union all
   select 'poll', polls.guid, people.address
   from unnest($4::text[]) as guid join polls using (guid)
   join posts on posts.id = polls.post_id
   join people on people.id = posts.author_id
+  where ${isAnyIn('$4')}
   union all
   select 'poll_answer', poll_answers.guid, people.address
   from unnest($4::text[]) as guid join poll_answers using (guid)
   join polls on polls.id = poll_answers.poll_id
   join posts on posts.id = polls.post_id
-  join people on people.id = posts.author_id`
+  join people on people.id = posts.author_id
+  where ${isAnyIn('$4')}`
 
 const tombstones = `
   select tombstones.target_type as type, tombstones.guid, people.address as by

@@ -93,6 +93,43 @@ function cannedQueue(counts: { inbound: number }, room = { isThere: true }) {
   return { added, pod: { jobs: jobs as Pod['jobs'], config: readConfig({}), now: () => new Date() } }
 }
 
+describe('a job on its way to the queue', () => {
+  it('is followed by a second one beside it once there are 32 messages for that, and by the rest when it has arrived', async () => {
+    const { pod } = cannedQueue({ inbound: 0 })
+    const jobs: { readonly messages: number; arrive(): void }[] = []
+    const enqueue: Pod['jobs']['enqueue'] = (_job, data) =>
+      new Promise((resolve) => {
+        const { messages } = data as { readonly messages: readonly unknown[] }
+        jobs.push({ messages: messages.length, arrive: resolve })
+      })
+    const packing = openPacking({ ...pod, jobs: { ...pod.jobs, enqueue } })
+    const send = async (count: number) => {
+      const accepted = Array.from({ length: count }, () => packing.acceptPublic('an envelope', anybody))
+      await new Promise(setImmediate)
+      return accepted
+    }
+    const sizes = () => jobs.map(({ messages }) => messages)
+    const accepted = await send(1)
+    expect(sizes()).toEqual([1])
+
+    accepted.push(...(await send(31)))
+    expect(sizes()).toEqual([1])
+    accepted.push(...(await send(1)))
+    expect(sizes()).toEqual([1, 32])
+
+    accepted.push(...(await send(5)))
+    jobs[1]?.arrive()
+    await Promise.all(accepted.slice(1, 33))
+    expect(sizes()).toEqual([1, 32])
+    jobs[0]?.arrive()
+    await accepted[0]
+    await vi.waitFor(() => expect(sizes()).toEqual([1, 32, 5]))
+    jobs[2]?.arrive()
+    await Promise.all(accepted)
+    packing.close()
+  })
+})
+
 describe('what is let in', () => {
   const limits: PackingLimits = { ...RECEIVE_LIMITS, bytes: 1_000, lookEveryMs: 5 }
   const soon = { timeout: 5_000, interval: 5 }
