@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Job } from 'bullmq'
 import type { Message } from '../src/federation/batch.js'
 import { type AnyJob, type DataOf, receivePrivateJob, receivePublicJob } from '../src/jobs/definitions.js'
@@ -39,7 +40,10 @@ function messageOfRow({ id, data, payload, acceptedAt }: MessageRow): Message {
   return { envelope: payload, acceptedAt, woken, ...(recipientGuid !== null && { recipientGuid }) }
 }
 
-/** Gives each of these messages of a job a job of its own; what it was packed with is no reason to wait or to die. */
+/**
+ * Gives each of these messages of a job a job of its own; what it was packed with is no reason to wait or to die. One of them may
+ * end this worker before the job that they come from is done: then they are named again, and are there once.
+ */
 export async function goOnAlone(
   pod: Pick<Pod, 'jobs'>,
   job: Job,
@@ -55,5 +59,11 @@ export async function goOnAlone(
   const definition: AnyJob = job.name === receivePublicJob.name ? receivePublicJob : receivePrivateJob
   const { priority } = job.opts
   const options = { ...definition.options, ...(priority !== undefined && { priority }) }
-  await pod.jobs.enqueueAll({ ...definition, options }, each)
+  await pod.jobs.enqueueAll({ ...definition, options }, each, messages.map(nameOf(job)))
+}
+
+function nameOf({ id }: Job): (message: Message) => string {
+  return ({ recipientGuid = '', envelope }) => {
+    return `of-${id}-${createHash('sha256').update(`${recipientGuid} ${envelope}`).digest('base64url')}`
+  }
 }

@@ -29,6 +29,7 @@ export interface RunnerOptions {
 export function jobRunner(pod: Pod, options: RunnerOptions): (job: Job) => Promise<void> {
   setMaxListeners(0, options.stopping) // every job in hand listens
   return async (job) => {
+    if (isHollow(job)) return sayLost(pod, job)
     const run = () => runJob({ ...pod, log: logOf(pod, job) }, options, job)
     try {
       await (isSuspect(job) ? options.suspects(job, run) : run())
@@ -36,6 +37,15 @@ export function jobRunner(pod: Pod, options: RunnerOptions): (job: Job) => Promi
       throw await endOfFailure(pod, job, error)
     }
   }
+}
+
+/** A Redis that evicts may have thrown away all but the number of a job. Nobody could replay it; what has a row comes again. */
+function isHollow({ name }: Job): boolean {
+  return !name
+}
+
+function sayLost({ log }: Pick<Pod, 'log'>, { queueName: queue, id: jobId }: Job): void {
+  log.warn({ queue, jobId }, 'the queue has thrown away what this job was')
 }
 
 function logOf({ log }: Pick<Pod, 'log'>, job: Job): Logger {

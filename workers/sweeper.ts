@@ -8,7 +8,7 @@ import { FORGOTTEN_PODS, forgottenPods } from '../src/persistence/due-deliveries
 import { noteRun } from '../src/persistence/periodic.js'
 import type { Pod } from '../src/pod.js'
 
-const HAND_OVER_WITHIN = 10_000
+const AGAIN = { within: 10_000, again: true } as const
 const LOOK_EVERY = 2_000
 
 /**
@@ -57,8 +57,8 @@ export async function isAnythingDue({ db }: Pick<Pod, 'db'>): Promise<boolean> {
 }
 
 /**
- * Adds again what no job has picked up: the hand-over was lost, or the queue was emptied. One run at a time in all processes;
- * what it adds twice is the same job.
+ * Adds again what no job has picked up: the hand-over was lost, or the queue was emptied, or has thrown away single things. One
+ * run at a time in all processes; what it adds twice is the same job.
  */
 export async function sweep(pod: Pod): Promise<void> {
   await pod.db.transaction(async (transaction) => {
@@ -70,7 +70,7 @@ export async function sweep(pod: Pod): Promise<void> {
     const isAnythingLeft = (await leftBehind(transaction, QUEUES, 1)).length > 0
     const rows = isAnythingLeft ? await leftBehind(transaction, await queuesWithRoom(pod), WORK_LIMITS.sweptRows) : []
     if (rows.length > 0) {
-      await pod.jobs.handOver(rows, HAND_OVER_WITHIN)
+      await pod.jobs.handOver(rows, AGAIN)
       await sweptAgain(transaction, rows)
       pod.log.info({ rows: rows.length }, 'swept')
     }
@@ -85,7 +85,7 @@ async function knockAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
   if (pods.length === 0) return
   const open = await queuesWithRoom(pod)
   const knocks = pods.filter(({ proven }) => open.includes(proven ? 'outbound' : 'outbound-slow'))
-  await knock(pod, knocks, HAND_OVER_WITHIN)
+  await knock(pod, knocks, AGAIN)
 }
 
 async function queuesWithRoom({ jobs }: Pod): Promise<readonly QueueName[]> {

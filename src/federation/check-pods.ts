@@ -11,7 +11,7 @@ import { isOurTrouble } from './remote-pod/remote-pod-error.js'
 export async function checkPods({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
   const pods = await podsToCheck(db, DELIVERY_LIMITS)
   const each = pods.map((podId) => ({ data: { podId }, unique: `check-${podId}` }))
-  await jobs.enqueueEach(checkPodJob, each)
+  await jobs.enqueueEach(checkPodJob, each, { again: true })
 }
 
 /** Looks how a pod is, and keeps that in its row. */

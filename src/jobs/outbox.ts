@@ -112,7 +112,7 @@ const handOvers = new WeakMap<Pod['jobs'], HandOver>()
 function openHandOver(jobs: Pod['jobs']): HandOver {
   return gather(
     { atOnce: 1, items: HANDED_OVER_AT_ONCE, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
-    (rows: readonly OutboxJob[]) => jobs.handOver(rows, HAND_OVER_WITHIN),
+    (rows: readonly OutboxJob[]) => jobs.handOver(rows, { within: HAND_OVER_WITHIN }),
   )
 }
 

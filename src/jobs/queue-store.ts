@@ -12,6 +12,7 @@ import {
 } from 'bullmq'
 import pg from 'pg'
 import { StartError } from '../start-error.js'
+import { hasCode } from '../thrown.js'
 import { QUEUES } from './queue-names.js'
 
 /** What carries the queue. Beyond this file Redis and PostgreSQL are the same. */
@@ -37,34 +38,50 @@ export interface QueueStore {
 /** Says what is wrong, and where. */
 export type Report = (where: string, error: Error) => void
 
-/** One pool per process for all queues; each worker keeps one connection of it to listen on. */
+/**
+ * A queue is empty at one moment and long at the next, and a plan that was made for the one reads the whole of the other for each
+ * job. There is an index for whatever the queue asks, so it is used at any length. Where there is none, as in tables that live as
+ * long as a statement, older servers take that for so expensive that they would compile the plan.
+ */
+const INDEXES_ONLY =
+  'set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off; set plan_cache_mode = force_generic_plan; set jit = off'
+
+/**
+ * A job is done before its worker says so. When the server dies before that is on disk, the job is done again, as if the worker
+ * had died; and what is on disk is all that was said until some moment, so no job is lost by it. To wait for the disk costs the
+ * server as much as the rest of a small job.
+ */
+const SAID_BY_WORKERS = 'set synchronous_commit = off'
+
+/**
+ * Producers wait until a job is on disk, and have connections of their own for it. Workers have others: each keeps one to listen
+ * on, and they share the rest.
+ */
 export function openPostgresStore(databaseUrl: string, report: Report): QueueStore {
-  const pool = new pg.Pool({
-    connectionString: databaseUrl,
-    max: QUEUES.length + 8,
-    keepAlive: true,
-    connectionTimeoutMillis: 5_000,
-    query_timeout: 30_000,
-    // Idle workers look several times in it: each would open a connection of its own, which costs more than what it asks.
-    idleTimeoutMillis: 60_000,
-    // By a statement: a pooler in between refuses what it does not know at the beginning of a connection.
-    onConnect: (client) => client.query('set search_path = bullmq; set statement_timeout = 20000'),
-  })
-  pool.setMaxListeners(0) // every queue and every worker listens for its errors
-  pool.on('error', (error) => report('pool', error))
-  const shared = pool as unknown as PgPool // BullMQ describes the same pool with looser types of its own
+  const producers = openPool(databaseUrl, { max: 8, report })
+  let workers: pg.Pool | undefined
+
+  function poolFor(isWorker: boolean): pg.Pool {
+    if (!isWorker) return producers
+    workers ??= openPool(databaseUrl, { max: QUEUES.length + 8, settings: SAID_BY_WORKERS, report })
+    return workers
+  }
 
   return {
     kind: 'postgresql',
     firstContact: Promise.resolve(),
-    backend: (name, options, kind) =>
-      new PostgresQueueBackend(
-        new LastingConnection(shared),
+    backend: (name, options, kind) => {
+      const isWorker = kind?.withBlockingConnection === true
+      const pool = poolFor(isWorker) as unknown as PgPool // BullMQ describes the same pool with looser types of its own
+      const connection = isWorker ? new WorkerConnection(pool, name) : new LastingConnection(pool)
+      return new PostgresQueueBackend(
+        connection,
         name,
-        { ...options, connection: shared },
+        { ...options, connection: pool },
         true,
-        kind?.withBlockingConnection ? name : undefined,
-      ),
+        isWorker ? name : undefined,
+      )
+    },
     isReady: () => true,
     prefixOf: (pod) => pod,
     async safely(_prefix, add) {
@@ -72,8 +89,31 @@ export function openPostgresStore(databaseUrl: string, report: Report): QueueSto
     },
     hasRoom: async () => true,
     warnings: async () => [],
-    close: () => pool.end(),
+    close: async () => {
+      await Promise.all([producers.end(), workers?.end()])
+    },
   }
+}
+
+function openPool(
+  databaseUrl: string,
+  { max, settings, report }: { readonly max: number; readonly settings?: string; readonly report: Report },
+): pg.Pool {
+  const first = ['set search_path = bullmq', 'set statement_timeout = 20000', INDEXES_ONLY, settings]
+  const pool = new pg.Pool({
+    connectionString: databaseUrl,
+    max,
+    keepAlive: true,
+    connectionTimeoutMillis: 5_000,
+    query_timeout: 30_000,
+    // Idle workers look several times in it: each would open a connection of its own, which costs more than what it asks.
+    idleTimeoutMillis: 60_000,
+    // By a statement: a pooler in between refuses what it does not know at the beginning of a connection.
+    onConnect: (client) => client.query(first.filter((each) => each !== undefined).join('; ')),
+  })
+  pool.setMaxListeners(0) // every queue and every worker listens for its errors
+  pool.on('error', (error) => report('pool', error))
+  return pool
 }
 
 /**
@@ -84,6 +124,33 @@ class LastingConnection extends PostgresConnection {
   override async waitUntilReady(): Promise<void> {}
 }
 
+type ListenClient = Awaited<ReturnType<PostgresConnection['getListenClient']>>
+
+/**
+ * Every step of a job is an event that PostgreSQL tells all who listen to anything, one transaction after the other. BullMQ lets
+ * it be while somebody holds this lock. Nobody reads the events here, so one worker of a queue holds it as long as it listens for
+ * jobs; the others try again whenever they begin to wait for one.
+ */
+class WorkerConnection extends LastingConnection {
+  readonly #queue: string
+  #holder: ListenClient | undefined
+
+  constructor(pool: PgPool, queue: string) {
+    super(pool)
+    this.#queue = queue
+  }
+
+  override async getListenClient(): Promise<ListenClient> {
+    const client = await super.getListenClient()
+    if (client !== this.#holder) {
+      const lock = `select pg_try_advisory_lock(hashtext('bullmq:evnotify:' || $1)) as held`
+      const { rows } = await client.query<{ readonly held: boolean }>(lock, [this.#queue])
+      if (rows[0]?.held) this.#holder = client
+    }
+    return client
+  }
+}
+
 /** Throws a StartError when the tables of the queue are missing or newer than this program. */
 export async function checkQueueSchema(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 2_000, query_timeout: 2_000 })
@@ -92,10 +159,7 @@ export async function checkQueueSchema(databaseUrl: string): Promise<void> {
     await client.connect()
     await assertSchemaCompatibility(client)
   } catch (error) {
-    if (
-      error instanceof SchemaMigrationRequiredError ||
-      (error instanceof Error && 'code' in error && error.code === '3F000')
-    ) {
+    if (error instanceof SchemaMigrationRequiredError || hasCode(error, '3F000')) {
       throw new StartError('The database has no tables for the queue yet. Run "pod db migrate" first.')
     }
     if (error instanceof SchemaVersionMismatchError) {
@@ -109,6 +173,19 @@ export async function checkQueueSchema(databaseUrl: string): Promise<void> {
   }
 }
 
+/**
+ * To compress what a job carries is most of what it costs to add one, and saves nothing: base64 does not get smaller that way.
+ * Altering a table waits until nobody reads it, so it is left alone once it is right.
+ */
+const LEAVE_UNCOMPRESSED = `
+  do $$ begin
+    if exists (
+      select from pg_attribute where attrelid = 'bullmq.job'::regclass and attname = 'data' and attstorage <> 'e'
+    ) then
+      alter table bullmq.job alter column data set storage external;
+    end if;
+  end $$`
+
 /** Creates or updates the tables of the queue in their own schema; does nothing when they are current. */
 export async function migrateQueue(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 })
@@ -116,6 +193,7 @@ export async function migrateQueue(databaseUrl: string): Promise<void> {
   await client.connect()
   try {
     await runMigrations(client)
+    await client.query(LEAVE_UNCOMPRESSED)
   } finally {
     await client.end()
   }

@@ -23,6 +23,16 @@ interface EnqueueOptions {
   readonly delay?: number
 }
 
+export interface AddOptions {
+  /** Milliseconds in which the queue has to acknowledge them. */
+  readonly within?: number
+  /**
+   * They were added before, and nothing has come of it. A Redis that evicts may have thrown away what becomes of a job and kept its
+   * name, which would keep every later one out.
+   */
+  readonly again?: boolean
+}
+
 /** An outbox row on its way to the queue. */
 export interface OutboxJob {
   readonly id: number
@@ -62,12 +72,16 @@ export interface JobQueues {
   enqueueEach<Definition extends AnyJob>(
     job: Definition,
     each: readonly { readonly unique: string; readonly data: DataOf<Definition> }[],
-    within?: number,
+    options?: AddOptions,
   ): Promise<void>
-  /** Adds as many jobs of this kind as there is data. */
-  enqueueAll<Definition extends AnyJob>(job: Definition, all: readonly DataOf<Definition>[]): Promise<void>
+  /** Adds as many jobs of this kind as there is data; where they have names, each unless one of its name waits or is running. */
+  enqueueAll<Definition extends AnyJob>(
+    job: Definition,
+    all: readonly DataOf<Definition>[],
+    names?: readonly string[],
+  ): Promise<void>
   /** Adds one job per outbox row, unless there is one. */
-  handOver(rows: readonly OutboxJob[], within?: number): Promise<void>
+  handOver(rows: readonly OutboxJob[], options?: AddOptions): Promise<void>
   counts(queue: QueueName): Promise<QueueCounts>
   /** The job that is next in line. */
   oldestWaiting(queue: QueueName): Promise<Job | undefined>
@@ -102,6 +116,8 @@ export interface QueueSettings {
 const ACKNOWLEDGED_WITHIN = 1_000
 const ANSWERED_WITHIN = 5_000
 const OVERDUE = 10_000
+/** Where a job is that has not come to its end. */
+const UNFINISHED = ['wait', 'prioritized', 'delayed', 'active'] as const
 
 /** Opens the queue on Redis when there is an address for it, else in the database. Neither has to answer: see QueueAway. */
 export async function openJobQueues(settings: QueueSettings): Promise<JobQueues & { close(): Promise<void> }> {
@@ -163,6 +179,26 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     }
   }
 
+  /** Adds those whose name is free. A name is as good as free when its job is nowhere any more. */
+  async function addNamed(
+    name: QueueName,
+    jobs: Parameters<OpenQueue['addBulk']>[0],
+    { within = ACKNOWLEDGED_WITHIN, again = false }: AddOptions,
+  ): Promise<void> {
+    await ask(
+      name,
+      async (queue) => {
+        const added = await queue.addBulk(jobs) // where a name was taken, its job
+        if (!again) return
+        const unfinished = new Set<string | undefined>(await queue.getRanges([...UNFINISHED], 0, -1))
+        const freed = await Promise.all(added.map((job) => !unfinished.has(job.id) && job.removeDeduplicationKey()))
+        const lost = jobs.filter((_, index) => freed[index])
+        if (lost.length > 0) await queue.addBulk(lost)
+      },
+      within,
+    )
+  }
+
   return {
     store: store.kind,
 
@@ -177,27 +213,27 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
       await ask(job.queue, add, ACKNOWLEDGED_WITHIN)
     },
 
-    async enqueueEach(job, each, within = ACKNOWLEDGED_WITHIN) {
+    async enqueueEach(job, each, options = {}) {
       if (each.length === 0) return
       const jobs = each.map(({ unique, data }) => {
         const opts = { ...job.options, deduplication: { id: unique, keepLastIfActive: true } }
         return { name: job.name, data, opts }
       })
-      await ask(job.queue, (queue) => queue.addBulk(jobs), within)
+      await addNamed(job.queue, jobs, options)
     },
 
-    async enqueueAll(job, all) {
-      const jobs = all.map((data) => ({ name: job.name, data, opts: job.options }))
+    async enqueueAll(job, all, names = []) {
+      const jobs = all.map((data, index) => {
+        const id = names[index]
+        return { name: job.name, data, opts: { ...job.options, ...(id !== undefined && { deduplication: { id } }) } }
+      })
       await ask(job.queue, (queue) => queue.addBulk(jobs))
     },
 
-    async handOver(rows, within = ACKNOWLEDGED_WITHIN) {
+    async handOver(rows, options = {}) {
       const queues = QUEUES.filter((name) => rows.some((row) => row.queue === name))
       await Promise.all(
-        queues.map((name) => {
-          const jobs = rows.filter((row) => row.queue === name).map(bulkJob)
-          return ask(name, (queue) => queue.addBulk(jobs), within)
-        }),
+        queues.map((name) => addNamed(name, rows.filter((row) => row.queue === name).map(bulkJob), options)),
       )
     },
 
@@ -271,6 +307,7 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
           drainDelay: LOOK_EVERY_S,
           maxStalledCount: 1_000, // suspects.ts has the limit; the default fails a job whose worker was killed twice
           runRetryDelay: 2_000, // the default of 15 s is how late a worker would notice that PostgreSQL is back
+          removeOnComplete: { count: 0 }, // of a job that Redis has thrown away, with its own options
           settings: { backoffStrategy: backoff },
         },
         store.backend,

@@ -18,7 +18,7 @@ export interface PostQuery {
 }
 
 /** A post, with what of it may change at any time; the rest are its contents. */
-export interface PostRow {
+interface PostRow {
   readonly id: number
   readonly guid: string
   readonly commentsCount: number
@@ -30,7 +30,7 @@ export interface PostRow {
 }
 
 /** Somebody who has written one of them or is mentioned in one. */
-export interface PersonRow {
+interface PersonRow {
   readonly id: number
   readonly guid: string
   readonly address: string
@@ -39,7 +39,7 @@ export interface PersonRow {
   readonly nsfw: boolean
 }
 
-export interface PhotoRow extends Belonging {
+interface PhotoRow extends Belonging {
   readonly name: string
   readonly remotePath: string | null
   readonly height: number | null

@@ -159,8 +159,10 @@ describe('S75: nothing that must not be read is in the log after', () => {
   it('all of that was told to the log at its most talkative', () => {
     expect(pod.book.lines.length).toBeGreaterThan(20)
     expect(treasures.size).toBeGreaterThan(20)
-    pod.log.info({ canary: WRITTEN }, 'a log that is looked through')
+    treasures.set('a canary', 'a text that anybody may read')
+    pod.log.info({ canary: 'a text that anybody may read' }, 'a log that is looked through')
     expect(() => expectNothing()).toThrow()
+    treasures.delete('a canary')
   })
 
   function expectNothing(): void {

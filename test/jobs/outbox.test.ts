@@ -149,6 +149,23 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     expect(await queued()).toBe(3)
   })
 
+  if (backend.store === 'Redis') {
+    it('comes back when Redis has thrown away its place and kept its name', async () => {
+      await leaveBehind('Alice')
+      await sweep(pod)
+      const lost = await pod.jobs.oldestWaiting('notify')
+
+      await stores.redis?.evict('notify:wait')
+      await sweepAllNow(pod.db)
+      await sweep(pod)
+
+      expect(await queued()).toBe(1)
+      const found = await pod.jobs.oldestWaiting('notify')
+      expect(found?.data).toEqual(lost?.data)
+      expect(found?.id).not.toBe(lost?.id)
+    })
+  }
+
   it('keeps the rows of dead letters from the sweeper', async () => {
     await leaveBehind('Alice')
     await markFailed(

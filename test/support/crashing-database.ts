@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type EmbeddedServer, startEmbeddedPostgres } from '../../src/embedded-postgres.js'
@@ -35,14 +35,17 @@ export async function startCrashingDatabase(place = memoryFolder()): Promise<Cra
   let server: EmbeddedServer = await startEmbeddedPostgres(folder)
   const proxy = await openTcpProxy(Number(new URL(server.url).port))
   const leaveNothing = () => {
+    const shared = memoryOf(server.pid)
     sendTo(server.pid, 'SIGKILL')
-    for (const each of [folder, saved]) rmSync(each, REMOVE)
+    for (const each of [folder, saved, ...shared]) rmSync(each, REMOVE)
   }
   process.once('exit', leaveNothing)
 
   async function kill(): Promise<void> {
+    const shared = memoryOf(server.pid)
     sendTo(server.pid, 'SIGKILL')
     await server.exited
+    await Promise.all(shared.map((each) => rm(each, REMOVE)))
   }
 
   async function start(): Promise<void> {
@@ -78,9 +81,26 @@ export async function startCrashingDatabase(place = memoryFolder()): Promise<Cra
 }
 
 function childrenOf(pid: number): readonly number[] {
+  if (process.platform === 'linux')
+    return (textOf(`/proc/${pid}/task/${pid}/children`).match(/[0-9]+/g) ?? []).map(Number)
   const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')
   const pairs = lines.map((line) => line.trim().split(/ +/).map(Number))
   return pairs.flatMap(([child = Number.NaN, parent]) => (parent === pid ? [child] : []))
+}
+
+/** What its processes share: on Linux these are files, and one that is killed leaves them there. */
+function memoryOf(pid: number): readonly string[] {
+  if (process.platform !== 'linux') return []
+  const maps = [pid, ...childrenOf(pid)].map((each) => textOf(`/proc/${each}/maps`))
+  return [...new Set(maps.join('\n').match(/\/dev\/shm\/PostgreSQL\.[0-9]+/g))]
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return '' // its process has ended
+  }
 }
 
 /** It may have ended since it was looked for. */

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { openLog } from '../../src/log.js'
+import { saidByTests } from './test-log.js'
 
 /** A log as a process keeps it, with everything in it that any level would say. */
 export interface LogBook {
@@ -11,6 +12,10 @@ export interface LogBook {
 
 export function openLogBook(): LogBook {
   const lines: string[] = []
-  const log = openLog({ logLevel: 'trace', logFormat: 'json' }, 'test', { write: (line) => void lines.push(line) })
+  const write = (line: string) => {
+    lines.push(line)
+    if (saidByTests !== undefined) process.stdout.write(line)
+  }
+  const log = openLog({ logLevel: 'trace', logFormat: 'json' }, 'test', { write })
   return { log, lines, entries: () => lines.map((line) => JSON.parse(line)) }
 }

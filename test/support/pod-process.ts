@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { saidByTests } from './test-log.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const entries = { web: 'src/server', worker: 'workers/main' } as const
@@ -75,6 +76,7 @@ function hear(child: ChildProcess): readonly Record<string, unknown>[] {
   if (!child.stdout) throw new Error('The process has no output.')
   createInterface({ input: child.stdout }).on('line', (line) => {
     if (line.startsWith('{')) said.push(JSON.parse(line))
+    if (saidByTests !== undefined) console.log(line)
   })
   return said
 }

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
-import { pino } from 'pino'
 import { readConfig } from '../../src/config.js'
 import { openJobQueues } from '../../src/jobs/queues.js'
 import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
 import type { Pod } from '../../src/pod.js'
+import { testLog } from './test-log.js'
 
 /** Where a process finds its database and its queue. */
 export interface Stores {
@@ -20,7 +20,7 @@ export interface QueuePod extends Pod {
 }
 
 export async function openQueuePod(stores: Stores): Promise<QueuePod> {
-  const log = pino({ level: process.env['TEST_LOG_LEVEL'] ?? 'silent' })
+  const log = testLog()
   const db: Knex = openDatabase({ ...WORKER_LIMITS, url: stores.databaseUrl, applicationName: 'pod test' })
   const jobs = await openJobQueues({ ...stores, log })
   let closed: Promise<void> | undefined

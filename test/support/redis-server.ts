@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -18,6 +18,8 @@ export interface TestRedis {
   readonly prefix: string
   /** Forgets everything these tests have written. */
   empty(): Promise<void>
+  /** Throws away one of their keys, as a server does that is short of memory. */
+  evict(key: string): Promise<void>
   /** kill -9, and up again with what its file remembers. Not there for a Redis that is not ours to kill. */
   readonly crash: (() => Promise<void>) | undefined
   /** Takes it away for longer. Not there for a Redis that is not ours. */
@@ -48,6 +50,9 @@ export async function startTestRedis(...settings: readonly string[]): Promise<Te
     url,
     prefix,
     empty,
+    async evict(key) {
+      await client.del(`${prefix}:${key}`)
+    },
     crash: own?.crash,
     own,
     async stop() {
@@ -63,6 +68,8 @@ export interface OwnRedis {
   crash(): Promise<void>
   /** kill -9, and gone until it is started again. */
   kill(): Promise<void>
+  /** The same for one that has written nothing down: it is empty when it is started again. */
+  lose(): Promise<void>
   start(): Promise<void>
   signal(signal: NodeJS.Signals): void
   stop(): Promise<void>
@@ -107,6 +114,10 @@ export async function startRedisServer(program: string, extra: readonly string[]
       server = await start()
     },
     kill,
+    async lose() {
+      await kill()
+      await Promise.all((await readdir(folder)).map((name) => rm(join(folder, name), { recursive: true })))
+    },
     async start() {
       server = await start()
     },

@@ -19,10 +19,17 @@ export interface SmallDisk {
 const MEGABYTE = Buffer.alloc(2 ** 20)
 const SMALLEST = 4_096
 
-/** In memory. Undefined where this user may not mount anything, not even for processes of their own. */
-export async function openSmallDisk(megabytes: number): Promise<SmallDisk | undefined> {
+/**
+ * In memory. Undefined where this user may not mount anything, not even for processes of their own; that is no use to whoever
+ * asks where a path really leads.
+ */
+export async function openSmallDisk(
+  megabytes: number,
+  { apart = true }: { readonly apart?: boolean } = {},
+): Promise<SmallDisk | undefined> {
   const mountPoint = await mkdtemp(join(tmpdir(), 'pod-test-disk-'))
-  const mounted = (await mountHere(mountPoint, megabytes)) ?? (await mountApart(mountPoint, megabytes))
+  const mounted =
+    (await mountHere(mountPoint, megabytes)) ?? (apart ? await mountApart(mountPoint, megabytes) : undefined)
   if (mounted === undefined) {
     await rm(mountPoint, { recursive: true })
     return undefined

@@ -32,6 +32,8 @@ export class TableReporter implements Reporter {
     const { checklist, pattern, notTried = {}, remark = '' } = this.#options
     const all = modules.flatMap((module) => [...module.children.allTests()])
     let missing = 0
+    let told = 0
+    let left = 0
     for (const [number, what] of Object.entries(checklist)) {
       const own = all.filter((test) => pattern.exec(test.fullName)?.[1] === number)
       const tried = own.filter((test) => test.result().state !== 'skipped')
@@ -41,19 +43,27 @@ export class TableReporter implements Reporter {
       const verdict =
         tried.length === 0 ? `not tried: ${reason ?? 'there is no case'}` : `${verdictsOf(tried)}  ${remark}`
       console.log(`${number}  ${what.padEnd(110)}  ${verdict}`)
+      told += 1
+      if (tried.length === 0) left += 1
     }
+    const passed = all.filter((test) => test.result().state === 'passed').length
+    const failed = all.filter((test) => test.result().state === 'failed').length
+    console.log(
+      `${told} lines, ${left} of them not tried; ${passed} cases passed, ${failed} failed  ${remark}`.trimEnd(),
+    )
     if (this.#isWhole && missing > 0) process.exitCode = 1
   }
 }
 
-/** As in `PostgreSQL 12.3 s ok, Redis 11.8 s ok`. */
-function verdictsOf(cases: readonly TestCase[]): string {
-  const projects = [...new Set(cases.map(({ project }) => project.name))]
+/** As in `PostgreSQL 2 cases 12.3 s ok, Redis 2 cases 11.8 s ok`. */
+function verdictsOf(tests: readonly TestCase[]): string {
+  const projects = [...new Set(tests.map(({ project }) => project.name))]
   return projects
     .map((name) => {
-      const own = cases.filter(({ project }) => project.name === name)
+      const own = tests.filter(({ project }) => project.name === name)
       const verdict = own.every((test) => test.result().state === 'passed') ? 'ok' : 'FAILED'
-      return `${name} ${secondsOf(own).padStart(5)} s ${verdict}`.trim()
+      const cases = `${own.length} case${own.length === 1 ? ' ' : 's'}`
+      return `${name} ${cases} ${secondsOf(own).padStart(5)} s ${verdict}`.trim()
     })
     .join(', ')
 }

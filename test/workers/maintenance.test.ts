@@ -71,6 +71,19 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     expect(await pod.db('waiting')).toEqual([])
   })
 
+  if (backend.store === 'Redis') {
+    it('knocks again where Redis has thrown away a knock and kept its name', async () => {
+      await insertDelivery(pod, { dueAt: new Date(0) })
+      await sweep(pod)
+
+      await stores.redis?.evict('outbound-slow:wait')
+      await sweep(pod)
+      await sweep(pod)
+
+      expect(await pod.jobs.counts('outbound-slow')).toMatchObject({ waiting: 1 })
+    })
+  }
+
   it('makes its schedule once, and again when it was lost', async () => {
     const schedule = { job: pruneJob, every: 2_000 }
 

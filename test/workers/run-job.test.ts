@@ -2,10 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { Refusal } from '../../src/domain/refusals.js'
 import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters.js'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { enqueueWith, type Work } from '../../src/jobs/outbox.js'
+import { enqueueWith, sweepAllNow, type Work } from '../../src/jobs/outbox.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
+import { sweep } from '../../workers/sweeper.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
 import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
@@ -69,6 +70,25 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     expect(seen).toEqual(['one'])
     expect(await pod.db('outbox')).toEqual([])
   })
+
+  if (backend.store === 'Redis') {
+    it('lets go of a job that Redis has thrown away, and does what its row says', async () => {
+      await enqueue('one')
+      await vi.waitFor(async () => expect((await pod.jobs.counts('notify')).waiting).toBe(1))
+      const { id = '' } = (await pod.jobs.oldestWaiting('notify')) ?? {}
+      await stores.redis?.evict(`notify:${id}`)
+
+      work(count)
+      await vi.waitFor(async () => expect(await pod.jobs.counts('notify')).toMatchObject({ waiting: 0, active: 0 }))
+      expect(await pod.jobs.find('notify', id)).toBeUndefined()
+      await sweepAllNow(pod.db)
+      await sweep(pod)
+      await untilIdle(pod)
+
+      expect(await effects()).toEqual(['one'])
+      expect(await listDeadLetters(pod)).toEqual([])
+    })
+  }
 
   it('has one effect when two workers run the same job at once', async () => {
     let begun = 0

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { listDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters.js'
-import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { defineJob, patient, receivePublicJob } from '../../src/jobs/definitions.js'
 import { enqueueWith, type Work } from '../../src/jobs/outbox.js'
 import type { WatchedWorker } from '../../src/jobs/watched-worker.js'
+import { goOnAlone, messageReader } from '../../workers/messages.js'
 import { type Handler, jobRunner } from '../../workers/run-job.js'
 import { openSuspectLine } from '../../workers/suspects.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
@@ -51,6 +52,20 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
     start()
     return { close: () => worker.close() }
   }
+
+  it('gives each of its messages a job of its own, once, although it dies before it is done', async () => {
+    const messages = ['one', 'two', 'three']
+    await pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages })
+    const job = await pod.jobs.oldestWaiting('inbound')
+    if (job === undefined) throw new Error('The job has just been added.')
+
+    for (let run = 1; run <= 2; run += 1) {
+      await goOnAlone(pod, job, await messageReader(pod)(job), { alone: false })
+    }
+
+    expect((await pod.jobs.counts('inbound')).waiting).toBe(1 + messages.length)
+    await stores.emptyQueue()
+  })
 
   it('dies of five starts alone, and takes none of its neighbours with it', async () => {
     let starts = 0

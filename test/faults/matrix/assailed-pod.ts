@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import { readConfig } from '../../../src/config.js'
 import { createUser, mintToken } from '../../../src/domain/accounts.js'
 import { SCOPES } from '../../../src/domain/scopes.js'
@@ -19,6 +18,7 @@ import { type FakePods, startFakePods } from '../../support/fake-pod.js'
 import type { LocalPerson } from '../../support/inbox.js'
 import { type PodProcess, startPodProcess } from '../../support/pod-process.js'
 import { type OwnRedis, startTestRedis } from '../../support/redis-server.js'
+import { saidByTests, testLog } from '../../support/test-log.js'
 import { type Neighbours, settleNeighbours } from './neighbours.js'
 
 export type ProcessKind = 'web' | 'worker'
@@ -52,7 +52,7 @@ export interface AssailedPod {
   readonly processes: Readonly<Record<ProcessKind, readonly PodProcess[]>>
   /** Where clients and other pods ask, in turn. */
   nextBase(): string
-  /** Everything that any of its processes has logged as a warning, or worse. */
+  /** Everything that any of its processes has logged: warnings, and what is worse. */
   said(): readonly Record<string, unknown>[]
   /** Starts one in the place of one that has ended. */
   replace(kind: ProcessKind, index: number): Promise<void>
@@ -110,13 +110,13 @@ async function build(
     SECRET_KEY: 'a key that is only good for tests',
     ALLOW_PRIVATE_ADDRESSES: 'true',
     CRYPTO_THREADS: '1',
-    LOG_LEVEL: 'warn',
+    LOG_LEVEL: saidByTests ?? 'warn',
     LOG_FORMAT: 'json',
     ...(redis && { REDIS_URL: redis.url }),
     ...settings,
   }
   const config = readConfig({ ...environment, DATA_DIR: folder })
-  const pod = await openPod(config, 'worker', { crypto: cannedCrypto(), log: pino({ level: 'silent' }) })
+  const pod = await openPod(config, 'worker', { crypto: cannedCrypto(), log: testLog() })
   undo.push(() => pod.close())
   const [alice, bob] = [await addClient(pod, 'alice'), await addClient(pod, 'bob')]
   const neighbours = await settleNeighbours(pod, others, [alice, bob])

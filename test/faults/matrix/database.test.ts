@@ -48,7 +48,7 @@ it('F13: it stands still', async () => {
     await pause(30_000)
     to = Date.now()
     assailed.database.signal('SIGCONT')
-    await until('it is used again', 10_000, async () =>
+    await until('it is used again', 30_000, async () =>
       progress.writes.some(({ at, status }) => at > to && status === 200),
     )
   })
@@ -85,7 +85,7 @@ it('F16: somebody else has taken all its connections', async () => {
     const { proxy, directUrl } = assailed.database
     await progress.untilAccepted(0.2)
     await proxy.refuse()
-    await until('there is no more to be had', 20_000, async () => {
+    await until('there is no more to be had', 60_000, async () => {
       const more = await takeConnections(directUrl())
       taken.push(...more)
       return more.length === 0 && !(await isServed(taken[0]))

@@ -3,8 +3,9 @@ import { runDeadPods } from '../../soak/dead-pods.js'
 import { runFanOut } from '../../soak/fan-out.js'
 import { store } from './this-run.js'
 
-/** Longer than the promise, on a machine that does something else as well; who waited for one silent pod would be later. */
-const AT_ONCE = 5_000
+/** As promised: of posts of which all but one in twenty have to keep to it, so that one that met a busy machine does not count. */
+const AT_ONCE = 2_000
+const POSTS = 21
 
 it('F19: two hundred of them are dead, and one is well', async () => {
   const { wrongs, p95 } = await runDeadPods({
@@ -12,9 +13,9 @@ it('F19: two hundred of them are dead, and one is well', async () => {
     silent: 150,
     refusing: 40,
     failing: 10,
-    posts: 10,
+    posts: POSTS,
     threads: true,
-    withinMs: 90_000,
+    withinMs: 180_000,
   })
 
   expect(wrongs).toEqual([])
@@ -28,7 +29,7 @@ it('F01: workers that deliver are killed one after the other', async () => {
     posts: 5,
     killEveryMs: 1_500,
     threads: false,
-    withinMs: 90_000,
+    withinMs: 180_000,
   })
 
   expect(wrongs).toEqual([])

@@ -12,12 +12,12 @@ import { envelopeOf, type FakePerson } from '../../support/fake-pod.js'
 import { addPost } from '../../support/network.js'
 import { coatFor } from '../../support/receiving-pod.js'
 import { ageJobs } from './age-jobs.js'
-import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
-import { askToReceive, callApi, publish, statusesIn } from './senders.js'
+import { type AssailedPod, type LocalClient, startAssailedPod } from './assailed-pod.js'
+import { type Answer, askToReceive, callPatiently, publishPatiently, statusesIn } from './senders.js'
 import { store } from './this-run.js'
 
 const strangeJob = defineJob<object>()('notify', 'no-such-job', patient)
-const FOREVER = 60_000
+const FOREVER = 120_000
 
 let assailed: AssailedPod
 let pod: AssailedPod['pod']
@@ -40,19 +40,23 @@ async function count(table: string, where: object): Promise<number> {
 it('F17: likes and comments cross each other', async () => {
   const { alice, bob } = assailed
   const guids: string[] = []
-  for (let index = 0; index < 5; index += 1) guids.push((await publish(assailed, alice)).guid ?? '')
+  for (let index = 0; index < 5; index += 1) guids.push((await publishPatiently(assailed, alice)).guid ?? '')
+  const answers: Answer[] = []
+  const call = (client: LocalClient, path: string, content?: object) =>
+    callPatiently(assailed, client, 'POST', path, content, (answer) => answers.push(answer))
   const calls = [...guids, ...guids.toReversed()].flatMap((guid) =>
     [alice, bob].flatMap((client) => [
-      callApi(assailed.nextBase(), client, 'POST', `/posts/${guid}/likes`),
-      ...[1, 2].map((number) =>
-        callApi(assailed.nextBase(), client, 'POST', `/posts/${guid}/comments`, { body: `Comment ${number}` }),
-      ),
+      call(client, `/posts/${guid}/likes`),
+      ...[1, 2].map((number) => call(client, `/posts/${guid}/comments`, { body: `Comment ${number}` })),
     ]),
   )
 
-  const answers = (await Promise.all(calls)).map(({ answer }) => answer)
+  await Promise.all(calls)
 
-  expect(statusesIn(answers).filter((status) => typeof status !== 'number' || status >= 500)).toEqual([])
+  // Who likes something twice is told so; a machine that is busy asks one or the other to come again.
+  const failed = answers.filter(({ status }) => typeof status !== 'number' || status >= 500)
+  expect(statusesIn(failed).filter((status) => status !== 503)).toEqual([])
+  expect(failed.length).toBeLessThan(answers.length / 10)
   await assailed.settled()
   const posts = await pod.db('posts').whereIn('guid', guids).select('id', 'commentsCount', 'likesCount')
   expect(posts.map(({ commentsCount, likesCount }) => [commentsCount, likesCount])).toEqual(guids.map(() => [8, 2]))

@@ -18,8 +18,11 @@ interface Load {
   readonly patientClients?: boolean
   /** Where it takes longer than usual until nothing is left to do, in milliseconds. */
   readonly settledWithin?: number
-  /** Whether everything is sent once more in the end: for faults that may lose what nobody has begun to take in. */
-  readonly sentAgain?: boolean
+  /**
+   * For faults that may lose what nobody has begun to take in: what comes to an end without it does so first, then this is done,
+   * and everything is sent once more.
+   */
+  readonly beforeSentAgain?: () => Promise<unknown>
 }
 
 /** How far a load has come. */
@@ -100,7 +103,9 @@ export function openRide(assailed: AssailedPod): Ride {
     await Promise.all([...Array.from({ length: LANES }, send), fault(progress)])
     over.abort()
     await writing
-    if (load.sentAgain === true) {
+    if (load.beforeSentAgain !== undefined) {
+      await assailed.settled(load.settledWithin)
+      await load.beforeSentAgain()
       line = [...burst.envelopes]
       await Promise.all(Array.from({ length: LANES }, send))
     }

@@ -13,6 +13,12 @@ export interface Answer {
   readonly at: number
 }
 
+/** With what it says. */
+interface Heard {
+  readonly answer: Answer
+  readonly body: string
+}
+
 /** Each of them once. */
 export function statusesIn(answers: readonly Answer[]): readonly Answer['status'][] {
   return [...new Set(answers.map(({ status }) => status))]
@@ -40,7 +46,7 @@ const HANGS_AFTER = 15_000
 const PATIENCE = 40
 const ASKS_AGAIN_AFTER = 100
 
-let written = 0
+let texts = 0
 
 export function askToReceive(pod: AssailedPod, path: string, body: string, base = pod.nextBase()): Promise<Answer> {
   return ask(`${base}${path}`, {
@@ -51,27 +57,39 @@ export function askToReceive(pod: AssailedPod, path: string, body: string, base 
 }
 
 export async function publish(pod: AssailedPod, client: LocalClient, base = pod.nextBase()): Promise<Written> {
-  return write(base, client, nextText())
+  const text = nextText()
+  return written(text, await callApi(base, client, 'POST', '/posts', { public: true, body: text }))
 }
 
 /** As a client behind a proxy that asks the other process where one does not answer, and says that it is the same request. */
 export async function publishPatiently(pod: AssailedPod, client: LocalClient): Promise<Written> {
-  const [text, key] = [nextText(), randomUUID()]
+  const text = nextText()
+  return written(text, await callPatiently(pod, client, 'POST', '/posts', { public: true, body: text }))
+}
+
+export async function callPatiently(
+  pod: AssailedPod,
+  client: Pick<LocalClient, 'token'>,
+  method: string,
+  path: string,
+  content?: object,
+  hear: (answer: Answer) => void = () => {},
+): Promise<Heard> {
+  const headers = { 'idempotency-key': randomUUID() }
   for (let turn = 1; ; turn += 1) {
-    const { base } = pod.processes.web[turn % pod.processes.web.length] ?? { base: pod.nextBase() }
-    const result = await write(base, client, text, { 'idempotency-key': key })
-    if (turn === PATIENCE || (result.status !== 'none' && result.status !== 503)) return result
+    const heard = await callApi(pod.nextBase(), client, method, path, content, headers)
+    hear(heard.answer)
+    if (turn === PATIENCE || (heard.answer.status !== 'none' && heard.answer.status !== 503)) return heard
     await pause(ASKS_AGAIN_AFTER)
   }
 }
 
 function nextText(): string {
-  written += 1
-  return `Post ${written} of a client`
+  texts += 1
+  return `Post ${texts} of a client`
 }
 
-async function write(base: string, client: LocalClient, text: string, headers = {}): Promise<Written> {
-  const { answer, body } = await callApi(base, client, 'POST', '/posts', { public: true, body: text }, headers)
+function written(text: string, { answer, body }: Heard): Written {
   const guid = answer.status === 200 || answer.status === 201 ? guidIn(body) : undefined
   return { ...answer, text, guid }
 }
@@ -92,7 +110,7 @@ export function callApi(
   })
 }
 
-async function ask(url: string, request: RequestInit): Promise<{ readonly answer: Answer; readonly body: string }> {
+async function ask(url: string, request: RequestInit): Promise<Heard> {
   const at = Date.now()
   try {
     const response = await fetch(url, { ...request, signal: AbortSignal.timeout(HANGS_AFTER) })

@@ -1,25 +1,33 @@
 import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { listDeadLetters } from '../../../src/jobs/dead-letters.js'
 import { receivePublicJob } from '../../../src/jobs/definitions.js'
 import { until } from '../../soak/until.js'
 import { postBy } from '../../support/entities.js'
 import { envelopeOf } from '../../support/fake-pod.js'
+import type { PodProcess } from '../../support/pod-process.js'
 import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
 import { openRide, type Ride } from './ride.js'
 import { store } from './this-run.js'
 
 const KILLING = 'the text that kills'
+const FREEZING = 'the text that freezes'
 const BLOCKING = 'the text that blocks'
-/** Longer than a job is its worker's own, and than it takes the others to notice. */
-const BLOCKED_MS = 18_000
+/** Longer than a job is its worker's own with short locks, and than it takes the others to notice. */
+const PAST_ITS_LOCK = 16_000
 
 let assailed: AssailedPod
 let ride: Ride
 beforeAll(async () => {
   assailed = await startAssailedPod({
     store: store(),
-    settings: { FAULTS_KILLING: KILLING, FAULTS_BLOCKING: BLOCKING, FAULTS_BLOCKED_MS: `${BLOCKED_MS}` },
+    settings: {
+      FAULTS_KILLING: KILLING,
+      FAULTS_FREEZING: FREEZING,
+      FAULTS_BLOCKING: BLOCKING,
+      FAULTS_BLOCKED_MS: `${PAST_ITS_LOCK}`,
+    },
     hooked: (kind) => (kind === 'worker' ? { hooks: ['short-locks', 'deadly-text'] } : undefined),
   })
   ride = openRide(assailed)
@@ -78,11 +86,47 @@ it('F03: a message kills every worker that touches it', async () => {
   expect(await listDeadLetters(assailed.pod)).toEqual([])
 })
 
+/** By what it has said, which it says once a minute at most: only a fresh one is sure to. */
+function hasLostJobs({ said }: Pick<PodProcess, 'said'>): boolean {
+  return said.some(({ where, err }) => where === 'worker inbound' && /could not renew lock/.test(JSON.stringify(err)))
+}
+
+async function untilJobsAreLost(): Promise<void> {
+  await until('a worker finds that others have its jobs', 60_000, async () =>
+    assailed.processes.worker.some(hasLostJobs),
+  )
+}
+
+async function freshWorkers(): Promise<void> {
+  await Promise.all([0, 1].map((index) => assailed.killAndReplace('worker', index)))
+}
+
 it('F32: a worker is blocked for so long that others do its jobs', async () => {
+  await freshWorkers()
   const { wrongs } = await ride.under({ messages: 200, perSecond: 50 }, async (progress) => {
     await progress.untilAccepted(0.2)
     await pack(BLOCKING)
+    await untilJobsAreLost()
   })
 
   expect(wrongs).toEqual([])
+})
+
+it('F04: a worker stands still for so long that others do its jobs', async () => {
+  const { pod, processes } = assailed
+  const isUnread = async () => (await pod.db('notifications').where({ read: false }).select('id')).length
+  await freshWorkers()
+  const { wrongs } = await ride.under({ messages: 200, perSecond: 50 }, async (progress) => {
+    await progress.untilAccepted(0.3)
+    await pack(FREEZING)
+    await Promise.all([progress.untilAccepted(1), pause(PAST_ITS_LOCK)])
+    await assailed.settled()
+    expect(await isUnread()).toBeGreaterThan(0)
+    await pod.db('notifications').update({ read: true })
+    for (const worker of processes.worker) worker.signal('SIGCONT')
+    await untilJobsAreLost()
+  })
+
+  expect(wrongs).toEqual([])
+  expect(await isUnread()).toBe(0)
 })

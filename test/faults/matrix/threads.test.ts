@@ -15,9 +15,9 @@ import { store } from './this-run.js'
 type Illness = 'a thread dies...' | 'a thread loops..' | 'a thread eats...'
 
 const PER_SECOND = 20
-const SOON = 60_000
-/** Twice as long as a thread has for a task, which is tried for the first and for the last time. */
-const IN_THE_END = 90_000
+const SOON = 120_000
+/** Longer than a thread has for a task, twice: it is tried for the first and for the last time. */
+const IN_THE_END = 150_000
 
 let assailed: AssailedPod
 beforeAll(async () => {

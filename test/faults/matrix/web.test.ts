@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { QUEUES } from '../../../src/jobs/queue-names.js'
+import { until } from '../../soak/until.js'
 import { type AssailedPod, type ProcessKind, startAssailedPod } from './assailed-pod.js'
 import { openRide, type Ride } from './ride.js'
 import { type Answer, askToReceive, expectUnaffected, statusesIn } from './senders.js'
@@ -36,10 +37,20 @@ it('F02: web processes die at any moment, and at the two that matter most', asyn
   const { wrongs, answers } = await ride.under(load, async (progress) => {
     await progress.untilAccepted(0.1)
     for (const [turn, dieWhen] of [...moments, ...moments].entries()) {
-      const process = assailed.processes.web[turn % 2]
-      process?.tell({ dieWhen })
-      if (dieWhen === 'acknowledged') await askToReceive(assailed, '/receive/public', 'no envelope', process?.base)
-      expect((await process?.ended)?.signal).toBe('SIGKILL')
+      const mortal = assailed.processes.web[turn % 2]
+      mortal?.tell({ dieWhen })
+      let isDead = false
+      void mortal?.ended.then(() => {
+        isDead = true
+      })
+      // Somebody always writes; and one that is busy may not have taken what it was sent.
+      await until('it dies of it', 120_000, async () => {
+        if (!isDead && dieWhen === 'acknowledged') {
+          await askToReceive(assailed, '/receive/public', 'no envelope', mortal?.base)
+        }
+        return isDead
+      })
+      expect((await mortal?.ended)?.signal).toBe('SIGKILL')
       await assailed.replace('web', turn % 2)
       await pause(random() * 1_000)
       await assailed.killAndReplace('web', 1 - (turn % 2))

@@ -4,8 +4,6 @@ import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
 import { openRide, type Ride } from './ride.js'
 import { chance, store } from './this-run.js'
 
-/** Longer than a job is its worker's own, and than it takes the others to notice. */
-const PAST_ITS_LOCK = 46_000
 const KILLS = 20
 /** A machine that does something else as well has fewer of them. */
 const FEW = 6
@@ -37,21 +35,4 @@ it('F01: workers are killed twenty times, at any moment', async () => {
 
   expect(wrongs).toEqual([])
   expect(killed).toBeGreaterThanOrEqual(FEW)
-})
-
-it('F04: a worker stands still for so long that others do its jobs', async () => {
-  const { pod, processes } = assailed
-  const isUnread = async () => (await pod.db('notifications').where({ read: false }).select('id')).length
-  const { wrongs } = await ride.under({ messages: 200, perSecond: 50 }, async (progress) => {
-    await progress.untilAccepted(0.3)
-    processes.worker[0]?.signal('SIGSTOP')
-    await Promise.all([progress.untilAccepted(1), pause(PAST_ITS_LOCK)])
-    await assailed.settled()
-    expect(await isUnread()).toBeGreaterThan(0)
-    await pod.db('notifications').update({ read: true })
-    processes.worker[0]?.signal('SIGCONT')
-  })
-
-  expect(wrongs).toEqual([])
-  expect(await isUnread()).toBe(0)
 })

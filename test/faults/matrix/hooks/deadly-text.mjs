@@ -1,8 +1,16 @@
 import { mkdirSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 
-/** A post with the first text takes every worker with it that is about to store it; the second one keeps one from doing anything else. */
-const { FAULTS_KILLING: killing, FAULTS_BLOCKING: blocking, FAULTS_BLOCKED_MS: blockedFor } = process.env
+/**
+ * A post with the first text takes every worker with it that is about to store it; with the second one, the first of them stands
+ * still until somebody wakes it; the third one keeps the first of them from doing anything else.
+ */
+const {
+  FAULTS_KILLING: killing,
+  FAULTS_FREEZING: freezing,
+  FAULTS_BLOCKING: blocking,
+  FAULTS_BLOCKED_MS: blockedFor,
+} = process.env
 
 if (isMainThread) {
   const { default: pg } = await import('pg')
@@ -10,7 +18,8 @@ if (isMainThread) {
   pg.Client.prototype.query = function (...args) {
     const values = storedBy(args[0])
     if (values.includes(killing)) process.kill(process.pid, 'SIGKILL')
-    if (values.includes(blocking) && isFirst()) {
+    if (values.includes(freezing) && isFirst('frozen-once')) process.kill(process.pid, 'SIGSTOP')
+    if (values.includes(blocking) && isFirst('blocked-once')) {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(blockedFor))
     }
     return query.apply(this, args)
@@ -22,9 +31,9 @@ function storedBy(statement) {
 }
 
 /** Of all processes, which share their working folder. */
-function isFirst() {
+function isFirst(name) {
   try {
-    mkdirSync('blocked-once')
+    mkdirSync(name)
     return true
   } catch {
     return false

@@ -9,7 +9,14 @@ const illnesses = new Map([
   ['a thread eats...', eat],
 ])
 
-if (!isMainThread) {
+/** What a thread has for opening messages; one that loops takes all of it, twice, and is as ill after a third of it. */
+const OPENING_WITHIN = 30_000
+const SHORTENED = 10_000
+
+if (isMainThread) {
+  const { timeout } = AbortSignal
+  AbortSignal.timeout = (within) => timeout.call(AbortSignal, within === OPENING_WITHIN ? SHORTENED : within)
+} else {
   const { createDecipheriv } = crypto
   crypto.createDecipheriv = (...args) => {
     illnesses.get(String(args[2]))?.()
