@@ -1,4 +1,4 @@
-import { totalmem } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { redisProgram } from '../../support/redis-server.js'
 import { TableReporter } from '../../support/table-reporter.js'
@@ -30,8 +30,8 @@ const NOT_TRIED = Object.fromEntries(
 /** What the pod must survive, fault by fault, once for each store of the queue; ends with a table of it. */
 export default defineConfig({
   test: {
-    // Each file is a whole pod of four processes and two stores, which mostly waits.
-    maxWorkers: totalmem() < ENOUGH_MEMORY ? 2 : 4,
+    // Each file is a whole pod of four processes and two stores, which mostly waits; more of them make one another answer 503.
+    maxWorkers: totalmem() < ENOUGH_MEMORY ? 2 : Math.min(4, availableParallelism() + 1),
     reporters: [
       'default',
       new TableReporter({
