@@ -79,8 +79,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   return async () => {
     pod.log.info('finishing the jobs in hand')
     watchdog.stop()
-    uploads?.stop()
-    await workers.close()
+    await Promise.all([uploads?.stop(), workers.close()])
     await closeApp(operator, 0)
     await figures.close()
     await crypto.close()

@@ -6,6 +6,7 @@ import type { Schedule } from '../src/jobs/queues.js'
 import { giveUpDeliveries } from '../src/persistence/due-deliveries.js'
 import { databaseTime, noteRun } from '../src/persistence/periodic.js'
 import type { Pod } from '../src/pod.js'
+import { repeat } from './repeat.js'
 
 const ROWS_A_TURN = 1_000
 const LOOK_AFTER_EVERY = 10_000
@@ -76,17 +77,21 @@ async function tellOfBirthdays(pod: Pod): Promise<void> {
  * Keeps the schedules alive: an emptied Redis has forgotten them. It has forgotten the jobs as well then, so every outbox row
  * is due.
  */
-export function lookAfterSchedules(pod: Pod): { stop(): void } {
-  async function look(): Promise<void> {
+export function lookAfterSchedules(pod: Pod): { stop(): Promise<void> } {
+  const looking = repeat(LOOK_AFTER_EVERY, async () => {
     try {
       const made = await Promise.all(schedules.map((schedule) => pod.jobs.keepScheduled(schedule)))
       if (made.includes(true)) await sweepAllNow(pod.db)
     } catch (err) {
       pod.log.debug({ err }, 'could not look after the schedules')
     }
+  })
+  const othersEnded = pod.jobs
+    .endOtherSchedules('maintenance', schedules)
+    .catch((err) => pod.log.debug({ err }, 'could not end schedules'))
+  return {
+    async stop() {
+      await Promise.all([looking.stop(), othersEnded])
+    },
   }
-  void look()
-  pod.jobs.endOtherSchedules('maintenance', schedules).catch((err) => pod.log.debug({ err }, 'could not end schedules'))
-  const timer = setInterval(look, LOOK_AFTER_EVERY)
-  return { stop: () => clearInterval(timer) }
 }

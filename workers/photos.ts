@@ -15,6 +15,7 @@ import {
 } from '../src/persistence/picture-files.js'
 import type { Pod } from '../src/pod.js'
 import { makePicture } from './pictures.js'
+import { repeat } from './repeat.js'
 
 export const photoHandlers: Handlers<typeof makePhotoJob | typeof removePhotoFilesJob, Pod, Work> = {
   'make-photo': makePhoto,
@@ -43,16 +44,13 @@ async function makePhoto(pod: Pod, work: Work & { readonly data: Upload }): Prom
 }
 
 /** Deletes now and then what a process that was killed has left behind. */
-export function keepUploadsSwept({ config, log }: Pick<Pod, 'config' | 'log'>): { stop(): void } {
-  async function sweep(): Promise<void> {
+export function keepUploadsSwept({ config, log }: Pick<Pod, 'config' | 'log'>): { stop(): Promise<void> } {
+  return repeat(PHOTO_LIMITS.sweepEveryMs, async () => {
     try {
       const uploads = await sweepUploads(config.uploadsDir, new Date(Date.now() - PHOTO_LIMITS.uploadAgeMs))
       if (uploads > 0) log.info({ uploads }, 'uploads that nothing has become of are deleted')
     } catch (err) {
       log.error({ err }, 'could not look after the uploads')
     }
-  }
-  void sweep()
-  const timer = setInterval(sweep, PHOTO_LIMITS.sweepEveryMs)
-  return { stop: () => clearInterval(timer) }
+  })
 }

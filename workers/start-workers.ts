@@ -133,8 +133,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   const sweeping = looksAfterAll ? startSweeping(pod) : undefined
 
   async function close(): Promise<void> {
-    schedules?.stop()
-    const closed = Promise.all([sweeping?.stop(), ...workers.map((worker) => worker.close())])
+    const closed = Promise.all([schedules?.stop(), sweeping?.stop(), ...workers.map((worker) => worker.close())])
     const over = new AbortController()
     const ended = Promise.race([closed, nobodyToWaitFor(over.signal)])
     await within(timing.grace, ended)

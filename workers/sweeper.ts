@@ -7,6 +7,7 @@ import { named } from '../src/persistence/database.js'
 import { FORGOTTEN_PODS, forgottenPods } from '../src/persistence/due-deliveries.js'
 import { noteRun } from '../src/persistence/periodic.js'
 import type { Pod } from '../src/pod.js'
+import { repeat } from './repeat.js'
 
 const AGAIN = { within: 10_000, again: true } as const
 const LOOK_EVERY = 2_000
@@ -16,30 +17,13 @@ const LOOK_EVERY = 2_000
  * and on an idle pod a look costs one small statement, where a job costs ten.
  */
 export function startSweeping(pod: Pod, every = LOOK_EVERY): { stop(): Promise<void> } {
-  let underWay: Promise<void> | undefined
-
-  async function look(): Promise<void> {
+  return repeat(every, async () => {
     try {
       if (await isAnythingDue(pod)) await sweep(pod)
     } catch (err) {
       pod.log.debug({ err }, 'could not sweep') // who waits for it sees by its health when it was last done
     }
-  }
-
-  function turn(): void {
-    underWay ??= look().finally(() => {
-      underWay = undefined
-    })
-  }
-
-  turn()
-  const timer = setInterval(turn, every)
-  return {
-    async stop() {
-      clearInterval(timer)
-      await underWay
-    },
-  }
+  })
 }
 
 /** Also when nobody has swept for some time: others see by it that sweeping goes on. */

@@ -208,7 +208,7 @@ describe('what is left over', () => {
 
     const sweeping = keepUploadsSwept(test.pod)
     await expect.poll(() => list('spool')).toEqual([young])
-    sweeping.stop()
+    await sweeping.stop()
     expect(await sweepUploads(uploadsDir, new Date(Date.now() + 60_000))).toBe(1)
   })
 
