@@ -8,7 +8,7 @@ import { openJobQueues } from './jobs/queues.js'
 import { REPLICA_LIMITS } from './limits.js'
 import { openLog } from './log.js'
 import { databaseReachable, migrationStatus, openDatabase, WEB_LIMITS, WORKER_LIMITS } from './persistence/database.js'
-import { refusesUs, withoutStatement } from './persistence/errors.js'
+import { isOurs, refusesUs, withoutStatement } from './persistence/errors.js'
 import { UserSecrets } from './persistence/models/user.js'
 import { openReadReplica, type ReadReplica } from './persistence/read-replica.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
@@ -41,9 +41,10 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
   const secrets = openSecrets(await readSecretKey(config))
   const db = openDatabase({ url: databaseUrl, applicationName: `pod ${kind}`, ...limitsOf(config, kind) })
   try {
-    await untilReachable(db, databaseUrl, PATIENCE[kind], log)
-    await checkMigrations(db)
-    await checkSecretKey(db, secrets, config)
+    await untilReachable(db, databaseUrl, PATIENCE[kind], log, async () => {
+      await checkMigrations(db)
+      await checkSecretKey(db, secrets, config)
+    })
     const { redisUrl, redisReplicas } = config
     const jobs = await openJobQueues({ redisUrl, redisReplicas, databaseUrl, log, prefix: queuePrefix(config) })
     const replica = openReplica(config, databaseUrl, kind, log)
@@ -105,12 +106,19 @@ function limitsOf(config: Config, kind: ProcessKind) {
   return { ...limits, pool: kind === 'command' ? COMMAND_POOL : (config.databasePool ?? limits.pool) }
 }
 
-/** Waits for a database that is away, but not for one that will not have us. */
-async function untilReachable(db: Knex, databaseUrl: string, patience: number, log: Logger): Promise<void> {
+/** Waits for a database that is away, but not for one that will not have us, or is not as it must be. */
+async function untilReachable(
+  db: Knex,
+  databaseUrl: string,
+  patience: number,
+  log: Logger,
+  check: () => Promise<void>,
+): Promise<void> {
   const until = Date.now() + patience
   let isTold = false
-  while (!(await databaseReachable(db))) {
-    const trouble = await troubleWith(db)
+  for (;;) {
+    const trouble = await troubleWith(db, check)
+    if (trouble === undefined) return
     const sentence = whyUnreachable(trouble, databaseUrl)
     if (refusesUs(trouble) || Date.now() > until) throw new StartError(sentence)
     if (!isTold) log.warn(`${sentence} Waiting for it ...`)
@@ -119,11 +127,23 @@ async function untilReachable(db: Knex, databaseUrl: string, patience: number, l
   }
 }
 
-async function troubleWith(db: Knex): Promise<unknown> {
-  return db.raw('select 1').then(
-    () => new Error('it answers too slowly'),
-    (error: unknown) => error,
-  )
+/** It may go away between two questions; whatever else is wrong with it is no reason to wait. */
+async function troubleWith(db: Knex, check: () => Promise<void>): Promise<unknown> {
+  try {
+    if (!(await databaseReachable(db))) {
+      await db.raw('select 1')
+      return new Error('it answers too slowly')
+    }
+  } catch (error) {
+    return error
+  }
+  try {
+    await check()
+    return undefined
+  } catch (error) {
+    if (isOurs(error)) return error
+    throw error
+  }
 }
 
 /** With the reason of the database or of the network, and without the password. */

@@ -5,6 +5,7 @@ import { openPod } from '../src/open-pod.js'
 import { StartError } from '../src/start-error.js'
 import { cannedCrypto } from './support/canned-crypto.js'
 import { createTestDatabase, databaseAt, type TestDatabase } from './support/database.js'
+import { openTcpProxy } from './support/tcp-proxy.js'
 
 const SECRET_KEY = 'the key that belongs to the accounts'
 
@@ -48,3 +49,18 @@ it('does not open accounts that were made with another secret key', async () => 
   expect(await sentenceOf(open({ SECRET_KEY: SECRET_KEY.toUpperCase() }))).toMatch(/another secret key .* SECRET_KEY/)
   await (await open({})).close()
 })
+
+it.each(['select 1', 'knex_migrations', 'user_secrets'])(
+  'waits for a database that goes away when it is asked for %s',
+  async (question) => {
+    const proxy = await openTcpProxy(Number(new URL(database.url).port))
+    const through = Object.assign(new URL(database.url), { port: `${proxy.port}` })
+    const cut = proxy.cutBehind(question)
+
+    const pod = await open({ DATABASE_URL: through.href })
+
+    await cut
+    await pod.close()
+    await proxy.close()
+  },
+)

@@ -3,12 +3,26 @@ export interface GatherLimits<Item> {
   readonly atOnce: number
   /** So many are worth a group beside those that are under way; fewer wait until one of them ends. Not set: any are. */
   readonly enough?: number
+  /** How a group grows while many are coming. Not set: it sets out with whatever is there. */
+  readonly swell?: Swell
   /** Of a group; a caller who brings more than these has a group of their own. */
   readonly items: number
   readonly bytes: number
   sizeOf(item: Item): number
   /** How long a caller waits, from the call to the answer; not set: for as long as it takes. */
   readonly patience?: { readonly ms: number; error(): Error }
+}
+
+/**
+ * Once a group of at least `after` items has taken `slow` milliseconds or longer, whatever it waits for is busy, and fewer groups
+ * leave more room for the work in them: the next one sets out when it has `enough`, when nobody came for a millisecond, or after
+ * `ms` at the latest.
+ */
+interface Swell {
+  readonly after: number
+  readonly slow: number
+  readonly enough: number
+  readonly ms: number
 }
 
 interface Entry<Item, Result> {
@@ -20,29 +34,54 @@ interface Entry<Item, Result> {
 }
 
 /**
- * Group commit: runs what many callers bring in few groups, and tells each caller how its group went. There is no timer that
- * waits for more: a lone caller goes at once.
+ * Group commit: runs what many callers bring in few groups, and tells each caller how its group went. A lone caller goes at
+ * once: only who comes in a crowd waits for more of it.
  */
 export function gather<Item, Result>(
   limits: GatherLimits<Item>,
   run: (items: readonly Item[]) => Promise<Result>,
 ): (items: readonly Item[]) => Promise<Result> {
   const line: Entry<Item, Result>[] = []
-  const { atOnce, enough = 1 } = limits
+  const { atOnce, enough = 1, swell } = limits
   let underWay = 0
   let isDue = false
+  let isBusy = false
+  let isGrowing = false
+  let isGrown = false
 
   function startGroups(): void {
     isDue = false
-    while (underWay === 0 || (underWay < atOnce && itemsIn(line) >= enough)) {
+    while (isTime()) {
       const group = takeGroup(line, limits)
       if (group.length === 0) return
+      isGrown = false
       void runGroup(group)
     }
   }
 
+  function isTime(): boolean {
+    const waiting = itemsIn(line)
+    if (underWay > 0) return underWay < atOnce && waiting >= enough
+    if (swell === undefined || !isBusy || isGrown || waiting >= swell.enough) return true
+    if (waiting > 0 && !isGrowing) void grow(swell.ms)
+    return false
+  }
+
+  async function grow(ms: number): Promise<void> {
+    isGrowing = true
+    const until = performance.now() + ms
+    for (let seen = -1; underWay === 0 && line.length !== seen && performance.now() < until; ) {
+      seen = line.length
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    isGrowing = false
+    isGrown = underWay === 0
+    startGroups()
+  }
+
   async function runGroup(group: readonly Entry<Item, Result>[]): Promise<void> {
     underWay += 1
+    const start = performance.now()
     try {
       const result = await run(group.flatMap(({ items }) => items))
       for (const entry of group) entry.resolve(result)
@@ -50,6 +89,7 @@ export function gather<Item, Result>(
       for (const entry of group) entry.reject(error)
     }
     underWay -= 1
+    if (swell) isBusy = itemsIn(group) >= swell.after && performance.now() - start >= swell.slow
     startGroups()
   }
 

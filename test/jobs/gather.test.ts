@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { gather } from '../../src/jobs/gather.js'
 
 /** Groups that end when the test says so. */
@@ -124,5 +124,81 @@ describe('gathering', () => {
     expect(groups.map(({ items }) => items)).toEqual([['a'], ['c']])
     groups[1]?.end()
     expect(await third).toBe('done with c')
+  })
+})
+
+describe('gathering for somebody who is busy', () => {
+  const swell = { after: 2, slow: 5, enough: 5, ms: 3 }
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
+    return () => vi.useRealTimers()
+  })
+
+  /** A group of so many that has just come to its end, after so many milliseconds. */
+  async function afterGroup(size: number, milliseconds: number) {
+    const { groups, bring } = openGroups({ items: 9, swell })
+    const answers = Promise.all(Array.from({ length: size }, () => bring(['first'])))
+    await aTurn()
+    await vi.advanceTimersByTimeAsync(milliseconds)
+    groups[0]?.end()
+    await answers
+    return { bring, later: () => groups.slice(1).map(({ items }) => items.length) }
+  }
+
+  async function comes(bring: (items: string[]) => Promise<unknown>): Promise<void> {
+    void bring(['a'])
+    await aTurn()
+  }
+
+  it('waits until there are enough', async () => {
+    const { bring, later } = await afterGroup(2, 5)
+    for (let comer = 1; comer <= 4; comer += 1) await comes(bring)
+    expect(later()).toEqual([])
+
+    await comes(bring)
+    expect(later()).toEqual([5])
+  })
+
+  it('waits as long as they keep coming, and a millisecond more', async () => {
+    const { bring, later } = await afterGroup(2, 5)
+    await comes(bring)
+    await vi.advanceTimersByTimeAsync(0.5)
+    await comes(bring)
+    await vi.advanceTimersByTimeAsync(0.5)
+    expect(later()).toEqual([])
+
+    await vi.advanceTimersByTimeAsync(1)
+    expect(later()).toEqual([2])
+  })
+
+  it('waits no longer than it may', async () => {
+    const { bring, later } = await afterGroup(2, 5)
+    await comes(bring)
+    await vi.advanceTimersByTimeAsync(0.5)
+    for (let comer = 2; comer <= 4; comer += 1) {
+      expect(later()).toEqual([])
+      await comes(bring)
+      await vi.advanceTimersByTimeAsync(1)
+    }
+    expect(later()).toEqual([4])
+  })
+
+  it.each([
+    ['was small', 1, 9],
+    ['was quick', 3, 4],
+  ])('waits for nobody when the last group %s', async (_, size, milliseconds) => {
+    const { bring, later } = await afterGroup(size, milliseconds)
+    await comes(bring)
+    expect(later()).toEqual([1])
+  })
+
+  it('has forgotten it with the next group that was small', async () => {
+    const { bring, later } = await afterGroup(2, 5)
+    await comes(bring)
+    await vi.advanceTimersByTimeAsync(2)
+    expect(later()).toEqual([1])
+
+    await comes(bring) // the one before is still under way, and one is enough beside it
+    expect(later()).toEqual([1, 1])
   })
 })
