@@ -5,26 +5,25 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import type { Result } from './bench.js'
 import { end } from './child-process.js'
 import { ownMemoryOf, processorTimesOf, processTree } from './processor-time.js'
 
 /** The compiler of the JavaScript engine and the first looks at everything are over. */
 const SETTLED_MS = 30_000
-const WATCHED_MS = 20_000
+/** Every schedule has its turn in a minute, so there are no rounds. */
+const WATCHED_MS = 60_000
 /** Of one core, for all processes of a pod that has nothing to do. */
 const MOST_PERCENT = 0.5
 const MOST_MEGABYTES = 300
 
 /** What a pod costs while nobody uses it: everything that `npm start` starts, the embedded database with it. */
-export async function* benchIdle({ rounds }: BenchOptions): AsyncGenerator<Result> {
+export async function* benchIdle(): AsyncGenerator<Result> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
   const pod = await startWholePod(folder)
   try {
     await pause(SETTLED_MS)
-    const watched: Watched[] = []
-    for (let round = 0; round < rounds; round += 1) watched.push(await watch(pod.pids))
-    yield* resultsOf(watched)
+    yield* resultsOf(await watch(pod.pids))
   } finally {
     await end(pod.child)
     await rm(folder, { recursive: true, force: true })
@@ -69,30 +68,24 @@ async function watch({ pod, ...parts }: StartedPod['pids']): Promise<Watched> {
   }
 }
 
-function* resultsOf(watched: readonly Watched[]): Generator<Result> {
-  const [percents, megabytes] = [watched.map(({ percent }) => percent), watched.map((each) => each.megabytes)]
-  const namesOf = Object.keys(percents[0] ?? {})
-  const all = percents.map((percent) => percent['all'] ?? Number.NaN)
-  const about = { bench: 'idle', rounds: watched.length }
+function* resultsOf({ percent, megabytes }: Watched): Generator<Result> {
+  const { all = Number.NaN } = percent
+  const about = { bench: 'idle', rounds: 1, spread: 0 }
   yield {
     ...about,
     case: 'processor time, all processes',
-    value: median(all),
+    value: all,
     unit: '% of a core',
-    spread: Math.max(...all) - Math.min(...all),
     // Of a second.
-    cpu_us: Object.fromEntries(
-      namesOf.map((name) => [name, median(percents.map((percent) => percent[name] ?? Number.NaN)) * 10_000]),
-    ),
-    ok: !(median(all) >= MOST_PERCENT), // not a number: the system does not tell
+    cpu_us: Object.fromEntries(Object.entries(percent).map(([name, part]) => [name, part * 10_000])),
+    ok: !(all >= MOST_PERCENT), // not a number: the system does not tell
   }
   yield {
     ...about,
     case: 'memory, all processes',
-    value: median(megabytes),
+    value: megabytes,
     unit: 'MB',
-    spread: spreadOf(megabytes),
     cpu_us: {},
-    ok: !(median(megabytes) >= MOST_MEGABYTES),
+    ok: !(megabytes >= MOST_MEGABYTES),
   }
 }
