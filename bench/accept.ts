@@ -8,6 +8,7 @@ import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, latencyOf, median, type Result, spreadOf } from './bench.js'
 import { type BenchStores, eachStore, type QueueStoreName } from './bench-stores.js'
 import { forkFile, said } from './child-process.js'
+import { FLOORS } from './floors.js'
 import { listen } from './listen.js'
 import type { PostLoad, PostLoadResult } from './post-load.js'
 import { processorTimesOf } from './processor-time.js'
@@ -16,11 +17,8 @@ const CONNECTIONS = [1, 8, 64, 256]
 const MILLISECONDS = 1_000
 /** As long as an envelope of RSA-4096. */
 const BODY = 'x'.repeat(2_200)
-/** Only where messages come fast enough to be packed. */
-const FLOORS: Readonly<Record<QueueStoreName, { readonly connections: number; readonly ratio: number }>> = {
-  redis: { connections: 64, ratio: 0.42 },
-  postgresql: { connections: 64, ratio: 0.25 },
-}
+/** Fast enough for messages to be packed; only then there is a floor. */
+const MANY_CONNECTIONS = 64
 
 /** From the socket to a 202 that means "on disk", beside a bare Fastify route that reads the same body and answers 202. */
 export async function* benchAccept({ rounds }: BenchOptions): AsyncGenerator<Result> {
@@ -130,7 +128,6 @@ async function takeAll({ jobs }: OpenPod): Promise<number> {
 function resultOf(queue: QueueStoreName, connections: number, rounds: readonly Round[]): Result {
   const rates = rounds.map(({ door }) => door.requests / door.seconds)
   const limits = rounds.map(({ bare }) => bare.requests / bare.seconds)
-  const floor = FLOORS[queue]
   const names = Object.keys(rounds[0]?.cpu ?? {})
   return {
     bench: 'accept',
@@ -139,7 +136,7 @@ function resultOf(queue: QueueStoreName, connections: number, rounds: readonly R
     unit: 'msg/s',
     limit: median(limits),
     ratio: median(rates.map((rate, round) => rate / (limits[round] ?? Number.NaN))),
-    ...(floor.connections === connections && { floor: floor.ratio }),
+    ...(connections === MANY_CONNECTIONS && { floor: FLOORS.accept[queue] }),
     rounds: rounds.length,
     spread: spreadOf(rates),
     cpu_us: Object.fromEntries(names.map((name) => [name, median(rounds.map(({ cpu }) => cpu[name] ?? Number.NaN))])),

@@ -1,8 +1,10 @@
+import type { FLOORS } from './floors.js'
 import { type GeneratedPod, guidOf } from './generated-pod.js'
 
 /** One list of the API, asked for in many ways, so that the answers do not all lie in the same pages of the database. */
 export interface Listing {
   readonly name: string
+  readonly kind: keyof typeof FLOORS.list
   questions(pod: GeneratedPod): readonly { readonly path: string; readonly user: number }[]
   /** Whether that is the answer to the question of this number. */
   isRight(items: readonly Item[], pod: GeneratedPod, number: number): boolean
@@ -32,6 +34,7 @@ export function readersOf({ users }: GeneratedPod): readonly number[] {
 export const listings: readonly Listing[] = [
   {
     name: 'posts of a person',
+    kind: 'posts',
     questions: (pod) => numbers().map((number) => ask(pod, number, `/users/${person(pod, number)}/posts`)),
     isRight: (items, pod, number) =>
       isPage(items) &&
@@ -42,6 +45,7 @@ export const listings: readonly Listing[] = [
   },
   {
     name: 'posts for somebody busy',
+    kind: 'posts',
     questions: (pod) =>
       numbers().map((number) => ({ ...ask(pod, number, `/users/${person(pod, number)}/posts`), user: pod.busyUser })),
     isRight: (items, pod, number) =>
@@ -49,12 +53,14 @@ export const listings: readonly Listing[] = [
   },
   {
     name: 'posts of somebody prolific',
+    kind: 'posts',
     questions: (pod) => numbers().map((number) => ask(pod, number, `/users/${prolific(pod)}/posts`)),
     isRight: (items, pod) =>
       isPage(items) && newestFirst(items) && items.every(({ author }) => author?.guid === prolific(pod)),
   },
   {
     name: 'their posts, far down',
+    kind: 'posts',
     questions: (pod) =>
       numbers().map((number) => {
         const before = new Date(Date.now() - (pod.posts / (2 + number / QUESTIONS)) * 1_000)
@@ -65,11 +71,13 @@ export const listings: readonly Listing[] = [
   },
   {
     name: 'photos of a person',
+    kind: 'page',
     questions: (pod) => numbers().map((number) => ask(pod, number, `/users/${person(pod, number)}/photos`)),
     isRight: (items) => isPage(items) && newestFirst(items),
   },
   {
     name: 'comments',
+    kind: 'page',
     questions: (pod) =>
       numbers().map((number) => {
         // Not one of the posts whose first comment stands under the hot one, nor a private one.
@@ -80,11 +88,13 @@ export const listings: readonly Listing[] = [
   },
   {
     name: 'comments of a hot post',
+    kind: 'page',
     questions: (pod) => numbers().map((number) => ask(pod, number, `/posts/${guidOf('post', pod.hotPost)}/comments`)),
     isRight: (items) => isPage(items) && oldestFirst(items),
   },
   {
     name: 'a hundred of them, far down',
+    kind: 'hundredComments',
     questions: (pod) =>
       numbers().map((number) => {
         const before = new Date(Date.now() - (pod.posts / (2 + number / QUESTIONS)) * 1_000)
@@ -95,27 +105,32 @@ export const listings: readonly Listing[] = [
   },
   {
     name: 'notifications',
+    kind: 'notifications',
     questions: (pod) => numbers().map((number) => ask(pod, number, '/notifications')),
     isRight: (items) => isPage(items) && newestFirst(items),
   },
   {
     name: 'unread notifications',
+    kind: 'notifications',
     questions: (pod) => numbers().map((number) => ask(pod, number, '/notifications?only_unread=true')),
     isRight: (items) => isPage(items) && newestFirst(items) && items.every(({ read }) => read === false),
   },
   {
     name: 'conversations',
+    kind: 'page',
     questions: (pod) => numbers().map((number) => ask(pod, number, '/conversations')),
     isRight: (items) =>
       isPage(items) && newestFirst(items) && items.every(({ participants }) => participants?.length === 3),
   },
   {
     name: 'unread conversations',
+    kind: 'page',
     questions: (pod) => numbers().map((number) => ask(pod, number, '/conversations?only_unread=true')),
     isRight: (items) => items.length === 10 && newestFirst(items) && items.every(({ read }) => read === false),
   },
   {
     name: 'messages',
+    kind: 'page',
     questions: (pod) =>
       numbers().map((number) => {
         // One that the user has started.

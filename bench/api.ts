@@ -4,14 +4,12 @@ import pg from 'pg'
 import { type Listing, listings } from './api-listings.js'
 import { type OpenedPod, openBareRoute, openGeneratedPod, type Subject } from './api-pods.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import { FLOORS } from './floors.js'
 import { FEWEST_POSTS, planPod } from './generated-pod.js'
 import type { LoadResult, Question } from './http-load.js'
 import { streamListings } from './stream-listings.js'
 import { load, openHttpLoader, type Timed, timed } from './timed-load.js'
 
-const FLOOR = 0.15
-/** Beside a pod of a hundredth of its size. */
-const FLOOR_OF_SIZE = 0.8
 const MOST_STATEMENTS = 5
 
 /**
@@ -62,8 +60,8 @@ async function* measure(listing: Listing, { loader, rounds, small, large, bare }
   }
 
   const ok = areRight.every(Boolean) && statements <= MOST_STATEMENTS
-  yield resultOf(listing.name, besideBare, { floor: FLOOR, ok, more: { statements } })
-  yield resultOf(`${listing.name}, by size`, besideSmall, { floor: FLOOR_OF_SIZE, ok })
+  yield resultOf(listing.name, besideBare, { floor: FLOORS.list[listing.kind], ok, more: { statements } })
+  yield resultOf(`${listing.name}, by size`, besideSmall, { floor: FLOORS.size, ok })
 }
 
 /** Beside a bare route that writes one row. All that answered are there, and no others. */

@@ -2,11 +2,11 @@ import { receivePublicJob } from '../src/jobs/definitions.js'
 import type { OpenPod } from '../src/open-pod.js'
 import type { Result } from './bench.js'
 import { end } from './child-process.js'
+import { FLOORS } from './floors.js'
 import type { Setting } from './inbound.js'
 import { empty, environmentOf, isRight, type PodProcess, startProcess, untilWritten } from './inbound-pod.js'
 import { processorTimesOf } from './processor-time.js'
 
-const FLOOR = 0.6
 const JOBS_AT_ONCE = 500
 
 /**
@@ -40,7 +40,7 @@ export async function measureBacklog(
     unit: 'msg/s',
     limit,
     ratio: value / limit,
-    floor: FLOOR,
+    floor: FLOORS.backlog[queue],
     rounds: 1,
     spread: 0,
     cpu_us: Object.fromEntries(

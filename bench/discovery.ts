@@ -16,13 +16,12 @@ import { buildApp } from '../src/web/app.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
 import { forkFile, said } from './child-process.js'
+import { FLOORS } from './floors.js'
 import type { Load, LoadResult } from './http-load.js'
 import { listen } from './listen.js'
 
 const CONNECTIONS = 32
 const MILLISECONDS = 1_000
-/** Half of what it was on two cores that did nothing else, a statement for each request included. */
-const FLOOR = 0.1
 
 /** What other pods ask for most, beside a bare Fastify route that gives an answer of the same size from memory. */
 export async function* benchDiscovery({ rounds }: BenchOptions): AsyncGenerator<Result> {
@@ -123,7 +122,7 @@ function resultOf(name: string, subjects: readonly Measured[], limits: readonly 
     unit: 'requests/s',
     limit,
     ratio: value / limit,
-    floor: FLOOR,
+    floor: FLOORS.discovery,
     rounds: subjects.length,
     spread: spreadOf(rates),
     cpu_us: {

@@ -9,11 +9,10 @@ import { median, type Result } from './bench.js'
 import type { BenchStores, QueueStoreName } from './bench-stores.js'
 import { forkFile, said } from './child-process.js'
 import { type Round, resultOf, type Spent, spentOn } from './delivery-rounds.js'
+import { FLOORS } from './floors.js'
 import type { ScriptedPodsReady, ScriptedPodsSaw, ScriptedPodsTask } from './scripted-pods.js'
 
 const ONE_HANGS_OF = 10
-/** Where it is known who hangs; the first post may cost what it costs to find that out. */
-const FLOOR = 0.9
 
 interface FanoutSetting {
   readonly queue: QueueStoreName
@@ -107,7 +106,8 @@ function besides(bare: Posted, { spent, isComplete }: Posted): Round {
 }
 
 function caseOf({ queue }: Fanout, standing: Standing, rounds: readonly Round[]): Result {
-  const floor = standing === 'known' ? FLOOR : undefined
+  // The first post may cost what it costs to find out who hangs.
+  const floor = standing === 'known' ? FLOORS.hanging[queue] : undefined
   const milliseconds = (way: 'subject' | 'bare') =>
     Math.round(median(rounds.map((round) => round[way].seconds)) * 1_000)
   return {

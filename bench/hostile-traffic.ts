@@ -4,12 +4,12 @@ import type { OpenPod } from '../src/open-pod.js'
 import { encodeBase64url } from '../src/protocol/base64.js'
 import { load } from './accept.js'
 import type { Result } from './bench.js'
+import { FLOORS } from './floors.js'
 import type { Setting } from './inbound.js'
 import { type InboundCorpus, orphans, partOf } from './inbound-corpus.js'
 import { addPerson, countsAreRight, empty, type PodProcess, untilWritten } from './inbound-pod.js'
 import { processorTimesOf } from './processor-time.js'
 
-const FLOOR = 0.7
 const CONNECTIONS = 64
 /** Good messages, by tens; as many have a wrong signature, an unknown host, no parent, or a sender whose pod hangs. */
 const TENS = 100
@@ -51,7 +51,7 @@ export async function measureHostile(
       unit: 'msg/s',
       limit,
       ratio: value / limit,
-      floor: FLOOR,
+      floor: FLOORS.hostile[queue],
       rounds: 1,
       spread: 0,
       cpu_us: Object.fromEntries(

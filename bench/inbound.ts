@@ -11,6 +11,7 @@ import { measureBacklog } from './backlog.js'
 import { type BenchOptions, type Latency, latencyOf, median, type Result, spreadOf } from './bench.js'
 import { type BenchStores, eachStore, type QueueStoreName } from './bench-stores.js'
 import { end } from './child-process.js'
+import { FLOORS } from './floors.js'
 import { measureHostile } from './hostile-traffic.js'
 import { type InboundCorpus, inboundCorpus } from './inbound-corpus.js'
 import { empty, environmentOf, isRight, type PodProcess, prepare, startProcess, untilWritten } from './inbound-pod.js'
@@ -25,17 +26,13 @@ const REPEAT_EVERY = 20
 const USUAL_BITS = 4096
 /** Of what was reached at full speed; for the times of single messages. */
 const UNHURRIED = 0.6
-const FLOORS: Readonly<Record<QueueStoreName, Readonly<Record<number, number>>>> = {
-  redis: { 4096: 0.35, 2048: 0.22 },
-  postgresql: { 4096: 0.2 },
-}
 
 /**
  * Signed envelopes from the socket to committed rows, through a web and a worker process of their own. The limit: all cores
  * do nothing but verify these signatures, and then nothing but insert rows, 128 at a time.
  */
 export async function* benchInbound({ rounds }: BenchOptions): AsyncGenerator<Result> {
-  const corpora = new Map<number, InboundCorpus>()
+  const corpora = new Map<Bits, InboundCorpus>()
   for (const bits of [2048, 4096] as const) corpora.set(bits, await inboundCorpus(bits))
   const loader = openLoader()
   const machine = openMachine()
@@ -51,12 +48,14 @@ export async function* benchInbound({ rounds }: BenchOptions): AsyncGenerator<Re
   }
 }
 
+type Bits = 2048 | 4096
+
 /** A pod under load, and what it is compared with. */
 export interface Setting {
   readonly queue: QueueStoreName
   readonly stores: BenchStores
   readonly loader: ChildProcess
-  readonly bits: number
+  readonly bits: Bits
   readonly corpus: InboundCorpus
   readonly machine: Machine
   readonly rounds: number
@@ -163,9 +162,8 @@ function timesUntilWritten(
   return Array.from(writtenAt, ([guid, written]) => written - (firstSent.get(guid) ?? Number.NaN))
 }
 
-function resultOf(queue: QueueStoreName, bits: number, rounds: readonly Round[], statements: number): Result {
+function resultOf(queue: QueueStoreName, bits: Bits, rounds: readonly Round[], statements: number): Result {
   const rates = rounds.map(({ perSecond }) => perSecond)
-  const floor = FLOORS[queue][bits]
   const names = Object.keys(rounds[0]?.cpu ?? {})
   return {
     bench: 'inbound',
@@ -174,7 +172,7 @@ function resultOf(queue: QueueStoreName, bits: number, rounds: readonly Round[],
     unit: 'msg/s',
     limit: median(rounds.map(({ limit }) => limit)),
     ratio: median(rounds.map(({ perSecond, limit }) => perSecond / limit)),
-    ...(floor !== undefined && { floor }),
+    floor: FLOORS.inbound[queue][bits],
     rounds: rounds.length,
     spread: spreadOf(rates),
     cpu_us: Object.fromEntries(names.map((name) => [name, median(rounds.map(({ cpu }) => cpu[name] ?? Number.NaN))])),
@@ -188,7 +186,7 @@ function resultOf(queue: QueueStoreName, bits: number, rounds: readonly Round[],
 }
 
 /** How long a message takes while there is time: no number is right for every machine, so there is no floor. */
-function resultOfUnhurried(queue: QueueStoreName, bits: number, { sent, stored, cpu, ok }: Round): Result {
+function resultOfUnhurried(queue: QueueStoreName, bits: Bits, { sent, stored, cpu, ok }: Round): Result {
   return {
     bench: 'inbound',
     case: `inbound-latency, ${queue}, rsa${bits}`,

@@ -19,6 +19,7 @@ import { forkFile, said } from './child-process.js'
 import { type Round, resultOf, spentOn } from './delivery-rounds.js'
 import type { SinkCount, SinkReady, SinkTask } from './delivery-sink.js'
 import { countSignatures, measureHangingPods } from './fanout.js'
+import { FLOORS } from './floors.js'
 import { rateOf } from './processor-time.js'
 
 const THREADS = 2
@@ -27,8 +28,6 @@ const POSTS_FOR_SOME = 5
 const PEOPLE_ON_EACH_POD = 5
 const AT_ONCE_PER_POD = 4
 const PODS_OF_FANOUT = 5_000
-/** Half of what it was on two cores that did other things as well. */
-const FLOORS = { public: 0.07, private: 0.1, fanout: 0.2 }
 
 /** From the outbox rows of posts to the last pod that has them, beside bare POSTs of the same bytes to the same pods. */
 export async function* benchOutbound({ rounds }: BenchOptions): AsyncGenerator<Result> {
@@ -98,10 +97,10 @@ const kinds: readonly Kind[] = [
     posts: POSTS_FOR_ALL,
     peopleOnEachPod: 1,
     bits: 2048,
-    floor: FLOORS.public,
+    floor: FLOORS.outbound.public,
   },
   { ...forSome, name: 'private rsa2048', author: 'ben', bits: 2048 },
-  { ...forSome, name: 'private rsa4096', author: 'cat', bits: 4096, floor: FLOORS.private },
+  { ...forSome, name: 'private rsa4096', author: 'cat', bits: 4096, floor: FLOORS.outbound.private },
 ]
 
 async function measureKind(pod: OpenPod, setting: Setting, kind: Kind): Promise<Result> {
@@ -215,7 +214,7 @@ async function measureFanout(pod: OpenPod, { queue, stores, rounds }: Setting): 
     if (round >= 0) measured.push({ subject, bare, isComplete: Number(count) === PODS_OF_FANOUT })
   }
   return {
-    ...resultOf(`fan-out to ${PODS_OF_FANOUT} pods, ${queue}`, measured, FLOORS.fanout),
+    ...resultOf(`fan-out to ${PODS_OF_FANOUT} pods, ${queue}`, measured, FLOORS.outbound.fanout),
     more: {
       milliseconds: Math.round(median(measured.map(({ subject }) => subject.seconds)) * 1_000),
       // The longest time in which nothing else could be done, the jobs for all these pods included.

@@ -10,6 +10,7 @@ import { type OpenPod, openPod } from '../src/open-pod.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
 import { type BenchStores, openEitherStore } from './bench-stores.js'
+import { FLOORS } from './floors.js'
 import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
 import { countsAreRight, empty, environmentOf, prepare } from './inbound-pod.js'
 import { insertsPerSecond } from './machine.js'
@@ -25,7 +26,7 @@ const SIZES = [
   { size: 1, tens: 60 },
   { size: 8, tens: 200 },
   { size: 64, tens: 600 },
-  { size: 256, tens: 600, floor: 0.3 },
+  { size: 256, tens: 600, floor: FLOORS.persist },
 ] as const
 
 const MOST_TENS = Math.max(...SIZES.map(({ tens }) => tens))

@@ -11,6 +11,7 @@ import { load, openLoader } from './accept.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
 import { type BenchStores, openBenchStores } from './bench-stores.js'
 import { end } from './child-process.js'
+import { FLOORS } from './floors.js'
 import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
 import { empty, environmentOf, isRight, type PodProcess, prepare, startProcess, untilWritten } from './inbound-pod.js'
 import { processorTimesOf } from './processor-time.js'
@@ -29,8 +30,6 @@ const CORES = availableParallelism()
 const CONNECTIONS = 64
 /** Each has half of what is sent, so that a second web process has no other load than a first. */
 const LOADERS = 2
-/** More processes on the same cores do the same work; what they cost beside that is less than this, unless their threads are more than the cores. */
-const FLOOR = 0.8
 
 /** All cores for the threads of all workers together; the last plan is what one gets who does not say so. */
 const plans: readonly [Plan, ...Plan[]] = [
@@ -184,7 +183,7 @@ function resultOf({ web, workers, threads }: Plan, seen: readonly Seen[], alone:
     ...(!isAlone && {
       limit: median(alone.map(({ perSecond }) => perSecond)),
       ratio: median(rates.map((rate, round) => rate / (alone[round]?.perSecond ?? Number.NaN))),
-      ...(workers * threads <= CORES && { floor: FLOOR }),
+      ...(workers * threads <= CORES && { floor: FLOORS.processes }),
     }),
     rounds: seen.length,
     spread: spreadOf(rates),

@@ -3,6 +3,7 @@ import { openEncryptedEnvelope } from '../src/protocol/encrypted-envelope.js'
 import { type Opened, openEnvelope } from '../src/protocol/open-envelope.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import { FLOORS } from './floors.js'
 import { hostileXml } from './hostile-xml.js'
 import { type Rate, rateOf } from './processor-time.js'
 import { type Corpus, makeCorpus } from './protocol-corpus.js'
@@ -52,7 +53,7 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
   return [
     {
       case: `unenvelop, status_message, rsa${bits}`,
-      ...(isUsual && { floor: 0.7 }),
+      ...(isUsual && { floor: FLOORS.unenvelop }),
       messages: statusMessages.length,
       open: () => statusMessages.map(open),
       limitMessages: BATCH,
@@ -61,7 +62,7 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
     },
     {
       case: `unenvelop, relayed comment, rsa${bits}`,
-      ...(isUsual && { floor: 0.7 }),
+      ...(isUsual && { floor: FLOORS.unenvelop }),
       messages: comments.length,
       open: () => comments.map(open),
       limitMessages: BATCH,
@@ -70,7 +71,7 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
     },
     {
       case: `private, status_message, rsa${bits}`,
-      ...(isUsual && { floor: 0.9 }),
+      ...(isUsual && { floor: FLOORS.private }),
       messages: few.length,
       open: () => few.map(openPrivate),
       limitMessages: 1,
@@ -117,7 +118,7 @@ async function measureThreads(
     unit: 'msg/s/core',
     limit: median(limits),
     ratio: median(values.map((value, round) => value / (limits[round] ?? Number.NaN))),
-    ...(bits === 4096 && { floor: 0.7 }),
+    ...(bits === 4096 && { floor: FLOORS.unenvelopInThreads }),
     rounds,
     spread: spreadOf(values),
     cpu_us: { protocol: 1_000_000 / median(values) },

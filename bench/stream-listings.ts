@@ -11,11 +11,14 @@ export const streamListings: readonly Listing[] = [
     return listing(`stream ${stream}`, (pod, number) => ask(pod, number, `/streams/${stream}`), expected(stream))
   }),
   listing('stream main, far down', (pod, number) => ask(pod, number, `/streams/main?before=${halfway(pod, number)}`)),
-  listing(
-    'stream main, a hundred',
-    (pod, number) => ask(pod, number, '/streams/main?per_page=100'),
-    () => 100,
-  ),
+  {
+    ...listing(
+      'stream main, a hundred',
+      (pod, number) => ask(pod, number, '/streams/main?per_page=100'),
+      () => 100,
+    ),
+    kind: 'hundredPosts',
+  },
   listing('stream of one aspect', (pod, number) => {
     return ask(pod, number, `/streams/aspects?aspect_ids=[${reader(pod, number)}]`)
   }),
@@ -42,6 +45,7 @@ function listing(
     length === undefined ? isPage(items) : items.length === length(pod, number)
   return {
     name,
+    kind: 'stream',
     questions: (pod) => numbers().map((number) => question(pod, number)),
     isRight: (items, pod, number) => isLong(items, pod, number) && newestFirst(items),
   }
