@@ -19,8 +19,8 @@ interface PollContent extends Pick<Poll, 'guid' | 'question'> {
 type Key = Pick<Post, 'id' | 'guid'>
 type Contents = BoundedMap<number, PostContent>
 
-/** Some ten megabytes: what people read just now. */
-const ROOM = { entries: 5_000, bytes: 10_000_000, sizeOf: ({ text }: PostContent) => 2 * text.length }
+/** Some twenty megabytes: what people read just now. */
+const ROOM = { entries: 20_000, bytes: 10_000_000, sizeOf: ({ text }: PostContent) => 2 * text.length }
 
 /**
  * The contents of these posts, by their ids; of what has just been deleted there is none. They are read once and remembered,
