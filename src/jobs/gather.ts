@@ -51,20 +51,19 @@ export function gather<Item, Result>(
 
   function startGroups(): void {
     isDue = false
-    while (isTime()) {
+    while (line.length > 0 && isTime()) {
       const group = takeGroup(line, limits)
       if (group.length === 0) return
       isGrown = false
       void runGroup(group)
     }
+    if (swell !== undefined && line.length > 0 && underWay === 0 && !isGrowing) void grow(swell.ms)
   }
 
   function isTime(): boolean {
     const waiting = itemsIn(line)
     if (underWay > 0) return underWay < atOnce && waiting >= enough
-    if (swell === undefined || !isBusy || isGrown || waiting >= swell.enough) return true
-    if (waiting > 0 && !isGrowing) void grow(swell.ms)
-    return false
+    return swell === undefined || !isBusy || isGrown || waiting >= swell.enough
   }
 
   async function grow(ms: number): Promise<void> {

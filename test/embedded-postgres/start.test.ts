@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded-postgres.js'
 import { makeFolder, query } from './data-dirs.js'
 
@@ -82,7 +82,8 @@ describe('startEmbeddedPostgres', () => {
     expect(await findRunningEmbeddedPostgres(dataDir)).toBeUndefined()
     expect(await readFile(join(dataDir, 'postgres.log'), 'utf8')).toContain('database system is shut down')
     expect(await readdir(join(dataDir, 'postgres'))).not.toContain('postmaster.pid')
-    expect(() => process.kill(server.pid, 0)).toThrow('ESRCH')
+    // It is a child of this process, which hears of its end a moment later.
+    await vi.waitFor(() => expect(() => process.kill(server.pid, 0)).toThrow('ESRCH'))
   })
 
   it('begins again where an earlier start was interrupted while it made the database', async () => {

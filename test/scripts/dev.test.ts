@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { filesOf } from './compiler-project.js'
 import { makeProject, run, write } from './project.js'
 
@@ -31,5 +31,6 @@ it('runs what compiles, starts it again after a change that compiles, and ends i
     'pod says two',
     'pod that said two ends',
   ])
-  expect(() => process.kill(Number(/\d+$/.exec(second)?.[0]), 0)).toThrow('ESRCH')
+  const last = Number(/\d+$/.exec(second)?.[0])
+  await vi.waitFor(() => expect(() => process.kill(last, 0)).toThrow('ESRCH'))
 })
