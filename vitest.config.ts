@@ -16,9 +16,8 @@ const limits = { testTimeout: 20_000, hookTimeout: 60_000 }
 export default defineConfig({
   test: {
     globalSetup: ['test/support/global-setup.ts'],
-    // Files wait as often as they work, so one more than there are cores; more than four need more connections than the
-    // database of the tests has.
-    maxWorkers: Math.min(availableParallelism() + 1, 4),
+    // The servers that they start work as well; more than four need more connections than the database of the tests has.
+    maxWorkers: Math.min(Math.max(availableParallelism(), 2), 4),
     sequence: { sequencer: AloneFirst },
     projects: [
       { test: { name: 'together', include: together, exclude: elsewhere, isolate: false, ...limits } },

@@ -55,5 +55,7 @@ export async function forgetJobs(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select format('bullmq.%I', tablename) as name from pg_tables where schemaname = 'bullmq' and tablename <> 'migration'`,
   )
+  // A statement that nobody waits for any more may still hold something; it gives way.
+  await client.query(`set deadlock_timeout = '10s'`)
   await client.query(`truncate ${rows.map(({ name }) => name).join(', ')}`)
 }
