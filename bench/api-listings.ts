@@ -139,6 +139,14 @@ export const listings: readonly Listing[] = [
       }),
     isRight: (items) => items.length === 5 && oldestFirst(items),
   },
+  {
+    name: 'people by their name',
+    kind: 'search',
+    // The longest numbers there are; whoever has one of them is the first who is found, and mostly the only one.
+    questions: (pod) =>
+      numbers().map((number) => ask(pod, number, `/search/users?name_or_handle=person%20${soughtPerson(pod, number)}`)),
+    isRight: ([first], pod, number) => first?.guid === guidOf('person', soughtPerson(pod, number)),
+  },
 ]
 
 export function numbers(): readonly number[] {
@@ -161,6 +169,10 @@ function person(pod: GeneratedPod, number: number): string {
 
 function prolific(pod: GeneratedPod): string {
   return guidOf('person', pod.prolificAuthor)
+}
+
+function soughtPerson({ people }: GeneratedPod, number: number): number {
+  return people - number
 }
 
 export function isPage(items: readonly Item[]): boolean {

@@ -16,7 +16,15 @@ export const FLOORS = {
   outbound: { public: 0.07, private: 0.1, fanout: 0.2 },
   hanging: { redis: 0.9, postgresql: 0.8 },
   discovery: 0.1,
-  list: { page: 0.15, notifications: 0.12, posts: 0.1, stream: 0.06, hundredComments: 0.07, hundredPosts: 0.028 },
+  list: {
+    page: 0.15,
+    notifications: 0.12,
+    posts: 0.1,
+    stream: 0.06,
+    hundredComments: 0.07,
+    hundredPosts: 0.028,
+    search: 0.03,
+  },
   /** Of a list on a large pod, beside the same on one of a hundredth of its size. */
   size: 0.8,
 } as const

@@ -34,14 +34,14 @@ export async function queueFacts(pod: Pick<Pod, 'db' | 'jobs'>): Promise<QueueFa
 async function factsOfQueues({ jobs }: Pick<Pod, 'jobs'>): Promise<Readonly<Record<QueueName, FactsOfQueue>>> {
   const facts = await Promise.all(
     QUEUES.map(async (queue) => {
-      const [counts, scheduled, oldest, workers] = await Promise.all([
+      const [counts, unscheduled, oldest, workers] = await Promise.all([
         jobs.counts(queue),
-        queue === 'maintenance' ? jobs.scheduled(queue) : 0,
+        queue === 'maintenance' ? jobs.unscheduled(queue) : Number.POSITIVE_INFINITY,
         jobs.oldestWaiting(queue),
         jobs.workers(queue),
       ])
       const oldestWaiting = oldest === undefined ? null : Math.max(0, (Date.now() - oldest.timestamp) / 1_000)
-      return [queue, { ...counts, delayed: Math.max(0, counts.delayed - scheduled), oldestWaiting, workers }] as const
+      return [queue, { ...counts, delayed: Math.min(counts.delayed, unscheduled), oldestWaiting, workers }] as const
     }),
   )
   return Object.fromEntries(facts) as Record<QueueName, FactsOfQueue> // one for each of QUEUES
@@ -98,8 +98,9 @@ async function rowsAreIdle({ db }: Pick<Pod, 'db'>, queues: readonly QueueName[]
 async function queuesAreIdle({ jobs }: Pick<Pod, 'jobs'>, queues: readonly QueueName[]): Promise<boolean> {
   const busy = await Promise.all(
     queues.map(async (queue) => {
+      if (queue === 'maintenance') return (await jobs.unscheduled(queue)) > 0
       const { waiting, active, delayed } = await jobs.counts(queue)
-      return waiting + active + delayed > (queue === 'maintenance' ? await jobs.scheduled(queue) : 0)
+      return waiting + active + delayed > 0
     }),
   )
   return !busy.includes(true)

@@ -90,8 +90,8 @@ export interface JobQueues {
   find(queue: QueueName, jobId: string): Promise<Job | undefined>
   /** How many workers serve the queue, in all processes. */
   workers(queue: QueueName): Promise<number>
-  /** Of the jobs that wait, run or come later: how many were made by a schedule. */
-  scheduled(queue: QueueName): Promise<number>
+  /** Of the jobs that wait, run or come later: how many no schedule has made. One that Redis has thrown away is none. */
+  unscheduled(queue: QueueName): Promise<number>
   /** Makes sure that the schedule is there and goes on; tells whether it had to be made. */
   keepScheduled(schedule: Schedule): Promise<boolean>
   /** Ends the schedules of a queue that other code has made, and that nobody asks for. */
@@ -262,9 +262,9 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     find: (name, jobId) => ask(name, (queue) => queue.getJob(jobId)),
     workers: (name) => ask(name, (queue) => queue.getWorkersCount()),
 
-    async scheduled(name) {
+    async unscheduled(name) {
       const jobs = await ask(name, (queue) => queue.getJobs(['waiting', 'active', 'delayed'], 0, 1_000))
-      return jobs.filter((job) => job.repeatJobKey !== undefined).length
+      return jobs.filter((job) => job.repeatJobKey === undefined).length
     },
 
     async keepScheduled({ job, every }) {

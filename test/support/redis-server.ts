@@ -18,8 +18,8 @@ export interface TestRedis {
   readonly prefix: string
   /** Forgets everything these tests have written. */
   empty(): Promise<void>
-  /** Throws away one of their keys, as a server does that is short of memory. */
-  evict(key: string): Promise<void>
+  /** Throws away those of their keys that are like this, as a server does that is short of memory. */
+  evict(pattern: string): Promise<void>
   /** kill -9, and up again with what its file remembers. Not there for a Redis that is not ours to kill. */
   readonly crash: (() => Promise<void>) | undefined
   /** Takes it away for longer. Not there for a Redis that is not ours. */
@@ -42,7 +42,11 @@ export async function startTestRedis(...settings: readonly string[]): Promise<Te
       await client.flushall()
       return
     }
-    const keys = await client.keys(`${prefix}:*`)
+    await evict('*')
+  }
+
+  async function evict(pattern: string): Promise<void> {
+    const keys = await client.keys(`${prefix}:${pattern}`)
     if (keys.length > 0) await client.del(...keys)
   }
 
@@ -50,9 +54,7 @@ export async function startTestRedis(...settings: readonly string[]): Promise<Te
     url,
     prefix,
     empty,
-    async evict(key) {
-      await client.del(`${prefix}:${key}`)
-    },
+    evict,
     crash: own?.crash,
     own,
     async stop() {

@@ -212,6 +212,21 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     expect(await isIdle(pod)).toBe(false)
   })
 
+  if (backend.store === 'Redis') {
+    it('is idle in spite of a job of a schedule that Redis has thrown away', async () => {
+      await pod.jobs.keepScheduled({ job: pruneJob, every: 3_600_000 })
+      workers = startQuickWorkers(pod, { handlers, queues: ['maintenance'] })
+      const next = () => pod.jobs.counts('maintenance')
+      await vi.waitFor(async () => expect(await next()).toMatchObject({ waiting: 0, delayed: 3 }), 10_000)
+      await workers.close()
+
+      await stores.redis?.evict('maintenance:repeat:prune:*')
+
+      expect(await isIdle(pod)).toBe(true)
+      expect((await queueFacts(pod)).queues?.maintenance).toMatchObject({ delayed: 0 })
+    })
+  }
+
   it.each<[string, (pod: QueuePod) => Promise<unknown>]>([
     ['a dead letter', ({ db }) => db('outbox').insert({ queue: 'notify', name: 'greet', failedAt: db.fn.now() })],
     ['a delivery for later', (pod) => insertDelivery(pod, { dueAt: new Date(Date.now() + 3_600_000) })],
