@@ -13,7 +13,7 @@ export interface Pressure {
 }
 
 /** Each sample wakes the process: a hundred in a second would be a third of what an idle pod costs. */
-const SAMPLE_EVERY_MS = 200
+const SAMPLE_EVERY_MS = 100
 const JUDGE_EVERY_MS = 1_000
 
 /** How late the event loop mostly was in the last second: one long stop, of the whole machine perhaps, is over when it is seen. */
