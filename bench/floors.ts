@@ -23,7 +23,7 @@ export const FLOORS = {
     stream: 0.06,
     hundredComments: 0.07,
     hundredPosts: 0.028,
-    search: 0.03,
+    search: 0.08,
   },
   /** Of a list on a large pod, beside the same on one of a hundredth of its size. */
   size: 0.8,
