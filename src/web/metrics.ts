@@ -19,7 +19,7 @@ export interface Metrics {
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Each sample of how late the event loop is wakes the process; the default is a hundred in a second. */
-const SAMPLE_EVERY_MS = 500
+const SAMPLE_EVERY_MS = 100
 
 export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
   const registry = new Registry()
