@@ -9,7 +9,7 @@ export const FLOORS = {
   private: 0.9,
   persist: 0.15,
   inbound: { redis: { 2048: 0.16, 4096: 0.3 }, postgresql: { 2048: 0.13, 4096: 0.2 } },
-  backlog: { redis: 0.5, postgresql: 0.25 },
+  backlog: { redis: 0.6, postgresql: 0.25 },
   hostile: { redis: 0.6, postgresql: 0.5 },
   /** Processes on as many cores as before do the same work. */
   processes: 0.8,

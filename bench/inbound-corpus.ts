@@ -7,6 +7,9 @@ import { type Entity, writeEntity } from '../src/protocol/entities/registry.js'
 import type { Relayable } from '../src/protocol/entities/relayables.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 
+/** Of all keys of a corpus. */
+export type Bits = 2048 | 4096
+
 /** Messages of other pods about posts that are here already, as a burst brings them, and the people who signed them. */
 export interface InboundCorpus {
   readonly people: readonly { readonly address: string; readonly guid: string; readonly publicKey: string }[]
@@ -34,7 +37,7 @@ interface Signer {
 }
 
 /** Signing takes minutes, so what was made once is kept in the folder for temporary files. */
-export async function inboundCorpus(bits: 2048 | 4096): Promise<InboundCorpus> {
+export async function inboundCorpus(bits: Bits): Promise<InboundCorpus> {
   const file = join(tmpdir(), `pod-bench-inbound-${bits}-${MESSAGES}.json`)
   if (existsSync(file)) return JSON.parse(await readFile(file, 'utf8'))
   process.stderr.write(`Signing ${MESSAGES} messages with RSA-${bits}, once; they are kept in ${file}.\n`)

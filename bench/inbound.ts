@@ -13,7 +13,7 @@ import { type BenchStores, eachStore, type QueueStoreName } from './bench-stores
 import { end } from './child-process.js'
 import { FLOORS } from './floors.js'
 import { measureHostile } from './hostile-traffic.js'
-import { type InboundCorpus, inboundCorpus } from './inbound-corpus.js'
+import { type Bits, type InboundCorpus, inboundCorpus } from './inbound-corpus.js'
 import { empty, environmentOf, isRight, type PodProcess, prepare, startProcess, untilWritten } from './inbound-pod.js'
 import { insertsPerSecond, type Machine, openMachine } from './machine.js'
 import type { PostLoadResult } from './post-load.js'
@@ -47,8 +47,6 @@ export async function* benchInbound({ rounds }: BenchOptions): AsyncGenerator<Re
     machine.close()
   }
 }
-
-type Bits = 2048 | 4096
 
 /** A pod under load, and what it is compared with. */
 export interface Setting {

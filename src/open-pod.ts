@@ -129,14 +129,7 @@ async function untilReachable(
 
 /** It may go away between two questions; whatever else is wrong with it is no reason to wait. */
 async function troubleWith(db: Knex, check: () => Promise<void>): Promise<unknown> {
-  try {
-    if (!(await databaseReachable(db))) {
-      await db.raw('select 1')
-      return new Error('it answers too slowly')
-    }
-  } catch (error) {
-    return error
-  }
+  if (!(await databaseReachable(db))) return whyAway(db)
   try {
     await check()
     return undefined
@@ -144,6 +137,13 @@ async function troubleWith(db: Knex, check: () => Promise<void>): Promise<unknow
     if (isOurs(error)) return error
     throw error
   }
+}
+
+async function whyAway(db: Knex): Promise<unknown> {
+  return db.raw('select 1').then(
+    () => new Error('it answers too slowly'),
+    (error: unknown) => error,
+  )
 }
 
 /** With the reason of the database or of the network, and without the password. */

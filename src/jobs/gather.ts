@@ -47,14 +47,12 @@ export function gather<Item, Result>(
   let isDue = false
   let isBusy = false
   let isGrowing = false
-  let isGrown = false
 
   function startGroups(): void {
     isDue = false
     while (line.length > 0 && isTime()) {
       const group = takeGroup(line, limits)
       if (group.length === 0) return
-      isGrown = false
       void runGroup(group)
     }
     if (swell !== undefined && line.length > 0 && underWay === 0 && !isGrowing) void grow(swell.ms)
@@ -63,7 +61,7 @@ export function gather<Item, Result>(
   function isTime(): boolean {
     const waiting = itemsIn(line)
     if (underWay > 0) return underWay < atOnce && waiting >= enough
-    return swell === undefined || !isBusy || isGrown || waiting >= swell.enough
+    return swell === undefined || !isBusy || waiting >= swell.enough
   }
 
   async function grow(ms: number): Promise<void> {
@@ -74,7 +72,7 @@ export function gather<Item, Result>(
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
     isGrowing = false
-    isGrown = underWay === 0
+    isBusy = false // whoever came has waited; the next group tells again
     startGroups()
   }
 
