@@ -1,17 +1,11 @@
 import type { Knex } from 'knex'
-import { type ColumnLists, columnLists, momentOf, readMoment, valueAt } from './column-lists.js'
+import { columnForm, moment, number, text, valueAt, type Written } from './column-lists.js'
 import { namedRow } from './database.js'
+import { deedForm } from './deeds.js'
 import type { Reader } from './listed-posts.js'
 import type { Comment } from './models/comment.js'
 import { type Page, pageOf, seek, type TimePage } from './paged.js'
-import {
-  type PeopleOfPage,
-  type PersonOfOne,
-  type PersonSummary,
-  peopleOf,
-  peopleOfEach,
-  personAmong,
-} from './people-of-page.js'
+import { type PersonOfOne, type PersonSummary, peopleOf, peopleOfEach, personAmong } from './people-of-page.js'
 import { inSight, type Sight } from './sight.js'
 
 /** What a client is shown of a comment. */
@@ -52,19 +46,28 @@ interface CommentQuery {
   readonly values: readonly unknown[]
 }
 
+const commentForm = columnForm({
+  id: number('id'),
+  likesCount: number('likes_count'),
+  createdAt: moment('created_at'),
+  authorId: number('author_id'),
+  guid: text('guid'),
+  text: text('text'),
+})
+
+const mentionForm = columnForm<PersonOfOne>({ ownerId: number('comment_id'), personId: number('person_id') })
+
+const deedsOfReader = deedForm({
+  liked: 'comment_id as id from likes where author_id = $2 and comment_id = any(page.ids) and positive',
+  reported: 'comment_id as id from reports where user_id = $1 and comment_id = any(page.ids)',
+})
+
 /** All in one row. */
 interface Found {
-  readonly comments: ColumnLists<Row>
-  readonly mentioned: ColumnLists<PersonOfOne>
-  readonly people: PeopleOfPage
-  /** Ids. */
-  readonly liked: readonly number[]
-  readonly reported: readonly number[]
-}
-
-interface Row extends Pick<ListedComment, 'id' | 'guid' | 'text' | 'likesCount'> {
-  readonly createdAt: number
-  readonly authorId: number
+  readonly comments: Written
+  readonly mentions: Written
+  readonly people: Written
+  readonly deeds: Written
 }
 
 async function found(
@@ -73,16 +76,16 @@ async function found(
   { name, which, values }: CommentQuery,
 ): Promise<readonly ListedComment[]> {
   const all = await namedRow<Found>(db, name, () => shown(which), [userId, personId, ...values])
-  const { id: ids, guid, text, likesCount, createdAt, authorId } = all.comments
+  const { id: ids, guid, text, likesCount, createdAt, authorId } = commentForm.read(all.comments)
   const person = personAmong(all.people)
-  const mentionedIn = peopleOfEach(all.mentioned, person)
-  const [liked, reported] = [new Set(all.liked), new Set(all.reported)]
+  const mentionedIn = peopleOfEach(mentionForm.read(all.mentions), person)
+  const { liked, reported } = deedsOfReader.read(all.deeds)
   return ids.map((id, place) => ({
     id,
     guid: valueAt(guid, place),
     text: valueAt(text, place),
     likesCount: valueAt(likesCount, place),
-    createdAt: readMoment(valueAt(createdAt, place)),
+    createdAt: new Date(valueAt(createdAt, place)),
     author: person(valueAt(authorId, place)),
     own: { liked: liked.has(id), reported: reported.has(id) },
     mentionedPeople: mentionedIn(id),
@@ -90,27 +93,16 @@ async function found(
 }
 
 function shown(which: string): string {
-  const comments = columnLists<Row>({
-    id: 'id',
-    guid: 'guid',
-    text: 'text',
-    likesCount: 'likes_count',
-    createdAt: momentOf('created_at'),
-    authorId: 'author_id',
-  })
-  const mentioned = columnLists<PersonOfOne>({ ownerId: 'comment_id', personId: 'person_id' })
   return `
     select
-      comments, mentioned, ${peopleOf('page.author_ids || mentions.person_ids')} as people,
-      array_to_json(array(
-        select comment_id from likes where author_id = $2 and comment_id = any(page.ids) and positive
-      )) as liked,
-      array_to_json(array(select comment_id from reports where user_id = $1 and comment_id = any(page.ids))) as reported
+      comments, mentions, ${peopleOf('page.author_ids || mentioning.person_ids')} as people,
+      ${deedsOfReader.select} as deeds
     from (
-      select ${comments} as comments, array_agg(id) as ids, array_agg(author_id) as author_ids from (${which}) as found
+      select ${commentForm.select} as comments, array_agg(id) as ids, array_agg(author_id) as author_ids
+      from (${which}) as found
     ) as page
     cross join lateral (
-      select ${mentioned} as mentioned, array_agg(person_id) as person_ids
+      select ${mentionForm.select} as mentions, array_agg(person_id) as person_ids
       from (select comment_id, person_id from mentions where comment_id = any(page.ids) order by id) as mention
-    ) as mentions`
+    ) as mentioning`
 }

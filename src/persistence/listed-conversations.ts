@@ -1,15 +1,8 @@
 import type { Knex } from 'knex'
-import { type ColumnLists, columnLists, momentOf, readMoment, valueAt } from './column-lists.js'
+import { columnForm, moment, number, text, truth, valueAt, type Written } from './column-lists.js'
 import { named, namedRow } from './database.js'
 import { type IndexPage, mostOf, openConditions, type Page, pageOf, seek, type TimePage, unseen } from './paged.js'
-import {
-  type PeopleOfPage,
-  type PersonOfOne,
-  type PersonSummary,
-  peopleOf,
-  peopleOfEach,
-  personAmong,
-} from './people-of-page.js'
+import { type PersonOfOne, type PersonSummary, peopleOf, peopleOfEach, personAmong } from './people-of-page.js'
 
 export interface ConversationFilter extends TimePage {
   readonly onlyUnread?: boolean
@@ -85,12 +78,12 @@ export async function listedMessages(
   const name = onlyAfter === undefined ? 'messages' : 'messages changed-after'
   const most = mostOf(page)
   const all = await namedRow<FoundMessages>(db, `${name} ${most}`, () => messages(later, most), values)
-  const { guid: guids, text, createdAt, authorId } = all.messages
+  const { guid: guids, text, createdAt, authorId } = messageForm.read(all.messages)
   const person = personAmong(all.people)
   const found = guids.map((guid, place) => ({
     guid,
     text: valueAt(text, place),
-    createdAt: readMoment(valueAt(createdAt, place)),
+    createdAt: new Date(valueAt(createdAt, place)),
     author: person(valueAt(authorId, place)),
   }))
   return pageOf(found, page)
@@ -127,29 +120,25 @@ export function listedMessagesOf(
 const summary = `
   json_build_object('guid', people.guid, 'address', people.address, 'name', people.name, 'avatarUrl', people.avatar_url)`
 
+const messageForm = columnForm({
+  createdAt: moment('created_at'),
+  authorId: number('author_id'),
+  guid: text('guid'),
+  text: text('text'),
+})
+
 /** All in one row, as that of the conversations. */
 interface FoundMessages {
-  readonly messages: ColumnLists<MessageRow>
-  readonly people: PeopleOfPage
-}
-
-interface MessageRow extends Pick<ListedMessage, 'guid' | 'text'> {
-  readonly createdAt: number
-  readonly authorId: number
+  readonly messages: Written
+  readonly people: Written
 }
 
 function messages(later: string, most: number): string {
   const [offset, limit] = [unseen('$3', 'bigint'), unseen('$4', 'bigint')]
-  const columns = columnLists<MessageRow>({
-    guid: 'guid',
-    text: 'text',
-    createdAt: momentOf('created_at'),
-    authorId: 'author_id',
-  })
   return `
     select messages, ${peopleOf('author_ids')} as people
     from (
-      select ${columns} as messages, array_agg(author_id) as author_ids
+      select ${messageForm.select} as messages, array_agg(author_id) as author_ids
       from (
         select * from (
           select * from messages
@@ -172,25 +161,32 @@ interface ConversationQuery {
   readonly values: readonly unknown[]
 }
 
+const visibilityForm = columnForm({ conversationId: number('conversation_id'), read: truth('unread = 0') })
+
+const conversationForm = columnForm({
+  id: number('id'),
+  createdAt: moment('created_at'),
+  guid: text('guid'),
+  subject: text('subject'),
+})
+
+const participantForm = columnForm<PersonOfOne>({ ownerId: number('conversation_id'), personId: number('person_id') })
+
 /** All in one row. */
 interface FoundConversations {
-  readonly visibilities: ColumnLists<{ readonly conversationId: number; readonly read: boolean }>
+  readonly visibilities: Written
   /** In no order that matters. */
-  readonly conversations: ColumnLists<Row>
-  readonly participants: ColumnLists<PersonOfOne>
-  readonly people: PeopleOfPage
-}
-
-interface Row extends Pick<ListedConversation, 'id' | 'guid' | 'subject'> {
-  readonly createdAt: number
+  readonly conversations: Written
+  readonly participants: Written
+  readonly people: Written
 }
 
 async function found(db: Knex, { name, which, values }: ConversationQuery): Promise<readonly ListedConversation[]> {
   const all = await namedRow<FoundConversations>(db, name, () => shown(which), values)
-  const { id: ids, guid, subject, createdAt } = all.conversations
+  const { id: ids, guid, subject, createdAt } = conversationForm.read(all.conversations)
   const places = new Map(ids.map((id, place) => [id, place]))
-  const participantsOf = peopleOfEach(all.participants, personAmong(all.people))
-  const { conversationId, read } = all.visibilities
+  const participantsOf = peopleOfEach(participantForm.read(all.participants), personAmong(all.people))
+  const { conversationId, read } = visibilityForm.read(all.visibilities)
   return conversationId.flatMap((id, order) => {
     const place = places.get(id)
     if (place === undefined) return []
@@ -198,7 +194,7 @@ async function found(db: Knex, { name, which, values }: ConversationQuery): Prom
       id,
       guid: valueAt(guid, place),
       subject: valueAt(subject, place),
-      createdAt: readMoment(valueAt(createdAt, place)),
+      createdAt: new Date(valueAt(createdAt, place)),
       read: valueAt(read, order),
       participants: participantsOf(id),
     }
@@ -207,22 +203,16 @@ async function found(db: Knex, { name, which, values }: ConversationQuery): Prom
 
 /** Each table is searched once for all conversations. */
 function shown(which: string): string {
-  const visibilities = columnLists({ conversationId: 'conversation_id', read: 'unread = 0' })
-  const conversations = columnLists<Row>({
-    id: 'id',
-    guid: 'guid',
-    subject: 'subject',
-    createdAt: momentOf('created_at'),
-  })
-  const participants = columnLists<PersonOfOne>({ ownerId: 'conversation_id', personId: 'person_id' })
   return `
     select visibilities, conversations, participants, ${peopleOf('taking_part.person_ids')} as people
     from (
-      select ${visibilities} as visibilities, array_agg(conversation_id) as ids from (${which}) as found
+      select ${visibilityForm.select} as visibilities, array_agg(conversation_id) as ids from (${which}) as found
     ) as page
-    cross join lateral (select ${conversations} as conversations from conversations where id = any(page.ids)) as about
     cross join lateral (
-      select ${participants} as participants, array_agg(person_id) as person_ids
+      select ${conversationForm.select} as conversations from conversations where id = any(page.ids)
+    ) as about
+    cross join lateral (
+      select ${participantForm.select} as participants, array_agg(person_id) as person_ids
       from (
         select conversation_id, person_id
         from conversation_visibilities where conversation_id = any(page.ids)

@@ -1,11 +1,21 @@
 import type { Knex } from 'knex'
-import { type ColumnLists, columnLists, momentOf, readMoment, valueAt } from './column-lists.js'
+import {
+  type ColumnLists,
+  columnForm,
+  moment,
+  number,
+  numberOrNull,
+  type RowOf,
+  text,
+  truth,
+  valueAt,
+  type Written,
+} from './column-lists.js'
 import { namedRow } from './database.js'
 import type { NotificationType } from './models/notification.js'
 import { openConditions, type Page, pageOf, seek, type TimePage } from './paged.js'
 import {
   type FindPerson,
-  type PeopleOfPage,
   type PersonOfOne,
   type PersonSummary,
   peopleOf,
@@ -84,45 +94,47 @@ interface NotificationQuery {
   readonly values: readonly unknown[]
 }
 
+const notificationForm = columnForm({
+  id: number('id'),
+  read: truth('read'),
+  createdAt: moment('created_at'),
+  updatedAt: moment('updated_at'),
+  postId: numberOrNull('post_id'),
+  guid: text('guid'),
+  type: text<NotificationType>('type'),
+})
+
+const targetForm = columnForm({ id: number('id'), authorId: number('author_id'), guid: text('guid') })
+
+const actorForm = columnForm<PersonOfOne>({ ownerId: number('notification_id'), personId: number('person_id') })
+
 /** All in one row. */
 interface Found {
-  readonly notifications: ColumnLists<Row>
-  readonly targets: ColumnLists<Target>
-  readonly actors: ColumnLists<PersonOfOne>
-  readonly people: PeopleOfPage
-}
-
-interface Row extends Pick<ListedNotification, 'id' | 'guid' | 'type' | 'read'> {
-  readonly createdAt: number
-  readonly updatedAt: number
-  readonly postId: number | null
-}
-
-interface Target {
-  readonly id: number
-  readonly guid: string
-  readonly authorId: number
+  readonly notifications: Written
+  readonly targets: Written
+  readonly actors: Written
+  readonly people: Written
 }
 
 async function found(db: Knex, { name, which, values }: NotificationQuery): Promise<readonly ListedNotification[]> {
   const all = await namedRow<Found>(db, name, () => shown(which), values)
-  const { id: ids, guid, type, read, createdAt, updatedAt, postId } = all.notifications
+  const { id: ids, guid, type, read, createdAt, updatedAt, postId } = notificationForm.read(all.notifications)
   const person = personAmong(all.people)
-  const targetOf = targetAmong(all.targets, person)
-  const actorsOf = peopleOfEach(all.actors, person)
+  const targetOf = targetAmong(targetForm.read(all.targets), person)
+  const actorsOf = peopleOfEach(actorForm.read(all.actors), person)
   return ids.map((id, place) => ({
     id,
     guid: valueAt(guid, place),
     type: valueAt(type, place),
     read: valueAt(read, place),
-    createdAt: readMoment(valueAt(createdAt, place)),
-    updatedAt: readMoment(valueAt(updatedAt, place)),
+    createdAt: new Date(valueAt(createdAt, place)),
+    updatedAt: new Date(valueAt(updatedAt, place)),
     target: targetOf(valueAt(postId, place)),
     actors: actorsOf(id),
   }))
 }
 
-function targetAmong({ id: ids, guid, authorId }: ColumnLists<Target>, person: FindPerson) {
+function targetAmong({ id: ids, guid, authorId }: ColumnLists<RowOf<typeof targetForm>>, person: FindPerson) {
   const places = new Map(ids.map((id, place) => [id, place]))
   return (id: number | null): ListedNotification['target'] => {
     const place = id === null ? undefined : places.get(id)
@@ -133,27 +145,17 @@ function targetAmong({ id: ids, guid, authorId }: ColumnLists<Target>, person: F
 
 /** Posts and actors are looked up for all notifications at once: each by itself would need a search and an order of its own. */
 function shown(which: string): string {
-  const notifications = columnLists<Row>({
-    id: 'id',
-    guid: 'guid',
-    type: 'type',
-    read: 'read',
-    createdAt: momentOf('created_at'),
-    updatedAt: momentOf('updated_at'),
-    postId: 'post_id',
-  })
-  const targets = columnLists<Target>({ id: 'id', guid: 'guid', authorId: 'author_id' })
-  const actors = columnLists<PersonOfOne>({ ownerId: 'notification_id', personId: 'person_id' })
   return `
     select notifications, targets, actors, ${peopleOf('about.author_ids || doing.person_ids')} as people
     from (
-      select ${notifications} as notifications, array_agg(id) as ids, array_agg(post_id) as post_ids from (${which}) as found
+      select ${notificationForm.select} as notifications, array_agg(id) as ids, array_agg(post_id) as post_ids
+      from (${which}) as found
     ) as page
     cross join lateral (
-      select ${targets} as targets, array_agg(author_id) as author_ids from posts where id = any(page.post_ids)
+      select ${targetForm.select} as targets, array_agg(author_id) as author_ids from posts where id = any(page.post_ids)
     ) as about
     cross join lateral (
-      select ${actors} as actors, array_agg(person_id) as person_ids from (${firstActors}) as actor
+      select ${actorForm.select} as actors, array_agg(person_id) as person_ids from (${firstActors}) as actor
     ) as doing`
 }
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { authorOf } from './author-of.js'
-import { type ColumnLists, columnLists, momentOf, readMoment, valueAt } from './column-lists.js'
+import { columnForm, moment, number, numberOrNull, text, textOrNull, valueAt, type Written } from './column-lists.js'
 import { namedRow } from './database.js'
 import { hasRow } from './has-row.js'
 import type { Reader } from './listed-posts.js'
@@ -41,23 +41,32 @@ export async function listedPhotosOf(
   return pageOf(photosOf(all), page)
 }
 
+const photoForm = columnForm({
+  id: number('id'),
+  createdAt: moment('created_at'),
+  height: numberOrNull('height'),
+  width: numberOrNull('width'),
+  postId: numberOrNull('post_id'),
+  guid: text('guid'),
+  name: text('name'),
+  remotePath: textOrNull('remote_path'),
+})
+
+const postForm = columnForm({ id: number('id'), guid: text('guid') })
+
 /** All in one row. */
 interface Found {
-  readonly photos: ColumnLists<Row>
-  readonly posts: ColumnLists<{ readonly id: number; readonly guid: string }>
+  readonly photos: Written
+  readonly posts: Written
 }
 
-interface Row extends Omit<ListedPhoto, 'createdAt' | 'postGuid'> {
-  readonly createdAt: number
-  readonly postId: number | null
-}
-
-function photosOf({ photos, posts }: Found): readonly ListedPhoto[] {
+function photosOf(all: Found): readonly ListedPhoto[] {
+  const [photos, posts] = [photoForm.read(all.photos), postForm.read(all.posts)]
   const postGuids = new Map<number | null, string>(posts.id.map((id, place) => [id, valueAt(posts.guid, place)]))
   return photos.id.map((id, place) => ({
     id,
     guid: valueAt(photos.guid, place),
-    createdAt: readMoment(valueAt(photos.createdAt, place)),
+    createdAt: new Date(valueAt(photos.createdAt, place)),
     name: valueAt(photos.name, place),
     remotePath: valueAt(photos.remotePath, place),
     height: valueAt(photos.height, place),
@@ -67,22 +76,11 @@ function photosOf({ photos, posts }: Found): readonly ListedPhoto[] {
 }
 
 function shown(some: string, most: number): string {
-  const photos = columnLists<Row>({
-    id: 'id',
-    guid: 'guid',
-    createdAt: momentOf('created_at'),
-    name: 'name',
-    remotePath: 'remote_path',
-    height: 'height',
-    width: 'width',
-    postId: 'post_id',
-  })
-  const posts = columnLists({ id: 'id', guid: 'guid' })
   return `
     select photos, posts
     from (
-      select ${photos} as photos, array_agg(post_id) as post_ids
+      select ${photoForm.select} as photos, array_agg(post_id) as post_ids
       from (select * from (${some}) as found limit ${most}) as found
     ) as page
-    cross join lateral (select ${posts} as posts from posts where id = any(page.post_ids)) as about`
+    cross join lateral (select ${postForm.select} as posts from posts where id = any(page.post_ids)) as about`
 }

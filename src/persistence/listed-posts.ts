@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { authorOf } from './author-of.js'
 import { byOwner } from './belongings.js'
-import { readMoment, rowsOf, valueAt } from './column-lists.js'
+import { type ColumnLists, type RowOf, rowsOf, valueAt } from './column-lists.js'
 import { namedRow } from './database.js'
 import type { Photo } from './models/photo.js'
 import type { PollAnswer } from './models/poll.js'
@@ -11,10 +11,15 @@ import { type PersonSummary, peopleOfEach } from './people-of-page.js'
 import { contentsOf, type PostContent } from './post-contents.js'
 import {
   alongChains,
-  type ChoiceRow,
+  choiceForm,
+  deedsOfReader,
   type FoundPosts,
   LONGEST_CHAIN,
+  mentionForm,
   type PostQuery,
+  personForm,
+  photoForm,
+  postForm,
   postsStatement,
 } from './posts-statement.js'
 import { inSight, type Sight } from './sight.js'
@@ -41,6 +46,8 @@ export interface ListedPost extends Omit<PostContent, 'poll'>, Counters {
   /** What a reshare shows in the end, which is not another reshare; undefined also where that is gone. */
   readonly root: ListedPost | undefined
 }
+
+type PostRows = ColumnLists<RowOf<typeof postForm>>
 
 type Counters = Pick<Post, 'commentsCount' | 'likesCount' | 'resharesCount' | 'interactedAt'>
 
@@ -107,40 +114,50 @@ function endOf({ rootId }: FoundPost, known: ReadonlyMap<number, FoundPost>): Fo
   return undefined
 }
 
-function find(db: Knex, { userId, personId }: Reader, query: PostQuery): Promise<FoundPosts> {
-  return namedRow<FoundPosts>(db, query.name, () => postsStatement(query), [userId, personId, ...query.values])
+interface PostsOfPage {
+  readonly posts: PostRows
+  readonly roots: PostRows
+  /** Whatever belongs to them. */
+  readonly found: FoundPosts
+}
+
+async function find(db: Knex, { userId, personId }: Reader, query: PostQuery): Promise<PostsOfPage> {
+  const values = [userId, personId, ...query.values]
+  const found = await namedRow<FoundPosts>(db, query.name, () => postsStatement(query), values)
+  return { posts: postForm.read(found.posts), roots: postForm.read(found.roots), found }
 }
 
 /** Without those that are deleted before their contents are read. */
 async function build(
   db: Knex,
-  found: FoundPosts,
+  { posts, roots, found }: PostsOfPage,
 ): Promise<{ readonly posts: readonly FoundPost[]; readonly roots: readonly FoundPost[] }> {
-  const contents = await contentsOf(db, [...keysOf(found.posts), ...keysOf(found.roots)])
+  const contents = await contentsOf(db, [...keysOf(posts), ...keysOf(roots)])
   const build = builderOf(found)
-  const buildAll = (rows: FoundPosts['posts']) =>
+  const buildAll = (rows: PostRows) =>
     rows.id.flatMap((id, place) => {
       const content = contents.get(id)
       return content ? [build(content, rows, place)] : []
     })
-  return { posts: buildAll(found.posts), roots: buildAll(found.roots) }
+  return { posts: buildAll(posts), roots: buildAll(roots) }
 }
 
-function keysOf({ id: ids, guid }: FoundPosts['posts']) {
-  return ids.map((id, place) => ({ id, guid: valueAt(guid, place) }))
+function keysOf({ id: ids, createdAt }: PostRows) {
+  return ids.map((id, place) => ({ id, createdAt: valueAt(createdAt, place) }))
 }
 
-function builderOf({ people, mentions, photos, choices, ...ofReader }: FoundPosts) {
-  const knownPeople = byId(rowsOf(people))
+function builderOf(found: FoundPosts) {
+  const knownPeople = byId(rowsOf(personForm.read(found.people)))
   const person = (id: number) => {
     const one = knownPeople.get(id)
     if (one === undefined) throw new Error(`Person ${id} has to do with a post and is not among its people.`)
     return one
   }
-  const mentionedIn = peopleOfEach(mentions, person)
-  const photosOf = byOwner(rowsOf(photos))
-  const knownChoices = byId(rowsOf(choices))
-  return (content: PostContent, rows: FoundPosts['posts'], place: number): FoundPost => {
+  const mentionedIn = peopleOfEach(mentionForm.read(found.mentions), person)
+  const photosOf = byOwner(rowsOf(photoForm.read(found.photos)))
+  const choices = byId(rowsOf(choiceForm.read(found.choices)))
+  const done = deedsOfReader.read(found.deeds)
+  return (content: PostContent, rows: PostRows, place: number): FoundPost => {
     const { id } = content
     // Spelt out: to spread an object of this size costs more than to read it.
     return {
@@ -155,17 +172,17 @@ function builderOf({ people, mentions, photos, choices, ...ofReader }: FoundPost
       commentsCount: valueAt(rows.commentsCount, place),
       likesCount: valueAt(rows.likesCount, place),
       resharesCount: valueAt(rows.resharesCount, place),
-      interactedAt: readMoment(valueAt(rows.interactedAt, place)),
+      interactedAt: new Date(valueAt(rows.interactedAt, place)),
       author: person(valueAt(rows.authorId, place)),
       own: {
-        liked: ofReader.liked.includes(id),
-        reshared: ofReader.reshared.includes(id),
-        subscribed: ofReader.subscribed.includes(id),
-        reported: ofReader.reported.includes(id),
+        liked: done.liked.has(id),
+        reshared: done.reshared.has(id),
+        subscribed: done.subscribed.has(id),
+        reported: done.reported.has(id),
       },
       photos: photosOf.get(id) ?? [],
       mentionedPeople: mentionedIn(id),
-      poll: content.poll && pollWith(content.poll, knownChoices),
+      poll: content.poll && pollWith(content.poll, choices),
       root: undefined,
       rootId: valueAt(rows.rootId, place),
     }
@@ -179,7 +196,7 @@ function byId<Item extends { readonly id: number }>(items: readonly Item[]): Rea
 /** Null: its author has taken it back since, and the post stays. */
 function pollWith(
   { guid, question, answers }: NonNullable<PostContent['poll']>,
-  choices: ReadonlyMap<number, ChoiceRow>,
+  choices: ReadonlyMap<number, RowOf<typeof choiceForm>>,
 ): ListedPoll | null {
   const chosen = answers.flatMap(({ id, answer }) => {
     const choice = choices.get(id)

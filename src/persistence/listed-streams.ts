@@ -2,7 +2,14 @@ import type { Knex } from 'knex'
 import { firstOf } from './gather.js'
 import { type ListedPost, listedPosts, type Reader } from './listed-posts.js'
 import { type Page, pageOf, type SeekParts, seekParts, type TimePage, unseen } from './paged.js'
-import { nearPeopleStream, nearTagStream, type PeopleStream, peopleStream, tagStream } from './people-stream.js'
+import {
+  closePeopleStream,
+  nearPeopleStream,
+  nearTagStream,
+  type PeopleStream,
+  peopleStream,
+  tagStream,
+} from './people-stream.js'
 import type { PostQuery } from './posts-statement.js'
 import { type Sight, USER } from './sight.js'
 import { type Reach, reachesOf } from './stream-reach.js'
@@ -165,7 +172,7 @@ function ofPeople(peopleFor: (sight: Sight) => PeopleStream): Source {
   return {
     which: (page, sight) => postsAt(page, peopleStream(page, sight, peopleFor(sight))),
     near: (page, sight, moment) => nearPeopleStream(page, sight, peopleFor(sight), moment),
-    close: (page, sight, moment) => nearPeopleStream(page, sight, peopleFor(sight), moment, { close: true }),
+    close: (page, sight, moment) => closePeopleStream(page, sight, peopleFor(sight), moment),
   }
 }
 

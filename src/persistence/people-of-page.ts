@@ -1,31 +1,33 @@
 import type { Belonging } from './belongings.js'
-import { type ColumnLists, columnLists, valueAt } from './column-lists.js'
+import { type ColumnLists, columnForm, number, text, textOrNull, valueAt, type Written } from './column-lists.js'
 import type { Person } from './models/person.js'
 
 export type PersonSummary = Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>
 
-type Named = PersonSummary & { readonly id: number }
-export type PeopleOfPage = ColumnLists<Named>
+/** Of `people`. */
+export const personColumns = {
+  id: number('people.id'),
+  guid: text('guid'),
+  address: text('address'),
+  name: text('name'),
+  avatarUrl: textOrNull('avatar_url'),
+}
+
+const form = columnForm(personColumns)
 
 /**
  * Everybody who is named on a page, once, as part of a statement that lists it; by an array of their ids. To look each of them
  * up where they are named costs more, and in a join the planner would read all the people of a small pod.
  */
 export function peopleOf(ids: string): string {
-  const columns = columnLists<Named>({
-    id: 'id',
-    guid: 'guid',
-    address: 'address',
-    name: 'name',
-    avatarUrl: 'avatar_url',
-  })
-  return `(select ${columns} from people where id = any(${ids}))`
+  return `(select ${form.select} from people where id = any(${ids}))`
 }
 
 export type FindPerson = (id: number) => PersonSummary
 
 /** Finds them again by their ids. */
-export function personAmong({ id: ids, guid, address, name, avatarUrl }: PeopleOfPage): FindPerson {
+export function personAmong(people: Written): FindPerson {
+  const { id: ids, guid, address, name, avatarUrl } = form.read(people)
   const byId = new Map<number, PersonSummary>()
   ids.forEach((id, place) => {
     byId.set(id, {

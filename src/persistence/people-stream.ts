@@ -1,9 +1,8 @@
 import { type Gathering, gather, type Scan } from './gather.js'
-import { hasRow } from './has-row.js'
-import { nearPage, type Places } from './near-page.js'
+import { closePage, nearPage, type Places } from './near-page.js'
 import type { SeekParts } from './paged.js'
 import type { PostQuery } from './posts-statement.js'
-import { inSight, type Sight, USER } from './sight.js'
+import { inSight, PERSON, type Sight, USER } from './sight.js'
 import { notHidden } from './stream-conditions.js'
 import { followedPosts, mentioningPosts, ownPosts, publicPosts, shownPosts, taggedPosts } from './stream-sources.js'
 
@@ -42,24 +41,18 @@ export function peopleStream(page: SeekParts, sight: Sight, { authors, own, foll
   return gathering.statement()
 }
 
-/** The same for a page that is likely to end before a moment; close: among few posts of all. */
+/** The same for a page that is likely to end before a moment. */
 export function nearPeopleStream(
   page: SeekParts,
   sight: Sight,
   { authors, own, follows }: PeopleStream,
   moment: string,
-  { close = false } = {},
 ): PostQuery['which'] {
   const near = nearPage(page, moment)
-  if (close) near.walk('few')
-  else near.know('authors', `select array(${authors}) as keys`)
-  const byThem = (author: string) =>
-    close
-      ? hasRow(`(${authors}) as authors where authors.person_id = ${author}`)
-      : `${author} = any((select keys from authors)::bigint[])`
+  near.know('authors', `select array(${authors}) as keys`)
+  const byThem = (author: string) => `${author} = any((select keys from authors)::bigint[])`
 
-  const published = publicPosts(byThem('posts.author_id'))
-  const toAll: Places[] = [close ? { ...published, from: `few as ${published.from}` } : published]
+  const toAll: Places[] = [publicPosts(byThem('posts.author_id'))]
   const toReader: Places[] = [ownPosts(own)]
   if (sight === 'readable') toReader.push(shownPosts(byThem('shown.author_id')))
   if (follows) {
@@ -72,6 +65,26 @@ export function nearPeopleStream(
   return near.which(
     sight === 'readable' ? `(posts.public or posts.id = any(${near.found('to_reader')}))` : 'posts.public',
   )
+}
+
+/** The same where few posts of all were written in that time: nobody asks each author. */
+export function closePeopleStream(
+  page: SeekParts,
+  sight: Sight,
+  { authors, own, follows }: PeopleStream,
+  moment: string,
+): PostQuery['which'] {
+  const close = closePage(page, moment)
+  const isOwn = `posts.author_id = ${PERSON}`
+  const isShown = `posts.id = any(${close.idsOf(shownPosts('true'))})`
+  const theirs = `select person_id from (${authors}) as authors where person_id = any(${close.authors})`
+  const reasons = [`posts.author_id = any(array(${theirs}))`, `${isOwn} and ${own}`]
+  if (follows) {
+    reasons.push(`posts.public and posts.id = any(${close.idsOf(followedPosts('public'))})`)
+    reasons.push(`posts.id = any(${close.idsOf(mentioningPosts(sight))})`)
+  }
+  const isSeen = sight === 'readable' ? `(posts.public or ${isOwn} or ${isShown})` : 'posts.public'
+  return close.which(`${isSeen} and (${reasons.join(' or ')})`)
 }
 
 /** A page of what is posted under the tags that the reader follows. */

@@ -16,7 +16,12 @@ interface PollContent extends Pick<Poll, 'guid' | 'question'> {
   readonly answers: readonly Pick<PollAnswer, 'id' | 'answer'>[]
 }
 
-type Key = Pick<Post, 'id' | 'guid'>
+interface Key {
+  readonly id: number
+  /** In milliseconds. */
+  readonly createdAt: number
+}
+
 type Contents = BoundedMap<number, PostContent>
 
 /** Some twenty megabytes: what people read just now. */
@@ -30,10 +35,10 @@ export async function contentsOf(db: Knex, keys: readonly Key[]): Promise<Readon
   const remembered = contentsIn(db)
   const found = new Map<number, PostContent>()
   const missing: number[] = []
-  for (const { id, guid } of keys) {
+  for (const { id, createdAt } of keys) {
     const content = remembered.get(id)
     // In a database that was restored from a backup, another post may have the number.
-    if (content?.guid === guid) found.set(id, content)
+    if (content?.createdAt.getTime() === createdAt) found.set(id, content)
     else missing.push(id)
   }
   if (missing.length === 0) return found

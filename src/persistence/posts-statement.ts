@@ -1,7 +1,7 @@
-import type { Belonging } from './belongings.js'
-import { type ColumnLists, columnLists, momentOf } from './column-lists.js'
+import { columnForm, moment, number, numberOrNull, text, textOrNull, truth, type Written } from './column-lists.js'
+import { deedForm } from './deeds.js'
 import { hasRow } from './has-row.js'
-import type { PersonOfOne } from './people-of-page.js'
+import { type PersonOfOne, personColumns } from './people-of-page.js'
 
 /** Some posts, however they are found. */
 export interface PostQuery {
@@ -18,54 +18,59 @@ export interface PostQuery {
 }
 
 /** A post, with what of it may change at any time; the rest are its contents. */
-interface PostRow {
-  readonly id: number
-  readonly guid: string
-  readonly commentsCount: number
-  readonly likesCount: number
-  readonly resharesCount: number
-  readonly interactedAt: number
-  readonly authorId: number
-  readonly rootId: number | null
-}
+export const postForm = columnForm({
+  id: number('id'),
+  createdAt: moment('created_at'),
+  commentsCount: number('comments_count'),
+  likesCount: number('likes_count'),
+  resharesCount: number('reshares_count'),
+  interactedAt: moment('interacted_at'),
+  authorId: number('author_id'),
+  rootId: numberOrNull('root_id'),
+})
 
 /** Somebody who has written one of them or is mentioned in one. */
-interface PersonRow {
-  readonly id: number
-  readonly guid: string
-  readonly address: string
-  readonly name: string
-  readonly avatarUrl: string | null
-  readonly nsfw: boolean
-}
+export const personForm = columnForm({ ...personColumns, nsfw: truth('people.id = any(keys.nsfw)') })
 
-interface PhotoRow extends Belonging {
-  readonly name: string
-  readonly remotePath: string | null
-  readonly height: number | null
-  readonly width: number | null
-}
+export const mentionForm = columnForm<PersonOfOne>({ ownerId: number('post_id'), personId: number('person_id') })
+
+export const photoForm = columnForm({
+  ownerId: number('post_id'),
+  height: numberOrNull('height'),
+  width: numberOrNull('width'),
+  name: text('name'),
+  remotePath: textOrNull('remote_path'),
+})
+
+const own = hasRow(`
+  poll_participations
+  where poll_participations.poll_id = polls.id and poll_participations.author_id = $2
+    and poll_participations.poll_answer_id = poll_answers.id`)
 
 /** What an answer of a poll was given, and whether the reader has given it. */
-export interface ChoiceRow {
-  readonly id: number
-  readonly voteCount: number
-  readonly own: boolean
-}
+export const choiceForm = columnForm({
+  id: number('poll_answers.id'),
+  voteCount: number('vote_count'),
+  own: truth(own),
+})
+
+/** What the reader has done with them. */
+export const deedsOfReader = deedForm({
+  liked: 'post_id as id from likes where author_id = $2 and post_id = any(page.ids) and positive',
+  reshared: 'root_id as id from posts where author_id = $2 and root_id = any(page.ids)',
+  subscribed: 'post_id as id from participations where author_id = $2 and post_id = any(page.ids)',
+  reported: 'post_id as id from reports where user_id = $1 and post_id = any(page.ids)',
+})
 
 /** All in one row. */
 export interface FoundPosts {
-  readonly posts: ColumnLists<PostRow>
-  readonly roots: ColumnLists<PostRow>
-  readonly people: ColumnLists<PersonRow>
-  readonly mentions: ColumnLists<PersonOfOne>
-  readonly photos: ColumnLists<PhotoRow>
-  readonly choices: ColumnLists<ChoiceRow>
-  /** Ids of those with which the reader has done something. */
-  readonly liked: readonly number[]
-  readonly reshared: readonly number[]
-  readonly subscribed: readonly number[]
-  readonly reported: readonly number[]
+  readonly posts: Written
+  readonly roots: Written
+  readonly people: Written
+  readonly mentions: Written
+  readonly photos: Written
+  readonly choices: Written
+  readonly deeds: Written
 }
 
 /**
@@ -76,14 +81,19 @@ export function postsStatement({ which, most }: Pick<PostQuery, 'which' | 'most'
   return `
     with page as materialized (
       select
-        ${columnLists<PostRow>(postColumns)} as posts,
+        ${postForm.select} as posts,
         array_agg(id) || array_agg(root_id) as ids, array_agg(root_id) as root_ids, array_agg(author_id) as author_ids
       from (select * from (${which(columns)}) as found limit ${most}) as found
     )
-    select
-      posts, ${roots} as roots, ${people} as people, ${ofReader}, ${mentions} as mentions, ${photos} as photos,
-      ${choices} as choices
-    from page`
+    select posts, roots, ${people} as people, mentions, ${photos} as photos, ${choices} as choices, ${deedsOfReader.select} as deeds
+    from page
+    cross join lateral (
+      select ${postForm.select} as roots, array_agg(author_id) as author_ids from posts where id = any(page.root_ids)
+    ) as behind
+    cross join lateral (
+      select ${mentionForm.select} as mentions, array_agg(person_id) as person_ids
+      from (select post_id, person_id from mentions where post_id = any(page.ids) order by id) as mention
+    ) as mentioning`
 }
 
 /** A chain of reshares ends somewhere. */
@@ -109,83 +119,25 @@ export function alongChains(reshareIds: string): Omit<PostQuery, 'values'> {
 }
 
 const columns = `
-  posts.id, posts.guid, posts.comments_count, posts.likes_count, posts.reshares_count, posts.interacted_at,
+  posts.id, posts.created_at, posts.comments_count, posts.likes_count, posts.reshares_count, posts.interacted_at,
   posts.author_id, posts.root_id`
 
-const postColumns = {
-  id: 'id',
-  guid: 'guid',
-  commentsCount: 'comments_count',
-  likesCount: 'likes_count',
-  resharesCount: 'reshares_count',
-  interactedAt: momentOf('interacted_at'),
-  authorId: 'author_id',
-  rootId: 'root_id',
-}
-
-const roots = `(select ${columnLists<PostRow>(postColumns)} from posts where posts.id = any(page.root_ids))`
-
-const personColumns = {
-  id: 'people.id',
-  guid: 'guid',
-  address: 'address',
-  name: 'name',
-  avatarUrl: 'avatar_url',
-  nsfw: 'people.id = any(keys.nsfw)',
-}
-
 const people = `(
-  select ${columnLists<PersonRow>(personColumns)}
+  select ${personForm.select}
   from (
     select ids, array(select person_id from profiles where profiles.nsfw and person_id = any(ids)) as nsfw
-    from (
-      select
-        page.author_ids
-        || array(select author_id from posts where posts.id = any(page.root_ids))
-        || array(select person_id from mentions where post_id = any(page.ids)) as ids
-      offset 0
-    ) as keys
+    from (select page.author_ids || behind.author_ids || mentioning.person_ids as ids offset 0) as keys
     offset 0
   ) as keys
   join people on people.id = any(keys.ids)
 )`
 
-const ofReader = `
-  array_to_json(array(
-    select post_id from likes where author_id = $2 and post_id = any(page.ids) and positive
-  )) as liked,
-  array_to_json(array(select root_id from posts where author_id = $2 and root_id = any(page.ids))) as reshared,
-  array_to_json(array(
-    select post_id from participations where author_id = $2 and post_id = any(page.ids)
-  )) as subscribed,
-  array_to_json(array(select post_id from reports where user_id = $1 and post_id = any(page.ids))) as reported`
-
-const mentions = `(
-  select ${columnLists<PersonOfOne>({ ownerId: 'post_id', personId: 'person_id' })}
-  from (select post_id, person_id from mentions where post_id = any(page.ids) order by id) as mention
-)`
-
-const photoColumns = {
-  ownerId: 'post_id',
-  name: 'name',
-  remotePath: 'remote_path',
-  height: 'height',
-  width: 'width',
-}
-
 const photos = `(
-  select ${columnLists<PhotoRow>(photoColumns)}
-  from (select * from photos where post_id = any(page.ids) order by position, id) as photo
+  select ${photoForm.select} from (select * from photos where post_id = any(page.ids) order by position, id) as photo
 )`
-
-const own = hasRow(`
-  poll_participations
-  where poll_participations.poll_id = polls.id and poll_participations.author_id = $2
-    and poll_participations.poll_answer_id = poll_answers.id`)
 
 const choices = `(
-  select ${columnLists<ChoiceRow>({ id: 'poll_answers.id', voteCount: 'vote_count', own })}
-  from polls
-  join poll_answers on poll_answers.poll_id = polls.id
+  select ${choiceForm.select}
+  from polls join poll_answers on poll_answers.poll_id = polls.id
   where polls.post_id = any(page.ids)
 )`

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import type { FastifyBaseLogger, FastifyHttpOptions } from 'fastify'
+import type { FastifyHttpOptions } from 'fastify'
 import type { Logger } from 'pino'
 import { HTTP_LIMITS, type HttpLimits } from '../limits.js'
 import { refuseClient } from './client-errors.js'
@@ -10,8 +10,7 @@ import { requestLogging } from './request-log.js'
 /** What both servers of the web process have in common. */
 export function serverOptions(log: Logger, limits: HttpLimits = HTTP_LIMITS) {
   return {
-    loggerInstance: log as FastifyBaseLogger, // the wider type, so that an app is the same type with any logger
-    ...requestLogging,
+    ...requestLogging(log),
     serverFactory: (serve) => openHttpServer(serve, limits),
     bodyLimit: limits.apiBodyBytes,
     clientErrorHandler: refuseClient,

@@ -5,7 +5,6 @@ import { isOurs } from '../../persistence/errors.js'
 import { hasShapeOfCoat } from '../../protocol/encrypted-envelope.js'
 import type { Door, Outcome } from '../door.js'
 import { readRawBody } from '../raw-body.js'
-import { requestLogging } from '../request-log.js'
 
 /** Messages of other pods (FEDERATION.md, "Endpoints"): safe in the queue, then answered; a worker looks into them. */
 export const receiveRoutes: FastifyPluginAsync = async (app) => {
@@ -13,8 +12,7 @@ export const receiveRoutes: FastifyPluginAsync = async (app) => {
   const options = { config: { public: true }, schema: { hide: true } } as const
 
   // A log of its own costs a request as much as finding its route; here at most one line is written about it.
-  const log = requestLogging.childLoggerFactory(app.log, {})
-  app.setChildLoggerFactory(() => log)
+  app.setChildLoggerFactory(() => app.log)
 
   // The body is the message, whatever its type is said to be, and only we read it.
   app.removeAllContentTypeParsers()
