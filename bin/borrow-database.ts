@@ -51,12 +51,12 @@ async function beHost(dataDir: string): Promise<BorrowedDatabase> {
   return {
     url: server.url,
     async release() {
-      const door = await connect(server.url)
+      const door = await connect(server.url).catch(() => undefined) // somebody else is ending it already
       try {
-        await door.query('select pg_advisory_lock($1)', [GUEST_LOCK]) // the last guest has left, and nobody else comes in
+        await door?.query('select pg_advisory_lock($1)', [GUEST_LOCK]) // the last guest has left, and nobody else comes in
       } finally {
         await server.stop()
-        await door.end().catch(() => undefined)
+        await door?.end().catch(() => undefined)
       }
     },
   }
@@ -66,6 +66,8 @@ async function beGuest(url: string): Promise<BorrowedDatabase> {
   const seat = await connect(url)
   try {
     await seat.query('select pg_advisory_lock_shared($1)', [GUEST_LOCK])
+    // A server that ends lets go of locks before its last session has heard of it, but lets nobody new in.
+    await (await connect(url)).end()
   } catch (error) {
     await seat.end().catch(() => undefined)
     throw error

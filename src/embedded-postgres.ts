@@ -47,12 +47,16 @@ export async function findRunningEmbeddedPostgres(dataDir: string): Promise<Runn
   return running && { url: urlOf(running), pid: running.pid }
 }
 
-/** The owner we wait for may stop the server instead of leaving it to us; then there is one to be started. */
+/**
+ * The owner we wait for may stop the server instead of leaving it to us; then there is one to be started. A server that ends
+ * may make us its owner before our session hears of it, but lets nobody new in.
+ */
 async function own(dataDir: string, options: ServerOptions): Promise<Running> {
   for (let attempt = 1; ; attempt += 1) {
     const running = (await findRunning(dataDir)) ?? (await launch(dataDir, options))
     try {
       await becomeOwner(running.session, dataDir)
+      if ((await findRunningEmbeddedPostgres(dataDir))?.pid !== running.pid) throw new Error('It was ending.')
       return running
     } catch (error) {
       if (error instanceof EmbeddedPostgresError || attempt === ATTEMPTS) throw error

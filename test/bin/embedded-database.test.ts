@@ -53,6 +53,29 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
     await next.release()
     expect(databasePid(folder.path)).toBeUndefined()
   })
+
+  it('does not hand out a database that is ending, though its last act is to let one in who waits', async () => {
+    const config = readConfig({ DATA_DIR: folder.path })
+    const host = await borrowDatabase(config)
+    const door = new Client({ connectionString: host.url })
+    await door.connect()
+    await door.query('select pg_advisory_lock(7061708)')
+    const late = borrowDatabase(config)
+    await until(async () => (await answerOf(host.url, waitingForAll)) === 1)
+
+    process.kill(databasePid(folder.path) ?? 0, 'SIGTERM') // those who are in may stay, nobody else may come
+    await until(() =>
+      answerOf(host.url, 'select 1 as answer')
+        .then(() => false)
+        .catch(() => true),
+    )
+    await door.end()
+    await host.release()
+
+    const { url, release } = await late
+    expect(await answerOf(url, 'select 1 as answer')).toBe(1)
+    await release()
+  })
 })
 
 const waitingForAll = `select count(*)::int as answer from pg_locks where locktype = 'advisory' and not granted`

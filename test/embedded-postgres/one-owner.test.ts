@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { expect, it } from 'vitest'
 import { startEmbeddedPostgres } from '../../src/embedded-postgres.js'
 import { makeFolder, query, startElsewhere } from './data-dirs.js'
@@ -27,4 +28,30 @@ it('waits for a command that is about to stop the server, and starts it again', 
   await command.stop()
 
   expect(await pod.answer).toMatchObject({ url: command.url, startedHere: true })
+})
+
+it('does not take over a server that is ending', async () => {
+  const dataDir = join(await makeFolder(), 'var')
+  const { url, pid, stop } = await startEmbeddedPostgres(dataDir, { fast: true })
+  const owner = new Client({ connectionString: url })
+  await owner.connect()
+  const pod = startElsewhere(dataDir)
+  const owners = `select pid, granted from pg_locks where locktype = 'advisory' order by granted`
+  const standing = async () => (await owner.query<{ pid: number; granted: boolean }>(owners)).rows
+  while ((await standing()).length < 2);
+  const [, first] = await standing()
+
+  process.kill(pid, 'SIGTERM') // those who are in may stay, nobody else may come
+  while (
+    await query(url, 'select 1').then(
+      () => true,
+      () => false,
+    )
+  );
+  await owner.query('select pg_terminate_backend($1)', [first?.pid])
+  while ((await standing()).some(({ granted }) => !granted));
+  await owner.end()
+  await stop()
+
+  expect(await pod.answer).toMatchObject({ url, startedHere: true })
 })
