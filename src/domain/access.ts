@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { openBoundedMap } from '../bounded-map.js'
 import { gather } from '../jobs/gather.js'
 import { AccessToken, type TokenHolder } from '../persistence/models/access-token.js'
+import { Comment } from '../persistence/models/comment.js'
 import { Block } from '../persistence/models/contact.js'
 import { Post } from '../persistence/models/post.js'
 import { type ReadablePost, readablePost } from '../persistence/readable-post.js'
@@ -97,9 +98,17 @@ function scopesOf(text: string): ReadonlySet<Scope> {
 }
 
 /** A post that the viewer may see and the token may show. Whether it is hidden or not there is nobody's business. */
-export async function findReadablePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<Post | undefined> {
+export async function requirePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<Post> {
   const post = await Post.readableBy(pod.db, viewer, guid).withGraphFetched('author')
-  return post?.public || viewer.scopes.has('private:read') ? post : undefined
+  if (!post || !(post.public || viewer.scopes.has('private:read'))) throw noSuchPost()
+  return post
+}
+
+/** One that stands under this post. */
+export async function requireComment(pod: Pick<Pod, 'db'>, { id }: Post, guid: string): Promise<Comment> {
+  const comment = await Comment.query(pod.db).findOne({ guid, postId: id })
+  if (!comment) throw noSuchComment()
+  return comment
 }
 
 /** A token that may show nothing private does not show the viewer's own either. */
@@ -113,17 +122,11 @@ interface Target {
   readonly commentGuid?: string | undefined
 }
 
-type TargetRefusal = 'post_missing' | 'comment_missing'
-
 /** The same where nothing of the post is needed but its place. */
 export async function requireTarget(pod: Pick<Pod, 'db'>, viewer: Viewer, target: Target): Promise<ReadablePost> {
   const post = await readablePost(pod.db, viewer, target)
-  if (!(post?.public || (post && viewer.scopes.has('private:read')))) {
-    throw refusal('post_missing', 'There is no such post.')
-  }
-  if (target.commentGuid !== undefined && post.commentId === null) {
-    throw refusal('comment_missing', 'There is no such comment under this post.')
-  }
+  if (!post || !(post.public || viewer.scopes.has('private:read'))) throw noSuchPost()
+  if (target.commentGuid !== undefined && post.commentId === null) throw noSuchComment()
   return post
 }
 
@@ -132,6 +135,10 @@ export async function isBlockedBy(pod: Pick<Pod, 'db'>, personId: number, viewer
   return Block.isThere(pod.db, { by: personId, personId: viewer.personId })
 }
 
-function refusal(reason: TargetRefusal, message: string): Refusal<TargetRefusal> {
-  return new Refusal(reason, message)
+export function noSuchPost(): Refusal<'post_missing'> {
+  return new Refusal('post_missing', 'There is no such post.')
+}
+
+export function noSuchComment(): Refusal<'comment_missing'> {
+  return new Refusal('comment_missing', 'There is no such comment under this post.')
 }

@@ -6,7 +6,7 @@ import { Post } from '../persistence/models/post.js'
 import { Tag } from '../persistence/models/tag.js'
 import type { Page, TimePage } from '../persistence/paged.js'
 import type { Pod } from '../pod.js'
-import { findReadablePost, isBlockedBy, requireTarget, sightOf, type Viewer } from './access.js'
+import { isBlockedBy, requirePost, requireTarget, sightOf, type Viewer } from './access.js'
 import { dispatchAndAnnounce } from './announce.js'
 import { notifyAbout } from './notifications.js'
 import { joinIn } from './participations.js'
@@ -15,7 +15,7 @@ import { Refusal } from './refusals.js'
 import { signatureUnder } from './signatures.js'
 import { faultOfText, mentionedIn, taggedIn } from './texts.js'
 
-type CreateCommentRefusal = 'post_missing' | 'text_invalid' | 'blocked'
+type CreateCommentRefusal = 'text_invalid' | 'blocked'
 type ReadCommentRefusal = 'comment_missing'
 
 /** All that are under a post, whoever wrote them; the oldest first, if the page names no place. */
@@ -43,8 +43,7 @@ export async function createComment(
   viewer: Viewer,
   input: { readonly postGuid: string; readonly text: string },
 ): Promise<Comment> {
-  const post = await findReadablePost(pod, viewer, input.postGuid)
-  if (!post) throw refusal('post_missing', 'There is no such post.')
+  const post = await requirePost(pod, viewer, input.postGuid)
   const text = input.text.trim()
   if (text === '') throw refusal('text_invalid', 'A comment needs some text.')
   const fault = faultOfText(text)

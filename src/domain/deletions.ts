@@ -3,23 +3,18 @@ import { dispatchJob } from '../jobs/definitions.js'
 import { enqueueWith } from '../jobs/outbox.js'
 import { emptyWithoutPhotos } from '../persistence/destroy.js'
 import { inTransaction } from '../persistence/errors.js'
-import { Comment } from '../persistence/models/comment.js'
 import { Like } from '../persistence/models/like.js'
 import { Mention } from '../persistence/models/mention.js'
 import { Person, Profile } from '../persistence/models/person.js'
 import { Photo } from '../persistence/models/photo.js'
 import { Post } from '../persistence/models/post.js'
 import type { Pod } from '../pod.js'
-import { findReadablePost, type Viewer } from './access.js'
+import { noSuchComment, noSuchPost, requireComment, requirePost, type Viewer } from './access.js'
 import type { Audience } from './outgoing.js'
 import { Refusal } from './refusals.js'
 import { type TakenBack, takeBack } from './take-back.js'
 
-type DeletePostRefusal = 'post_missing' | 'not_allowed' | 'scope_missing'
-type DeleteCommentRefusal = 'post_missing' | 'comment_missing' | 'not_allowed'
-type DeleteLikeRefusal = 'post_missing' | 'comment_missing' | 'like_missing'
-type DeletePhotoRefusal = 'photo_missing'
-type DeletionRefusal = DeletePostRefusal | DeleteCommentRefusal | DeleteLikeRefusal | DeletePhotoRefusal
+type DeletionRefusal = 'not_allowed' | 'scope_missing' | 'like_missing' | 'photo_missing'
 
 /** A post of the viewer's own, with all that is under it; reshares of it stay, with nothing to show. */
 export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promise<void> {
@@ -27,14 +22,14 @@ export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promis
   // Whether a token may delete something private of one's own is another question than whether it may read it.
   const isOwn = post?.authorId === viewer.personId
   if (!post || !(isOwn || post.public || viewer.scopes.has('private:read'))) {
-    throw refusal('post_missing', 'There is no such post.')
+    throw noSuchPost()
   }
   if (!isOwn) throw refusal('not_allowed', 'This post is somebody else’s.')
   if (!post.public && !viewer.scopes.has('private:modify')) {
     throw refusal('scope_missing', 'The token may not delete anything private.')
   }
   const deleted = await inTransaction(pod.db, (transaction) => takeBack(pod, transaction, postToTakeBack(viewer, post)))
-  if (!deleted) throw refusal('post_missing', 'There is no such post.')
+  if (!deleted) throw noSuchPost()
 }
 
 /** The author of a comment may delete it, and so may the author of the post it stands under. */
@@ -43,10 +38,8 @@ export async function deleteComment(
   viewer: Viewer,
   target: { readonly postGuid: string; readonly commentGuid: string },
 ): Promise<void> {
-  const post = await findReadablePost(pod, viewer, target.postGuid)
-  if (!post) throw refusal('post_missing', 'There is no such post.')
-  const comment = await Comment.query(pod.db).findOne({ guid: target.commentGuid, postId: post.id })
-  if (!comment) throw refusal('comment_missing', 'There is no such comment under this post.')
+  const post = await requirePost(pod, viewer, target.postGuid)
+  const comment = await requireComment(pod, post, target.commentGuid)
   if (![comment.authorId, post.authorId].includes(viewer.personId)) {
     throw refusal('not_allowed', 'Neither the comment nor the post is yours.')
   }
@@ -60,7 +53,7 @@ export async function deleteComment(
       audience: audienceUnder(post, others),
     })
   })
-  if (!deleted) throw refusal('comment_missing', 'There is no such comment under this post.')
+  if (!deleted) throw noSuchComment()
 }
 
 /** The viewer's own like of a post, or of a comment under it. */
@@ -69,8 +62,7 @@ export async function deleteLike(
   viewer: Viewer,
   target: { readonly postGuid: string; readonly commentGuid?: string | undefined },
 ): Promise<void> {
-  const post = await findReadablePost(pod, viewer, target.postGuid)
-  if (!post) throw refusal('post_missing', 'There is no such post.')
+  const post = await requirePost(pod, viewer, target.postGuid)
   const like = await findLike(pod, viewer, post, target.commentGuid)
   if (!like) throw refusal('like_missing', 'You do not like this.')
 
@@ -111,8 +103,7 @@ async function findLike(
   commentGuid: string | undefined,
 ): Promise<Like | undefined> {
   if (commentGuid === undefined) return Like.query(pod.db).findOne({ authorId: viewer.personId, postId: post.id })
-  const comment = await Comment.query(pod.db).findOne({ guid: commentGuid, postId: post.id })
-  if (!comment) throw refusal('comment_missing', 'There is no such comment under this post.')
+  const comment = await requireComment(pod, post, commentGuid)
   return Like.query(pod.db).findOne({ authorId: viewer.personId, commentId: comment.id })
 }
 

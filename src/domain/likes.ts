@@ -6,7 +6,7 @@ import { Post } from '../persistence/models/post.js'
 import type { IndexPage, Page } from '../persistence/paged.js'
 import type { ReadablePost } from '../persistence/readable-post.js'
 import type { Pod } from '../pod.js'
-import { findReadablePost, isBlockedBy, type Viewer } from './access.js'
+import { isBlockedBy, requireComment, requirePost, type Viewer } from './access.js'
 import { dispatchAndAnnounce } from './announce.js'
 import { notifyAbout } from './notifications.js'
 import { joinIn } from './participations.js'
@@ -14,7 +14,7 @@ import { newGuid } from './posts.js'
 import { Refusal } from './refusals.js'
 import { signatureUnder } from './signatures.js'
 
-type CreateLikeRefusal = 'post_missing' | 'comment_missing' | 'liked_already' | 'blocked'
+type CreateLikeRefusal = 'liked_already' | 'blocked'
 
 /** Those of a post, or of the comment that was found under it; the viewer's own first. */
 export function listLikes(
@@ -33,13 +33,9 @@ export async function createLike(
   viewer: Viewer,
   target: { readonly postGuid: string; readonly commentGuid?: string | undefined },
 ): Promise<Like> {
-  const post = await findReadablePost(pod, viewer, target.postGuid)
-  if (!post) throw refusal('post_missing', 'There is no such post.')
+  const post = await requirePost(pod, viewer, target.postGuid)
   const { commentGuid } = target
-  const comment =
-    commentGuid === undefined ? undefined : await Comment.query(pod.db).findOne({ guid: commentGuid, postId: post.id })
-  if (commentGuid !== undefined && !comment)
-    throw refusal('comment_missing', 'There is no such comment under this post.')
+  const comment = commentGuid === undefined ? undefined : await requireComment(pod, post, commentGuid)
   if (await isBlockedBy(pod, post.authorId, viewer)) {
     throw refusal('blocked', 'The author of this post does not want your likes.')
   }

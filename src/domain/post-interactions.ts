@@ -3,16 +3,16 @@ import { involve } from '../persistence/involvements.js'
 import { Participation } from '../persistence/models/participation.js'
 import { Post } from '../persistence/models/post.js'
 import type { Pod } from '../pod.js'
-import { findReadablePost, type Viewer } from './access.js'
+import { requirePost, type Viewer } from './access.js'
 import { askAuthor, unmute } from './participations.js'
 import { newGuid } from './posts.js'
 import { Refusal } from './refusals.js'
 
-type InteractionRefusal = 'post_missing' | 'subscribed_already' | 'not_subscribed' | 'hidden_already' | 'not_hidden'
+type InteractionRefusal = 'subscribed_already' | 'not_subscribed' | 'hidden_already' | 'not_hidden'
 
 /** The viewer hears of what happens under the post. */
 export async function subscribe(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
-  const post = await findPost(pod, viewer, postGuid)
+  const post = await requirePost(pod, viewer, postGuid)
   await inTransaction(pod.db, async (transaction) => {
     await Post.hold(transaction, post.id)
     const guid = newGuid()
@@ -30,7 +30,7 @@ export async function subscribe(pod: Pod, viewer: Viewer, postGuid: string): Pro
 
 /** The viewer hears no more of the post, until they do something under it again. Nobody else is told. */
 export async function mute(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
-  const post = await findPost(pod, viewer, postGuid)
+  const post = await requirePost(pod, viewer, postGuid)
   await inTransaction(pod.db, async (transaction) => {
     await Post.hold(transaction, post.id)
     const left = await Participation.query(transaction).delete().where({ postId: post.id, authorId: viewer.personId })
@@ -44,7 +44,7 @@ export async function mute(pod: Pod, viewer: Viewer, postGuid: string): Promise<
 
 /** Leaves a post out of the viewer's own streams, or shows it there again. */
 export async function hide(pod: Pod, viewer: Viewer, postGuid: string, hidden: boolean): Promise<void> {
-  const post = await findPost(pod, viewer, postGuid)
+  const post = await requirePost(pod, viewer, postGuid)
   const mark = { userId: viewer.userId, postId: post.id }
   if (!hidden) {
     const shown = await pod.db('hiddenPosts').where(mark).delete()
@@ -58,12 +58,6 @@ export async function hide(pod: Pod, viewer: Viewer, postGuid: string, hidden: b
     .ignore()
     .returning('postId')
   if (made.length === 0) throw refusal('hidden_already', 'You have hidden this post already.')
-}
-
-async function findPost(pod: Pod, viewer: Viewer, guid: string): Promise<Post> {
-  const post = await findReadablePost(pod, viewer, guid)
-  if (!post) throw refusal('post_missing', 'There is no such post.')
-  return post
 }
 
 function refusal(reason: InteractionRefusal, message: string): Refusal<InteractionRefusal> {

@@ -1,10 +1,9 @@
-import { Comment } from '../persistence/models/comment.js'
 import type { Pod } from '../pod.js'
-import { findReadablePost, type Viewer } from './access.js'
+import { requireComment, requirePost, type Viewer } from './access.js'
 import { Refusal } from './refusals.js'
 import { faultOfText } from './texts.js'
 
-type ReportRefusal = 'post_missing' | 'comment_missing' | 'reason_invalid' | 'reported_already'
+type ReportRefusal = 'reason_invalid' | 'reported_already'
 
 /** Shows a post, or a comment under it, to those who look after this pod; nobody else hears of it. */
 export async function report(
@@ -12,13 +11,9 @@ export async function report(
   viewer: Viewer,
   input: { readonly postGuid: string; readonly commentGuid?: string | undefined; readonly reason: string },
 ): Promise<void> {
-  const post = await findReadablePost(pod, viewer, input.postGuid)
-  if (!post) throw refusal('post_missing', 'There is no such post.')
+  const post = await requirePost(pod, viewer, input.postGuid)
   const { commentGuid } = input
-  const comment =
-    commentGuid === undefined ? undefined : await Comment.query(pod.db).findOne({ guid: commentGuid, postId: post.id })
-  if (commentGuid !== undefined && !comment)
-    throw refusal('comment_missing', 'There is no such comment under this post.')
+  const comment = commentGuid === undefined ? undefined : await requireComment(pod, post, commentGuid)
   const reason = input.reason.trim()
   if (reason === '') throw refusal('reason_invalid', 'A report needs a reason.')
   const fault = faultOfText(reason)

@@ -8,14 +8,14 @@ import { Post } from '../persistence/models/post.js'
 import type { IndexPage, Page } from '../persistence/paged.js'
 import type { ReadablePost } from '../persistence/readable-post.js'
 import type { Pod } from '../pod.js'
-import { findReadablePost, type Viewer } from './access.js'
+import { requirePost, type Viewer } from './access.js'
 import { dispatchAndAnnounce } from './announce.js'
 import { notifyAbout } from './notifications.js'
 import { joinIn } from './participations.js'
 import { newGuid } from './posts.js'
 import { Refusal } from './refusals.js'
 
-type CreateReshareRefusal = 'post_missing' | 'root_missing' | 'not_public' | 'own_post' | 'reshared_already'
+type CreateReshareRefusal = 'root_missing' | 'not_public' | 'own_post' | 'reshared_already'
 
 /** The viewer's own first. Nothing private is ever reshared. */
 export async function listReshares(
@@ -30,8 +30,7 @@ export async function listReshares(
 
 /** Shows a public post of somebody else to the viewer's contacts. Of a reshare, it is the root that is shown. */
 export async function createReshare(pod: Pod, viewer: Viewer, postGuid: string): Promise<Post> {
-  const post = await findReadablePost(pod, viewer, postGuid)
-  if (!post) throw refusal('post_missing', 'There is no such post.')
+  const post = await requirePost(pod, viewer, postGuid)
   const root = post.type === 'Reshare' ? await Post.rootOf(pod.db, post) : post
   if (root === undefined) throw refusal('root_missing', 'What this post showed is gone.')
   if (!root.public) throw refusal('not_public', 'Only public posts can be reshared.')

@@ -2,10 +2,7 @@ import { listedPost } from '../persistence/listed-post.js'
 import type { ListedPost } from '../persistence/listed-posts.js'
 import type { Sight } from '../persistence/sight.js'
 import type { Pod } from '../pod.js'
-import { sightOf, type Viewer } from './access.js'
-import { Refusal } from './refusals.js'
-
-type ShownPostRefusal = 'post_missing'
+import { noSuchPost, sightOf, type Viewer } from './access.js'
 
 /** A post that the viewer may see and the token may show, hidden or not. */
 export async function findPostInSight(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPost> {
@@ -19,6 +16,6 @@ export async function findWrittenPost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid
 
 async function find(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string, sight: Sight): Promise<ListedPost> {
   const post = await listedPost(pod.db, viewer, { guid, sight })
-  if (post === undefined) throw new Refusal<ShownPostRefusal>('post_missing', 'There is no such post.')
+  if (post === undefined) throw noSuchPost()
   return post
 }

@@ -4,13 +4,13 @@ import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
 import { Poll, PollAnswer, PollParticipation } from '../persistence/models/poll.js'
 import { Post } from '../persistence/models/post.js'
 import type { Pod } from '../pod.js'
-import { findReadablePost, isBlockedBy, type Viewer } from './access.js'
+import { isBlockedBy, requirePost, type Viewer } from './access.js'
 import { joinIn } from './participations.js'
 import { newGuid } from './posts.js'
 import { Refusal } from './refusals.js'
 import { signatureUnder } from './signatures.js'
 
-type VoteRefusal = 'post_missing' | 'answer_missing' | 'blocked' | 'voted_already'
+type VoteRefusal = 'answer_missing' | 'blocked' | 'voted_already'
 
 /** One answer, once. Whoever votes under a reshare votes in the poll it shows, and hears of the reshare. */
 export async function vote(
@@ -18,8 +18,7 @@ export async function vote(
   viewer: Viewer,
   input: { readonly postGuid: string; readonly answerId: number },
 ): Promise<PollParticipation> {
-  const post = await findReadablePost(pod, viewer, input.postGuid)
-  if (!post) throw refusal('post_missing', 'There is no such post.')
+  const post = await requirePost(pod, viewer, input.postGuid)
   const root = post.type === 'Reshare' ? await Post.rootOf(pod.db, post) : post
   const poll = root && (await Poll.query(pod.db).findOne({ postId: root.id }))
   const answer = poll && (await PollAnswer.query(pod.db).findOne({ id: input.answerId, pollId: poll.id }))

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/access.js'
-import { findReadablePost } from '../../src/domain/access.js'
+import { requirePost } from '../../src/domain/access.js'
 import { closeUser } from '../../src/domain/accounts.js'
 import { type NewPost, publishPost } from '../../src/domain/posts.js'
 import { Refusal } from '../../src/domain/refusals.js'
@@ -107,15 +107,17 @@ describe('publishing a post', () => {
     expect(stored.photos?.[0]).toMatchObject({ public: false, pending: false })
     const rows = await pod.pod.db('photoVisibilities').where({ photoId: photo.id })
     expect(rows).toEqual([{ userId: ben.userId, photoId: photo.id }])
-    const readers = await Promise.all([ann, ben, cem].map((viewer) => findReadablePost(pod.pod, viewer, post.guid)))
-    expect(readers.map((seen) => seen?.guid)).toEqual([post.guid, post.guid, undefined])
+    for (const viewer of [ann, ben]) {
+      await expect(requirePost(pod.pod, viewer, post.guid)).resolves.toMatchObject({ guid: post.guid })
+    }
+    await expect(requirePost(pod.pod, cem, post.guid)).rejects.toMatchObject({ reason: 'post_missing' })
   })
 
   it('shows a private post only to a token that may read private things', async () => {
     const post = await publish({ public: false, aspectIds: [await aspectWith(ann, ben.personId)] })
     const limited = { ...ben, scopes: new Set(['public:read'] as const) }
 
-    expect(await findReadablePost(pod.pod, limited, post.guid)).toBeUndefined()
+    await expect(requirePost(pod.pod, limited, post.guid)).rejects.toMatchObject({ reason: 'post_missing' })
   })
 
   it('mentions in a private post only who can read it', async () => {
