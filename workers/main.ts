@@ -69,10 +69,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
     readiness: () => readiness(workers),
   })
   const admin = await listenForOperator(operator, config.adminListen, ADMIN_PORTS.worker)
-  const watchdog = endWhenStuck(
-    () => workers.health(),
-    (health) => fail(new Stuck(health)),
-  )
+  const watchdog = endWhenStuck(workers, (health) => fail(new Stuck(health)))
   pod.log.info({ queues: config.workerQueues, admin }, 'the worker works')
   process.send?.({ ready: true, address: null, admin })
 

@@ -65,7 +65,7 @@ export interface WorkersHealth {
   readonly queue: boolean
   /** Seconds since the sweeper last ran, anywhere; null: never, or unknown. */
   readonly lastSweep: number | null
-  /** Queues of which their worker here has heard nothing for too long. */
+  /** As `RunningWorkers.deaf`. */
   readonly deaf: readonly QueueName[]
 }
 
@@ -73,11 +73,13 @@ export interface RunningWorkers {
   /** No new job; those in hand finish, or fail as an ordinary attempt when their time is over. */
   close(): Promise<void>
   health(): Promise<WorkersHealth>
+  /** Queues of which their worker here has heard nothing for too long. */
+  deaf(): readonly QueueName[]
 }
 
 /** Longer than the deadline: while every slot is busy with a slow job, nothing is asked of the queue. */
 const HEARD_WITHIN_MS = 60_000
-const SWEPT_WITHIN = 30
+const SWEPT_WITHIN = 45
 const ASK_EVERY_MS = 250
 
 /** Lets this process work on the queues it serves. */
@@ -153,12 +155,18 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     const [database, queue] = await Promise.all([databaseReachable(pod.db), queueReachable(pod)])
     // It may go away between two questions, and whoever asks for health must hear that, not die of it.
     const lastSweep = database ? await secondsSinceRun(pod.db, 'sweep').catch(() => null) : null
-    const deaf = queues.filter((_, index) => isDeaf(workers[index]))
     const isSwept = lastSweep !== null && lastSweep < SWEPT_WITHIN
-    return { ready: database && queue && isSwept && deaf.length === 0, database, queue, lastSweep, deaf }
+    return {
+      ready: database && queue && isSwept && deaf().length === 0,
+      ...{ database, queue, lastSweep, deaf: deaf() },
+    }
   }
 
-  return { close, health }
+  function deaf(): readonly QueueName[] {
+    return queues.filter((_, index) => isDeaf(workers[index]))
+  }
+
+  return { close, health, deaf }
 }
 
 function isDeaf(worker: WatchedWorker | undefined): boolean {

@@ -32,7 +32,7 @@ const anythingDue = `
     exists (select from outbox where failed_at is null and sweep_at <= now())
     or exists (select from waiting where due_at <= now())
     or exists (select ${FORGOTTEN_PODS})
-    or not exists (select from periodic where name = 'sweep' and last_run_at > now() - interval '10 seconds')
+    or not exists (select from periodic where name = 'sweep' and last_run_at > now() - interval '20 seconds')
     as due`
 
 export async function isAnythingDue({ db }: Pick<Pod, 'db'>): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { WorkersHealth } from './start-workers.js'
+import type { RunningWorkers, WorkersHealth } from './start-workers.js'
 
 const LOOK_EVERY = 10_000
 const STUCK_AFTER = 120_000
@@ -13,14 +13,15 @@ export interface WatchdogTimes {
  * nothing for two minutes although the stores answer is better replaced; while they are away, another one would hear no more.
  */
 export function endWhenStuck(
-  health: () => Promise<WorkersHealth>,
+  workers: Pick<RunningWorkers, 'deaf' | 'health'>,
   end: (health: WorkersHealth) => void,
   { every, after }: WatchdogTimes = { every: LOOK_EVERY, after: STUCK_AFTER },
 ): { stop(): void } {
   let wellAt = performance.now()
   const timer = setInterval(async () => {
-    const now = await health()
-    const isStuck = now.database && now.queue && now.deaf.length > 0
+    // The stores are asked only if there is something to ask about.
+    const now = workers.deaf().length > 0 ? await workers.health() : undefined
+    const isStuck = now?.database && now.queue && now.deaf.length > 0
     if (!isStuck) wellAt = performance.now()
     else if (performance.now() - wellAt >= after) end(now)
   }, every)

@@ -41,6 +41,9 @@ const CONNECT_TIMEOUT = 5_000
 const LOCK_TIMEOUT = 3_000
 const IDLE_IN_TRANSACTION_TIMEOUT = 30_000
 
+/** What is done once a minute finds its connection still there; and to look for idle ones wakes the process. */
+const POOL = { min: 0, idleTimeoutMillis: 90_000, reapIntervalMillis: 15_000 }
+
 /** Ids and counts are numbers here; a day has no time and no zone, so it stays a text. */
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text)
@@ -57,7 +60,7 @@ export function openDatabase(options: DatabaseOptions): Knex {
   return createKnex({
     client: 'pg',
     connection,
-    pool: { min: 0, max: options.pool, validate: isUsable, afterCreate: limitSession(options) },
+    pool: { ...POOL, max: options.pool, validate: isUsable, afterCreate: limitSession(options) },
     acquireConnectionTimeout: options.acquireTimeout,
     log: silent,
     // Error messages end in logs, and values are texts of people.

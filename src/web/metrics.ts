@@ -4,6 +4,7 @@ import { queueFacts } from '../jobs/queue-facts.js'
 import type { Pod } from '../pod.js'
 import { watchDoor } from './door-metrics.js'
 import { watchLive } from './live-metrics.js'
+import { LIBRARY_SLEEPS, openLoopGauges } from './loop-metrics.js'
 import { watchReplica } from './replica-metrics.js'
 
 /** What the operator's monitoring reads: one registry per process. */
@@ -18,13 +19,10 @@ export interface Metrics {
 /** From a cached answer to the longest that a client waits. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Each sample of how late the event loop is wakes the process; the default is a hundred in a second. */
-const SAMPLE_EVERY_MS = 100
-
 export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: SAMPLE_EVERY_MS })
+  collectDefaultMetrics({ register: registry, ...LIBRARY_SLEEPS })
   const requests = new Counter({
     name: 'pod_http_requests_total',
     help: 'Requests answered.',
@@ -39,6 +37,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
     registers,
   })
   const writeFacts = openWorkGauges(registry)
+  const writeLag = openLoopGauges(registry)
 
   return {
     registry,
@@ -60,6 +59,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
         pod.log.warn({ err: error }, 'metrics without the facts of the database')
         writeFacts(undefined)
       }
+      writeLag()
       return registry.metrics()
     },
   }

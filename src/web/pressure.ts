@@ -1,4 +1,4 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { type Loop, watchLoopLag } from '../loop-lag.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -12,25 +12,18 @@ export interface Pressure {
   stop(): void
 }
 
-/** Each sample wakes the process: a hundred in a second would be a third of what an idle pod costs. */
-const SAMPLE_EVERY_MS = 100
-const JUDGE_EVERY_MS = 1_000
+/** One long stop, of the whole machine perhaps, is over when it is seen; it counts as one of these. */
+const JUDGED_BY = 5
 
-/** How late the event loop mostly was in the last second: one long stop, of the whole machine perhaps, is over when it is seen. */
-export function watchPressure(maxDelayMs: number): Pressure {
-  const delays = monitorEventLoopDelay({ resolution: SAMPLE_EVERY_MS })
-  delays.enable()
-  let isHigh = false
-  const timer = setInterval(() => {
-    isHigh = delays.percentile(50) / 1e6 - SAMPLE_EVERY_MS > maxDelayMs
-    delays.reset()
-  }, JUDGE_EVERY_MS)
-  timer.unref()
+/** Whether the event loop was mostly late. */
+export function watchPressure(maxDelayMs: number, loop?: Loop): Pressure {
+  const recent: boolean[] = []
+  const watch = watchLoopLag((lateMs) => {
+    recent.unshift(lateMs > maxDelayMs)
+    recent.length = Math.min(recent.length, JUDGED_BY)
+  }, loop)
   return {
-    isHigh: () => isHigh,
-    stop() {
-      clearInterval(timer)
-      delays.disable()
-    },
+    isHigh: () => recent.filter(Boolean).length > JUDGED_BY / 2,
+    stop: watch.stop,
   }
 }

@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
 import { StartError } from '../../src/start-error.js'
 import { buildApp } from '../../src/web/app.js'
@@ -48,6 +48,29 @@ describe('the server of the operator', () => {
     expect(body).toContain('pod_http_requests_total{method="GET",route="unknown",status="404"} 1')
     expect(body).toContain('pod_http_request_seconds_count{method="GET",route="/api/v1/user"} 1')
     expect(body).not.toMatch(/unknown\/path|secret/)
+  })
+
+  it('tells how late the event loop was since it was last asked, and nothing on top of it', async () => {
+    const lag = async (figure: string) => {
+      const { body } = await operator.inject('/metrics')
+      return Number(new RegExp(`^nodejs_eventloop_lag_${figure}_seconds (\\S+)`, 'm').exec(body)?.[1])
+    }
+    await lag('max')
+    const until = performance.now() + 1_400
+    while (performance.now() < until); // longer than it is between two looks at an idle loop
+    await new Promise((resolve) => setTimeout(resolve, 0))
+
+    expect(await lag('max')).toBeGreaterThan(0.3)
+    expect(
+      await vi.waitFor(
+        async () => {
+          const least = await lag('min')
+          expect(least).toBeLessThan(0.1)
+          return least
+        },
+        { timeout: 15_000 },
+      ),
+    ).toBeGreaterThan(0)
   })
 
   it('tells what there is to do, and about the process itself', async () => {

@@ -6,13 +6,15 @@ const well: WorkersHealth = { ready: true, database: true, queue: true, lastSwee
 const stuck: WorkersHealth = { ...well, ready: false, deaf: ['fetch'] }
 
 let health: WorkersHealth
+const ask = vi.fn(async () => health)
 const end = vi.fn()
 
 beforeEach(() => {
   health = well
   end.mockClear()
+  ask.mockClear()
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
-  const watchdog = endWhenStuck(async () => health, end, { every: 1_000, after: 5_000 })
+  const watchdog = endWhenStuck({ deaf: () => health.deaf, health: ask }, end, { every: 1_000, after: 5_000 })
   return () => watchdog.stop()
 })
 afterEach(() => {
@@ -48,4 +50,13 @@ it('begins to count again whenever all is well', async () => {
   }
 
   expect(end).not.toHaveBeenCalled()
+})
+
+it('asks nobody while all workers hear', async () => {
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(ask).not.toHaveBeenCalled()
+
+  health = stuck
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(ask).toHaveBeenCalledOnce()
 })

@@ -1,0 +1,43 @@
+import { performance } from 'node:perf_hooks'
+
+/** An event loop, and a clock beside it. */
+export interface Loop {
+  /** In milliseconds. */
+  now(): number
+  /** The part of the time since this was last asked in which it had something to do. */
+  utilization(): number
+}
+
+/** A sample wakes the process, which is most of what it costs a pod to do nothing. */
+const OFTEN_MS = 100
+/** A loop that has little to do is hardly ever late. */
+const SELDOM_MS = 1_000
+const BUSY = 0.05
+
+/** Tells again and again by how many milliseconds the event loop is late. */
+export function watchLoopLag(tell: (lateMs: number) => void, loop: Loop = thisLoop()): { stop(): void } {
+  let timer: NodeJS.Timeout
+  const sampleIn = (period: number) => {
+    const due = loop.now() + period
+    timer = setTimeout(() => {
+      tell(Math.max(0, loop.now() - due))
+      sampleIn(loop.utilization() > BUSY ? OFTEN_MS : SELDOM_MS)
+    }, period)
+    timer.unref()
+  }
+  sampleIn(OFTEN_MS)
+  return { stop: () => clearTimeout(timer) }
+}
+
+function thisLoop(): Loop {
+  let before = performance.eventLoopUtilization()
+  return {
+    now: () => performance.now(),
+    utilization() {
+      const now = performance.eventLoopUtilization()
+      const { utilization } = performance.eventLoopUtilization(now, before)
+      before = now
+      return utilization
+    },
+  }
+}
