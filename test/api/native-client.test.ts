@@ -16,10 +16,13 @@ const browsers = executablePath === undefined ? (['forms'] as const) : (['forms'
 
 let pod: TestPod
 let podUrl: string
+let home: { readonly server: Server; readonly url: string }
 let callback: { readonly server: Server; readonly url: string }
 let browser: Browser | undefined
 beforeAll(async () => {
-  callback = await listen((_request, response) => response.end('You can go back to the application.'))
+  home = await listen((_request, response) => response.end('You can go back to the application.'))
+  // As clients do that take the code at one address and live at another.
+  callback = await listen((_request, response) => response.writeHead(302, { location: home.url }).end())
   const port = await freePort()
   podUrl = `http://localhost:${port}`
   pod = await startTestPod({ environment: { POD_URL: podUrl } })
@@ -30,6 +33,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close()
   callback.server.close()
+  home.server.close()
   await pod.close()
 })
 
@@ -55,8 +59,8 @@ const withChromium: SignIn = async (address, { username, password }) => {
     const answered = new Promise<URL>((resolve) => {
       page.on('response', (response) => {
         const { location } = response.headers()
-        if (location !== undefined && !location.startsWith('/') && new URL(location).origin !== podUrl)
-          resolve(new URL(location))
+        if (location === undefined || location.startsWith('/')) return
+        if (new URL(response.url()).origin === podUrl && new URL(location).origin !== podUrl) resolve(new URL(location))
       })
     })
     await page.goto(address)
@@ -65,7 +69,7 @@ const withChromium: SignIn = async (address, { username, password }) => {
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('button', { name: 'Allow', exact: true }).click()
     const url = await answered
-    if (url.protocol === 'http:') await page.waitForURL(url.href)
+    if (url.protocol === 'http:') await page.waitForURL(home.url)
     expect(complaints).toEqual([])
     return url
   } finally {

@@ -82,6 +82,16 @@ describe('a request', () => {
     },
   )
 
+  it('puts nothing of the redirect URI into the policy of a page', async () => {
+    const redirectUri = 'https://a;sandbox,b.example/callback'
+    const client = await registerTestClient(pod.app, { redirect_uris: [redirectUri] })
+
+    const { page } = await visit(client, { redirect_uri: redirectUri })
+
+    expect(page.statusCode).toBe(200)
+    expect(page.headers['content-security-policy']).not.toMatch(/sandbox|b\.example/)
+  })
+
   it('for tokens by a client whose id no client can have is one by a stranger', async () => {
     const fields = { grant_type: 'refresh_token', refresh_token: 'x', client_id: 'a\0b', client_secret: 'x' }
 
@@ -104,6 +114,47 @@ it('ends all that was granted when a used code comes again, whatever else comes 
 
   expect([again.statusCode, again.json().error]).toEqual([400, 'invalid_grant'])
   expect(await statusWith(token)).toBe(401)
+})
+
+it.each(['wrong', 'w w'.padEnd(43, 'w'), 'w'.repeat(129), 'ü'.repeat(43)])(
+  'takes a verifier that could not be one for a wrong one: %s',
+  async (verifier) => {
+    const client = await registerTestClient(pod.app)
+    const { parameters } = pkce()
+    const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'profile', ...parameters }))
+
+    const fields = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier: verifier }
+    const answer = await client.token(fields)
+
+    expect([answer.statusCode, answer.json()]).toEqual([
+      400,
+      { error: 'invalid_grant', error_description: expect.any(String) },
+    ])
+  },
+)
+
+it.each(['access_tokens', 'revoke'])('answers programs in JSON at %s, whatever they would rather see', async (name) => {
+  const answer = await pod.app.inject({
+    method: 'POST',
+    url: `/api/openid_connect/${name}`,
+    headers: { accept: 'text/html,*/*;q=0.8', 'content-type': 'application/x-www-form-urlencoded' },
+    payload: 'grant_type=authorization_code&code=x&token=x&client_id=nobody',
+  })
+
+  expect([answer.statusCode, answer.json()]).toEqual([401, expect.objectContaining({ error: 'invalid_client' })])
+})
+
+it.each([
+  { scope: ' openid  profile ' },
+  { scope: 'profile', nonce: 'n' },
+  { scope: 'profile', max_age: '100', claims_locales: 'de' },
+  { scope: 'profile', claims: '{"userinfo":{"name":null}}' },
+])('goes on with what does no harm: %o', async (parameters) => {
+  const client = await registerTestClient(pod.app)
+
+  const { searchParams } = await allow(pod.app, client, 'alice', parameters)
+
+  expect([searchParams.get('error'), searchParams.get('code')]).toEqual([null, expect.any(String)])
 })
 
 it('tells a client that refreshes with fewer scopes what its token can really do', async () => {

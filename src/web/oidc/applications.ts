@@ -19,7 +19,7 @@ export const applicationRoutes: FastifyPluginAsync = async (app) => {
     if (address === undefined) return reply.redirect(OIDC_PATHS.signIn, 303)
     return reply
       .type('text/html; charset=utf-8')
-      .header('content-security-policy', formPolicy())
+      .header('content-security-policy', formPolicy({ leadsToClient: false }))
       .send(
         applicationsPage({
           podName: pod.config.podName,

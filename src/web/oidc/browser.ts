@@ -94,7 +94,10 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
     async request(uid) {
       const interaction = await provider.interactionDetails(request.raw, reply.raw).catch(() => undefined)
       if (interaction?.uid === uid) return interaction
-      throw new RequestFault(400, 'This took too long. Please go back to the application and begin again.')
+      throw new RequestFault(
+        400,
+        'This page is too old, or an application has asked for you in this browser again since. Please go back to the application and begin again.',
+      )
     },
     async decide(interaction, result) {
       interaction.result = 'error' in result ? result : { ...interaction.lastSubmission, ...result }

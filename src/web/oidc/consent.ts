@@ -33,7 +33,7 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
     const { browser, address, client, scopes, redirectUri } = await question(request, reply, uid)
     return reply
       .type('text/html; charset=utf-8')
-      .header('content-security-policy', formPolicy(redirectUri))
+      .header('content-security-policy', formPolicy({ leadsToClient: true }))
       .send(
         consentPage({
           podName: pod.config.podName,
@@ -71,5 +71,8 @@ function whose(
 }
 
 function nothingAsked(): RequestFault {
-  return new RequestFault(400, 'This took too long. Please go back to the application and begin again.')
+  return new RequestFault(
+    400,
+    'This question is answered, or too old, or an application has asked another one in this browser since. Please go back to the application and begin again.',
+  )
 }

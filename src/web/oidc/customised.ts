@@ -70,17 +70,37 @@ export function reshape(provider: Provider, library: Library, { isSecret, subjec
   }
 
   provider.use(async (context, next) => {
-    // It would answer with a page that needs a script; to another name it says that it does not know it.
-    if (context.query['response_mode'] === 'form_post') context.query = { ...context.query, response_mode: 'unknown' }
+    context.query = readable(context.query)
     await next()
     const ctx = context as Partial<KoaContextWithOIDC> // none where the library has no such route
     if (ctx.oidc?.route === 'token') shapeTokenAnswer(context as KoaContextWithOIDC)
   })
 }
 
+type Query = Readonly<Record<string, string | string[] | undefined>>
+
+/** Nothing but `openid` gives them a meaning. */
+const OF_OPENID = ['acr_values', 'claims', 'claims_locales', 'id_token_hint', 'max_age', 'nonce'] as const
+
+/** A request as the library would not misunderstand it. */
+function readable(query: Query): Record<string, string | string[] | undefined> {
+  const read = { ...query }
+  // It would answer with a page that needs a script; to another name it says that it does not know it.
+  if (read['response_mode'] === 'form_post') read['response_mode'] = 'unknown'
+  if (typeof read['scope'] !== 'string') return read
+  const scopes = read['scope'].split(' ').filter((scope) => scope !== '')
+  read['scope'] = scopes.join(' ')
+  // It refuses what clients send each time without having to.
+  if (!scopes.includes('openid')) for (const parameter of OF_OPENID) delete read[parameter]
+  return read
+}
+
 function shapeTokenAnswer(ctx: KoaContextWithOIDC): void {
   ctx.set('pragma', 'no-cache')
-  if (ctx.status !== 200) return
+  if (ctx.status !== 200) {
+    shapeTokenFault(ctx)
+    return
+  }
   const { token_type: _type, ...answer } = ctx.body as Record<string, unknown> // made by the token endpoint
   if (ctx.oidc.params?.['grant_type'] === 'refresh_token') {
     // Also to a client that asked for less: what its token can do is what the authorization says.
@@ -90,4 +110,11 @@ function shapeTokenAnswer(ctx: KoaContextWithOIDC): void {
     delete answer['id_token']
   }
   ctx.body = { ...answer, token_type: 'bearer' }
+}
+
+/** A verifier that could not be one is a wrong one, like any other. */
+function shapeTokenFault(ctx: KoaContextWithOIDC): void {
+  const { error, error_description: description = '' } = ctx.body as Record<string, string> // as all its errors
+  if (error !== 'invalid_request' || !/^code_verifier /.test(description)) return
+  ctx.body = { error: 'invalid_grant', error_description: description }
 }

@@ -88,8 +88,13 @@ const providerRoutes: FastifyPluginAsync = async (app) => {
   app.get(OIDC_PATHS.authorization, { config, schema }, handOver)
   app.get(`${OIDC_PATHS.authorization}/:request`, { config, schema }, handOver)
   app.get(OIDC_PATHS.jwks, { config, schema }, handOver)
-  app.post(OIDC_PATHS.token, { config, schema, ...limited }, handOver)
-  app.post(OIDC_PATHS.revocation, { config, schema, ...limited }, handOver)
+  await app.register(async (programs) => {
+    programs.addHook('onRequest', async ({ raw }) => {
+      raw.headers.accept = 'application/json' // some say that they would rather see a page
+    })
+    programs.post(OIDC_PATHS.token, { config, schema, ...limited }, handOver)
+    programs.post(OIDC_PATHS.revocation, { config, schema, ...limited }, handOver)
+  })
 }
 
 async function handOver(this: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<void> {

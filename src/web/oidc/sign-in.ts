@@ -31,7 +31,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const { podName, host } = pod.config
     return reply
       .type('text/html; charset=utf-8')
-      .header('content-security-policy', formPolicy(interaction && String(params['redirect_uri'])))
+      .header('content-security-policy', formPolicy({ leadsToClient: interaction !== undefined }))
       .send(
         signInPage({
           podName,

@@ -30,22 +30,20 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     reply.type('text/html; charset=utf-8')
     const refused = await signUpRefusal(pod, visit.invitation)
     if (refused) return reply.code(403).send(noSignUpPage(podName, refused.message))
-    const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
-    return reply
-      .header('content-security-policy', formPolicy(interaction && String(interaction.params['redirect_uri'])))
-      .send(
-        signUpPage({
-          podName,
-          host,
-          action: OIDC_PATHS.signUp,
-          signIn: withRequest(OIDC_PATHS.signIn, visit.request),
-          formToken: browser.formToken(),
-          username: visit.username ?? '',
-          request: visit.request,
-          invitation: visit.invitation,
-          wrong: visit.wrong,
-        }),
-      )
+    if (visit.request !== undefined) await browser.request(visit.request)
+    return reply.header('content-security-policy', formPolicy({ leadsToClient: visit.request !== undefined })).send(
+      signUpPage({
+        podName,
+        host,
+        action: OIDC_PATHS.signUp,
+        signIn: withRequest(OIDC_PATHS.signIn, visit.request),
+        formToken: browser.formToken(),
+        username: visit.username ?? '',
+        request: visit.request,
+        invitation: visit.invitation,
+        wrong: visit.wrong,
+      }),
+    )
   }
 
   app.get(OIDC_PATHS.signUp, { config, schema }, async (request, reply) => {

@@ -1,14 +1,12 @@
 import { escapeHtml, PAGE_RULES, policyOf } from '../html.js'
 
-/** The policy of a page with a form: browsers hold it against every address that the answer leads on to. */
-export function formPolicy(redirectUri?: string): string {
-  const targets = ["'self'", ...(redirectUri === undefined ? [] : [sourceOf(redirectUri)])]
-  return policyOf({ ...PAGE_RULES, 'form-action': targets.join(' ') })
-}
-
-function sourceOf(redirectUri: string): string {
-  const { protocol, origin } = new URL(redirectUri)
-  return protocol === 'https:' || protocol === 'http:' ? origin : protocol
+/**
+ * The policy of a page with a form. Browsers hold `form-action` against every address that the answer leads on to, and where a
+ * client waits for it, nobody but the client knows them all; addresses of strangers do not belong into a header either.
+ */
+export function formPolicy({ leadsToClient }: { readonly leadsToClient: boolean }): string {
+  const { 'form-action': _, ...others } = PAGE_RULES
+  return policyOf(leadsToClient ? others : { ...others, 'form-action': "'self'" })
 }
 
 export interface Field {
