@@ -1,3 +1,4 @@
+import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Ajv, type ErrorObject } from 'ajv'
@@ -197,6 +198,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const workerConcurrency = readConcurrency(given.WORKER_CONCURRENCY, faults)
   const adminListen = readAdminListen(environment['ADMIN_LISTEN'], faults)
   const allowPrivateAddresses = readAllowPrivate(environment['ALLOW_PRIVATE_ADDRESSES'], faults)
+  const trustProxy = readTrustProxy(given.TRUST_PROXY, faults)
   if (faults.length > 0 || url === undefined) throw new SettingsError(faults)
 
   return {
@@ -217,7 +219,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     uploadsDir: resolve(given.UPLOADS_DIR ?? join(given.DATA_DIR, 'uploads')),
     photoBytes: given.PHOTO_BYTES,
     secretKey: given.SECRET_KEY,
-    trustProxy: readTrustProxy(given.TRUST_PROXY),
+    trustProxy,
     logLevel: given.LOG_LEVEL,
     logFormat: given.LOG_FORMAT,
     adminListen,
@@ -320,9 +322,23 @@ export function isThisMachine(url: URL | string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.[0-9.]+$/.test(hostname)
 }
 
-function readTrustProxy(text: string): boolean | string {
+function readTrustProxy(text: string, faults: string[]): boolean | string {
   if (text === 'true') return true
-  return text === 'false' || text === 'none' ? false : text
+  if (text === 'false' || text === 'none') return false
+  if (!text.split(',').every((item) => isTrustable(item.trim()))) {
+    faults.push(
+      'TRUST_PROXY must be true, false, loopback, linklocal, uniquelocal or a list of addresses and networks like 10.0.0.0/8.',
+    )
+  }
+  return text
+}
+
+function isTrustable(item: string): boolean {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(item)) return true
+  const [address = '', range, ...rest] = item.split('/')
+  if (isIP(address) === 0 || rest.length > 0) return false
+  if (range === undefined || (isIPv4(address) && isIPv4(range))) return true
+  return /^[1-9][0-9]*$/.test(range) && Number(range) <= (isIPv6(address) ? 128 : 32)
 }
 
 function list(text: string): readonly string[] {

@@ -6,6 +6,7 @@ import { keepFigures } from './jobs/keep-figures.js'
 import { HTTP_LIMITS, WORK_LIMITS } from './limits.js'
 import { openLog } from './log.js'
 import { openPod } from './open-pod.js'
+import { checkUploads } from './persistence/picture-files.js'
 import { endUnstarted, StartError } from './start-error.js'
 import { buildApp } from './web/app.js'
 import { closeApp } from './web/close-app.js'
@@ -34,6 +35,7 @@ try {
 /** Opens everything in the order in which it is needed, and returns what closes it in the other. */
 async function startWeb(config: Config): Promise<() => Promise<void>> {
   log = openLog(config, 'web')
+  await checkUploads(config.uploadsDir)
   const crypto = openCryptoPool(config.cryptoThreads) // its threads begin with the first key
   const pod = await openPod(config, 'web', { crypto, log })
   const metrics = openMetrics(pod)

@@ -1,3 +1,4 @@
+import { fastify } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { readConfig, SettingsError } from '../src/config.js'
 import { QUEUES } from '../src/jobs/queue-names.js'
@@ -73,6 +74,7 @@ describe('what is wrong', () => {
       LOG_FORMAT: 'xml',
       CLIENT_API_DIALECT: 'Diaspora',
       ADMIN_LISTEN: 'localhost:99999',
+      TRUST_PROXY: 'everybody',
     })
 
     expect(faults.map((fault) => fault.split(' ')[0]).sort()).toEqual([
@@ -89,6 +91,7 @@ describe('what is wrong', () => {
       'REDIS_REPLICAS',
       'REDIS_URL',
       'SECRET_KEY',
+      'TRUST_PROXY',
       'WORKER_CONCURRENCY',
       'WORKER_QUEUES',
     ])
@@ -120,6 +123,28 @@ describe('ADMIN_LISTEN', () => {
   ])('%s is understood', (given, listen) => {
     expect(readConfig({ ADMIN_LISTEN: given }).adminListen).toEqual(listen)
   })
+})
+
+describe('TRUST_PROXY', () => {
+  it.each([
+    ['true', true],
+    ['false', false],
+    ['none', false],
+    ['loopback, 10.0.0.0/8', 'loopback, 10.0.0.0/8'],
+    ['10.0.0.0/255.0.0.0', '10.0.0.0/255.0.0.0'],
+    ['fd00::/8,192.0.2.1', 'fd00::/8,192.0.2.1'],
+  ])('%s is understood', (given, trusted) => {
+    expect(readConfig({ TRUST_PROXY: given }).trustProxy).toBe(trusted)
+    expect(() => fastify({ trustProxy: trusted })).not.toThrow()
+  })
+
+  it.each(['everybody', '10.0.0.0/33', '10.0.0.0/0', 'fd00::/129', 'loopback/8', '10.0.0.1/8/8', 'loopback,,'])(
+    '%s is refused, as the server would',
+    (given) => {
+      expect(faultsOf({ TRUST_PROXY: given })).toEqual([expect.stringMatching(/^TRUST_PROXY must be .+\.$/)])
+      expect(() => fastify({ trustProxy: given })).toThrow('invalid')
+    },
+  )
 })
 
 describe('REDIS_REPLICAS', () => {

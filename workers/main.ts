@@ -7,6 +7,7 @@ import { keepFigures } from '../src/jobs/keep-figures.js'
 import { WORK_LIMITS } from '../src/limits.js'
 import { openLog } from '../src/log.js'
 import { openPod } from '../src/open-pod.js'
+import { checkUploads } from '../src/persistence/picture-files.js'
 import { endUnstarted, StartError } from '../src/start-error.js'
 import { closeApp } from '../src/web/close-app.js'
 import type { Readiness } from '../src/web/health.js'
@@ -44,6 +45,8 @@ try {
 /** Opens everything in the order in which it is needed, and returns what closes it in the other. */
 async function startWorker(config: Config): Promise<() => Promise<void>> {
   log = openLog(config, 'worker')
+  const keepsPictures = config.workerQueues.includes('photos')
+  if (keepsPictures) await checkUploads(config.uploadsDir)
   const crypto = openCryptoPool(config.cryptoThreads)
   const pod = await openPod(config, 'worker', { crypto, log })
   for (const warning of await pod.jobs.warnings().catch(whatIsMissing)) log.warn(warning)
@@ -57,7 +60,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
       maintenance: maintenanceHandlers,
     },
   })
-  const uploads = config.workerQueues.includes('photos') ? keepUploadsSwept(pod) : undefined
+  const uploads = keepsPictures ? keepUploadsSwept(pod) : undefined
   const metrics = openMetrics(pod)
   showReceiveFigures(metrics.registry)
   showDeliveryFigures(metrics.registry)

@@ -30,7 +30,7 @@ export function clientCommands(program: Command): void {
 
   token
     .command('revoke <token>')
-    .description('Ends a token, and the authorization it belongs to.')
+    .description('Ends a token at once.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod token revoke 0f3b…')
     .action(revoke)

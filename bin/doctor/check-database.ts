@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { Config } from '../../src/config.js'
-import { formerHost } from '../../src/domain/accounts.js'
+import { hostTrouble } from '../../src/domain/accounts.js'
 import { QUEUES } from '../../src/jobs/queue-names.js'
 import { migrationStatus, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
@@ -121,12 +121,8 @@ async function checkMigrations(db: Knex): Promise<Finding> {
 }
 
 async function checkHost(db: Knex, config: Config): Promise<Finding> {
-  const former = await formerHost({ db, config })
-  if (former === undefined) return ok('accounts', `They are at ${config.host}.`)
-  return fail(
-    'accounts',
-    `They are at ${former}, and by its settings this pod is ${config.host}: set POD_URL or PORT as they were.`,
-  )
+  const trouble = await hostTrouble({ db, config })
+  return trouble === undefined ? ok('accounts', `They are at ${config.host}.`) : fail('accounts', trouble)
 }
 
 /** A wrong key keeps the pod from starting; here it is found beside everything else. */

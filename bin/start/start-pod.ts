@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../../src/config.js'
+import { hostTrouble } from '../../src/domain/accounts.js'
 import { migrateQueue, openJobQueues } from '../../src/jobs/queues.js'
 import { openLog } from '../../src/log.js'
 import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
 import { isOurs } from '../../src/persistence/errors.js'
+import { checkUploads } from '../../src/persistence/picture-files.js'
 import { privateAddressesWarning } from '../../src/private-addresses.js'
 import { readSecretKey } from '../../src/secrets.js'
 import { describeDatabaseTrouble } from '../database-trouble.js'
@@ -29,6 +31,7 @@ const URGENT_LIMIT = 2_000
 export async function startPod(config: Config, stop: StopRequest, tell: (pod: RunningPod) => void): Promise<void> {
   const log = openLog(config, 'start')
   await readSecretKey(config) // made before two processes need it, and says at once when the folder cannot be written
+  await checkUploads(config.uploadsDir)
   const parts: KeptProcess[] = []
   const renewAll = () => {
     for (const part of parts) part.renew()
@@ -64,12 +67,13 @@ async function announce(
   log: Logger,
   tell: (pod: RunningPod) => void,
 ): Promise<void> {
-  const [web, worker, ofQueue] = await Promise.all([
+  const [web, worker, ofHost, ofQueue] = await Promise.all([
     parts.web.ready,
     parts.worker.ready,
+    hostWarning(config, database),
     queueWarnings(config, database, log),
   ])
-  const warnings = [privateAddressesWarning(config.allowPrivateAddresses), ...ofQueue].filter(
+  const warnings = [ofHost, privateAddressesWarning(config.allowPrivateAddresses), ...ofQueue].filter(
     (text) => text !== undefined,
   )
   tell({ config, databaseUrl: database.url(), databasePid: database.pid(), web, worker, warnings })
@@ -92,6 +96,15 @@ async function prepareDatabase(config: Config, database: KeptDatabase): Promise<
         }
       }
     })
+  } finally {
+    await db.destroy()
+  }
+}
+
+async function hostWarning(config: Config, database: KeptDatabase): Promise<string | undefined> {
+  const db = openDatabase({ ...WORKER_LIMITS, url: database.url(), applicationName: 'pod start' })
+  try {
+    return await hostTrouble({ db, config })
   } finally {
     await db.destroy()
   }

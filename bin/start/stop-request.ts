@@ -5,13 +5,13 @@ export interface StopRequest {
   readonly urgent: AbortSignal
 }
 
-/** `npm start` sends on to us what the terminal has sent to us already. */
-const ECHO = 1_000
+/** Who stops a process and its whole group reaches us twice; `npm start` takes its time to send on what the terminal has sent to us already. */
+const ECHO = { alone: 100, underNpm: 1_000 }
 
 export function listenForStop(): StopRequest {
   const stop = new AbortController()
   const urgent = new AbortController()
-  const echoed = process.env['npm_lifecycle_event'] === 'start'
+  const echo = process.env['npm_lifecycle_event'] === 'start' ? ECHO.underNpm : ECHO.alone
   let askedAt = 0
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
@@ -19,7 +19,7 @@ export function listenForStop(): StopRequest {
         askedAt = performance.now()
         return stop.abort()
       }
-      if (echoed && performance.now() - askedAt < ECHO) return
+      if (performance.now() - askedAt < echo) return
       urgent.abort()
     })
   }

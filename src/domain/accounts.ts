@@ -47,7 +47,8 @@ export interface MintedToken {
   readonly expiresAt: Date
 }
 
-const USERNAME = /^[a-z0-9_.-]{1,32}$/
+/** Not `.` and `..`, which mean something else in an address. */
+const USERNAME = /^(?!\.{1,2}$)[a-z0-9_.-]{1,32}$/
 const DEFAULT_ASPECTS = ['Family', 'Friends', 'Work', 'Acquaintances']
 /** 19 MiB and two passes, some 16 ms; argon2id is what the library takes when nothing else is said. */
 export const ARGON2 = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
@@ -88,11 +89,12 @@ export async function createUser(
   }
 }
 
-/** Where the accounts of this pod are, if that is not where its settings say. */
-export async function formerHost({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<string | undefined> {
+/** For operators, where the accounts of this pod are not where its settings say. */
+export async function hostTrouble({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<string | undefined> {
   const newest = await User.query(db).orderBy('id', 'desc').first().withGraphFetched('person')
   const host = newest && personOf(newest).address.replace(/^[^@]*@/, '')
-  return host === config.host ? undefined : host
+  if (host === undefined || host === config.host) return undefined
+  return `The accounts of this pod are at ${host}, and by its settings it is ${config.host}: set POD_URL or PORT as they were.`
 }
 
 /** In the order of their names, open and closed ones. */
@@ -225,18 +227,14 @@ function checkUsername(pod: Pod, username: string): void {
     )
   }
   if (pod.config.usernameBlacklist.includes(username)) {
-    throw refusal('username_reserved', `The username ${username} is reserved (USERNAME_BLACKLIST).`)
+    throw refusal('username_reserved', `The username ${username} is reserved.`)
   }
 }
 
 /** Often a command in another terminal, without the settings of the pod that runs. */
 async function checkHost(pod: Pod): Promise<void> {
-  const former = await formerHost(pod)
-  if (former === undefined) return
-  throw refusal(
-    'host_changed',
-    `The accounts of this pod are at ${former}, and by its settings it is ${pod.config.host}: set POD_URL or PORT as they were.`,
-  )
+  const trouble = await hostTrouble(pod)
+  if (trouble !== undefined) throw refusal('host_changed', trouble)
 }
 
 function checkPassword(password: string): void {

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { access, constants, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { makeFolder } from '../make-folder.js'
+import { StartError } from '../start-error.js'
+import { messageOf } from '../thrown.js'
 
 /** What everybody may fetch. */
 export function imagesFolder(uploadsDir: string): string {
@@ -14,6 +16,24 @@ export function imagesFolder(uploadsDir: string): string {
 /** What is not part of a photo yet, or never will be. */
 function spoolFolder(uploadsDir: string): string {
   return join(uploadsDir, 'spool')
+}
+
+/** Says at the start, and not to somebody who uploads a picture, that none can be kept. */
+export async function checkUploads(uploadsDir: string): Promise<void> {
+  try {
+    for (const [folder, mode] of [
+      [imagesFolder(uploadsDir), 0o755],
+      [spoolFolder(uploadsDir), 0o700],
+    ] as const) {
+      await makeFolder(folder, mode)
+      await access(folder, constants.W_OK | constants.X_OK)
+    }
+  } catch (cause) {
+    throw new StartError(
+      `Pictures cannot be kept in ${uploadsDir} (${messageOf(cause)}): make it a folder that this user may write to, or set another UPLOADS_DIR.`,
+      { cause },
+    )
+  }
 }
 
 /** Takes a file in as it comes; resolves with its name in the spool, under which only worker processes will look for it. */

@@ -2,7 +2,6 @@ import { type FastifyInstance, type FastifyPluginAsync, fastify } from 'fastify'
 import type { PackingLimits } from '../jobs/pack.js'
 import { HTTP_LIMITS, type HttpLimits, LIVE_LIMITS, type LiveLimits } from '../limits.js'
 import type { Pod } from '../pod.js'
-import { StartError } from '../start-error.js'
 import { apiRoutes } from './api.js'
 import { addAuthentication, checkAccessOf, type KnownRoute } from './authentication.js'
 import { type Door, openDoor } from './door.js'
@@ -55,7 +54,7 @@ export async function buildApp(
   pod: Pod,
   { limits = HTTP_LIMITS, live = LIVE_LIMITS, receive, metrics, api = apiRoutes }: AppOptions = {},
 ): Promise<FastifyInstance> {
-  const app = openServer(pod, limits)
+  const app = fastify({ ...serverOptions(pod.log, limits), trustProxy: pod.config.trustProxy })
 
   const routes: KnownRoute[] = []
   app.addHook('onRoute', (route) => void routes.push(route))
@@ -107,17 +106,4 @@ export async function buildApp(
   checkAccessOf(routes)
   await app.ready()
   return app
-}
-
-/** Whom to trust is a language of its own, which only Fastify knows. */
-function openServer({ log, config }: Pod, limits: HttpLimits): FastifyInstance {
-  try {
-    return fastify({ ...serverOptions(log, limits), trustProxy: config.trustProxy })
-  } catch (error) {
-    if (!(error instanceof TypeError && error.message.startsWith('invalid'))) throw error
-    throw new StartError(
-      'TRUST_PROXY must be true, false, loopback, linklocal, uniquelocal or a list of addresses and networks like 10.0.0.0/8.',
-      { cause: error },
-    )
-  }
 }

@@ -1,9 +1,9 @@
 /** The one style of all pages: light and dark, from the width of a phone upwards, without a file of its own to load. */
 export const PAGE_STYLE = `
-:root { color-scheme: light dark; --ink: #1c2128; --soft: #57606a; --paper: #f6f7f9; --card: #fff; --line: #d8dee4; --link: #0b5cad;
+:root { color-scheme: light dark; --ink: #1c2128; --soft: #57606a; --paper: #f6f7f9; --card: #fff; --line: #d8dee4; --edge: #848d97; --link: #0b5cad;
   --button: #0b5cad; --wrong: #b3261e }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9ed; --soft: #9da7b3; --paper: #14181d; --card: #1c2128; --line: #343c46; --link: #7ab7ff;
+  :root { --ink: #e6e9ed; --soft: #9da7b3; --paper: #14181d; --card: #1c2128; --line: #343c46; --edge: #717b86; --link: #7ab7ff;
     --button: #2368b4; --wrong: #f2776d }
 }
 * { box-sizing: border-box }
@@ -12,7 +12,7 @@ body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding
 main { max-width: 34rem; width: 100%; padding: 2rem 2.25rem; background: var(--card); border: 1px solid var(--line);
   border-radius: .75rem }
 h1 { margin: 0 0 .25rem; font-size: 1.6rem; line-height: 1.25; overflow-wrap: anywhere }
-p { margin: .75rem 0 0 }
+p { margin: .75rem 0 0; overflow-wrap: anywhere }
 .soft { color: var(--soft) }
 code { padding: .1rem .3rem; border: 1px solid var(--line); border-radius: .3rem; font-size: .9em; overflow-wrap: anywhere }
 nav { display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; margin-top: 1.5rem; padding-top: 1.25rem; border-top: 1px solid var(--line) }
@@ -23,7 +23,7 @@ body.wide { display: block; place-items: normal; padding: 1rem clamp(.75rem, 4vw
 .site { max-width: 42rem; margin: 0 auto 1rem }
 .site a { color: var(--soft); font-weight: 600; text-decoration: none }
 .card { padding: 1.25rem 1.4rem; background: var(--card); border: 1px solid var(--line); border-radius: .75rem }
-.card h2 { margin: 0; font-size: 1.15rem }
+.card h2 { margin: 0; font-size: 1.15rem; overflow-wrap: anywhere }
 .by { display: flex; gap: .85rem; align-items: center }
 .by > div { min-width: 0 }
 .by p { margin: 0; line-height: 1.4; overflow-wrap: anywhere }
@@ -58,13 +58,13 @@ dt { color: var(--soft) }
 dd { margin: 0; overflow-wrap: anywhere }
 .field { display: grid; gap: .3rem; margin-top: 1.1rem }
 .field label { font-weight: 600 }
-input { width: 100%; padding: .6rem .75rem; border: 1px solid var(--line); border-radius: .5rem; background: var(--paper);
+input { width: 100%; padding: .6rem .75rem; border: 1px solid var(--edge); border-radius: .5rem; background: var(--paper);
   color: inherit; font: inherit }
 .actions { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1.5rem }
 button { padding: .6rem 1.3rem; border: 1px solid var(--button); border-radius: .5rem; background: var(--button); color: #fff;
   font: inherit; font-weight: 600; cursor: pointer }
 button:hover { filter: brightness(1.1) }
-button.quiet { border-color: var(--line); background: none; color: var(--ink) }
+button.quiet { border-color: var(--edge); background: none; color: var(--ink) }
 :is(a, button, input, summary):focus-visible { outline: 3px solid var(--link); outline-offset: 2px }
 .alert { padding: .7rem .9rem; border: 1px solid var(--line); border-left: 4px solid var(--wrong); border-radius: .5rem;
   background: var(--paper) }

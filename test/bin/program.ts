@@ -108,6 +108,7 @@ interface ReadyLine {
   readonly address: string
   readonly admin: { readonly web: string; readonly worker: string }
   readonly pids: { readonly web: number; readonly worker: number; readonly database: number }
+  readonly warnings: readonly string[]
 }
 
 export interface StartedPod extends RunningProgram, Omit<ReadyLine, 'ready'> {}
@@ -115,8 +116,8 @@ export interface StartedPod extends RunningProgram, Omit<ReadyLine, 'ready'> {}
 /** Starts a whole pod and waits until it says that it works. */
 export async function startPod(settings: Settings): Promise<StartedPod> {
   const program = start(['start', '--json'], settings)
-  const { address, admin, pids } = await program.logged<ReadyLine>((line) => line.ready === true)
-  return { ...program, address, admin, pids }
+  const { address, admin, pids, warnings } = await program.logged<ReadyLine>((line) => line.ready === true)
+  return { ...program, address, admin, pids, warnings }
 }
 
 /** What has ended and was not yet noticed by whoever inherited it, as in a container without an init, is not alive. */

@@ -106,6 +106,7 @@ describe('pod start', { timeout: 60_000 }, () => {
 
   it('stops when it is told to and leaves nothing behind', async () => {
     started.child.kill('SIGTERM')
+    started.child.kill('SIGHUP') // as from whoever stops a process and its whole group
 
     expect(await started.ended).toBe(0)
     expect(started.output.stdout).not.toContain('did not end in order')
@@ -113,5 +114,17 @@ describe('pod start', { timeout: 60_000 }, () => {
     expect(Object.values(started.pids).filter(isAlive)).toEqual([])
     const { stdout } = await pod(['user', 'list', '--json'], settings)
     expect(JSON.parse(stdout)).toMatchObject([{ username: 'alice' }])
+  })
+
+  it('warns when it starts at another address than its accounts have', async () => {
+    expect(started.warnings).toEqual([])
+
+    started = await startPod({ ...settings, POD_URL: 'https://pod.example' })
+
+    expect(started.warnings).toEqual([
+      'The accounts of this pod are at localhost:3000, and by its settings it is pod.example: set POD_URL or PORT as they were.',
+    ])
+    started.child.kill('SIGTERM')
+    expect(await started.ended).toBe(0)
   })
 })

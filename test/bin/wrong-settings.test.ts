@@ -63,6 +63,12 @@ describe('a pod with wrong settings', { timeout: 60_000 }, () => {
     }
   })
 
+  it('says that pictures cannot be kept, before anything else is started', async () => {
+    const outcome = await pod(['start'], { UPLOADS_DIR: '/proc/uploads', DATA_DIR: folder.path, LOG_LEVEL: 'silent' })
+
+    expectSentence(outcome, /^Pictures cannot be kept in \/proc\/uploads .* or set another UPLOADS_DIR\.\n$/)
+  })
+
   it('says which port is taken', async () => {
     const outcome = await pod(['start'], { PORT: takenPort, DATA_DIR: folder.path, LOG_LEVEL: 'silent' })
 

@@ -110,7 +110,7 @@ describe('createUser', () => {
     expect(pod.secrets.unseal(secrets.sealedPrivateKey)).toBe(KEYS.privateKey)
   })
 
-  it.each(['', 'Alice', 'älice', 'a b', 'a@b', 'a'.repeat(33), 'a/b', 'a\n'])(
+  it.each(['', '.', '..', 'Alice', 'älice', 'a b', 'a@b', 'a'.repeat(33), 'a/b', 'a\n'])(
     'refuses the username %j',
     async (username) => {
       await expect(make(username)).rejects.toMatchObject({ name: 'Refusal', reason: 'username_invalid' })

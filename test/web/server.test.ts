@@ -161,14 +161,15 @@ describe('the web process', () => {
     expect(code).toBe(1)
     expect(errors).toContain('POD_URL must be')
     expect(errors).toContain('PORT must be')
+    expect(errors).toContain('TRUST_PROXY must be')
     expect(errors).not.toContain('    at ')
   })
 
-  it('says in a sentence whom it cannot trust', async () => {
-    const { code, errors } = await start({ TRUST_PROXY: 'everybody' }).exit()
+  it('says in a sentence that it cannot keep pictures', async () => {
+    const { code, errors } = await start({ UPLOADS_DIR: '/proc/uploads' }).exit()
 
     expect(code).toBe(1)
-    expect(errors).toContain('TRUST_PROXY')
+    expect(errors).toMatch(/^Pictures cannot be kept in \/proc\/uploads \(.+\): make it a folder/)
     expect(errors).not.toContain('    at ')
   })
 

@@ -69,7 +69,12 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       return reply.redirect(await browser.signIn(address, interaction), 303)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      return show(reply.code(422), browser, { ...visit, username, wrong: error.message })
+      return show(reply.code(422), browser, { ...visit, username, wrong: sayToVisitor(error) })
     }
   })
+}
+
+/** What an operator has to mend is in words for operators. */
+function sayToVisitor({ reason, message }: Refusal): string {
+  return reason === 'host_changed' ? 'Nobody can sign up here at the moment. Please come back later.' : message
 }
