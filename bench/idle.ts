@@ -10,7 +10,7 @@ import { end } from './child-process.js'
 import { ownMemoryOf, processorTimesOf, processTree } from './processor-time.js'
 
 /** The compiler of the JavaScript engine, its last collection of what the start has left, and the first looks at everything are over. */
-const SETTLED_MS = 60_000
+const SETTLED_MS = 120_000
 /** Every schedule has its turn in a minute, so there are no rounds. */
 const WATCHED_MS = 60_000
 /** Of one core, for all processes of a pod that has nothing to do. */

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { type Config, readConfig } from '../src/config.js'
-import { openLog } from '../src/log.js'
+import { openLog, STDERR } from '../src/log.js'
 import { openPod } from '../src/open-pod.js'
 import { openDatabase, WORKER_LIMITS } from '../src/persistence/database.js'
 import type { Pod } from '../src/pod.js'
@@ -39,8 +39,9 @@ export async function withDatabase<Result>(
 export async function onPod<Result>(config: Config, run: (pod: Pod) => Promise<Result>): Promise<Result> {
   const crypto = openCryptoPool(1)
   try {
-    // A command answers in words of its own; what it meets on the way is only told when it is trouble.
-    const log = openLog({ ...config, logLevel: config.logLevel === 'info' ? 'error' : config.logLevel }, 'command')
+    // A command answers in words of its own; what it meets on the way is only told when it is trouble, and beside the answer.
+    const logLevel = config.logLevel === 'info' ? 'error' : config.logLevel
+    const log = openLog({ ...config, logLevel }, 'command', STDERR)
     const pod = await openPod(config, 'command', { crypto, log })
     try {
       return await run(pod)

@@ -10,6 +10,8 @@ export const HTTP_LIMITS = {
   requestTimeoutMs: 30_000,
   /** The largest picture over a slow phone line; only who has a token may upload one. */
   longRequestTimeoutMs: 180_000,
+  /** In line, before the time for the body begins. Together with the making of a photo this is less than usual proxies wait. */
+  turnTimeoutMs: 25_000,
   /** Nothing in either direction: the other side is gone. */
   idleTimeoutMs: 60_000,
   /** Longer than the sixty seconds of usual proxies, so that the proxy closes first and never meets a closed socket. */
@@ -286,6 +288,9 @@ export const PHOTO_LIMITS = {
   /** Under way at a time in one web process, and by one person: clients send a few side by side, but not dozens. */
   uploadsAtOnce: 32,
   uploadsOfPerson: 4,
+  /** In front of them, and not read before their turn: clients may send a whole album at once. */
+  uploadsWaiting: 256,
+  uploadsWaitingOfPerson: 24,
   /** How many times the largest picture is read to its end, only so that the client hears that it was too large. */
   timesRead: 4,
   /** From the last byte to the photo; then the client is asked to try again. */

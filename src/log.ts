@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import pretty from 'pino-pretty'
 import type { Config } from './config.js'
@@ -6,13 +7,18 @@ import { withoutStatement } from './persistence/errors.js'
 /** Fields that may hold what nobody should read later, wherever they turn up. */
 const SECRET_FIELDS = ['authorization', 'cookie', 'password', 'access_token', 'refresh_token', 'client_secret', 'token']
 
+const STDOUT = 1
+/** For the log of whoever has an answer to write to the standard output. */
+export const STDERR = 2
+
 /** One logger per process; what it writes is read by people on a terminal and by programs elsewhere. */
 export function openLog(
   config: Pick<Config, 'logLevel' | 'logFormat'>,
   name: string,
-  destination?: DestinationStream,
+  output: typeof STDOUT | typeof STDERR | DestinationStream = STDOUT,
 ): Logger {
-  const forPeople = config.logFormat === 'pretty' || (config.logFormat === 'auto' && process.stdout.isTTY === true)
+  const onTerminal = typeof output === 'number' && isatty(output)
+  const forPeople = config.logFormat === 'pretty' || (config.logFormat === 'auto' && onTerminal)
   const options = {
     name,
     level: config.logLevel,
@@ -20,8 +26,8 @@ export function openLog(
     serializers: { err: writeError },
     redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`]), censor: '[secret]' },
   }
-  if (!forPeople) return pino(options, destination)
-  return pino(options, pretty({ colorize: process.stdout.isTTY === true, ignore: 'pid,hostname', sync: true }))
+  if (!forPeople) return pino(options, typeof output === 'number' ? pino.destination(output) : output)
+  return pino(options, pretty({ destination: output, colorize: onTerminal, ignore: 'pid,hostname', sync: true }))
 }
 
 /** Database errors carry statement and values in their text and fields; a log may have the code, never the values. */

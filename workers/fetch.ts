@@ -1,3 +1,4 @@
+import { attachFound } from '../src/federation/arrived-mentions.js'
 import { discoverPerson } from '../src/federation/discover-person.js'
 import { fetchEntity } from '../src/federation/fetch-entity.js'
 import { tellNamed } from '../src/federation/late-mentions.js'
@@ -46,8 +47,10 @@ async function meetMentioned(
   pod: Pod,
   work: Work & { readonly data: DataOf<typeof discoverMentionedJob> },
 ): Promise<void> {
-  const person = await discoverPerson(pod, work.data.address)
-  if (work.data.namedIn !== undefined) await tellNamed(pod, work, person, work.data.namedIn)
+  const { address, namedIn, arrivedIn } = work.data
+  const person = await discoverPerson(pod, address)
+  if (namedIn !== undefined) await tellNamed(pod, work, person, namedIn)
+  if (arrivedIn !== undefined) await attachFound(pod, work, person, arrivedIn)
 }
 
 /** Nothing waits for it: where it cannot be had, that is all there is to it. */

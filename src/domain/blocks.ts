@@ -73,6 +73,7 @@ async function readAboutAlone(
     .where({ userId, read: false })
     .whereExists(actors().where({ personId }))
     .whereNotExists(actors().whereNot({ personId }))
+  await Notification.collectAgain(transaction, userId)
 }
 
 function refusal(reason: BlockRefusal, message: string): Refusal<BlockRefusal> {

@@ -76,24 +76,15 @@ export async function markNotification(
   guid: string,
   { read }: { readonly read: boolean },
 ): Promise<ListedNotification> {
-  if (read) {
-    await Notification.query(pod.db).where({ guid, userId: viewer.userId, read: false }).patch({ read })
-  } else {
-    await markUnread(pod, viewer, guid)
-  }
-  return findNotification(pod, viewer, guid)
-}
-
-/** Where a later one about the same thing is unread, that one goes on collecting. */
-async function markUnread(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<void> {
-  const mark = () => Notification.markUnread(pod.db, viewer.userId, guid)
+  const mark = () => (read ? Notification.markRead : Notification.markUnread)(pod.db, viewer.userId, guid)
   try {
     await mark()
   } catch (error) {
-    // The later one came in that very moment; now it is there to be seen.
+    // One about the same thing came in that very moment; now it is there to be seen, and goes on collecting.
     if (!isUniqueViolation(error, 'notifications_merging')) throw error
     await mark()
   }
+  return findNotification(pod, viewer, guid)
 }
 
 /** All that the viewer has not read yet; returns how many. */

@@ -3,21 +3,19 @@ import { Contact } from '../persistence/models/contact.js'
 import { Person } from '../persistence/models/person.js'
 import type { Pod } from '../pod.js'
 import { findMentions } from '../protocol/mentions.js'
-import type { Viewer } from './access.js'
 import { mentionedIn } from './texts.js'
 
 /** Who cannot read a private text is not mentioned in it: such a mention becomes a link to their profile. */
 export async function withoutOutsiders(
   { config }: Pick<Pod, 'config'>,
   transaction: Knex.Transaction,
-  viewer: Viewer,
   { text, aspectIds }: { readonly text: string; readonly aspectIds: readonly number[] },
 ): Promise<string> {
   const mentions = findMentions(text)
   if (mentions.length === 0) return text
   const named = await Person.byAddresses(transaction, mentionedIn(text))
   const people = new Map(named.map((person) => [person.address, person]))
-  const readers = await readersOf(transaction, viewer, aspectIds)
+  const readers = await readersOf(transaction, aspectIds)
 
   let result = ''
   let copied = 0
@@ -37,14 +35,10 @@ function asPlainLabel(name: string): string {
   return name.replace(/[[\]{}]|(?<!\S)#/g, '')
 }
 
-async function readersOf(
-  transaction: Knex.Transaction,
-  { personId }: Viewer,
-  aspectIds: readonly number[],
-): Promise<ReadonlySet<number>> {
+async function readersOf(transaction: Knex.Transaction, aspectIds: readonly number[]): Promise<ReadonlySet<number>> {
   const members = await Contact.query(transaction)
     .select('contacts.personId')
     .joinRelated('aspects')
     .whereIn('aspects.id', [...aspectIds])
-  return new Set([personId, ...members.map((member) => member.personId)])
+  return new Set(members.map((member) => member.personId))
 }

@@ -45,7 +45,7 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
   return inTransaction(pod.db, async (transaction) => {
     const aspectIds = input.public ? [] : await chosenAspects(transaction, viewer, input.aspectIds ?? [])
     const photos = await pendingPhotos(transaction, viewer, input.photoGuids ?? [])
-    const text = input.public ? input.text : await withoutOutsiders(pod, transaction, viewer, { ...input, aspectIds })
+    const text = input.public ? input.text : await withoutOutsiders(pod, transaction, { ...input, aspectIds })
     checkText(text)
 
     const post = await Post.query(transaction)

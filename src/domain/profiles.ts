@@ -67,8 +67,11 @@ function textOf(field: string, text: string, longest?: number): string {
 }
 
 /** Clients send a day as the time at which it begins. */
+const DAY_OR_TIME =
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?)?(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/i
+
 function dayOf(text: string): string {
-  const day = /^(\d{4}-\d{2}-\d{2})(?:[T ][\d:.]+(?:Z|[+-]\d{2}:?\d{2})?)?$/.exec(text)?.[1] ?? text
+  const day = DAY_OR_TIME.exec(text)?.[1] ?? text
   if (isBirthday(day)) return day
   throw refusal('birthday', 'A birthday is a day of the calendar, written YYYY-MM-DD.')
 }

@@ -3,7 +3,7 @@ import { listedAspectStream, listedPostsWithTag, listedStream, type Stream } fro
 import type { Page, TimePage } from '../persistence/paged.js'
 import type { Pod } from '../pod.js'
 import { sightOf, type Viewer } from './access.js'
-import { requireTagName } from './tags.js'
+import { soughtTagName } from './tags.js'
 
 /** A stream of posts that the viewer may see and the token may show. */
 export async function listStream(
@@ -33,5 +33,7 @@ export async function searchPosts(
   tag: string,
   page: TimePage,
 ): Promise<Page<ListedPost>> {
-  return listedPostsWithTag(pod.db, viewer, { tag: requireTagName(tag), sight: sightOf(viewer), page })
+  const name = soughtTagName(tag)
+  if (name === undefined) return { items: [], more: false }
+  return listedPostsWithTag(pod.db, viewer, { tag: name, sight: sightOf(viewer), page })
 }

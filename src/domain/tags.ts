@@ -22,7 +22,13 @@ export function requireTagName(text: string): string {
   throw new Refusal<TagRefusal>('tag_invalid', `The tag ${fault}.`)
 }
 
+/** Undefined: no tag is as long as this one. */
+export function soughtTagName(text: string): string | undefined {
+  return [...tagNameOf(text)].length > TEXT_LIMITS.tagCharacters ? undefined : requireTagName(text)
+}
+
 /** Names of tags that begin with what somebody has typed. */
 export async function findTags(pod: Pick<Pod, 'db'>, text: string, page: IndexPage): Promise<Page<string>> {
-  return listedTags(pod.db, requireTagName(text), page)
+  const beginning = soughtTagName(text)
+  return beginning === undefined ? { items: [], more: false } : listedTags(pod.db, beginning, page)
 }

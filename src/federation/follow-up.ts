@@ -2,11 +2,10 @@ import type { Knex } from 'knex'
 import { announcement } from '../domain/announce.js'
 import { notifyAbout } from '../domain/notifications.js'
 import { mentionedIn } from '../domain/texts.js'
-import { discoverMentionedJob, participateJob } from '../jobs/definitions.js'
-import { enqueueAllWith, enqueueEachWith, type ToDo, toDo } from '../jobs/outbox.js'
-import { LOOKUP_LIMITS } from '../limits.js'
-import { Person } from '../persistence/models/person.js'
+import { participateJob } from '../jobs/definitions.js'
+import { enqueueEachWith, type ToDo, toDo } from '../jobs/outbox.js'
 import type { Pod } from '../pod.js'
+import { lookForMentioned } from './arrived-mentions.js'
 import type { StoredRecord, Wrong } from './batch.js'
 import { lookForLinked, textOf } from './linked.js'
 import { isElsewhere } from './pod-place.js'
@@ -80,26 +79,6 @@ async function postsForPeople(
 
 function isOfOurs(pod: Pod, address: string | undefined): boolean {
   return address !== undefined && !isElsewhere(pod, address)
-}
-
-async function lookForMentioned(
-  pod: Pod,
-  transaction: Knex.Transaction,
-  records: readonly StoredRecord[],
-): Promise<void> {
-  const mentioned = records.map(({ arrival }) => mentionedBy(arrival).filter((address) => isElsewhere(pod, address)))
-  if (mentioned.every((addresses) => addresses.length === 0)) return
-  const people = await Person.byAddresses(transaction, mentioned.flat()).select('address')
-  const known = new Set(people.map(({ address }) => address))
-  const strangers = mentioned.flatMap((addresses) =>
-    addresses.filter((address) => !known.has(address)).slice(0, LOOKUP_LIMITS.strangersOfText),
-  )
-  const all = [...new Set(strangers)].map((address) => ({ address }))
-  await enqueueAllWith(pod, transaction, discoverMentionedJob, all)
-}
-
-function mentionedBy({ entity }: Sent): readonly string[] {
-  return entity.type === 'status_message' || entity.type === 'comment' ? mentionedIn(entity.text) : []
 }
 
 /** Only who takes part hears of comments and likes under a post of somebody who has no contact here. */

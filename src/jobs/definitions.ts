@@ -1,5 +1,6 @@
 import type { JobsOptions } from 'bullmq'
 import type { News } from '../persistence/announcements.js'
+import type { TextIds } from '../persistence/models/mention.js'
 import type { QueueName } from './queue-names.js'
 
 /** Everything that is said about a job once: where it waits, what it is called, how often it is tried, what it carries. */
@@ -117,6 +118,8 @@ export const discoverMentionedJob = defineJob<{
   readonly address: string
   /** A public text of our own people, which goes to whoever it names. */
   readonly namedIn?: NamingText
+  /** Texts of other pods, which send them themselves: here they only show whom they name. */
+  readonly arrivedIn?: TextIds
 }>()('fetch', 'discover-mentioned', { ...patient, priority: 10 })
 
 /** The same for somebody who is searched for: whoever asks looks for a moment, and asks again if they still want to know. */

@@ -182,7 +182,10 @@ const destroyed = {
     from messages join locked on locked.id = messages.conversation_id`,
 } as const
 
-/** Only what people do here holds a participation: those of other pods ask for theirs, and take it back, themselves. */
+/**
+ * Only what people do here holds a participation: those of other pods ask for theirs, and take it back, themselves. Nor does what
+ * authors do under their own posts.
+ */
 const letGo = `
   with released as (
     select post_id, author_id, count(*)::integer as holds
@@ -192,7 +195,8 @@ const letGo = `
     select participations.id, participations.count - released.holds as remaining
     from released
     join participations using (post_id, author_id)
-    join people on people.id = author_id and people.pod_id is null
+    join people on people.id = participations.author_id and people.pod_id is null
+    join posts on posts.id = post_id and posts.author_id <> participations.author_id
     order by participations.id for update of participations
   ), lowered as (
     update participations set count = locked.remaining

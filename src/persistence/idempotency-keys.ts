@@ -76,7 +76,7 @@ interface Row {
   readonly body: string | null
 }
 
-/** Longer than any request takes, its body and a worker that it waits for included. */
+/** Longer than any request takes, its turn, its body and a worker that it waits for included. */
 const LEASE = `interval '4 minutes'`
 const KEPT = `interval '1 day'`
 

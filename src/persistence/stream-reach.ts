@@ -61,7 +61,9 @@ function openReaches(): StreamReaches {
     of(place) {
       const { reach, crowded } = known.get(keyOf(place)) ?? { reach: undefined, crowded: false }
       if (reach === undefined || (crowded && reach.end === undefined)) return undefined
-      return { moment: momentOf(place.page, reach.end), close: reach.close && !crowded }
+      const moment = momentOf(place.page, reach.end)
+      if (moment !== undefined && !isTold(moment)) return undefined
+      return { moment, close: reach.close && !crowded }
     },
     learn(place, found, tooMuch) {
       const key = keyOf(place)
@@ -75,6 +77,12 @@ function momentOf(page: TimePage, end: number | undefined): Date | undefined {
   if (end === undefined) return undefined
   const start = startOf(page)
   return new Date(start === undefined ? end : start + (isForward(page) ? end : -end))
+}
+
+/** Clients page from any time that can be written, and beyond its end there is none. */
+function isTold(moment: Date): boolean {
+  const year = moment.getUTCFullYear()
+  return year >= 1 && year <= 9_999
 }
 
 /** Where a stream ends says nothing of its other pages. */
@@ -99,7 +107,8 @@ function areClose(found: Found): boolean {
 }
 
 function keyOf({ userId, stream, page }: Place): string {
-  return `${userId} ${stream} ${page.limit} ${startOf(page) === undefined ? 'newest' : 'elsewhere'}`
+  const direction = isForward(page) ? 'after' : 'before'
+  return `${userId} ${stream} ${page.limit} ${startOf(page) === undefined ? 'newest' : direction}`
 }
 
 /** Undefined: it begins with the newest post there is. */

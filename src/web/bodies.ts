@@ -3,6 +3,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { MalformedBody, RequestFault } from './faults.js'
 import { readForm } from './form-body.js'
 
+const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+[\t ]*(?:;|$)/
+const UNKNOWN = 'application/octet-stream'
+
 /**
  * Reads what the API takes: JSON objects and forms, an empty body as an empty object. Any other media type is refused where
  * a body is needed, and passed over where none is: a client that labels nothing as text must still be able to block.
@@ -27,6 +30,12 @@ export async function addBodyReaders(app: FastifyInstance): Promise<void> {
   })
 
   app.addHook('onRequest', refusePacked)
+  app.addHook('onRequest', async (request) => {
+    // What cannot be read would be refused before any parser is asked.
+    const type = request.headers['content-type']
+    if (type !== undefined && !MEDIA_TYPE.test(type) && !needsBody(request))
+      request.raw.headers['content-type'] = UNKNOWN
+  })
   app.addHook('preValidation', async (request) => {
     if (request.body === undefined && needsBody(request)) request.body = {}
   })

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 
 /**
- * Coordinates are written with a decimal point, `1.0` and not `1`: typed clients read a whole number as another type and
- * fail. JSON has one type of number, so this is done to its text. A text of a person cannot be hit: quotes in it are escaped.
+ * Coordinates are written with a decimal point and without an exponent, `1.0` and not `1`: typed clients read a whole number
+ * as another type and fail. JSON has one type of number, so this is done to its text. A text of a person cannot be hit:
+ * quotes in it are escaped.
  */
 export function addDecimalPoints(app: FastifyInstance): void {
   app.addHook('onSend', (_request, _reply, payload, done) => {
@@ -10,7 +11,20 @@ export function addDecimalPoints(app: FastifyInstance): void {
   })
 }
 
+/** A whole number or one with an exponent, which is how very small and very large ones are written. */
+const unpointed = /"(lat|lng)":(-?\d+(?=[,}])|-?[\d.]+e[-+]\d+)/g
+
 export function withDecimalPoints(json: string): string {
   // Without its first quote: there are quotes everywhere, and each of them would be looked behind.
-  return json.includes('lat":') ? json.replace(/"(lat|lng)":(-?\d+)(?=[,}])/g, '"$1":$2.0') : json
+  if (!json.includes('lat":')) return json
+  return json.replace(unpointed, (_, name, number) => `"${name}":${withDecimalPoint(number)}`)
+}
+
+function withDecimalPoint(number: string): string {
+  const [, sign = '', whole = '', fraction = '', power] = /^(-?)(\d)\.?(\d*)e(.+)$/.exec(number) ?? []
+  if (power === undefined) return `${number}.0`
+  const digits = whole + fraction
+  const places = Number(power)
+  // An exponent is only written where all digits are on one side of the point.
+  return places < 0 ? `${sign}0.${'0'.repeat(-places - 1)}${digits}` : `${sign}${digits.padEnd(places + 1, '0')}.0`
 }

@@ -11,6 +11,8 @@ export const PAGE_RULES = {
   'frame-ancestors': "'none'",
 }
 
+export const ICON_PATH = '/favicon.svg'
+
 /** As a header says it. */
 export function policyOf(rules: Readonly<Record<string, string>>): string {
   return Object.entries(rules)
@@ -36,7 +38,8 @@ export function page({ title, content, head = '', below }: Page): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title>
-${head}<style>${PAGE_STYLE}</style>
+${head}<link rel="icon" href="${ICON_PATH}">
+<style>${PAGE_STYLE}</style>
 </head>
 <body${isWide ? ' class="wide"' : ''}>
 ${isWide ? `<header class="site"><a href="/">${escapeHtml(below)}</a></header>\n` : ''}<main>

@@ -9,7 +9,7 @@ export function openHttpServer(serve: RequestListener, limits: HttpLimits): Serv
     {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: limits.longRequestTimeoutMs,
+      requestTimeout: limits.turnTimeoutMs + limits.longRequestTimeoutMs,
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: limits.connectionsCheckMs,
     },

@@ -105,19 +105,25 @@ function ownerOf({ headers, viewer }: FastifyRequest): KeyOwner {
 /** All but the parts of an upload. The same where a token stands in it, which may be another one by now. */
 function hashOfAsked(request: FastifyRequest): Buffer {
   const { method, url, query, body, uploadHash } = request
-  const parameters = Object.entries(Object(query)).filter(isNoToken)
-  const asked = [method, pathOf(url), parameters, uploadHash === undefined ? withoutToken(body, request) : 'parts']
+  const fields = uploadHash === undefined ? withoutToken(body ?? {}, request) : 'parts'
+  const asked = [method, pathOf(url), Object.entries(Object(query)).filter(isNoToken), fields]
   return createHash('sha256').update(textOf(asked)).digest()
 }
 
 /** JSON is read to any depth, but not written. */
 function textOf(asked: unknown): string {
   try {
-    return JSON.stringify(asked)
+    return JSON.stringify(asked, inOrder)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new RequestFault(422, 'A body with an Idempotency-Key must not be nested that deeply.')
   }
+}
+
+/** Whoever writes an object may begin with any of its fields. */
+function inOrder(_name: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
 }
 
 /** Undefined: not all of it was read. */
@@ -130,7 +136,7 @@ function fingerprintOf(asked: Buffer, { uploadHash }: FastifyRequest): Buffer | 
 /** In JSON the name is a field like any other. */
 function withoutToken(body: unknown, { headers }: FastifyRequest): unknown {
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
-  return isForm ? Object.entries(Object(body)).filter(isNoToken) : body
+  return isForm ? Object.fromEntries(Object.entries(Object(body)).filter(isNoToken)) : body
 }
 
 function isNoToken([name]: readonly [string, unknown]): boolean {

@@ -3,9 +3,8 @@ import type { NewPost as NewPostFacts } from '../domain/posts.js'
 import { BooleanField, readBoolean } from './booleans.js'
 import { readRowId } from './numbers.js'
 import { nullable } from './schemas.js'
+import { InvalidRequest } from './validation.js'
 
-/** Forms know nothing but texts; what is no number is no aspect of anybody. */
-const AspectId = Type.Unsafe<number | string>({ anyOf: [{ type: 'integer' }, { type: 'string' }] })
 const Degrees = Type.Unsafe<number | string | null>({
   anyOf: [{ type: 'number' }, { type: 'string' }, { type: 'null' }],
   description: 'A number, also as a text.',
@@ -22,12 +21,10 @@ export const NewPost = Type.Object({
     ),
   ),
   aspects: Type.Optional(
-    nullable(
-      Type.Array(AspectId, {
-        description:
-          'Whom something private is for: ids of your aspects, at least one; others are passed over. Of no matter where `public` is true.',
-      }),
-    ),
+    Type.Unsafe<unknown>({
+      description:
+        'Whom something private is for: a list of ids of your aspects, at least one; others are passed over. Of no matter where `public` is true.',
+    }),
   ),
   photos: Type.Optional(
     nullable(Type.Array(Type.String(), { description: 'Guids of pending photos of yours, in their order.' })),
@@ -59,14 +56,24 @@ export function readNewPost({
   poll,
   location,
 }: Static<typeof NewPost>): NewPostFacts {
+  const isPublic = readBoolean(shown)
   return {
     text: body ?? '',
-    public: readBoolean(shown),
-    aspectIds: (aspects ?? []).map((id) => readRowId(String(id))),
+    public: isPublic,
+    aspectIds: isPublic ? [] : readAspects(aspects ?? []),
     photoGuids: photos ?? [],
     ...(poll && { poll: { question: poll.question, answers: poll.poll_answers } }),
     ...(location && {
       location: { address: location.address ?? '', lat: String(location.lat ?? ''), lng: String(location.lng ?? '') },
     }),
   }
+}
+
+/** Forms know nothing but texts; what is no number is no aspect of anybody. */
+function readAspects(given: unknown): readonly number[] {
+  const ids: readonly unknown[] | undefined = Array.isArray(given) ? given : undefined
+  if (!ids?.every((id) => Number.isInteger(id) || typeof id === 'string')) {
+    throw new InvalidRequest('body', '"aspects" must be a list of ids.')
+  }
+  return ids.map((id) => readRowId(String(id)))
 }

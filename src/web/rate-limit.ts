@@ -11,8 +11,11 @@ export interface RateRule {
   readonly now: () => Date
 }
 
-/** Counts what one source does, in this process. Throws when it is too much: a 429 that says when to come again. */
-export type RateLimit<Source> = (source: Source) => void
+/**
+ * Counts what one source does, in this process. Throws when it is too much: a 429 that says when to come again. What it
+ * returns takes that back: it does not count in the end.
+ */
+export type RateLimit<Source> = (source: Source) => () => void
 
 /** Of network addresses. */
 export function openRateLimit(rule: RateRule): RateLimit<string> {
@@ -23,13 +26,16 @@ export function openRateLimit(rule: RateRule): RateLimit<string> {
 export function openRateLimitOf<Source>({ times, perSeconds, sources, now }: RateRule): RateLimit<Source> {
   const windows = openBoundedMap<Source, { count: number; readonly endsAt: number }>({ entries: sources })
   return (source) => {
-    if (times === 0) return
+    if (times === 0) return () => undefined
     const at = now().getTime()
     const known = windows.get(source)
     const window = known && known.endsAt > at ? known : { count: 0, endsAt: at + perSeconds * 1_000 }
     if (window !== known) windows.set(source, window)
     window.count += 1
     if (window.count > times) throw tooMany(Math.ceil((window.endsAt - at) / 1_000))
+    return () => {
+      window.count -= 1
+    }
   }
 }
 

@@ -17,7 +17,7 @@ export function serverOptions(log: Logger, limits: HttpLimits = HTTP_LIMITS) {
     // What comes in on an open connection while we close is still served: the pools outlive the server.
     return503OnClosing: false,
     rewriteUrl: ({ url = '/' }) => routedUrl(url),
-    // The router counts encoded characters; the limit of ours is looked at when they are decoded.
-    routerOptions: { maxParamLength: limits.urlBytes },
+    // The router counts encoded characters, and would answer in its own words; our limits are looked at behind it.
+    routerOptions: { maxParamLength: limits.headerBytes },
   } satisfies FastifyHttpOptions<Server>
 }

@@ -1,14 +1,14 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { HttpLimits } from '../limits.js'
 
-const patientWith = new WeakSet<IncomingMessage>()
+const patientSince = new WeakMap<IncomingMessage, number>()
 
-/** For a body that is far larger than all others, of somebody who is known. */
+/** For a body that is far larger than all others, of somebody who is known. The time begins now, also where it was given before. */
 export function giveMoreTime(request: IncomingMessage): void {
-  patientWith.add(request)
+  patientSince.set(request, performance.now())
 }
 
-/** Node knows one time for all requests, which is the longest; whoever has not been given that much is cut off earlier. */
+/** Node knows one time for all requests, which is longer than any; whoever has taken the time that is theirs is cut off earlier. */
 export function cutOffSlowRequests(server: Server, limits: HttpLimits): void {
   const arriving = new Map<IncomingMessage, number>()
   server.on('request', (request: IncomingMessage) => {
@@ -18,10 +18,11 @@ export function cutOffSlowRequests(server: Server, limits: HttpLimits): void {
   })
 
   function look(): void {
-    const latest = performance.now() - limits.requestTimeoutMs
+    const now = performance.now()
     for (const [request, since] of arriving) {
-      if (since > latest) return // they stand in the order in which they came
-      if (patientWith.has(request) && !request.complete) continue
+      if (since > now - limits.requestTimeoutMs) return // they stand in the order in which they came
+      const isPatient = (patientSince.get(request) ?? Number.NEGATIVE_INFINITY) > now - limits.longRequestTimeoutMs
+      if (isPatient && !request.complete) continue
       arriving.delete(request)
       if (!request.complete) server.emit('clientError', new SlowRequest(), request.socket)
     }

@@ -1,8 +1,7 @@
 import { RequestFault } from './faults.js'
 
 /** A day, or a time with its offset; a blank in front of the offset was a plus that nobody encoded. */
-const timestamp =
-  /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,20}))?)?(?:Z|([+ -])(\d{2}):?(\d{2})?))?$/i
+const timestamp = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?(?:Z|([+ -])(\d{2}):?(\d{2})?))?$/i
 
 /**
  * A point in time of a query. What is stored has milliseconds: `up` takes the first of these that is not before the time,

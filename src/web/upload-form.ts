@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { PHOTO_LIMITS } from '../limits.js'
 import { dropUploads, keepUpload } from '../persistence/picture-files.js'
 import { RequestFault } from './faults.js'
+import { uploadOptions } from './upload-options.js'
 
 export interface UploadForm {
   /** Where the file lies, in the folder of uploads. */
@@ -12,6 +13,8 @@ export interface UploadForm {
 }
 
 const FIELD = 'image'
+/** All others are passed over, and none of their bytes are kept. */
+const OPTIONS: ReadonlySet<string> = new Set(Object.keys(uploadOptions))
 
 /**
  * Takes in the one file of a form as it comes, whatever it and its field are said to be. Also a form that is refused is read to
@@ -50,14 +53,15 @@ async function readParts(
 ): Promise<{ readonly fields: Record<string, unknown>; readonly fault: string | undefined }> {
   const fields = new Map<string, unknown>()
   let fault: string | undefined
-  for await (const part of request.parts({ limits: limitsOf(photoBytes) })) {
+  const isPartAFile = (name?: string) => !isOption(name)
+  for await (const part of request.parts({ limits: limitsOf(photoBytes), isPartAFile })) {
     if (part.type === 'field') {
       const { fieldname: name, value } = part
       fields.set(name, fields.has(name) ? [fields.get(name), value].flat() : value)
       // What is left of a list of numbers is another list.
       if (part.valueTruncated) fault = 'A field of the form is too long.'
     } else if (part.fieldname !== FIELD || files.length > 0) {
-      fault = `The form must have one file, in a field "${FIELD}".`
+      if (part.fieldname === FIELD) fault = `The form must have one file in a field "${FIELD}".`
       part.file.resume()
     } else {
       files.push(await keepUpload(uploadsDir, part.file, signal))
@@ -66,6 +70,11 @@ async function readParts(
     }
   }
   return { fields: Object.fromEntries(fields), fault }
+}
+
+/** A list may have brackets. */
+function isOption(name = ''): boolean {
+  return OPTIONS.has(name.replace(/\[\]$/, ''))
 }
 
 function limitsOf(photoBytes: number) {

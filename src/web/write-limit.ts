@@ -5,16 +5,17 @@ import { openRateLimitOf, type RateLimit } from './rate-limit.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    countedAsWrite: boolean
+    /** Takes it back; null: it is not counted. */
+    countedAsWrite: (() => void) | null
   }
 }
 
 /**
- * Whatever may change something counts for its user, whichever of their clients asks for it. Beyond the limit it is refused, a
- * form that carries its token once it is read, everything else before.
+ * Whatever changes something counts for its user, whichever of their clients asks for it; what is refused in the end has changed
+ * nothing. Beyond the limit it is refused, a form that carries its token once it is read, everything else before.
  */
 export function addWriteLimit(app: FastifyInstance): void {
-  app.decorateRequest('countedAsWrite', false)
+  app.decorateRequest('countedAsWrite', null)
   let limit: RateLimit<number> | undefined
 
   function count(request: FastifyRequest, _reply: unknown, done: (error?: Error) => void): void {
@@ -24,10 +25,9 @@ export function addWriteLimit(app: FastifyInstance): void {
   function refusalOf(request: FastifyRequest): Error | undefined {
     const { authenticatedViewer: viewer, method } = request
     if (viewer === undefined || request.countedAsWrite || isRead(method)) return undefined
-    request.countedAsWrite = true
     limit ??= openWriteLimit(app.pod) // the document is made of routes without a pod
     try {
-      limit(viewer.userId)
+      request.countedAsWrite = limit(viewer.userId)
       return undefined
     } catch (error) {
       return error as Error // a rate limit throws nothing else
@@ -36,6 +36,10 @@ export function addWriteLimit(app: FastifyInstance): void {
 
   app.addHook('onRequest', count)
   app.addHook('preValidation', count)
+  app.addHook('onResponse', (request, { statusCode }, done) => {
+    if (statusCode >= 400) request.countedAsWrite?.()
+    done()
+  })
 }
 
 export function isRead(method: string): boolean {

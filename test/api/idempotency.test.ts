@@ -223,6 +223,50 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await posts()).toEqual([first.body.guid])
   })
 
+  it('is the same with its fields in another order', async () => {
+    const location = { address: 'Home', lat: 1, lng: 2 }
+    const first = await post('order', { body: { public: true, body: 'Hello', location } })
+
+    const turned = { location: { lng: 2, lat: 1, address: 'Home' }, body: 'Hello', public: true }
+    expectReplay(await post('order', { body: turned }), first)
+    expectError(await post('order', { body: { ...turned, location: { ...location, lat: 2, lng: 1 } } }), 422)
+  })
+
+  it('is another one with a list in another order', async () => {
+    const poll = (...answers: string[]) => ({ body: { ...hello, poll: { question: '?', poll_answers: answers } } })
+    expect((await post('list', poll('yes', 'no'))).status).toBe(200)
+
+    expectError(await post('list', poll('no', 'yes')), 422)
+  })
+
+  it.each([
+    ['where a body is needed', () => '/posts', 422],
+    ['where none is needed', () => `/users/${api.dan.guid}/block`, 201],
+  ])('is the same with nothing in its body, however nothing is said, %s', async (_where, path, status) => {
+    const send = (type?: string, payload = '') =>
+      api.app.inject({
+        method: 'POST',
+        url: `/api/v1${path()}`,
+        payload,
+        headers: {
+          authorization: `Bearer ${alice.token}`,
+          'idempotency-key': `nothing-${status}`,
+          ...(type && { 'content-type': type }),
+        },
+      })
+    const first = await send()
+    const others = [
+      await send('application/json'),
+      await send('application/json', '{}'),
+      await send('application/x-www-form-urlencoded'),
+    ]
+
+    expect([first.statusCode, first.headers['idempotency-replayed']]).toEqual([status, undefined])
+    for (const { statusCode, headers } of others) {
+      expect([statusCode, headers['idempotency-replayed']]).toEqual([status, 'true'])
+    }
+  })
+
   it('is refused where its body is nested more deeply than can be told apart', async () => {
     const body = `{"public":true,"body":"Deep","more":${'['.repeat(200_000)}${']'.repeat(200_000)}}`
     const headers = { 'content-type': 'application/json' }

@@ -364,6 +364,42 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await onlyOne(alice, post)).toEqual(before)
     })
 
+    it('goes on collecting in the one that is unread, when the later one is read', async () => {
+      const post = await morning(alice)
+      await says(bob, post)
+      const first = await onlyOne(alice, post)
+      await alice.get(`/notifications/${first.guid}`)
+      await says(bob, post)
+      const [second] = await toldOf(alice, post)
+      await alice.patch(`/notifications/${first.guid}`, { read: false })
+      await alice.get(`/notifications/${second?.guid}`)
+
+      await says(carol, post)
+
+      const told = await toldOf(alice, post)
+      expect(told.map(({ guid, read }) => [guid, read])).toEqual([
+        [second?.guid, true],
+        [first.guid, false],
+      ])
+      expect(summaryOf(told)[1]).toEqual(['commented_on_post', 'bob', 'carol'])
+    })
+
+    it('goes on collecting in the one that is unread, when the later one is by nobody but somebody blocked', async () => {
+      const post = await morning(alice)
+      await says(carol, post)
+      const first = await onlyOne(alice, post)
+      await alice.get(`/notifications/${first.guid}`)
+      await says(dan, post)
+      await alice.patch(`/notifications/${first.guid}`, { read: false })
+
+      await alice.post(`/users/${dan.guid}/block`)
+      await says(bob, post)
+      await alice.delete(`/users/${dan.guid}/block`)
+
+      const unread = (await toldOf(alice, post)).filter(({ read }) => !read)
+      expect(summaryOf(unread)).toEqual([['commented_on_post', 'carol', 'bob']])
+    })
+
     it('is also a PUT', async () => {
       const post = await morning(alice)
       await likes(bob, post)

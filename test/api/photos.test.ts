@@ -123,7 +123,6 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       [{ ...file, name: 'photo' }],
       [{ name: 'image', value: 'a text' }],
       [file, file],
-      [{ ...file, name: 'other' }, file],
       [file, ...Array.from({ length: 100 }, () => ({ name: 'more', value: 'x' }))],
       [file, { name: 'aspect_ids', value: `${api.FR},`.repeat(600) }],
     ]
@@ -133,6 +132,32 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     const headers = { 'content-type': 'image/png' }
     const call = { method: 'POST', path: '/photos', token: alice.token, body: png, headers } as const
     await expectNothing(await api.call(call), 415, photos)
+  })
+
+  it('passes over fields that nobody knows, be they long texts or files', async () => {
+    const file = pictureField(png)
+    const text = { name: 'description', value: 'long '.repeat(1_000) }
+    const others = [
+      { ...file, name: 'other', value: Buffer.alloc(PHOTO_BYTES + 1) },
+      { name: 'facts', value: '{"not":', type: 'application/json' },
+    ]
+    for (const parts of [
+      [text, file],
+      [file, text],
+      [...others, file],
+      [file, ...others],
+    ]) {
+      const { status, body } = await api.post(alice, [...parts, { name: 'pending', value: 'true' }])
+      expect([status, body.dimensions]).toEqual([200, { height: 20, width: 40 }])
+    }
+    await expect.poll(spool).toEqual([])
+  })
+
+  it('takes a whole album that is sent at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 12 }, () => api.upload(alice, png, '?pending=true')))
+
+    expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(200))
+    expect(new Set(answers.map(({ body }) => body.guid)).size).toBe(12)
   })
 
   it('answers 400 for a form that cannot be read', async () => {

@@ -119,6 +119,17 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await interact(api.dan, 'subscribe', post), 409)
   })
 
+  it('137: authors who subscribe to their own post stay so, whatever they say under it and take back', async () => {
+    await interact(bob, 'subscribe', post)
+    const { body: comment } = await bob.post(`/posts/${post}/comments`, { body: 'So it is' })
+    await bob.post(`/posts/${post}/likes`)
+
+    await bob.delete(`/posts/${post}/comments/${comment.guid}`)
+    await bob.delete(`/posts/${post}/likes`)
+
+    expect(await stateOf(post, bob, bob)).toMatchObject({ subscribed: true })
+  })
+
   it('139: muting ends a subscription, and needs one', async () => {
     expectError(await interact(alice, 'mute', post), 410)
     await interact(alice, 'subscribe', post)

@@ -118,7 +118,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('147: does not look at the aspects of something public', async () => {
-      for (const aspects of [[], [-1], ['x'], null]) {
+      for (const aspects of [[], [-1], ['x'], null, 'x', 5, {}, [1.5], [null], [[1]]]) {
         expect((await write({ body: 'x', public: true, aspects })).body).toMatchObject({ public: true })
       }
     })
@@ -336,14 +336,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await api.pod.db('notifications').delete()
 
       const post = await written({
-        body: `@{${bob.address}} but not @{Carol; ${api.carol.address}}, @{${quin.address}} or @{no@y.example}`,
+        body: `@{${bob.address}} but not @{Carol; ${api.carol.address}}, @{${quin.address}}, @{${api.alice.address}} or @{no@y.example}`,
         public: false,
         aspects: [api.FR],
       })
 
       const profile = (guid: string) => `https://pod.example/people/${guid}`
       expect(post.body).toBe(
-        `@{${bob.address}} but not [Carol](${profile(api.carol.guid)}), [${quin.address}](${profile(quin.guid)}) or no@y.example`,
+        `@{${bob.address}} but not [Carol](${profile(api.carol.guid)}), [${quin.address}](${profile(quin.guid)}), [${api.alice.address}](${profile(api.alice.guid)}) or no@y.example`,
       )
       expect(post.mentioned_people.map(({ guid }: ApiAnswer['body']) => guid)).toEqual([bob.guid])
       expect((await bob.get('/notifications')).body).toMatchObject([{ type: 'mentioned' }])

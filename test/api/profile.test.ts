@@ -173,6 +173,25 @@ describe('PATCH /user', () => {
 
     expect([answer.status, answer.body.birthday]).toEqual([200, '1984-01-02'])
   })
+  it.each([
+    '1984-01-02T23:59:59.123456+02:00',
+    '1984-01-02T00:00:00+02',
+    '1984-01-02t00:00:00,000z',
+    '1984-01-02 10:20Z',
+  ])('takes the day of the time %s', async (birthday) => {
+    await alice.patch('/user', { birthday: null })
+
+    expect((await alice.patch('/user', { birthday })).body.birthday).toBe('1984-01-02')
+  })
+
+  it.each([
+    '1984-01-02T25:00:00Z',
+    '1984-01-02T...',
+    '1984-01-02T99:99:99',
+    '1984-01-02T10:00:00+99:99',
+    '1984-01-02T',
+  ])('refuses a birthday at %s', (birthday) => expectRefused({ birthday }))
+
   it.each([null, ''])('26: clears the birthday with %j', async (birthday) => {
     await alice.patch('/user', { birthday: '1004-02-29' })
 

@@ -14,7 +14,7 @@ const search = (who: Pick<ApiPerson, 'get'>, tag: string) => who.get(`/search/po
 const found = async (who: Pick<ApiPerson, 'get'>, tag: string) => guidsOf((await search(who, tag)).body)
 
 it('165: needs a tag', async () => {
-  for (const query of ['', '?tag=', '?tag=%23', '?tag=%20', '?tag[]=cats', `?tag=${'x'.repeat(256)}`, '?tag=%00']) {
+  for (const query of ['', '?tag=', '?tag=%23', '?tag=%20', '?tag[]=cats', '?tag=%00']) {
     expectError(await api.alice.get(`/search/posts${query}`), 422)
   }
 })
@@ -22,7 +22,7 @@ it('165: needs a tag', async () => {
 it('165: finds nothing under a tag that nobody has used, or only in a comment', async () => {
   await api.bob.post(`/posts/${api.PA}/comments`, { body: '#onlyincomments' })
 
-  for (const tag of ['neverused', 'onlyincomments']) {
+  for (const tag of ['neverused', 'onlyincomments', 'x'.repeat(256)]) {
     const answer = await search(api.alice, tag)
     expect([answer.status, answer.body, answer.headers.link]).toEqual([200, [], undefined])
   }

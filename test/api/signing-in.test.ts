@@ -129,6 +129,8 @@ describe('signing in', () => {
     await guesser.visit('/users/sign_in')
     await guesser.submit(form)
     expect(guesser.page.statusCode).toBe(429)
+    expect(guesser.page.body).toMatch(/role="alert">That was too often\. Please try again in \d seconds?\./)
+    expect(guesser.page.body).toContain('name="password"') // to try again
     expect(Number(guesser.page.headers['retry-after'])).toBeLessThanOrEqual(5)
     late = 6_000
     await guesser.visit('/users/sign_in')
@@ -171,6 +173,18 @@ describe('signing in', () => {
     late = 6 * MINUTE
     expect((await attempt()).statusCode).toBe(403)
   })
+})
+
+it('counts nobody who knows the password', async () => {
+  await using fresh = await startTestPod()
+  await fresh.people('alice')
+
+  for (let time = 0; time < 25; time += 1) {
+    const browser = openBrowser(fresh.app, POD)
+    await browser.visit('/users/sign_in')
+    await browser.submit({ username: 'alice', password: 'the password of alice' })
+    expect(browser.url.pathname).toBe(APPLICATIONS)
+  }
 })
 
 it('registers at most twenty clients an hour from one place', async () => {

@@ -249,6 +249,20 @@ describe('pages', () => {
     expect((await reader.get(`/streams/${stream}?per_page=100`)).headers.link).toBeUndefined()
   })
 
+  it('go on after somebody has looked from the end of all time', async () => {
+    for (const stream of STREAMS) {
+      for (const time of ['before=9999-12-31T23:59:59Z', 'after=0000-01-01T00:00:00Z']) {
+        const first = await reader.get(`/streams/${stream}?per_page=3&${time}`)
+        const second = await reader.get(first.links.next ?? first.links.previous ?? '')
+        const newest = await reader.get(`/streams/${stream}?per_page=3`)
+        const next = await reader.get(newest.links.next ?? '')
+
+        expect([stream, time, first.status, second.status, next.status]).toEqual([stream, time, 200, 200, 200])
+        expect(next.body).toHaveLength(3)
+      }
+    }
+  })
+
   it('keep the other parameters', async () => {
     const aspect = await aspectOf(api, reader, 'Friends')
 

@@ -94,7 +94,8 @@ describe('of a client', () => {
       'characters of a parameter',
       HTTP_LIMITS.queryParameterCharacters,
       422,
-      (size) => send({ url: `/api/v1/aspects?a=${'x'.repeat(size)}`, headers: { authorization: authorization() } }),
+      (size) =>
+        send({ url: `/api/v1/search/tags?query=${'x'.repeat(size)}`, headers: { authorization: authorization() } }),
     ],
     [
       'fields of a form',

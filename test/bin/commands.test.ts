@@ -140,6 +140,26 @@ describe('the commands', { timeout: 60_000 }, () => {
     })
   })
 
+  describe('the log', () => {
+    it.each(['json', 'pretty'])('goes beside the answer, as %s', async (format) => {
+      const talkative = { ...settings, ALLOW_PRIVATE_ADDRESSES: 'true', LOG_LEVEL: 'warn', LOG_FORMAT: format }
+
+      const { stdout, stderr } = await pod(['user', 'show', 'alice', '--json'], talkative)
+
+      expect(JSON.parse(stdout)).toMatchObject({ username: 'alice' })
+      expect(stderr).toContain('ALLOW_PRIVATE_ADDRESSES')
+    })
+
+    it('goes beside what doctor finds', async () => {
+      const talkative = { ...settings, ALLOW_PRIVATE_ADDRESSES: 'true', LOG_LEVEL: 'warn' }
+
+      const { stdout, stderr } = await pod(['doctor', '--json'], talkative)
+
+      expect(JSON.parse(stdout)).toMatchObject({ findings: expect.any(Array) })
+      expect(stderr).toContain('"name":"command"')
+    })
+  })
+
   describe('work', () => {
     it('wait-idle says what is left when its time is over', async () => {
       await open.jobs.enqueue(pruneJob, {})

@@ -529,9 +529,10 @@ describe('a text', () => {
     const entity = postBy(quin, { text })
     others.serve(quin, entity)
 
-    await fetchEntity(pod, wanted(quin, entity.guid))
+    const { id } = await fetchEntity(pod, wanted(quin, entity.guid))
 
-    expect(await jobs('discover-mentioned')).toEqual(strangers.slice(0, 50).map((address) => ({ address })))
+    const arrivedIn = { posts: [id], comments: [] }
+    expect(await jobs('discover-mentioned')).toEqual(strangers.slice(0, 50).map((address) => ({ address, arrivedIn })))
   })
 
   it('has posts fetched that it links to, at most ten, one step further down', async () => {

@@ -70,10 +70,12 @@ describe('a public post', () => {
 
   it('tells whom it mentions, and looks for those who are unknown', async () => {
     const text = `@{${ann.address}} @{${remy.address}} @{stranger@s.example} @{nobody@pod.example}`
-    await receive(pod, open(quin, postBy(quin, { text })))
+    const post = postBy(quin, { text })
+    await receive(pod, open(quin, post))
 
     expect(await notifications()).toEqual([{ userId: ann.userId, type: 'mentioned' }])
-    expect(await work('discover-mentioned')).toEqual([{ address: 'stranger@s.example' }])
+    const arrivedIn = { posts: await pod.db('posts').where({ guid: post.guid }).pluck('id'), comments: [] }
+    expect(await work('discover-mentioned')).toEqual([{ address: 'stranger@s.example', arrivedIn }])
   })
 
   it('has ten of its links followed', async () => {
@@ -114,7 +116,8 @@ describe('a comment', () => {
     expect(told).toHaveLength(2)
     expect(told).toContainEqual({ userId: ann.userId, type: 'commented_on_post' })
     expect(told).toContainEqual({ userId: ben.userId, type: 'mentioned_in_comment' })
-    expect(await work('discover-mentioned')).toEqual([{ address: 'late@s.example' }])
+    const arrivedIn = { posts: [], comments: await pod.db('comments').pluck('id') }
+    expect(await work('discover-mentioned')).toEqual([{ address: 'late@s.example', arrivedIn }])
     expect(await work('fetch-linked')).toMatchObject([{ guid }])
   })
 })

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { deleteComment } from '../../src/domain/deletions.js'
 import { SCOPES } from '../../src/domain/scopes.js'
+import { attachFound } from '../../src/federation/arrived-mentions.js'
 import { lockThings, type Thing } from '../../src/jobs/waiting.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
@@ -128,6 +129,27 @@ describe('a repeat that comes at the moment when it is taken back', () => {
   })
 })
 
+describe('a text that goes at the moment when somebody it names is found', () => {
+  it.each(['posts', 'comments'] as const)('is let be: %s', async (table) => {
+    const post = await addPost(pod, ann)
+    await receive(pod, open(quin, commentBy(quin, post)))
+    const ids: number[] = await pod.db(table).pluck('id')
+    const work = { data: {}, payload: undefined, acceptedAt: undefined, finish: async () => {} }
+
+    const { mention } = await whileHeld(
+      (transaction) => transaction(table).delete(),
+      async () => {
+        const mention = started(attachFound(pod, work, quin, { posts: [], comments: [], [table]: ids }))
+        await untilStuck('transactionid')
+        return { mention }
+      },
+    )
+
+    await mention.work
+    expect(await pod.rows('mentions')).toEqual([0])
+  })
+})
+
 describe('somebody who leaves at the moment when something of theirs comes', () => {
   const deletion = () => open(quin, { type: 'account_deletion', author: quin.address })
 
@@ -161,6 +183,26 @@ describe('somebody who leaves at the moment when something of theirs comes', () 
     await arrival.work
     expect(await leaving.work).toEqual(nothing)
     expect(await pod.rows('posts')).toEqual([0])
+  })
+
+  it('is not mentioned where they have just been found', async () => {
+    const post = await addPost(pod, ann, { text: `@{${quin.address}}` })
+    const work = { data: {}, payload: undefined, acceptedAt: undefined, finish: async () => {} }
+
+    const { mention } = await whileHeld(
+      async (transaction) => {
+        await transaction('people').where({ id: quin.id }).forUpdate().select('id')
+        await transaction('people').where({ id: quin.id }).update({ closedAt: new Date() })
+      },
+      async () => {
+        const mention = started(attachFound(pod, work, quin, { posts: [post.id], comments: [] }))
+        await untilStuck('transactionid')
+        return { mention }
+      },
+    )
+
+    await mention.work
+    expect(await pod.rows('mentions')).toEqual([0])
   })
 
   it('shares with nobody', async () => {

@@ -57,6 +57,16 @@ describe('pages', () => {
     })
   })
 
+  it('have an icon, which runs nothing', async () => {
+    const start = await pod.inject('/')
+    const [, icon = ''] = /<link rel="icon" href="([^"]+)">/.exec(start.body) ?? []
+
+    const { statusCode, headers, body } = await pod.inject(icon)
+
+    expect([statusCode, headers['content-type']]).toEqual([200, 'image/svg+xml'])
+    expect(body).not.toMatch(/script|href|style/)
+  })
+
   describe('the description of the API', () => {
     it('is a page that loads only what the pod serves', async () => {
       const page = await pod.inject('/api/docs')

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Mention } from '../../src/protocol/mentions.js'
-import { plainText, shortened, titleOf } from '../../src/web/text/plain-text.js'
+import { shortened, summaryOf, titleOf } from '../../src/web/text/plain-text.js'
 import { type Names, writeHtml } from '../../src/web/text/write-html.js'
 
 const guid = '0123456789abcdef'
@@ -20,6 +20,12 @@ describe('a text as HTML', () => {
     ['one\r\ntwo', '<p>one<br>\ntwo</p>'],
     ['**bold** and *slanted* and ~~gone~~', '<p><strong>bold</strong> and <em>slanted</em> and <s>gone</s></p>'],
     ['**a *b* c**', '<p><strong>a <em>b</em> c</strong></p>'],
+    ['*a **b** c*', '<p><em>a <strong>b</strong> c</em></p>'],
+    ['***a*** ___b___', '<p><em><strong>a</strong></em> <em><strong>b</strong></em></p>'],
+    ['***a** b* ***a* b**', '<p><em><strong>a</strong> b</em> <strong><em>a</em> b</strong></p>'],
+    ['**a *b*** *a **b***', '<p><strong>a <em>b</em></strong> <em>a <strong>b</strong></em></p>'],
+    ['**a*b** a **b * c**', '<p><strong>a*b</strong> a <strong>b * c</strong></p>'],
+    ['*a `b*` \\* c*', '<p><em>a <code>b*</code> * c</em></p>'],
     ['snake_case_name and 2*3*4', '<p>snake_case_name and 2<em>3</em>4</p>'],
     ['* not * this', '<ul><li>not * this</li></ul>'],
     ['a * b * c', '<p>a * b * c</p>'],
@@ -28,6 +34,8 @@ describe('a text as HTML', () => {
     ['`a <b> *c*`', '<p><code>a &#60;b&#62; *c*</code></p>'],
     ['```js\n<b>\n\n*x*\n```\nafter', '<pre><code>&#60;b&#62;\n\n*x*</code></pre>\n<p>after</p>'],
     ['# Title #', '<h3>Title</h3>'],
+    ['#\tTitle\t#\ntext', '<h3>Title</h3>\n<p>text</p>'],
+    ['-\tone\n-\ttwo', '<ul><li>one</li><li>two</li></ul>'],
     ['Title\n===\ntext', '<h3>Title</h3>\n<p>text</p>'],
     ['#notitle', '<p><span class="tag">#notitle</span></p>'],
     ['> quoted\n> > twice', '<blockquote><p>quoted</p>\n<blockquote><p>twice</p></blockquote></blockquote>'],
@@ -55,9 +63,21 @@ describe('a text as HTML', () => {
       '[a https://b.example c](https://a.example "title")',
       `<p><a href="https://a.example" ${rel}>a https://b.example c</a></p>`,
     ],
+    ['<https://a.example/b_c_.>', `<p><a href="https://a.example/b_c_." ${rel}>https://a.example/b_c_.</a></p>`],
+    ['\\<https://a.example>', `<p>&#60;<a href="https://a.example" ${rel}>https://a.example</a>&#62;</p>`],
+    ['[tea](https://a.example/Tea_(drink)).', `<p><a href="https://a.example/Tea_(drink)" ${rel}>tea</a>.</p>`],
+    ['[here](<https://a.example>)', `<p><a href="https://a.example" ${rel}>here</a></p>`],
     ['![a cat](https://a.example/cat.png)', `<p><a href="https://a.example/cat.png" ${rel}>🖼 a cat</a></p>`],
     ['[x](javascript:alert(1))', '<p>[x](javascript:alert(1))</p>'],
+    ['[x](<javascript:alert(1)>)', '<p>[x](&#60;javascript:alert(1)&#62;)</p>'],
+    ['<javascript:alert(1)>', '<p>&#60;javascript:alert(1)&#62;</p>'],
     ['[x](//a.example)', '<p>[x](//a.example)</p>'],
+    ['[*x*](/people/x "<b>") ![y](/z)', '<p>[<em>x</em>](/people/x &#34;&#60;b&#62;&#34;) ![y](/z)</p>'],
+    ['[x][1]\n\n[1]: javascript:alert(1)', '<p>[x][1]</p>\n<p>[1]: javascript:alert(1)</p>'],
+    [
+      '[![a](https://a.example/b)](https://c.example)',
+      `<p>[<a href="https://a.example/b" ${rel}>🖼 a</a>](<a href="https://c.example" ${rel}>https://c.example</a>)</p>`,
+    ],
     ['[x](data:text/html,y) javascript:z', '<p>[x](data:text/html,y) javascript:z</p>'],
   ])('links to the web and to nothing else: %j', (text, expected) => {
     expect(html(text)).toBe(expected)
@@ -108,6 +128,12 @@ describe('a text as HTML', () => {
         '\n',
         '\n\n',
         '#tag',
+        '[a](/b "',
+        '[a][1]',
+        '\n[1]: /c',
+        '<https://a.example',
+        '>',
+        '***',
         '@{',
         'ann@p.example',
         '}',
@@ -155,6 +181,21 @@ describe('a text as HTML', () => {
     '\\',
     '~~~\n',
     '***',
+    '***a',
+    '***a ',
+    ' *a_',
+    '*_a ',
+    '*a ~~b _c ',
+    '<https://',
+    '[a](b ',
+    '[a]((',
+    '[a](b) ',
+    '[![a](b)](',
+    '[a]: b\n',
+    '[a]: b\n\n[a][',
+    '[a][',
+    '[a]:\t',
+    '[a]: //',
   ])('of the longest length made of %j is written in the time that a test has', (piece) => {
     const text = piece.repeat(Math.ceil(65_535 / piece.length)).slice(0, 65_535)
 
@@ -168,7 +209,7 @@ describe('a text without its marks', () => {
     ['@{Ann; ann@p.example} and @{bob@q.example}', 'Ann and bob@q.example'],
     ['', ''],
   ])('%j is %j', (text, expected) => {
-    expect(plainText(text)).toBe(expected)
+    expect(summaryOf(text)).toBe(expected)
   })
 
   it.each([
@@ -181,6 +222,22 @@ describe('a text without its marks', () => {
     [`${'x'.repeat(30)} **y**\n===\n${'z'.repeat(99)}`, `${'x'.repeat(30)} y`],
     [`# ${'x'.repeat(201)}\n\ntext`, `${'x'.repeat(67)}...`],
     ['Just  a\ntext', 'Just a text'],
+    ['***x***', 'x'],
+    ['___x___ **a *b***', 'x a b'],
+    ['[rel](/people/x) y', 'rel y'],
+    ['![*a* cat](/cat.png "A cat") and [**b**](#c)', 'a cat and b'],
+    ['[x](javascript:alert(1)) [y](see above)', 'x [y](see above)'],
+    ['[![a cat](https://a.example/cat.png)](https://a.example) sleeps', 'a cat sleeps'],
+    ['<https://e.com>', 'https://e.com'],
+    ['[ref][1]\n\n[1]: http://e.com', 'ref'],
+    [
+      '[One], [*two*][], ![three][  A  b ] and [four][2]\n[one]: /a\n[*Two*]: /b "B"\n\n[a B]: /c',
+      'One, two, three and [four][2]',
+    ],
+    ['a[0][1]', 'a[0][1]'],
+    ['[Note]: done', '[Note]: done'],
+    ['#\tTab\nx', 'Tab'],
+    ['Title\n===\t\nx', 'Title'],
     ['🍵'.repeat(71), `${'🍵'.repeat(67)}...`],
     ['🍵'.repeat(70), '🍵'.repeat(70)],
   ])('has a title: %j', (text, expected) => {
@@ -194,6 +251,10 @@ describe('a text without its marks', () => {
     expect(titleOf('*@{ann@p.example}*, @{Annie; ann@p.example} and @{b@p.example}', nameOf)).toBe(
       'Ann, Annie and b@p.example',
     )
+  })
+
+  it('knows what is referred to at its very end', () => {
+    expect(titleOf(`[ref][1] ${'x'.repeat(2_000)}\n\n[1]: http://e.com`)).toBe(`ref ${'x'.repeat(63)}...`)
   })
 
   it('is not cut in the middle of a sign', () => {

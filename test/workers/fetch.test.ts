@@ -143,6 +143,8 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
 
     expect(await pod.db('posts').orderBy('id').pluck('guid')).toEqual([wanted.guid, linked.guid])
     expect(await known()).toEqual([quin, remy, sam].map(({ address }) => address).sort())
+    const mentions = pod.db('mentions').join('posts', 'posts.id', 'postId').join('people', 'people.id', 'personId')
+    expect(await mentions.select('posts.guid', 'address')).toEqual([{ guid: wanted.guid, address: sam.address }])
     expect(await pod.db('outbox').where({ queue: 'fetch' })).toEqual([])
     expect(await failed()).toEqual([])
   })

@@ -25,6 +25,33 @@ export class Mention extends Model {
     const named = targets.filter(({ addresses }) => addresses.length > 0)
     if (named.length > 0) await transaction.raw(mentions, [JSON.stringify(named)])
   }
+
+  /** Whom these texts mention by now. */
+  static async attachedTo(transaction: Knex.Transaction, { posts, comments }: TextIds): Promise<readonly Attached[]> {
+    const { rows } = await transaction.raw(attached, [[...posts], [...comments]])
+    return rows
+  }
+
+  /** Attaches one person to all these texts, as far as both are still there: whoever leaves takes their mentions along. */
+  static async attachLate(
+    transaction: Knex.Transaction,
+    personId: number,
+    { posts, comments }: TextIds,
+  ): Promise<void> {
+    await transaction.raw(lateMentions, { personId, posts: [...posts], comments: [...comments] })
+  }
+}
+
+/** Texts by the ids of their rows. */
+export interface TextIds {
+  readonly posts: readonly number[]
+  readonly comments: readonly number[]
+}
+
+interface Attached {
+  readonly kind: keyof TextIds
+  readonly id: number
+  readonly address: string
 }
 
 interface Mentioning {
@@ -40,4 +67,26 @@ const mentions = `
   join people on people.address = named.address
   left join posts on posts.id = target."postId"
   order by target."postId", target."commentId", people.id
+  on conflict do nothing`
+
+const attached = `
+  select 'posts' as kind, post_id as id, people.address
+  from mentions join people on people.id = person_id where post_id = any(?)
+  union all
+  select 'comments', comment_id, people.address
+  from mentions join people on people.id = person_id where comment_id = any(?)`
+
+/** What is held cannot go before the mention is there to go with it. */
+const lateMentions = `
+  with person as (
+    select id from people where id = :personId and closed_at is null for key share
+  ), held_posts as (
+    select id, created_at from posts where id = any(:posts) order by id for key share
+  ), held_comments as (
+    select id from comments where id = any(:comments) order by id for key share
+  )
+  insert into mentions (person_id, post_id, comment_id, created_at)
+  select person.id, held_posts.id, null, held_posts.created_at from person cross join held_posts
+  union all
+  select person.id, null, held_comments.id, null from person cross join held_comments
   on conflict do nothing`

@@ -60,6 +60,15 @@ export class Notification extends Model {
   static async markUnread(db: Knex, userId: number, guid: string): Promise<void> {
     await db.raw(markOneUnread, [userId, guid])
   }
+
+  static async markRead(db: Knex, userId: number, guid: string): Promise<void> {
+    await db.raw(markOneRead, { userId, guid })
+  }
+
+  /** After some that collect were read: an unread one about the same thing, the newest if there are several, does so again. */
+  static async collectAgain(db: Knex, userId: number): Promise<void> {
+    await db.raw(newestCollects, [userId])
+  }
 }
 
 const markOneUnread = `
@@ -69,6 +78,28 @@ const markOneUnread = `
       and other.id <> marked.id and not other.read and not other.superseded
   )
   where marked.user_id = ? and marked.guid = ? and marked.read`
+
+const markOneRead = `
+  with marked as (
+    update notifications set read = true where user_id = :userId and guid = :guid and not read
+    returning id, type, target_id, superseded
+  )
+  update notifications set superseded = false where id = (
+    select other.id from notifications as other join marked using (type, target_id)
+    where other.user_id = :userId and other.id <> marked.id and not other.read and other.superseded and not marked.superseded
+    order by other.updated_at desc, other.id desc limit 1
+  )`
+
+const newestCollects = `
+  update notifications set superseded = false where id in (
+    select distinct on (type, target_id) id from notifications as left_over
+    where user_id = ? and not read and superseded and not exists (
+      select from notifications as other
+      where other.user_id = left_over.user_id and other.type = left_over.type and other.target_id = left_over.target_id
+        and not other.read and not other.superseded
+    )
+    order by type, target_id, updated_at desc, id desc
+  )`
 
 function inOrderOfArrival(query: QueryBuilder<NotificationActor>): void {
   query.orderBy('id')

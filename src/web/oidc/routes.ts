@@ -41,7 +41,7 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
   await app.register(providerRoutes)
   await app.register(async (forms) => {
     await addBodyReaders(forms)
-    addValidation(forms)
+    addValidation(forms, 'read')
     forms.addHook('onRoute', (route) => {
       route.bodyLimit = OIDC_LIMITS.bodyBytes
     })

@@ -20,7 +20,8 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const config = { public: true } as const
   const schema = { hide: true }
-  const limited = limitAddresses(pod, 'signIns')
+  // Who knows the password may come in as often as they like.
+  const limited = limitAddresses(pod, 'signIns', (status) => status !== 303)
   const wrongPasswords = openWrongPasswords(() => pod.now())
 
   async function show(reply: FastifyReply, browser: Browser, uid: string | undefined, attempt?: Attempt) {
@@ -59,7 +60,11 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')
     const username = usernameIn(pod, formText(request, 'username') ?? '')
-    wrongPasswords.check(request.ip, username)
+    const wait = wrongPasswords.waitFor(request.ip, username)
+    if (wait !== undefined) {
+      // With the form, so that what the client has asked for is not lost.
+      return show(reply.code(wait.status).headers(wait.headers), browser, uid, { username, wrong: wait.message })
+    }
     const interaction = uid === undefined ? undefined : await browser.request(uid)
 
     const address = await signIn(pod, username, formText(request, 'password') ?? '')

@@ -1,5 +1,6 @@
 import { openBoundedMap } from '../../bounded-map.js'
 import { OIDC_LIMITS } from '../../limits.js'
+import type { RequestFault } from '../faults.js'
 import { sourceOf, tooMany } from '../rate-limit.js'
 
 /**
@@ -7,7 +8,8 @@ import { sourceOf, tooMany } from '../rate-limit.js'
  * somebody else out.
  */
 export interface WrongPasswords {
-  check(ip: string, username: string): void
+  /** Undefined: they may try. */
+  waitFor(ip: string, username: string): RequestFault | undefined
   count(ip: string, username: string): void
   forget(ip: string, username: string): void
 }
@@ -18,9 +20,9 @@ export function openWrongPasswords(now: () => Date): WrongPasswords {
   })
   const keyOf = (ip: string, username: string) => `${sourceOf(ip)} ${username.slice(0, 255)}`
   return {
-    check(ip, username) {
+    waitFor(ip, username) {
       const wait = (known.get(keyOf(ip, username))?.until ?? 0) - now().getTime()
-      if (wait > 0) throw tooMany(Math.ceil(wait / 1_000))
+      return wait > 0 ? tooMany(Math.ceil(wait / 1_000)) : undefined
     },
     count(ip, username) {
       const key = keyOf(ip, username)

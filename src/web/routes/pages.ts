@@ -1,10 +1,21 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { readAsset } from '../assets.js'
-import { escapeHtml, page } from '../html.js'
+import { escapeHtml, ICON_PATH, page } from '../html.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
 import { DEFAULT_AVATAR_PATH } from '../presenters/people.js'
 
 const A_DAY = 86_400
+
+const pictures = [
+  // Shown by other pods and by clients, wherever they come from.
+  {
+    path: DEFAULT_AVATAR_PATH,
+    file: 'default-avatar.png',
+    type: 'image/png',
+    headers: { 'cross-origin-resource-policy': 'cross-origin' },
+  },
+  { path: ICON_PATH, file: 'favicon.svg', type: 'image/svg+xml', headers: {} },
+]
 
 /** The few things people and other pods look at without a client. */
 export const pageRoutes: FastifyPluginAsync = async (app) => {
@@ -24,18 +35,15 @@ on this pod and on all the others: there is no centre.</p>
     reply.type('text/html; charset=utf-8').header('cache-control', 'public, max-age=300').send(start),
   )
 
-  const avatar = await readAsset('default-avatar.png')
-  app.get(
-    DEFAULT_AVATAR_PATH,
-    {
-      // Shown by other pods and by clients, wherever they come from.
-      config: { public: true, quiet: true, headers: { 'cross-origin-resource-policy': 'cross-origin' } },
-      schema: { hide: true },
-    },
-    async (request, reply) => {
-      reply.header('cache-control', `public, max-age=${A_DAY}`).header('etag', avatar.etag)
-      if (request.headers['if-none-match'] === avatar.etag) return reply.code(304).send()
-      return reply.type('image/png').send(avatar.bytes)
-    },
-  )
+  for (const { path, file, type, headers } of pictures) {
+    const { etag, bytes } = await readAsset(file)
+    app.get(
+      path,
+      { config: { public: true, quiet: true, headers }, schema: { hide: true } },
+      async (request, reply) => {
+        reply.header('cache-control', `public, max-age=${A_DAY}`).header('etag', etag)
+        return request.headers['if-none-match'] === etag ? reply.code(304).send() : reply.type(type).send(bytes)
+      },
+    )
+  }
 }

@@ -5,7 +5,7 @@ import { Type } from 'typebox'
 import { deletePhoto } from '../../domain/deletions.js'
 import { findNewPhoto, findPhoto, listOwnPhotos } from '../../domain/shown-photos.js'
 import { type NewPhoto, uploadPhoto } from '../../domain/uploads.js'
-import { PHOTO_LIMITS } from '../../limits.js'
+import { HTTP_LIMITS, PHOTO_LIMITS } from '../../limits.js'
 import type { ListedPhoto } from '../../persistence/listed-photos.js'
 import { dropUploads } from '../../persistence/picture-files.js'
 import { RequestFault } from '../faults.js'
@@ -26,12 +26,21 @@ const missing = { photo_missing: 404 }
 interface PhotoRoutesOptions {
   /** Milliseconds to wait for a worker; for tests, which cannot wait that long. */
   readonly madeWithin?: number
+  /** The same, to wait in line. */
+  readonly turnWithin?: number
 }
 
 /** The viewer's own photos, and single ones of others. */
-export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async (app, { madeWithin }) => {
+export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async (
+  app,
+  { madeWithin, turnWithin = HTTP_LIMITS.turnTimeoutMs },
+) => {
   await app.register(multipart, { throwFileSizeLimit: false })
-  const turnstile = openTurnstile({ all: PHOTO_LIMITS.uploadsAtOnce, each: PHOTO_LIMITS.uploadsOfPerson })
+  const turnstile = openTurnstile({
+    all: PHOTO_LIMITS.uploadsAtOnce,
+    each: PHOTO_LIMITS.uploadsOfPerson,
+    line: { all: PHOTO_LIMITS.uploadsWaiting, each: PHOTO_LIMITS.uploadsWaitingOfPerson, withinMs: turnWithin },
+  })
 
   app.get(
     '/photos',
@@ -97,11 +106,13 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       },
     },
     async (request) => {
-      const { viewer } = request
-      const guid = await turnstile.pass(viewer.userId, async () => {
-        giveMoreTime(request.raw)
+      const { viewer, raw, signal } = request
+      async function upload(): Promise<string> {
+        giveMoreTime(raw) // nothing was read of it in the line
         return uploadPhoto(app.pod, viewer, await readUpload(request), madeWithin)
-      })
+      }
+      giveMoreTime(raw)
+      const guid = await turnstile.pass(viewer.userId, upload, signal)
       return present(await findNewPhoto(app.pod, viewer, guid))
     },
   )

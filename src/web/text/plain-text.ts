@@ -2,6 +2,7 @@ import type { Mention } from '../../protocol/mentions.js'
 import { fits } from '../../protocol/values.js'
 import type { Inline } from './read-inline.js'
 import { type Block, readText } from './read-text.js'
+import { readReferences } from './references.js'
 
 const LONGEST_TITLE = 70
 const LONGEST_HEADING = 200
@@ -15,14 +16,9 @@ export type NameOf = (mention: Mention) => string
 
 const asWritten: NameOf = ({ name, address }) => name ?? address
 
-/** A text without its marks, on one line. */
-export function plainText(text: string): string {
-  return plainBlocks(readText(text), asWritten)
-}
-
-/** The beginning of a text in a few words, for where there is no room. */
+/** The beginning of a text without its marks, on one line: for where there is no room. */
 export function summaryOf(text: string): string {
-  return shortened(plainText(beginningOf(text)), LONGEST_SUMMARY)
+  return shortened(plainBlocks(readBeginning(text), asWritten), LONGEST_SUMMARY)
 }
 
 /** What a post is called: its heading, else its beginning; undefined: it has no text. */
@@ -41,7 +37,7 @@ export function titleOf(text: string, nameOf = asWritten): string | undefined {
 const titles = new Map<string, string>()
 
 function readTitle(text: string, nameOf: NameOf): string | undefined {
-  const blocks = readText(beginningOf(text))
+  const blocks = readBeginning(text)
   const [first] = blocks
   const heading = first?.type === 'heading' ? plainBlocks([first], nameOf) : ''
   const title = heading !== '' && fits(heading, LONGEST_HEADING) ? heading : plainBlocks(blocks, nameOf)
@@ -53,6 +49,11 @@ export function shortened(text: string, longest: number): string {
   if (text.length <= longest) return text
   const characters = [...text]
   return characters.length <= longest ? text : `${characters.slice(0, longest - 3).join('')}...`
+}
+
+/** What it refers to may stand at its end. */
+function readBeginning(text: string): Block[] {
+  return readText(beginningOf(text), readReferences(text))
 }
 
 /** Without half a sign at its end. */
@@ -79,6 +80,7 @@ function plainBlock(block: Block, nameOf: NameOf): string {
     case 'quote':
       return block.blocks.map((inner) => plainBlock(inner, nameOf)).join(' ')
     case 'rule':
+    case 'references':
       return ''
   }
 }
@@ -103,6 +105,7 @@ function plainInline(inline: Inline, nameOf: NameOf): string {
     case 'emphasis':
     case 'struck':
     case 'link':
+    case 'unlinked':
       return plainInlines(inline.content, nameOf)
   }
 }

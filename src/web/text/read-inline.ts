@@ -1,4 +1,13 @@
-import { type EntityLink, findLinks, findMentions, findTags, type Mention } from '../../protocol/mentions.js'
+import {
+  type EntityLink,
+  findLinks,
+  findMentions,
+  findTags,
+  type Mention,
+  type Place,
+} from '../../protocol/mentions.js'
+import { type MarkPair, pairMarks } from './pair-marks.js'
+import { noReferences, type References, referenceKey } from './references.js'
 
 /** What stands in a line of what somebody wrote. */
 export type Inline =
@@ -7,6 +16,13 @@ export type Inline =
   | { readonly type: 'strong' | 'emphasis' | 'struck'; readonly content: readonly Inline[] }
   | { readonly type: 'link'; readonly url: string; readonly content: readonly Inline[] }
   | { readonly type: 'picture'; readonly url: string; readonly text: string }
+  /** Words with an address that is none of the web, and all its signs: `[words](/somewhere)`, `[words][1]`. */
+  | {
+      readonly type: 'unlinked'
+      readonly before: string
+      readonly content: readonly Inline[]
+      readonly behind: readonly Inline[]
+    }
   | { readonly type: 'mention'; readonly mention: Mention }
   | { readonly type: 'entity'; readonly link: EntityLink; readonly text: string }
 
@@ -19,28 +35,33 @@ interface Found {
 const DEEPEST = 4
 const LONGEST_URL = 2_048
 
-const marks = [
-  ['**', 'strong'],
-  ['__', 'strong'],
-  ['~~', 'struck'],
-  ['*', 'emphasis'],
-  ['_', 'emphasis'],
-] as const
+/** A text, and what is known about it. */
+interface Reading {
+  readonly text: string
+  readonly nextOf: NextOf
+  readonly references: References
+  readonly depth: number
+}
 
-/** Reads the common part of Markdown, in one pass whatever the text is made of; HTML is text like any other. */
-export function readInline(text: string, depth = 0): Inline[] {
+/** Reads the common part of Markdown, in linear time whatever the text is made of; HTML is text like any other. */
+export function readInline(text: string, references = noReferences, depth = 0): Inline[] {
+  if (text !== '' && isPlain(text)) return [{ type: 'text', text }]
   const spans = findSpans(text)
-  const nextOf = searcher(text)
+  const stops = stopsIn(text, spans)
+  const pairs = depth === DEEPEST ? undefined : pairMarks(text, markRuns(text, stops, spans))
+  const reading: Reading = { text, nextOf: searcher(text), references, depth }
   const inlines: Inline[] = []
   let plain = ''
 
   let at = 0
-  for (const stop of stopsIn(text, spans)) {
+  for (const stop of stops) {
     if (stop < at) continue
     plain += text.slice(at, stop)
     at = stop
-    const escaped = text[at] === '\\' && /[!-/:-@[-`{-~]/.test(text.charAt(at + 1))
-    const found = escaped ? undefined : (spans.get(at) ?? codeAt(text, at, nextOf) ?? lineAt(text, at) ?? deeper(at))
+    const escaped = isEscaped(text, at)
+    const found = escaped
+      ? undefined
+      : (spans.get(at) ?? codeAt(text, at, reading.nextOf) ?? lineAt(text, at) ?? deeper(at))
     if (found !== undefined) {
       if (plain !== '') inlines.push({ type: 'text', text: plain })
       plain = ''
@@ -57,14 +78,45 @@ export function readInline(text: string, depth = 0): Inline[] {
   return inlines
 
   function deeper(at: number): Found | undefined {
-    return depth === DEEPEST ? undefined : (linkAt(text, at, nextOf, depth) ?? markedAt(text, at, nextOf, depth))
+    if (pairs === undefined) return undefined
+    const linked = linkedPictureAt(reading, at) ?? linkAt(reading, at) ?? referenceAt(reading, at)
+    return linked ?? markedAt(reading, at, pairs.get(at))
   }
 }
 
+/** Most of what stands between two marks: it holds no sign with which anything begins or is addressed. */
+function isPlain(text: string): boolean {
+  return !/[\\`\n![*_~#@:]/.test(text)
+}
+
 /** Where something may begin, in order. Most of a text is plain, and need not be looked at sign by sign. */
-function stopsIn(text: string, spans: ReadonlyMap<number, Found>): Iterable<number> {
+function stopsIn(text: string, spans: ReadonlyMap<number, Found>): readonly number[] {
   const signs = Array.from(text.matchAll(/[\\`\n![*_~]/g), ({ index }) => index)
   return spans.size === 0 ? signs : [...signs, ...spans.keys()].sort((one, other) => one - other)
+}
+
+/** Signs that may mark what is between them; those in code and in what is found by its own form mean nothing. */
+function* markRuns(text: string, stops: readonly number[], spans: ReadonlyMap<number, Found>): Generator<Place> {
+  const nextOf = searcher(text)
+  let at = 0
+  for (const start of stops) {
+    if (start < at) continue
+    const end = runEnd(text, start)
+    if (end !== undefined) yield { start, end }
+    at = end ?? (isEscaped(text, start) ? start + 2 : ((spans.get(start) ?? codeAt(text, start, nextOf))?.end ?? start))
+  }
+}
+
+function runEnd(text: string, start: number): number | undefined {
+  const sign = text.charAt(start)
+  if (sign !== '*' && sign !== '_' && sign !== '~') return undefined
+  let end = start + 1
+  while (text[end] === sign) end += 1
+  return end
+}
+
+function isEscaped(text: string, at: number): boolean {
+  return text[at] === '\\' && /[!-/:-@[-`{-~]/.test(text.charAt(at + 1))
 }
 
 /** Everything that is found by its own form, by where it begins; what begins inside of something else is never reached. */
@@ -74,11 +126,11 @@ function findSpans(text: string): Map<number, Found> {
     spans.set(start, { inline: { type: 'tag', text: text.slice(start, end) }, end })
   }
   for (const { index, 0: url } of text.matchAll(/(?<![\w/])https?:\/\/[^\s<>"'`\\^{|}]{1,2048}/gi)) {
-    const end = index + withoutTail(url).length
-    const address = text.slice(index, end)
-    if (URL.canParse(address)) {
-      spans.set(index, { inline: { type: 'link', url: address, content: [{ type: 'text', text: address }] }, end })
-    }
+    const bracketed = text[index - 1] === '<' && text[index - 2] !== '\\' && text[index + url.length] === '>'
+    const address = bracketed ? url : withoutTail(url)
+    if (!URL.canParse(address)) continue
+    const [start, end] = bracketed ? [index - 1, index + url.length + 1] : [index, index + address.length]
+    spans.set(start, { inline: { type: 'link', url: address, content: [{ type: 'text', text: address }] }, end })
   }
   for (const { start, end, ...link } of findLinks(text)) {
     spans.set(start, { inline: { type: 'entity', link, text: text.slice(start, end) }, end })
@@ -122,29 +174,75 @@ function codeAt(text: string, at: number, nextOf: NextOf): Found | undefined {
   return { inline: { type: 'code', text: text.slice(at + 1, end) }, end: end + 1 }
 }
 
-/** `[text](address)`, and `![text](address)` for a picture; only of the web. */
-function linkAt(text: string, at: number, nextOf: NextOf, depth: number): Found | undefined {
-  const isPicture = text[at] === '!' && text[at + 1] === '['
-  if (!isPicture && text[at] !== '[') return undefined
-  const start = at + (isPicture ? 2 : 1)
+/** `[text](address)`, and `![text](address)` for a picture; a link only where the address is one of the web. */
+function linkAt({ text, nextOf, references, depth }: Reading, at: number): Found | undefined {
+  const start = labelStart(text, at)
+  if (start === undefined) return undefined
   const middle = nextOf('](', start)
   if (middle === -1) return undefined
   const label = text.slice(start, middle)
   // An opening bracket in between begins the link that is meant.
   if (label.includes('[') || label.includes('\n\n')) return undefined
-  const close = nextOf(')', middle + 2)
-  if (close === -1 || close - middle > LONGEST_URL) return undefined
-  const url =
-    text
-      .slice(middle + 2, close)
-      .trim()
-      .split(/\s/)[0] ?? ''
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined
+  const close = closeOf(text, middle + 2)
+  if (close === undefined) return undefined
+  const target = text.slice(middle + 2, close).trim()
+  const url = (target.split(/\s/)[0] ?? '').replace(/^<(.*)>$/, '$1')
+  const before = text.slice(at, start)
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
+    if (!/^\S*(\s+["'(].*)?$/s.test(target)) return undefined
+    const content = readInline(label, references, depth + 1)
+    const behind = readInline(text.slice(middle, close + 1), references, depth + 1)
+    return { inline: { type: 'unlinked', before, content, behind }, end: close + 1 }
+  }
   const shown = label.trim() === '' ? url : label
-  const inline: Inline = isPicture
+  const inline: Inline = before.startsWith('!')
     ? { type: 'picture', url, text: shown }
-    : { type: 'link', url, content: withoutLinks(readInline(shown, depth + 1)) }
+    : { type: 'link', url, content: withoutLinks(readInline(shown, references, depth + 1)) }
   return { inline, end: close + 1 }
+}
+
+/** Behind `[`, or `![` of a picture. */
+function labelStart(text: string, at: number): number | undefined {
+  if (text[at] === '[') return at + 1
+  return text.startsWith('![', at) ? at + 2 : undefined
+}
+
+/** The bracket that closes an address; a pair of brackets may be part of it. */
+function closeOf(text: string, start: number): number | undefined {
+  const length = text.slice(start, start + LONGEST_URL).indexOf(')')
+  if (length === -1) return undefined
+  const close = start + length
+  if (!/\([^\s()]*$/.test(text.slice(start, close))) return close
+  const rest = /[^\s()]{0,2048}\)/y
+  rest.lastIndex = close + 1
+  return rest.test(text) ? rest.lastIndex - 1 : close
+}
+
+/** `[![text](address)](address)`: the picture stays what leads somewhere, and the rest are signs around it. */
+function linkedPictureAt(reading: Reading, at: number): Found | undefined {
+  const { text, references, depth } = reading
+  if (!text.startsWith('[![', at)) return undefined
+  const picture = linkAt(reading, at + 1)
+  if (picture === undefined || !text.startsWith('](', picture.end)) return undefined
+  const close = closeOf(text, picture.end + 2)
+  if (close === undefined) return undefined
+  const behind = readInline(text.slice(picture.end, close + 1), references, depth + 1)
+  return { inline: { type: 'unlinked', before: '[', content: [picture.inline], behind }, end: close + 1 }
+}
+
+/** `[text][1]`, where the text says elsewhere what 1 is, `[text][]` and `[text]`. */
+function referenceAt({ text, nextOf, references, depth }: Reading, at: number): Found | undefined {
+  const start = labelStart(text, at)
+  if (start === undefined || references.size === 0) return undefined
+  const middle = nextOf(']', start)
+  const label = text.slice(start, middle)
+  if (middle === -1 || label.includes('[')) return undefined
+  const close = text[middle + 1] === '[' ? nextOf(']', middle + 2) : middle
+  const name = text.slice(middle + 2, close).trim() || label
+  if (close === -1 || !references.has(referenceKey(name))) return undefined
+  const content = readInline(label, references, depth + 1)
+  const behind: Inline = { type: 'text', text: text.slice(middle, close + 1) }
+  return { inline: { type: 'unlinked', before: text.slice(at, start), content, behind: [behind] }, end: close + 1 }
 }
 
 /** A link inside of a link would end it. */
@@ -158,16 +256,9 @@ function withoutLinks(inlines: readonly Inline[]): Inline[] {
   })
 }
 
-function markedAt(text: string, at: number, nextOf: NextOf, depth: number): Found | undefined {
-  const mark = marks.find(([sign]) => text.startsWith(sign, at))
-  if (mark === undefined) return undefined
-  const [sign, type] = mark
-  const start = at + sign.length
-  // In the middle of a word, an underscore is a letter.
-  if (sign.startsWith('_') && /\w/.test(text.charAt(at - 1))) return undefined
-  if (/\s|^$/.test(text.charAt(start))) return undefined
-  const end = nextOf(sign, start)
-  if (end <= start || /\s/.test(text.charAt(end - 1))) return undefined
-  if (sign.startsWith('_') && /\w/.test(text.charAt(end + sign.length))) return undefined
-  return { inline: { type, content: readInline(text.slice(start, end), depth + 1) }, end: end + sign.length }
+function markedAt({ text, references, depth }: Reading, at: number, pair: MarkPair | undefined): Found | undefined {
+  if (pair === undefined) return undefined
+  const { type, length, close } = pair
+  const content = readInline(text.slice(at + length, close), references, depth + 1)
+  return { inline: { type, content }, end: close + length }
 }

@@ -29,6 +29,7 @@ export function writeExcerpt(text: string, names: Names): { readonly html: strin
 function blockHtml(block: Block, names: Names): string {
   switch (block.type) {
     case 'paragraph':
+    case 'references':
       return `<p>${inlineHtml(block.content, names)}</p>`
     case 'heading': {
       // Below the headings of the page.
@@ -70,6 +71,8 @@ function oneInline(inline: Inline, names: Names): string {
       return `<${tags[inline.type]}>${inlineHtml(inline.content, names)}</${tags[inline.type]}>`
     case 'link':
       return outwards(inline.url, inlineHtml(inline.content, names))
+    case 'unlinked':
+      return `${inline.before}${inlineHtml(inline.content, names)}${inlineHtml(inline.behind, names)}`
     // Loading it would tell a third server who reads this page.
     case 'picture':
       return outwards(inline.url, `🖼 ${escapeHtml(inline.text)}`)

@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { attachFound } from '../../src/federation/arrived-mentions.js'
+import { followUp } from '../../src/federation/follow-up.js'
+import type { DataOf, discoverMentionedJob } from '../../src/jobs/definitions.js'
+import { AlreadyDone, type TakenWork, takeWork } from '../../src/jobs/outbox.js'
+import { Comment } from '../../src/persistence/models/comment.js'
+import { Mention } from '../../src/persistence/models/mention.js'
+import { Person } from '../../src/persistence/models/person.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { fetchHandlers } from '../../workers/fetch.js'
+import { commentBy, postBy } from '../support/entities.js'
+import type { FakePerson } from '../support/fake-pod.js'
+import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost } from '../support/network.js'
+
+let pod: MeetingPod
+let ann: LocalPerson
+let quin: Stranger
+let remy: Stranger
+/** Nobody here knows them, and their pod says who they are. */
+let zoe: FakePerson
+beforeAll(async () => {
+  pod = await openMeetingPod()
+  ;({ ann } = await pod.locals('ann'))
+})
+afterAll(() => pod.close())
+beforeEach(async () => {
+  await pod.empty('posts, notifications, outbound_messages, outbox, waiting, tombstones')
+  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+  zoe = pod.others.person('zoe@three.example')
+})
+
+type Search = TakenWork & { readonly data: DataOf<typeof discoverMentionedJob> }
+
+/** What looks for people who are mentioned, as a worker takes it up. */
+async function searches(): Promise<readonly Search[]> {
+  const ids: number[] = await pod.db('outbox').where({ name: 'discover-mentioned' }).orderBy('id').pluck('id')
+  const taken = await Promise.all(ids.map((outboxId) => takeWork(pod.db, { outboxId })))
+  return taken.filter((work) => work !== undefined).map((work) => work as Search)
+}
+
+async function run(work: Search): Promise<void> {
+  await fetchHandlers['discover-mentioned'](pod, work, new AbortController().signal)
+  await work.finishIfOpen()
+}
+
+async function theSearch(): Promise<Search> {
+  const [work, ...more] = await searches()
+  if (work === undefined || more.length > 0) throw new Error('There is not one search.')
+  return work
+}
+
+async function search(): Promise<void> {
+  await run(await theSearch())
+}
+
+async function mentionedIn({ guid }: { readonly guid: string }): Promise<readonly string[]> {
+  const post = await Post.query(pod.db).findOne({ guid }).withGraphFetched('mentionedPeople')
+  const comment = await Comment.query(pod.db).findOne({ guid }).withGraphFetched('mentionedPeople')
+  return [post, comment]
+    .flatMap((text) => text?.mentionedPeople ?? [])
+    .map(({ address }) => address)
+    .sort()
+}
+
+const naming = (...people: readonly { readonly address: string }[]) => ({
+  text: people.map(({ address }) => `@{${address}}`).join(' and '),
+})
+
+describe('somebody unknown whom a text of another pod names', () => {
+  it('is mentioned in a post once they are found, beside those who were known', async () => {
+    const post = postBy(quin, naming(remy, zoe))
+    await receive(pod, open(quin, post))
+    expect(await mentionedIn(post)).toEqual([remy.address])
+
+    await search()
+
+    expect(await mentionedIn(post)).toEqual([remy.address, zoe.address])
+    const { createdAt } = await Post.query(pod.db).findOne({ guid: post.guid }).throwIfNotFound()
+    expect(await Mention.query(pod.db)).toMatchObject([{ createdAt }, { createdAt }])
+    expect(await searches()).toEqual([])
+  })
+
+  it('is mentioned in a comment, wherever the post is', async () => {
+    const [here, there] = [await addPost(pod, ann), await addPost(pod, remy)]
+    const comments = [commentBy(quin, here, naming(zoe)), commentBy(quin, there, naming(zoe))]
+    await receive(pod, ...comments.map((comment) => open(comment.parent_guid === here.guid ? quin : remy, comment)))
+
+    await search()
+
+    expect(await Promise.all(comments.map(mentionedIn))).toEqual([[zoe.address], [zoe.address]])
+  })
+
+  it('is sent nothing, and nobody is notified', async () => {
+    const post = await addPost(pod, ann)
+    await receive(pod, open(quin, postBy(quin, naming(zoe))), open(quin, commentBy(quin, post, naming(zoe))))
+    const before = await pod.rows('notifications', 'outbound_messages', 'outbox')
+
+    await search()
+
+    const [notifications, sent, todo = 0] = before
+    expect(await pod.rows('notifications', 'outbound_messages', 'outbox')).toEqual([notifications, sent, todo - 1])
+  })
+
+  it('is looked for once for all that come together', async () => {
+    const root = await addPost(pod, ann)
+    const texts = [postBy(quin, naming(zoe)), commentBy(quin, root, naming(zoe)), postBy(quin, naming(remy, zoe))]
+    await receive(pod, ...texts.map((text) => open(quin, text)))
+
+    await search()
+
+    expect(await Promise.all(texts.map(mentionedIn))).toEqual([
+      [zoe.address],
+      [zoe.address],
+      [remy.address, zoe.address],
+    ])
+  })
+
+  it('is mentioned once, however often the text comes and the search is made', async () => {
+    const post = postBy(quin, naming(zoe))
+    await receive(pod, open(quin, post), open(quin, post))
+    await receive(pod, open(quin, post))
+    const work = await theSearch()
+    await run(work)
+
+    await expect(run(work)).rejects.toThrow(AlreadyDone)
+    await run({ ...work, finish: async () => {} })
+
+    expect(await pod.rows('mentions')).toEqual([1])
+  })
+
+  it('is mentioned in all the texts that come before they are found', async () => {
+    const posts = [postBy(quin, naming(zoe)), postBy(quin, naming(zoe))]
+    for (const post of posts) await receive(pod, open(quin, post))
+
+    for (const work of await searches()) await run(work)
+
+    expect(await Promise.all(posts.map(mentionedIn))).toEqual([[zoe.address], [zoe.address]])
+  })
+
+  it('is looked for also when they have become known since the text was stored', async () => {
+    const entity = postBy(quin, naming(remy))
+    const post = await addPost(pod, quin, { guid: entity.guid, text: entity.text })
+    const signer = {
+      address: quin.address,
+      local: false,
+      closed: false,
+      blocked: false,
+      offline: false,
+      key: undefined,
+    }
+    const arrival = { message: open(quin, entity), sender: quin.address, signer, entity, signature: 'absent' } as const
+
+    await pod.db.transaction((transaction) => followUp(pod, transaction, [{ id: post.id, arrival }], []))
+    await search()
+
+    expect(await mentionedIn(post)).toEqual([remy.address])
+  })
+
+  it('is not mentioned where they cannot be found', async () => {
+    const post = postBy(quin, naming({ address: 'ghost@three.example' }))
+    await receive(pod, open(quin, post))
+
+    await search()
+
+    expect(await mentionedIn(post)).toEqual([])
+    expect(await searches()).toEqual([])
+  })
+
+  it('is mentioned in something private as those who are known, which notifies nobody', async () => {
+    const post = postBy(quin, { public: false, ...naming(zoe) })
+    expect(await receive(pod, sealed(quin, ann, post))).toEqual(nothing)
+
+    await search()
+
+    expect(await mentionedIn(post)).toEqual([zoe.address])
+    expect(await pod.rows('post_visibilities', 'notifications', 'outbound_messages')).toEqual([1, 0, 0])
+  })
+})
+
+describe('who has been found is not mentioned', () => {
+  it('in a text that is gone by then, and in all others they are', async () => {
+    const root = await addPost(pod, ann)
+    const texts = [postBy(quin, naming(zoe)), postBy(quin, naming(zoe))] as const
+    const comments = [commentBy(quin, root, naming(zoe)), commentBy(quin, root, naming(zoe))] as const
+    await receive(pod, ...[...texts, ...comments].map((text) => open(quin, text)))
+    const retract = (target_type: 'Post' | 'Comment', { guid }: { readonly guid: string }) =>
+      open(quin, { type: 'retraction', author: quin.address, target_guid: guid, target_type })
+    expect(await receive(pod, retract('Post', texts[0]), retract('Comment', comments[0]))).toEqual(nothing)
+
+    await search()
+
+    expect(await Promise.all([...texts, ...comments].map(mentionedIn))).toEqual([[], [zoe.address], [], [zoe.address]])
+  })
+
+  it('in posts of somebody who has left by then; what those said elsewhere stays, with the mention', async () => {
+    const [post, comment] = [postBy(quin, naming(zoe)), commentBy(quin, await addPost(pod, ann), naming(zoe))]
+    await receive(pod, open(quin, post), open(quin, comment))
+    expect(await receive(pod, open(quin, { type: 'account_deletion', author: quin.address }))).toEqual(nothing)
+
+    await search()
+
+    expect(await mentionedIn(post)).toEqual([])
+    expect(await mentionedIn(comment)).toEqual([zoe.address])
+  })
+
+  it('when they have left by then', async () => {
+    const post = postBy(quin, naming(zoe))
+    await receive(pod, open(quin, post))
+    const work = await theSearch()
+    const { id } = await pod.meet(zoe.address)
+    await Person.query(pod.db).findById(id).patch({ closedAt: new Date() })
+
+    await attachFound(pod, work, { id }, work.data.arrivedIn ?? { posts: [], comments: [] })
+
+    expect(await mentionedIn(post)).toEqual([])
+    expect(await searches()).toEqual([])
+  })
+})
