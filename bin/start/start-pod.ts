@@ -143,6 +143,7 @@ function workerEnvironment(config: Config, database: KeptDatabase): NodeJS.Proce
 }
 
 async function endAtOnce(parts: readonly KeptProcess[], database: KeptDatabase): Promise<void> {
+  process.exitCode = 1 // the orderly way may come to its end meanwhile
   for (const part of parts) part.kill()
   await Promise.race([database.stop().catch(() => undefined), pause(URGENT_LIMIT)])
   process.exit(1)

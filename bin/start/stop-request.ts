@@ -5,22 +5,25 @@ export interface StopRequest {
   readonly urgent: AbortSignal
 }
 
-/** Who stops a process and its whole group reaches us twice; `npm start` takes its time to send on what the terminal has sent to us already. */
-const ECHO = { alone: 100, underNpm: 1_000 }
+/** Who stops a process and its whole group reaches us twice. */
+const ECHO = 100
+/** `npm start` sends on to us, by a signal of its choice, what the terminal has sent to us already. */
+const ECHO_OF_NPM = 1_000
 
 export function listenForStop(): StopRequest {
   const stop = new AbortController()
   const urgent = new AbortController()
-  const echo = process.env['npm_lifecycle_event'] === 'start' ? ECHO.underNpm : ECHO.alone
-  let askedAt = 0
+  const isUnderNpm = process.env['npm_lifecycle_event'] === 'start'
+  let asked: { readonly signal: string; readonly at: number } | undefined
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      if (!stop.signal.aborted) {
-        askedAt = performance.now()
+      if (asked === undefined) {
+        asked = { signal, at: performance.now() }
         return stop.abort()
       }
-      if (performance.now() - askedAt < echo) return
-      urgent.abort()
+      const since = performance.now() - asked.at
+      const isEcho = isUnderNpm ? since < ECHO_OF_NPM : signal === asked.signal && since < ECHO
+      if (!isEcho) urgent.abort()
     })
   }
   return { signal: stop.signal, urgent: urgent.signal }

@@ -22,6 +22,7 @@ export const NewPost = Type.Object({
   ),
   aspects: Type.Optional(
     Type.Unsafe<unknown>({
+      anyOf: [{ type: ['array', 'null'], items: { type: ['integer', 'string'] } }, {}],
       description:
         'Whom something private is for: a list of ids of your aspects, at least one; others are passed over. Of no matter where `public` is true.',
     }),

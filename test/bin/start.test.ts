@@ -106,7 +106,7 @@ describe('pod start', { timeout: 60_000 }, () => {
 
   it('stops when it is told to and leaves nothing behind', async () => {
     started.child.kill('SIGTERM')
-    started.child.kill('SIGHUP') // as from whoever stops a process and its whole group
+    started.child.kill('SIGTERM') // as from whoever stops a process and its whole group
 
     expect(await started.ended).toBe(0)
     expect(started.output.stdout).not.toContain('did not end in order')

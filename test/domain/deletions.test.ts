@@ -82,7 +82,10 @@ describe('taking back', () => {
       .where({ id: target.id })
       .increment('likesCount', 1)
     const postId = isPost ? target.id : target.postId
-    await pod.pod.db.transaction((transaction) => Participation.hold(transaction, postId, [authorId]))
+    const post = await Post.query(pod.pod.db).findById(postId).throwIfNotFound()
+    if (post.authorId !== authorId) {
+      await pod.pod.db.transaction((transaction) => Participation.hold(transaction, postId, [authorId]))
+    }
     return like
   }
 

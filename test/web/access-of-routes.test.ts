@@ -29,6 +29,7 @@ const PUBLIC = [
   '/api/openid_connect/jwks.json',
   '/api/openid_connect/revoke',
   '/api/openid_connect/user_applications',
+  '/favicon.svg',
   '/fetch/:type/:guid',
   '/hcard/users/:guid',
   '/health/live',

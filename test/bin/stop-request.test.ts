@@ -1,0 +1,42 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { listenForStop, type StopRequest } from '../../bin/start/stop-request.js'
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+let before: readonly NodeJS.SignalsListener[]
+let stop: StopRequest
+beforeEach(() => {
+  before = SIGNALS.flatMap((signal) => process.listeners(signal))
+  vi.useFakeTimers({ toFake: ['performance'] })
+  stop = listenForStop()
+})
+afterEach(() => {
+  for (const signal of SIGNALS) {
+    for (const listener of process.listeners(signal)) {
+      if (!before.includes(listener)) process.off(signal, listener)
+    }
+  }
+  vi.useRealTimers()
+})
+
+const asked = () => [stop.signal.aborted, stop.urgent.aborted]
+
+it('is asked once by a signal that comes twice at once, as when it goes to a process and to its whole group', () => {
+  expect(asked()).toEqual([false, false])
+  process.emit('SIGTERM', 'SIGTERM')
+  process.emit('SIGTERM', 'SIGTERM')
+  expect(asked()).toEqual([true, false])
+})
+
+it('is urgent when somebody asks again', () => {
+  process.emit('SIGINT', 'SIGINT')
+  vi.advanceTimersByTime(101)
+  process.emit('SIGINT', 'SIGINT')
+  expect(asked()).toEqual([true, true])
+})
+
+it('is urgent at once by another signal', () => {
+  process.emit('SIGTERM', 'SIGTERM')
+  process.emit('SIGINT', 'SIGINT')
+  expect(asked()).toEqual([true, true])
+})
