@@ -9,12 +9,19 @@ import { hasCode } from './thrown.js'
  */
 export async function makeFolder(path: string, mode: number): Promise<void> {
   try {
+    await makeOne(path, mode)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+    if (!existsSync(dirname(path))) await makeFolder(dirname(path), mode)
+    await makeOne(path, mode) // the one above may be somebody else's, made that very moment
+  }
+}
+
+async function makeOne(path: string, mode: number): Promise<void> {
+  try {
     await mkdir(path, { mode })
   } catch (error) {
-    if (await isFolder(path)) return
-    if (!hasCode(error, 'ENOENT') || existsSync(dirname(path))) throw error
-    await makeFolder(dirname(path), mode)
-    await makeFolder(path, mode)
+    if (!(await isFolder(path))) throw error
   }
 }
 

@@ -19,6 +19,16 @@ it('makes a folder with all that are missing above it, and leaves one that is th
   expect((await stat(path)).mode & 0o777).toBe(0o700)
 })
 
+it('makes it beside others that make it at the same moment', async () => {
+  const place = await makePlace()
+  for (let round = 0; round < 20; round += 1) {
+    const above = join(place, String(round), 'b')
+    const paths = Array.from({ length: 20 }, (_, index) => join(above, String(index % 5)))
+
+    await Promise.all(paths.map((path) => makeFolder(path, 0o700)))
+  }
+})
+
 it('gives up where a file stands in the way', async () => {
   const file = join(await makePlace(), 'file')
   await writeFile(file, '')
