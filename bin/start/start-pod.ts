@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Knex } from 'knex'
 import type { Logger } from 'pino'
 import type { Config } from '../../src/config.js'
 import { hostTrouble } from '../../src/domain/accounts.js'
@@ -70,7 +71,7 @@ async function announce(
   const [web, worker, ofHost, ofQueue] = await Promise.all([
     parts.web.ready,
     parts.worker.ready,
-    hostWarning(config, database),
+    asking(database, (db) => hostTrouble({ db, config })),
     queueWarnings(config, database, log),
   ])
   const warnings = [ofHost, privateAddressesWarning(config.allowPrivateAddresses), ...ofQueue].filter(
@@ -82,10 +83,9 @@ async function announce(
 /** Tables and queue; a database of somebody else's may still be starting. */
 async function prepareDatabase(config: Config, database: KeptDatabase): Promise<void> {
   const url = database.url()
-  const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'pod start' })
   const until = performance.now() + DATABASE_PATIENCE
-  try {
-    await describeDatabaseTrouble(url, async () => {
+  await asking(database, (db) =>
+    describeDatabaseTrouble(url, async () => {
       for (;;) {
         try {
           await migrate(db)
@@ -95,16 +95,14 @@ async function prepareDatabase(config: Config, database: KeptDatabase): Promise<
           await pause(250)
         }
       }
-    })
-  } finally {
-    await db.destroy()
-  }
+    }),
+  )
 }
 
-async function hostWarning(config: Config, database: KeptDatabase): Promise<string | undefined> {
+async function asking<Answer>(database: KeptDatabase, ask: (db: Knex) => Promise<Answer>): Promise<Answer> {
   const db = openDatabase({ ...WORKER_LIMITS, url: database.url(), applicationName: 'pod start' })
   try {
-    return await hostTrouble({ db, config })
+    return await ask(db)
   } finally {
     await db.destroy()
   }

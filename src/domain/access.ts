@@ -100,7 +100,7 @@ function scopesOf(text: string): ReadonlySet<Scope> {
 /** A post that the viewer may see and the token may show. Whether it is hidden or not there is nobody's business. */
 export async function requirePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<Post> {
   const post = await Post.readableBy(pod.db, viewer, guid).withGraphFetched('author')
-  if (!post || !(post.public || viewer.scopes.has('private:read'))) throw noSuchPost()
+  if (!post || !mayShow(viewer, post)) throw noSuchPost()
   return post
 }
 
@@ -109,6 +109,11 @@ export async function requireComment(pod: Pick<Pod, 'db'>, { id }: Post, guid: s
   const comment = await Comment.query(pod.db).findOne({ guid, postId: id })
   if (!comment) throw noSuchComment()
   return comment
+}
+
+/** Whether a token may show what its user may see. */
+export function mayShow(viewer: Viewer, post: Pick<Post, 'public'>): boolean {
+  return post.public || sightOf(viewer) === 'readable'
 }
 
 /** A token that may show nothing private does not show the viewer's own either. */
@@ -125,7 +130,7 @@ interface Target {
 /** The same where nothing of the post is needed but its place. */
 export async function requireTarget(pod: Pick<Pod, 'db'>, viewer: Viewer, target: Target): Promise<ReadablePost> {
   const post = await readablePost(pod.db, viewer, target)
-  if (!post || !(post.public || viewer.scopes.has('private:read'))) throw noSuchPost()
+  if (!post || !mayShow(viewer, post)) throw noSuchPost()
   if (target.commentGuid !== undefined && post.commentId === null) throw noSuchComment()
   return post
 }

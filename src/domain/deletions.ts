@@ -9,7 +9,7 @@ import { Person, Profile } from '../persistence/models/person.js'
 import { Photo } from '../persistence/models/photo.js'
 import { Post } from '../persistence/models/post.js'
 import type { Pod } from '../pod.js'
-import { noSuchComment, noSuchPost, requireComment, requirePost, type Viewer } from './access.js'
+import { mayShow, noSuchComment, noSuchPost, requireComment, requirePost, type Viewer } from './access.js'
 import type { Audience } from './outgoing.js'
 import { Refusal } from './refusals.js'
 import { type TakenBack, takeBack } from './take-back.js'
@@ -21,7 +21,7 @@ export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promis
   const post = await Post.readableBy(pod.db, viewer, guid)
   // Whether a token may delete something private of one's own is another question than whether it may read it.
   const isOwn = post?.authorId === viewer.personId
-  if (!post || !(isOwn || post.public || viewer.scopes.has('private:read'))) {
+  if (!post || !(isOwn || mayShow(viewer, post))) {
     throw noSuchPost()
   }
   if (!isOwn) throw refusal('not_allowed', 'This post is somebody else’s.')

@@ -5,7 +5,7 @@ import { type ListedNotification, listedNotificationsOf } from '../persistence/l
 import type { ListedPost } from '../persistence/listed-posts.js'
 import { mainStreamMembers } from '../persistence/stream-membership.js'
 import type { Pod } from '../pod.js'
-import type { Viewer } from './access.js'
+import { mayShow, type Viewer } from './access.js'
 import type { Scope } from './scopes.js'
 
 /** Something new as one viewer is shown it in a list. */
@@ -86,7 +86,7 @@ export async function findLiveEvents(
     const [notification, message, post] = [notifications.get(subjectId), messages.get(subjectId), posts.get(subjectId)]
     if (kind === 'notification') return notification === undefined ? [] : [{ id, kind, notification }]
     if (kind === 'message') return message === undefined ? [] : [{ id, kind, message }]
-    return post !== undefined && (post.public || viewer.scopes.has('private:read')) ? [{ id, kind, post }] : []
+    return post !== undefined && mayShow(viewer, post) ? [{ id, kind, post }] : []
   })
 }
 

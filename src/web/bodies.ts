@@ -30,11 +30,12 @@ export async function addBodyReaders(app: FastifyInstance): Promise<void> {
   })
 
   app.addHook('onRequest', refusePacked)
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     // What cannot be read would be refused before any parser is asked.
     const type = request.headers['content-type']
     if (type !== undefined && !MEDIA_TYPE.test(type) && !needsBody(request))
       request.raw.headers['content-type'] = UNKNOWN
+    done()
   })
   app.addHook('preValidation', async (request) => {
     if (request.body === undefined && needsBody(request)) request.body = {}
