@@ -40,23 +40,30 @@ export function writeInteger(value: number): string {
 const timestamp =
   /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)? ?(?:Z|UTC|GMT|([+-])(\d{2}):?(\d{2}))?$/
 
+/** After so many years the days of the calendar come again as they were. */
+const cycle = { years: 400, milliseconds: 146_097 * 24 * 3_600_000 }
+
 /** A point in time with whole seconds; without an offset it is UTC. A day that its month does not have rolls over, as at other pods. */
 export function readTimestamp(text: string): Date | undefined {
   const parts = timestamp.exec(text)
   if (parts === null) return undefined
-  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number)
+  const [year, month, day] = [Number(parts[1]), Number(parts[2]), Number(parts[3])]
+  const [hour, minute, second] = [Number(parts[4]), Number(parts[5]), Number(parts[6])]
   const inRange = within(month, 1, 12) && within(day, 1, 31) && within(hour, 0, 23) && within(minute, 0, 59)
   if (!inRange || !within(second, 0, 60)) return undefined
-  const offsetHours = Number(parts[8] ?? 0)
-  const offsetMinutes = Number(parts[9] ?? 0)
-  if (!within(offsetHours, 0, 23) || !within(offsetMinutes, 0, 59)) return undefined
-  const offset = (parts[7] === '-' ? -1 : 1) * (offsetHours * 60 + offsetMinutes)
+  const offset = parts[7] === undefined ? 0 : readOffset(parts[7], Number(parts[8]), Number(parts[9]))
+  if (offset === undefined) return undefined
 
-  const date = new Date(0)
-  // Not Date.UTC: it takes the years 0 to 99 for those of the last century.
-  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
-  date.setUTCHours(Number(hour), Number(minute) - offset, Number(second))
+  // Date.UTC takes the years 0 to 99 for those of the last century, but not those of the next cycle.
+  const next = Date.UTC(year + cycle.years, month - 1, day, hour, minute - offset, second)
+  const date = new Date(next - cycle.milliseconds)
   return within(date.getUTCFullYear(), 0, 9999) ? date : undefined
+}
+
+/** Minutes ahead of UTC. */
+function readOffset(sign: string, hours: number, minutes: number): number | undefined {
+  if (!within(hours, 0, 23) || !within(minutes, 0, 59)) return undefined
+  return (sign === '-' ? -1 : 1) * (hours * 60 + minutes)
 }
 
 export function writeTimestamp(date: Date): string {

@@ -1,17 +1,7 @@
 import { type SaxesAttributeNS, SaxesParser } from 'saxes'
 import { ProtocolError, type ProtocolFault } from './errors.js'
-
-export interface XmlElement {
-  /** The local name, without prefix. */
-  readonly name: string
-  readonly namespace: string
-  /** By their names as they stand; declarations of namespaces are among them. */
-  readonly attributes: ReadonlyMap<string, string>
-  /** Elements only, in document order. */
-  readonly children: readonly XmlElement[]
-  /** All text below the element, in document order, to the letter: nothing is trimmed. */
-  readonly text: string
-}
+import { readPlainXml } from './plain-xml.js'
+import { Element, type XmlElement } from './xml-element.js'
 
 /** What `writeXml` takes: an element with text, or with elements. */
 export interface XmlNode {
@@ -26,7 +16,8 @@ const limits = { characters: 4 * 1024 * 1024, depth: 32, elements: 20_000, attri
 export function readXml(source: string | Uint8Array, fault: ProtocolFault): XmlElement {
   try {
     if (source.length > limits.characters) throw new Error('it is too long')
-    return parse(typeof source === 'string' ? wellFormed(source) : utf8.decode(source))
+    const text = typeof source === 'string' ? wellFormed(source) : utf8.decode(source)
+    return readPlainXml(text) ?? parse(text)
   } catch (error) {
     throw new ProtocolError(fault, `not acceptable as XML: ${messageOf(error)}`, { cause: error })
   }
@@ -80,28 +71,6 @@ function parse(text: string): XmlElement {
   return tree.root
 }
 
-class Element implements XmlElement {
-  readonly name: string
-  readonly namespace: string
-  readonly attributes: ReadonlyMap<string, string>
-  readonly children: Element[] = []
-  readonly content: (string | Element)[] = []
-
-  constructor(name: string, namespace: string, attributes: ReadonlyMap<string, string>) {
-    this.name = name
-    this.namespace = namespace
-    this.attributes = attributes
-  }
-
-  get text(): string {
-    const [first] = this.content
-    if (this.content.length === 1 && typeof first === 'string') return first
-    return this.content.map((part) => (typeof part === 'string' ? part : part.text)).join('')
-  }
-}
-
-const noAttributes: ReadonlyMap<string, string> = new Map()
-
 /** Grows from the events of the parser; saxes itself makes sure that they nest. */
 class Tree {
   root: Element | undefined
@@ -125,8 +94,7 @@ class Tree {
     if (parent === undefined) {
       this.root = element
     } else {
-      parent.children.push(element)
-      parent.content.push(element)
+      parent.append(element)
     }
     this.#openElements.push(element)
   }
@@ -136,13 +104,13 @@ class Tree {
   }
 
   addText(run: string): void {
-    this.#openElements.at(-1)?.content.push(run)
+    this.#openElements.at(-1)?.appendText(run)
   }
 }
 
-function mapOf(attributes: Record<string, SaxesAttributeNS>): ReadonlyMap<string, string> {
+function mapOf(attributes: Record<string, SaxesAttributeNS>): ReadonlyMap<string, string> | undefined {
   const all = Object.values(attributes)
-  return all.length === 0 ? noAttributes : new Map(all.map(({ name, value }) => [name, value]))
+  return all.length === 0 ? undefined : new Map(all.map(({ name, value }) => [name, value]))
 }
 
 function escapeXml(text: string): string {
