@@ -80,8 +80,7 @@ async function tellOfBirthdays(pod: Pod): Promise<void> {
 export function lookAfterSchedules(pod: Pod): { stop(): Promise<void> } {
   const looking = repeat(LOOK_AFTER_EVERY, async () => {
     try {
-      const made = await Promise.all(schedules.map((schedule) => pod.jobs.keepScheduled(schedule)))
-      if (made.includes(true)) await sweepAllNow(pod.db)
+      if (await pod.jobs.keepSchedules('maintenance', schedules)) await sweepAllNow(pod.db)
     } catch (err) {
       pod.log.debug({ err }, 'could not look after the schedules')
     }

@@ -20,6 +20,11 @@ export interface QueueStore {
   readonly kind: 'redis' | 'postgresql'
   /** Gives every queue and every worker its own end of the shared connections. */
   readonly backend: BackendFactory<IQueueBackend, 'shared'>
+  /**
+   * Seconds after which a worker that waits for a job looks by itself. It is woken when there is one, and looks only to be known as alive,
+   * and in case that it was not woken; each look costs the queue four questions.
+   */
+  readonly lookEvery: number
   /** Resolves when the first contact was made, or was not. */
   readonly firstContact: Promise<void>
   /** False: asking it now could only wait. */
@@ -69,6 +74,7 @@ export function openPostgresStore(databaseUrl: string, report: Report): QueueSto
 
   return {
     kind: 'postgresql',
+    lookEvery: 45, // PostgreSQL tells all who listen, and a worker that has lost its connection looks at once
     firstContact: Promise.resolve(),
     backend: (name, options, kind) => {
       const isWorker = kind?.withBlockingConnection === true

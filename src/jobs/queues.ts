@@ -7,7 +7,7 @@ import { logSometimes } from './log-sometimes.js'
 import { QUEUES, type QueueName } from './queue-names.js'
 import { checkQueueSchema, openPostgresStore, type QueueStore } from './queue-store.js'
 import { openRedisStore } from './redis-store.js'
-import { LOOK_EVERY_S, WatchedWorker } from './watched-worker.js'
+import { WatchedWorker } from './watched-worker.js'
 
 export { migrateQueue } from './queue-store.js'
 
@@ -92,8 +92,8 @@ export interface JobQueues {
   workers(queue: QueueName): Promise<number>
   /** Of the jobs that wait, run or come later: how many no schedule has made. One that Redis has thrown away is none. */
   unscheduled(queue: QueueName): Promise<number>
-  /** Makes sure that the schedule is there and goes on; tells whether it had to be made. */
-  keepScheduled(schedule: Schedule): Promise<boolean>
+  /** Makes sure that the schedules of a queue are there and go on; tells whether any had to be made. */
+  keepSchedules(queue: QueueName, schedules: readonly Schedule[]): Promise<boolean>
   /** Ends the schedules of a queue that other code has made, and that nobody asks for. */
   endOtherSchedules(queue: QueueName, kept: readonly Schedule[]): Promise<void>
   /** False: messages of others should come later, so that there is room to take in those that are here. */
@@ -267,14 +267,21 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
       return jobs.filter((job) => job.repeatJobKey === undefined).length
     },
 
-    async keepScheduled({ job, every }) {
-      return ask(job.queue, async (queue) => {
-        const schedule = await queue.getJobScheduler(job.name)
-        const wait = (schedule?.next ?? 0) - Date.now()
-        // A process whose clock is wrong may have made one that begins tomorrow.
-        if (schedule?.every === every && wait > -OVERDUE && wait < every + OVERDUE) return false
-        await queue.upsertJobScheduler(job.name, { every }, { name: job.name, data: {}, opts: job.options })
-        return true
+    async keepSchedules(name, schedules) {
+      return ask(name, async (queue) => {
+        const found = new Map((await queue.getJobSchedulers()).map((schedule) => [schedule.key, schedule]))
+        const lost = schedules.filter(({ job, every }) => {
+          const schedule = found.get(job.name)
+          const wait = (schedule?.next ?? 0) - Date.now()
+          // A process whose clock is wrong may have made one that begins tomorrow.
+          return schedule?.every !== every || wait <= -OVERDUE || wait >= every + OVERDUE
+        })
+        await Promise.all(
+          lost.map(({ job, every }) =>
+            queue.upsertJobScheduler(job.name, { every }, { name: job.name, data: {}, opts: job.options }),
+          ),
+        )
+        return lost.length > 0
       })
     },
 
@@ -304,7 +311,7 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
           concurrency,
           lockDuration: lock,
           stalledInterval: stalledCheck,
-          drainDelay: LOOK_EVERY_S,
+          drainDelay: store.lookEvery,
           maxStalledCount: 1_000, // suspects.ts has the limit; the default fails a job whose worker was killed twice
           runRetryDelay: 2_000, // the default of 15 s is how late a worker would notice that PostgreSQL is back
           removeOnComplete: { count: 0 }, // of a job that Redis has thrown away, with its own options

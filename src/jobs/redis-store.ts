@@ -2,7 +2,6 @@ import { createRedisBackend } from 'bullmq'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import type { QueueStore, Report } from './queue-store.js'
 import { type RedisAddress, readRedisAddress } from './redis-address.js'
-import { LOOK_EVERY_S } from './watched-worker.js'
 
 interface RedisStoreOptions {
   /** How many must have what is added; 0: the server alone. */
@@ -12,6 +11,8 @@ interface RedisStoreOptions {
 
 const CONNECT_TIMEOUT = 2_000
 const COMMAND_TIMEOUT = 1_000
+/** A Redis that was emptied wakes nobody. */
+const LOOK_EVERY_S = 20
 /** A producer is answered at once or not at all; a worker lets Redis wait for a job until it looks by itself. */
 const SILENT_PRODUCER = 3_000
 const SILENT_WORKER = LOOK_EVERY_S * 1_000 + 5_000
@@ -45,6 +46,7 @@ export function openRedisStore(redisUrl: string, { replicas, report }: RedisStor
       const connection = kind?.withBlockingConnection && worker ? worker : producer
       return createRedisBackend(name, { ...options, connection }, kind)
     },
+    lookEvery: LOOK_EVERY_S,
     isReady: () => producer.status === 'ready',
     // A cluster keeps keys together that have the same text in braces, and a script may only touch such keys.
     prefixOf: (pod, queue) => (address.kind === 'cluster' ? `{${pod}-${queue}}` : pod),

@@ -2,11 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type IQueueBackend, type Job, type JobJson, type JobProgress, Worker } from 'bullmq'
 
 const AFTER_TROUBLE = 200
-/**
- * A worker that waits for a job is woken when there is one. It looks by itself only to be known as alive, and in case that it
- * was not woken; each look costs the queue four questions.
- */
-export const LOOK_EVERY_S = 20
 
 type AnyBackendJob = Job<unknown, void, string, JobProgress>
 
@@ -16,7 +11,7 @@ export class WatchedWorker extends Worker<unknown, void, string, IQueueBackend, 
 
   /** PostgreSQL would let an idle worker sleep for an hour. */
   override get maximumBlockTimeout(): number {
-    return LOOK_EVERY_S
+    return this.opts.drainDelay ?? super.maximumBlockTimeout
   }
 
   protected override async moveToActive(token: string, name?: string): Promise<AnyBackendJob> {

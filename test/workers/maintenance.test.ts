@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { defineJob, patient, pruneJob } from '../../src/jobs/definitions.js'
+import { birthdaysJob, defineJob, patient, pruneJob } from '../../src/jobs/definitions.js'
 import { findDeafQueues } from '../../src/jobs/probe.js'
 import { isIdle, queueFacts } from '../../src/jobs/queue-facts.js'
 import { QUEUES } from '../../src/jobs/queue-names.js'
+import type { Schedule } from '../../src/jobs/queues.js'
 import { maintenanceHandlers, prune } from '../../workers/maintenance.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { isAnythingDue, startSweeping, sweep } from '../../workers/sweeper.js'
@@ -86,25 +87,28 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
 
   it('makes its schedule once, and again when it was lost', async () => {
     const schedule = { job: pruneJob, every: 2_000 }
+    const other = { job: birthdaysJob, every: 3_600_000 }
+    const keep = (...schedules: Schedule[]) => pod.jobs.keepSchedules('maintenance', schedules)
 
-    expect(await pod.jobs.keepScheduled(schedule)).toBe(true)
-    expect(await pod.jobs.keepScheduled(schedule)).toBe(false)
+    expect(await keep(schedule)).toBe(true)
+    expect(await keep(schedule)).toBe(false)
+    expect(await keep(schedule, other)).toBe(true)
+    expect(await keep(schedule, other)).toBe(false)
     await stores.emptyQueue()
-    expect(await pod.jobs.keepScheduled(schedule)).toBe(true)
-    expect(await pod.jobs.keepScheduled({ ...schedule, every: 3_000 })).toBe(true)
+    expect(await keep(schedule)).toBe(true)
+    expect(await keep({ ...schedule, every: 3_000 })).toBe(true)
     expect(await pod.jobs.counts('maintenance')).toMatchObject({ failed: 0 })
   })
 
   it('ends schedules that other code has made', async () => {
-    const former = defineJob<object>()('maintenance', 'former', patient)
-    await pod.jobs.keepScheduled({ job: former, every: 3_600_000 })
+    const former = { job: defineJob<object>()('maintenance', 'former', patient), every: 3_600_000 }
     const kept = { job: pruneJob, every: 3_600_000 }
-    await pod.jobs.keepScheduled(kept)
+    await pod.jobs.keepSchedules('maintenance', [former, kept])
 
     await pod.jobs.endOtherSchedules('maintenance', [kept])
 
-    expect(await pod.jobs.keepScheduled(kept)).toBe(false)
-    expect(await pod.jobs.keepScheduled({ job: former, every: 3_600_000 })).toBe(true)
+    expect(await pod.jobs.keepSchedules('maintenance', [kept])).toBe(false)
+    expect(await pod.jobs.keepSchedules('maintenance', [former])).toBe(true)
   })
 
   it('sweeps again and again', async () => {
@@ -204,7 +208,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     ['an outbox row waits', ({ db }) => db('outbox').insert({ queue: 'notify', name: 'greet' })],
     ['a delivery is due', (busy) => insertDelivery(busy, { dueAt: new Date(0) })],
   ])('is not idle while %s', async (_, insert) => {
-    await pod.jobs.keepScheduled({ job: pruneJob, every: 3_600_000 })
+    await pod.jobs.keepSchedules('maintenance', [{ job: pruneJob, every: 3_600_000 }])
     expect(await isIdle(pod)).toBe(true)
 
     await insert(pod)
@@ -214,7 +218,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
 
   if (backend.store === 'Redis') {
     it('is idle in spite of a job of a schedule that Redis has thrown away', async () => {
-      await pod.jobs.keepScheduled({ job: pruneJob, every: 3_600_000 })
+      await pod.jobs.keepSchedules('maintenance', [{ job: pruneJob, every: 3_600_000 }])
       workers = startQuickWorkers(pod, { handlers, queues: ['maintenance'] })
       const next = () => pod.jobs.counts('maintenance')
       await vi.waitFor(async () => expect(await next()).toMatchObject({ waiting: 0, delayed: 3 }), 10_000)
