@@ -8,6 +8,7 @@ import { Redis } from 'ioredis'
 import { startEmbeddedPostgres } from '../src/embedded-postgres.js'
 import { migrateQueue } from '../src/jobs/queues.js'
 import { migrate, openDatabase, WORKER_LIMITS } from '../src/persistence/database.js'
+import { leaveOut } from './bench.js'
 import { parentOf } from './processor-time.js'
 
 /** Where it is not installed, a bench leaves its half out. */
@@ -69,7 +70,7 @@ export async function* eachStore(): AsyncGenerator<{ readonly queue: QueueStoreN
   for (const queue of ['redis', 'postgresql'] as const) {
     const stores = await openBenchStores(queue)
     if (stores === undefined) {
-      process.stderr.write('There is no redis-server on the PATH, so the half with Redis is left out.\n')
+      leaveOut('There is no redis-server on the PATH', 'the half with Redis')
       continue
     }
     try {

@@ -38,6 +38,11 @@ export interface BenchOptions {
 /** Does its work and says what came out, as soon as it is known. */
 export type Bench = (options: BenchOptions) => AsyncIterable<Result>
 
+/** Says what is not measured, and why; nothing depends on that. */
+export function leaveOut(why: string, part: string): void {
+  process.stderr.write(`${why}, so ${part} is left out.\n`)
+}
+
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((left, right) => left - right)
   const middle = Math.floor(sorted.length / 2)

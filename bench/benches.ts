@@ -8,6 +8,7 @@ import { benchInbound } from './inbound.js'
 import { benchLimits } from './limits.js'
 import { benchListeners } from './listeners.js'
 import { benchOutbound } from './outbound.js'
+import { benchPeer } from './peer.js'
 import { benchPersist } from './persist.js'
 import { benchProcesses } from './processes.js'
 import { benchProtocol } from './protocol.js'
@@ -16,6 +17,7 @@ import { benchProtocol } from './protocol.js'
 export const benches: ReadonlyMap<string, Bench> = new Map([
   ['limits', benchLimits],
   ['protocol', benchProtocol],
+  ['peer', benchPeer],
   ['accept', benchAccept],
   ['persist', benchPersist],
   ['inbound', benchInbound],

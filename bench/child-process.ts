@@ -17,7 +17,7 @@ export async function said<Message>(child: ChildProcess): Promise<Message> {
 
 /** Resolves once it has finished what it had in hand. */
 export async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return
+  if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
   await ended

@@ -7,6 +7,8 @@ export const FLOORS = {
   unenvelop: 0.7,
   unenvelopInThreads: 0.58,
   private: 0.9,
+  /** Times as fast as the gem. */
+  peer: 4,
   persist: 0.15,
   inbound: { redis: { 2048: 0.16, 4096: 0.3 }, postgresql: { 2048: 0.13, 4096: 0.2 } },
   backlog: { redis: 0.6, postgresql: 0.25 },

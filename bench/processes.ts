@@ -8,7 +8,7 @@ import { isIdle } from '../src/jobs/queue-facts.js'
 import { type OpenPod, openPod } from '../src/open-pod.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { load, openLoader } from './accept.js'
-import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import { type BenchOptions, leaveOut, median, type Result, spreadOf } from './bench.js'
 import { type BenchStores, openBenchStores } from './bench-stores.js'
 import { end } from './child-process.js'
 import { FLOORS } from './floors.js'
@@ -44,10 +44,7 @@ const plans: readonly [Plan, ...Plan[]] = [
 export async function* benchProcesses({ rounds }: BenchOptions): AsyncGenerator<Result> {
   const corpus = partOf(await inboundCorpus(4096), TENS)
   const stores = await openBenchStores('redis')
-  if (stores === undefined) {
-    process.stderr.write('There is no redis-server on the PATH, so there is nothing to measure.\n')
-    return
-  }
+  if (stores === undefined) return leaveOut('There is no redis-server on the PATH', 'everything')
   const loaders = Array.from({ length: LOADERS }, openLoader)
   const crypto = openCryptoPool(1)
   const pod = await openPod(readConfig(environmentOf(stores)), 'command', { crypto, log: pino({ level: 'silent' }) })

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** How often in a second of processor time something can be done: other work on the machine does not count against it. */
 export type Rate = number
 
-const MICROSECONDS_PER_PART = 300_000
+export const MICROSECONDS_PER_PART = 300_000
 
 /** Does `once` for a while and gives its rate. `messages` is how many it does at a time. */
 export function rateOf(messages: number, once: () => void): Rate {

@@ -12,6 +12,8 @@ export interface Corpus {
   /** By one person, relayed by the author of the post: two signatures each. */
   readonly comments: readonly string[]
   readonly privateMessages: readonly string[]
+  /** Who wrote the posts. */
+  readonly poster: string
   readonly keys: KnownKeys
   readonly recipientKey: KeyObject
 }
@@ -33,6 +35,7 @@ export function makeCorpus(bits: number, size: number): Corpus {
     statusMessages,
     comments,
     privateMessages: statusMessages.map((envelope) => writeEncryptedEnvelope(envelope, receiving.publicKey)),
+    poster,
     keys: new Map([
       [poster, posting.publicKey],
       [commenter, commenting.publicKey],
