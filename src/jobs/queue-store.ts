@@ -4,8 +4,6 @@ import {
   BULLMQ_MAJOR_VERSION,
   type IQueueBackend,
   type PgPool,
-  PostgresConnection,
-  PostgresQueueBackend,
   runMigrations,
   SchemaMigrationRequiredError,
   SchemaVersionMismatchError,
@@ -13,7 +11,7 @@ import {
 import pg from 'pg'
 import { StartError } from '../start-error.js'
 import { hasCode } from '../thrown.js'
-import { QUEUES } from './queue-names.js'
+import { LastingConnection, Listener, QueueBackend, WorkerConnection } from './queue-connections.js'
 
 /** What carries the queue. Beyond this file Redis and PostgreSQL are the same. */
 export interface QueueStore {
@@ -58,18 +56,22 @@ const INDEXES_ONLY =
  */
 const SAID_BY_WORKERS = 'set synchronous_commit = off'
 
-/**
- * Producers wait until a job is on disk, and have connections of their own for it. Workers have others: each keeps one to listen
- * on, and they share the rest.
- */
+/** Producers wait until a job is on disk, and have connections of their own for it. */
 export function openPostgresStore(databaseUrl: string, report: Report): QueueStore {
   const producers = openPool(databaseUrl, { max: 8, report })
   let workers: pg.Pool | undefined
+  let listener: Listener | undefined
 
-  function poolFor(isWorker: boolean): pg.Pool {
-    if (!isWorker) return producers
-    workers ??= openPool(databaseUrl, { max: QUEUES.length + 8, settings: SAID_BY_WORKERS, report })
-    return workers
+  function openWorkers(): PgPool {
+    workers ??= openPool(databaseUrl, { max: 9, settings: SAID_BY_WORKERS, report })
+    return asPgPool(workers)
+  }
+
+  function listenWith(pool: PgPool): Listener {
+    if (listener === undefined || listener.isClosing) {
+      listener = new Listener(pool).on('error', (error: Error) => report('listener', error))
+    }
+    return listener
   }
 
   return {
@@ -78,15 +80,9 @@ export function openPostgresStore(databaseUrl: string, report: Report): QueueSto
     firstContact: Promise.resolve(),
     backend: (name, options, kind) => {
       const isWorker = kind?.withBlockingConnection === true
-      const pool = poolFor(isWorker) as unknown as PgPool // BullMQ describes the same pool with looser types of its own
-      const connection = isWorker ? new WorkerConnection(pool, name) : new LastingConnection(pool)
-      return new PostgresQueueBackend(
-        connection,
-        name,
-        { ...options, connection: pool },
-        true,
-        isWorker ? name : undefined,
-      )
+      const pool = isWorker ? openWorkers() : asPgPool(producers)
+      const connection = isWorker ? new WorkerConnection(pool, name, listenWith(pool)) : new LastingConnection(pool)
+      return new QueueBackend(pool, connection, name, { ...options, connection: pool })
     },
     isReady: () => true,
     prefixOf: (pod) => pod,
@@ -99,6 +95,11 @@ export function openPostgresStore(databaseUrl: string, report: Report): QueueSto
       await Promise.all([producers.end(), workers?.end()])
     },
   }
+}
+
+/** BullMQ describes the same pool with looser types of its own. */
+function asPgPool(pool: pg.Pool): PgPool {
+  return pool as unknown as PgPool
 }
 
 function openPool(
@@ -120,41 +121,6 @@ function openPool(
   pool.setMaxListeners(0) // every queue and every worker listens for its errors
   pool.on('error', (error) => report('pool', error))
   return pool
-}
-
-/**
- * BullMQ remembers the outcome of its first contact for ever: one failure at the start, and every later call fails at
- * once, in a loop that never lets go of the event loop. The schema is checked when the queues are opened instead.
- */
-class LastingConnection extends PostgresConnection {
-  override async waitUntilReady(): Promise<void> {}
-}
-
-type ListenClient = Awaited<ReturnType<PostgresConnection['getListenClient']>>
-
-/**
- * Every step of a job is an event that PostgreSQL tells all who listen to anything, one transaction after the other. BullMQ lets
- * it be while somebody holds this lock. Nobody reads the events here, so one worker of a queue holds it as long as it listens for
- * jobs; the others try again whenever they begin to wait for one.
- */
-class WorkerConnection extends LastingConnection {
-  readonly #queue: string
-  #holder: ListenClient | undefined
-
-  constructor(pool: PgPool, queue: string) {
-    super(pool)
-    this.#queue = queue
-  }
-
-  override async getListenClient(): Promise<ListenClient> {
-    const client = await super.getListenClient()
-    if (client !== this.#holder) {
-      const lock = `select pg_try_advisory_lock(hashtext('bullmq:evnotify:' || $1)) as held`
-      const { rows } = await client.query<{ readonly held: boolean }>(lock, [this.#queue])
-      if (rows[0]?.held) this.#holder = client
-    }
-    return client
-  }
 }
 
 /** Throws a StartError when the tables of the queue are missing or newer than this program. */

@@ -302,6 +302,8 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     },
 
     serve(name, run, { concurrency, lock, stalledCheck, backoff }) {
+      // Workers that all look in the same moment need a connection each.
+      const apart = 1 + QUEUES.indexOf(name) / 100
       const worker = new WatchedWorker(
         name,
         run,
@@ -310,8 +312,8 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
           prefix: store.prefixOf(pod, name),
           concurrency,
           lockDuration: lock,
-          stalledInterval: stalledCheck,
-          drainDelay: store.lookEvery,
+          stalledInterval: Math.round(stalledCheck * apart),
+          drainDelay: store.lookEvery * apart,
           maxStalledCount: 1_000, // suspects.ts has the limit; the default fails a job whose worker was killed twice
           runRetryDelay: 2_000, // the default of 15 s is how late a worker would notice that PostgreSQL is back
           removeOnComplete: { count: 0 }, // of a job that Redis has thrown away, with its own options

@@ -156,7 +156,8 @@ describe('the queue in PostgreSQL', () => {
       await untilEmpty(jobs)
       expect(await heardSoFar()).toEqual([])
 
-      const second = serve(jobs)
+      const others = await open()
+      const second = serve(others)
       await first.close()
       await untilHeld(jobs, holder)
       await heardSoFar()
@@ -167,6 +168,43 @@ describe('the queue in PostgreSQL', () => {
       await second.close()
     })
   })
+
+  it('listens for all its queues on one connection, and on the next one when that is gone', async () => {
+    const jobs = await open()
+    const worker = serve(jobs)
+    const others = (['fetch', 'photos', 'maintenance'] as const).map((name) => jobs.serve(name, async () => {}, timing))
+    const listeners = () =>
+      vi.waitFor(async () => {
+        const pids = await listening()
+        expect(pids).toHaveLength(4)
+        return new Set(pids)
+      }, LATER)
+
+    const before = await listeners()
+    expect(before.size).toBe(1)
+    await administer(database.url, (client) => client.query('select pg_terminate_backend($1)', [...before]))
+    const after = await listeners()
+    expect(after.size).toBe(1)
+    expect(after).not.toEqual(before)
+
+    await jobs.enqueue(greet, { text: 'hello' })
+    await worker.untilDone(1)
+    await Promise.all(others.map((other) => other.close()))
+    expect(await listening()).toHaveLength(1)
+    await jobs.enqueue(greet, { text: 'are you still there?' })
+    await worker.untilDone(2)
+    await worker.close()
+    expect(await listening()).toEqual([])
+  })
+
+  /** Who says that it serves a queue, once for each. */
+  async function listening(): Promise<readonly number[]> {
+    const { rows } = await administer(database.url, (client) =>
+      client.query(`select pid from pg_locks where locktype = 'advisory' and mode = 'ShareLock'
+        and database = (select oid from pg_database where datname = current_database())`),
+    )
+    return rows.map(({ pid }) => pid)
+  }
 
   /**
    * A worker tries for the lock whenever it begins to wait; a job that is just being added or done is in its way. Returns who
