@@ -21,6 +21,7 @@ import { idempotency } from './0025-idempotency.js'
 import { namesOfPeople } from './0028-names-of-people.js'
 import { lastWrites } from './0031-last-writes.js'
 import { peopleNotForEverybody } from './0032-people-not-for-everybody.js'
+import { roomBesidePosts } from './0033-room-beside-posts.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -48,4 +49,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0028-names-of-people', namesOfPeople],
   ['0031-last-writes', lastWrites],
   ['0032-people-not-for-everybody', peopleNotForEverybody],
+  ['0033-room-beside-posts', roomBesidePosts],
 ])

@@ -11,13 +11,21 @@ export interface Loop {
 /** A sample wakes the process, which is most of what it costs a pod to do nothing. */
 const OFTEN_MS = 100
 /** A loop that has little to do is hardly ever late. */
-const SELDOM_MS = 1_000
+const SELDOM_MS = 5_000
 const BUSY = 0.05
 
+export interface LoopWatch {
+  /** There is something to do: what takes too long should be seen soon. */
+  wake(): void
+  stop(): void
+}
+
 /** Tells again and again by how many milliseconds the event loop is late. */
-export function watchLoopLag(tell: (lateMs: number) => void, loop: Loop = thisLoop()): { stop(): void } {
+export function watchLoopLag(tell: (lateMs: number) => void, loop: Loop = thisLoop()): LoopWatch {
   let timer: NodeJS.Timeout
+  let isAsleep = false
   const sampleIn = (period: number) => {
+    isAsleep = period === SELDOM_MS
     const due = loop.now() + period
     timer = setTimeout(() => {
       tell(Math.max(0, loop.now() - due))
@@ -26,7 +34,14 @@ export function watchLoopLag(tell: (lateMs: number) => void, loop: Loop = thisLo
     timer.unref()
   }
   sampleIn(OFTEN_MS)
-  return { stop: () => clearTimeout(timer) }
+  return {
+    wake() {
+      if (!isAsleep) return
+      clearTimeout(timer)
+      sampleIn(OFTEN_MS)
+    },
+    stop: () => clearTimeout(timer),
+  }
 }
 
 function thisLoop(): Loop {

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { watchLoopLag } from '../src/loop-lag.js'
+import { type LoopWatch, watchLoopLag } from '../src/loop-lag.js'
 
 describe('the watch over the event loop', () => {
   const told: number[] = []
   let utilization = 0
   let stoppedFor = 0
-  let watch: { stop(): void }
+  let watch: LoopWatch
   beforeEach(() => {
     vi.useFakeTimers()
     told.length = 0
@@ -27,16 +27,29 @@ describe('the watch over the event loop', () => {
     expect(told).toEqual(Array.from({ length: 10 }, () => 0))
   })
 
-  it('looks once a second while there is nothing, and often again as soon as there is', async () => {
+  it('looks every five seconds while there is nothing, and often again as soon as there is', async () => {
     utilization = 0.01
     await vi.advanceTimersByTimeAsync(100)
     told.length = 0
-    await vi.advanceTimersByTimeAsync(5_000)
-    expect(told).toHaveLength(5)
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(told).toHaveLength(4)
 
     utilization = 0.5
-    await vi.advanceTimersByTimeAsync(2_000)
-    expect(told).toHaveLength(5 + 1 + 10)
+    await vi.advanceTimersByTimeAsync(6_000)
+    expect(told).toHaveLength(4 + 1 + 10)
+  })
+
+  it('looks at once when it is told that there is something to do, however often', async () => {
+    utilization = 0.01
+    await vi.advanceTimersByTimeAsync(100)
+    told.length = 0
+    utilization = 0.5
+    for (let times = 0; times < 10; times += 1) {
+      watch.wake()
+      await vi.advanceTimersByTimeAsync(50)
+    }
+
+    expect(told).toHaveLength(5)
   })
 
   it('tells how late it comes itself, once', async () => {

@@ -9,7 +9,8 @@ import type { Pod } from '../src/pod.js'
 import { repeat } from './repeat.js'
 
 const ROWS_A_TURN = 1_000
-const LOOK_AFTER_EVERY = 10_000
+/** PostgreSQL forgets no schedule, and each look costs a question for each. */
+const LOOK_AFTER_EVERY = { redis: 10_000, postgresql: 60_000 }
 
 const schedules: readonly Schedule[] = [
   { job: pruneJob, every: 600_000 },
@@ -78,7 +79,7 @@ async function tellOfBirthdays(pod: Pod): Promise<void> {
  * is due.
  */
 export function lookAfterSchedules(pod: Pod): { stop(): Promise<void> } {
-  const looking = repeat(LOOK_AFTER_EVERY, async () => {
+  const looking = repeat(LOOK_AFTER_EVERY[pod.config.redisUrl === undefined ? 'postgresql' : 'redis'], async () => {
     try {
       if (await pod.jobs.keepSchedules('maintenance', schedules)) await sweepAllNow(pod.db)
     } catch (err) {

@@ -3,41 +3,48 @@ import { failUnknownQueues, leftBehind, sweptAgain } from '../src/jobs/outbox.js
 import { QUEUES, type QueueName } from '../src/jobs/queue-names.js'
 import { wakeOverdue } from '../src/jobs/waiting.js'
 import { WORK_LIMITS } from '../src/limits.js'
-import { named } from '../src/persistence/database.js'
+import { namedRow } from '../src/persistence/database.js'
 import { FORGOTTEN_PODS, forgottenPods } from '../src/persistence/due-deliveries.js'
 import { noteRun } from '../src/persistence/periodic.js'
 import type { Pod } from '../src/pod.js'
 import { repeat } from './repeat.js'
 
 const AGAIN = { within: 10_000, again: true } as const
-const LOOK_EVERY = 2_000
+const LOOK_EVERY = 4_000
 
 /**
- * Looks every two seconds whether something was left behind. A timer, not a job: it needs no queue that may be away or emptied,
+ * Looks every four seconds whether something was left behind. A timer, not a job: it needs no queue that may be away or emptied,
  * and on an idle pod a look costs one small statement, where a job costs ten.
  */
 export function startSweeping(pod: Pod, every = LOOK_EVERY): { stop(): Promise<void> } {
   return repeat(every, async () => {
     try {
-      if (await isAnythingDue(pod)) await sweep(pod)
+      const { due, silent } = await look(pod)
+      if (due) await sweep(pod)
+      else if (silent) await noteRun(pod.db, 'sweep')
     } catch (err) {
       pod.log.debug({ err }, 'could not sweep') // who waits for it sees by its health when it was last done
     }
   })
 }
 
-/** Also when nobody has swept for some time: others see by it that sweeping goes on. */
+interface Look {
+  /** Something is to be swept. */
+  readonly due: boolean
+  /** Others see by what is noted that sweeping goes on; it is time for that. */
+  readonly silent: boolean
+}
+
 const anythingDue = `
   select
     exists (select from outbox where failed_at is null and sweep_at <= now())
     or exists (select from waiting where due_at <= now())
     or exists (select ${FORGOTTEN_PODS})
-    or not exists (select from periodic where name = 'sweep' and last_run_at > now() - interval '20 seconds')
-    as due`
+    as due,
+    not exists (select from periodic where name = 'sweep' and last_run_at > now() - interval '20 seconds') as silent`
 
-export async function isAnythingDue({ db }: Pick<Pod, 'db'>): Promise<boolean> {
-  const [found] = await named<{ readonly due: boolean }>(db, 'anything-due', anythingDue, [])
-  return found?.due === true
+export async function look({ db }: Pick<Pod, 'db'>): Promise<Look> {
+  return namedRow<Look>(db, 'anything-due', anythingDue, [])
 }
 
 /**

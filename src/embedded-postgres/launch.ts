@@ -124,6 +124,8 @@ function serverArguments(cluster: Cluster, port: number, options: ServerOptions)
     shared_preload_libraries: '',
     log_destination: 'stderr',
     logging_collector: 'off',
+    // How late it writes what nobody waits for: at the default it wakes up five times a second as long as anything is written.
+    wal_writer_delay: '1s',
     timezone: 'UTC',
     log_timezone: 'UTC',
     ...(options.fast ? { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' } : { fsync: 'on' }),

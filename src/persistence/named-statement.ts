@@ -46,7 +46,7 @@ export class NamedStatement implements pg.Submittable {
     this.values = values
     this.callback = callback
     this.#source = source
-    this.#written = values.map((value) => prepareValue(value))
+    this.#written = values.map((value) => (Array.isArray(value) ? writeArray(value) : prepareValue(value)))
   }
 
   get text(): string {
@@ -101,4 +101,16 @@ export class NamedStatement implements pg.Submittable {
   handleError(error: Error): void {
     this.callback(error)
   }
+}
+
+const special = /["\\]/
+
+/** As the library writes it, which looks at each element twice; most are names and numbers without anything to look for. */
+function writeArray(values: readonly unknown[]): ReturnType<typeof prepareValue> {
+  if (values.length === 0) return '{}'
+  if (values.every((value) => typeof value === 'number')) return `{${values.join(',')}}`
+  if (values.every((value) => typeof value === 'string') && !special.test(values.join(''))) {
+    return `{"${values.join('","')}"}`
+  }
+  return prepareValue(values)
 }

@@ -23,7 +23,10 @@ export function watchPressure(maxDelayMs: number, loop?: Loop): Pressure {
     recent.length = Math.min(recent.length, JUDGED_BY)
   }, loop)
   return {
-    isHigh: () => recent.filter(Boolean).length > JUDGED_BY / 2,
+    isHigh() {
+      watch.wake() // who asks has a request
+      return recent.filter(Boolean).length > JUDGED_BY / 2
+    },
     stop: watch.stop,
   }
 }

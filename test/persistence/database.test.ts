@@ -228,6 +228,24 @@ describe('a named statement', () => {
     expect(twice).toEqual([[{ id, time, texts, bytes, json, none }], [{ id, time, texts, bytes, json, none }]])
   })
 
+  it.each([
+    ['nothing', 'text', []],
+    ['names', 'text', ['alice', 'bob@pod.example:3000']],
+    ['texts that mean something in a list', 'text', ['NULL', 'a,b', '{c}', ' d ', '', 'é\n🦊', "'"]],
+    ['quotation marks', 'text', ['"', 'say "a"']],
+    ['backslashes', 'text', ['a', '\\', '\\"']],
+    ['texts that are missing', 'text', ['a', null]],
+    ['numbers', 'int', [1, -2, 2_147_483_647]],
+    ['fractions', 'float8', [0.5, -1e-7, Number.NaN, Number.POSITIVE_INFINITY]],
+    ['answers', 'boolean', [true, false, null]],
+    ['times', 'timestamptz', [new Date('2025-03-01T08:15:30.250Z'), new Date(0)]],
+  ])('writes lists of %s as they are', async (_what, type, list) => {
+    const db = open({ pool: 1 })
+    const text = `select $1::${type}[] as list`
+
+    expect(await named(db, `list of ${type}`, text, [list])).toEqual([{ list }])
+  })
+
   it('may have no rows, and no columns', async () => {
     const db = open({ pool: 1 })
     for (const tag of ['x', 'x']) {

@@ -6,7 +6,7 @@ import { QUEUES } from '../../src/jobs/queue-names.js'
 import type { Schedule } from '../../src/jobs/queues.js'
 import { maintenanceHandlers, prune } from '../../workers/maintenance.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
-import { isAnythingDue, startSweeping, sweep } from '../../workers/sweeper.js'
+import { look, startSweeping, sweep } from '../../workers/sweeper.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
 import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
@@ -122,13 +122,16 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     await sweeping.stop()
   })
 
-  it('has nothing to sweep for twenty seconds after the last time, unless something is due', async () => {
-    expect(await isAnythingDue(pod)).toBe(true)
-    await sweep(pod)
-    expect(await isAnythingDue(pod)).toBe(false)
+  it('says every twenty seconds that it sweeps, although nothing is due', async () => {
+    expect(await look(pod)).toEqual({ due: false, silent: true })
+    const sweeping = startSweeping(pod, 10)
+    await vi.waitFor(async () => expect(await look(pod)).toEqual({ due: false, silent: false }))
 
     await pod.db('periodic').update({ lastRunAt: pod.db.raw(`now() - interval '21 seconds'`) })
-    expect(await isAnythingDue(pod)).toBe(true)
+    await vi.waitFor(async () => expect(await look(pod)).toEqual({ due: false, silent: false }))
+    await sweeping.stop()
+    await pod.db('periodic').update({ lastRunAt: pod.db.raw(`now() - interval '21 seconds'`) })
+    expect(await look(pod)).toEqual({ due: false, silent: true })
   })
 
   it.each<[string, (pod: QueuePod) => Promise<unknown>]>([
@@ -138,7 +141,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   ])('sweeps at once what is due: %s', async (_, insert) => {
     await sweep(pod)
     await insert(pod)
-    expect(await isAnythingDue(pod)).toBe(true)
+    expect(await look(pod)).toMatchObject({ due: true })
   })
 
   it('is healthy while every worker hears from its queue and somebody sweeps', async () => {
