@@ -11,6 +11,7 @@ import { readLinks, readMentions, readTags } from '../../src/protocol/mentions.j
 import { openEnvelope } from '../../src/protocol/open-envelope.js'
 import { readXml } from '../../src/protocol/xml.js'
 import type { XmlElement } from '../../src/protocol/xml-element.js'
+import { readBothWays } from './both-readers.js'
 import { type Chance, chance, mutate, mutateElements } from './mutations.js'
 import { readKeys } from './vector-keys.js'
 import { readVectors } from './vectors.js'
@@ -113,6 +114,8 @@ function readSealed(corpus: Corpus, random: Chance): RunResult {
     random.below(2) === 0
       ? mutate(random.oneOf(corpus.payloads), random.oneOf(corpus.payloads), random)
       : mutateElements(random.oneOf(corpus.entities), random.oneOf(corpus.entities), random)
+  const both = readBothWays(payload)
+  deepEqual(both?.plain, both?.parsed)
   return { opened: open(corpus, sealMagicEnvelope(payload, sealer, corpus.keyPair.privateKey)) }
 }
 
