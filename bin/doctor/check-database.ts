@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Config } from '../../src/config.js'
 import { hostTrouble } from '../../src/domain/accounts.js'
-import { QUEUES } from '../../src/jobs/queue-names.js'
+import { QUEUE_POOLS } from '../../src/jobs/queue-store.js'
 import { migrationStatus, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
 import { openSecrets, readSecretKey } from '../../src/secrets.js'
@@ -10,8 +10,6 @@ import { type Finding, fail, ok, warn } from './finding.js'
 
 const OLDEST_VERSION = 140_000
 const COLLATION_VERSIONS_SINCE = 150_000
-/** Each process has them for its queues when those live in PostgreSQL. */
-const QUEUE_POOL = QUEUES.length + 8
 /** Commands and a backup shall find a place too. */
 const SPARE_CONNECTIONS = 5
 
@@ -87,7 +85,7 @@ async function collationHasChanged(db: Knex): Promise<boolean> {
 }
 
 function checkConnections(facts: ServerFacts, { databasePool, redisUrl }: Config): Finding {
-  const queuePools = redisUrl === undefined ? 2 * QUEUE_POOL : 0
+  const queuePools = redisUrl === undefined ? 2 * QUEUE_POOLS.producers + QUEUE_POOLS.workers : 0
   const wanted =
     (databasePool ?? WEB_LIMITS.pool) + (databasePool ?? WORKER_LIMITS.pool) + queuePools + SPARE_CONNECTIONS
   const told = `${facts.connections} of ${facts.maxConnections} connections are in use; one web and one worker process may take ${wanted}`

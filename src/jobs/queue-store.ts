@@ -56,14 +56,17 @@ const INDEXES_ONLY =
  */
 const SAID_BY_WORKERS = 'set synchronous_commit = off'
 
+/** Connections that a process takes at most when the queue is in PostgreSQL: each for producers, a worker more for its workers. */
+export const QUEUE_POOLS = { producers: 8, workers: 9 }
+
 /** Producers wait until a job is on disk, and have connections of their own for it. */
 export function openPostgresStore(databaseUrl: string, report: Report): QueueStore {
-  const producers = openPool(databaseUrl, { max: 8, report })
+  const producers = openPool(databaseUrl, { max: QUEUE_POOLS.producers, report })
   let workers: pg.Pool | undefined
   let listener: Listener | undefined
 
   function openWorkers(): PgPool {
-    workers ??= openPool(databaseUrl, { max: 9, settings: SAID_BY_WORKERS, report })
+    workers ??= openPool(databaseUrl, { max: QUEUE_POOLS.workers, settings: SAID_BY_WORKERS, report })
     return asPgPool(workers)
   }
 

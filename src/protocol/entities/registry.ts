@@ -100,7 +100,8 @@ export function readEntity(payload: XmlElement, receivedAt: Date): ReceivedEntit
     throw new ProtocolError('UnknownEntity', `no entity is called ${payload.name.slice(0, 64)}`)
 
   const entity = readProperties(definition, xmlSource(payload), receivedAt) as RootEntity // as the table of roots says
-  return isRelayable(entity) ? { ...entity, elements: readElements(relayables[entity.type], payload) } : entity
+  if (!isRelayable(entity)) return entity
+  return Object.assign(entity, { elements: readElements(relayables[entity.type], payload) })
 }
 
 /** The payload of an entity. A relayable that came in is written as it came, for its author's signature must still fit. */
