@@ -287,7 +287,7 @@ function readQueues(text: string, faults: string[]): readonly QueueName[] {
   if (unknown.length > 0) {
     faults.push(`WORKER_QUEUES names ${unknown.join(', ')}; there are ${QUEUES.join(', ')}.`)
   }
-  return names.length === 0 ? QUEUES : names.filter(isQueueName)
+  return names.length === 0 ? QUEUES : [...new Set(names.filter(isQueueName))]
 }
 
 function readConcurrency(text: string, faults: string[]): Config['workerConcurrency'] {

@@ -20,16 +20,16 @@ export interface LoopWatch {
   stop(): void
 }
 
-/** Tells again and again by how many milliseconds the event loop is late. */
-export function watchLoopLag(tell: (lateMs: number) => void, loop: Loop = thisLoop()): LoopWatch {
+/** Tells again and again by how many milliseconds the event loop is late. Who answers with true is told soon again, whatever there is to do. */
+export function watchLoopLag(tell: (lateMs: number) => boolean, loop: Loop = thisLoop()): LoopWatch {
   let timer: NodeJS.Timeout
   let isAsleep = false
   const sampleIn = (period: number) => {
     isAsleep = period === SELDOM_MS
     const due = loop.now() + period
     timer = setTimeout(() => {
-      tell(Math.max(0, loop.now() - due))
-      sampleIn(loop.utilization() > BUSY ? OFTEN_MS : SELDOM_MS)
+      const isWanted = tell(Math.max(0, loop.now() - due))
+      sampleIn(loop.utilization() > BUSY || isWanted ? OFTEN_MS : SELDOM_MS)
     }, period)
     timer.unref()
   }

@@ -5,16 +5,19 @@ describe('the watch over the event loop', () => {
   const told: number[] = []
   let utilization = 0
   let stoppedFor = 0
+  let isWanted = false
   let watch: LoopWatch
   beforeEach(() => {
     vi.useFakeTimers()
     told.length = 0
     stoppedFor = 0
     utilization = 0.5
-    watch = watchLoopLag((lateMs) => told.push(lateMs), {
-      now: () => Date.now() + stoppedFor,
-      utilization: () => utilization,
-    })
+    isWanted = false
+    const tell = (lateMs: number) => {
+      told.push(lateMs)
+      return isWanted
+    }
+    watch = watchLoopLag(tell, { now: () => Date.now() + stoppedFor, utilization: () => utilization })
   })
   afterEach(() => {
     watch.stop()
@@ -50,6 +53,14 @@ describe('the watch over the event loop', () => {
     }
 
     expect(told).toHaveLength(5)
+  })
+
+  it('looks often as long as somebody wants to know', async () => {
+    utilization = 0
+    isWanted = true
+    await vi.advanceTimersByTimeAsync(1_000)
+
+    expect(told).toHaveLength(10)
   })
 
   it('tells how late it comes itself, once', async () => {

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type PgPool, PostgresConnection, PostgresQueueBackend } from 'bullmq'
 
 /**
@@ -46,12 +47,19 @@ export class Listener extends LastingConnection {
   }
 }
 
-/** Several who share a connection: each statement begins when the one before has its answer. */
+/**
+ * Several who share a connection: each statement begins when the one before has its answer. One without an answer of the server means
+ * that the connection is dead, and all behind it would wait as long: it is given up, and those who listen are woken.
+ */
 function inTurn(client: ListenClient): ListenClient {
   let last: Promise<unknown> = Promise.resolve()
   async function query<Row>(text: string, values?: readonly unknown[]) {
     const answer = last.then(() => client.query<Row>(text, values))
-    last = answer.catch(() => undefined)
+    last = answer.catch((error) => {
+      const isOfServer = typeof error?.code === 'string'
+      if (!isOfServer && client instanceof EventEmitter && client.listenerCount('error') > 0)
+        client.emit('error', error)
+    })
     return answer
   }
   return new Proxy(client, {
@@ -72,6 +80,8 @@ const SERVES = `hashtext('bullmq: serves'), hashtext($1)`
  */
 const SILENCES = `hashtext('bullmq:evnotify:' || $1)`
 
+const UNLOCKED_WITHIN = 1_000
+
 /** The end of one worker. */
 export class WorkerConnection extends LastingConnection {
   readonly #queue: string
@@ -79,12 +89,13 @@ export class WorkerConnection extends LastingConnection {
   #serves: ListenClient | undefined
   #silences: ListenClient | undefined
   #left: Promise<void> | undefined
+  readonly #listenAgain = () => this.emit('listenerinvalidated')
 
   constructor(pool: PgPool, queue: string, listener: Listener) {
     super(pool)
     this.#queue = queue
     this.#listener = listener.join()
-    listener.on('listenerinvalidated', () => this.emit('listenerinvalidated'))
+    listener.on('listenerinvalidated', this.#listenAgain)
   }
 
   override async getListenClient(): Promise<ListenClient> {
@@ -92,6 +103,7 @@ export class WorkerConnection extends LastingConnection {
     if (client !== this.#serves) {
       await client.query(`select pg_advisory_lock_shared(${SERVES})`, [this.#queue])
       this.#serves = client
+      this.#listenAgain() // BullMQ may take it for the one before, on which it has listened already
     }
     if (client !== this.#silences) {
       const silenced = `select pg_try_advisory_lock(${SILENCES}) as held`
@@ -113,8 +125,10 @@ export class WorkerConnection extends LastingConnection {
   async #leave(): Promise<void> {
     const unlocks = [`pg_advisory_unlock_shared(${SERVES})`]
     if (this.#silences === this.#serves) unlocks.push(`pg_advisory_unlock(${SILENCES})`)
-    // Of a connection that is gone there is nothing to let go of.
-    await this.#serves?.query(`select ${unlocks.join(', ')}`, [this.#queue]).catch(() => undefined)
+    // Of a connection that is gone there is nothing to let go of, and one that does not answer loses its locks when it is closed.
+    const unlocked = this.#serves?.query(`select ${unlocks.join(', ')}`, [this.#queue]).catch(() => undefined)
+    await Promise.race([unlocked, pause(UNLOCKED_WITHIN, undefined, { ref: false })])
+    this.#listener.off('listenerinvalidated', this.#listenAgain)
     await this.#listener.leave()
   }
 }

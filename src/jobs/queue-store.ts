@@ -114,6 +114,8 @@ function openPool(
     connectionString: databaseUrl,
     max,
     keepAlive: true,
+    // What is between may forget a connection on which nothing is said, and whoever listens says nothing.
+    keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: 5_000,
     query_timeout: 30_000,
     // Idle workers look several times in it: each would open a connection of its own, which costs more than what it asks.

@@ -50,21 +50,36 @@ function isBlank(text: string): boolean {
   return text === '' || blank.test(text)
 }
 
-const reference = /&(?:#x([0-9A-Fa-f]{1,6})|#([0-9]{1,7})|(amp|lt|gt|quot|apos));|&/g
-const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+const named = new Map([
+  ['amp', '&'],
+  ['lt', '<'],
+  ['gt', '>'],
+  ['quot', '"'],
+  ['apos', "'"],
+])
+const numbered = /^#(?:x([0-9A-Fa-f]{1,6})|([0-9]{1,7}))$/
+const longestReference = '&#1114111;'.length
 
 /** The libraries of other pods write whatever is not ASCII as a reference. `undefined`: one that stands for nothing. */
 function resolveReferences(run: string): string | undefined {
-  if (!run.includes('&')) return run
-  let isRight = true
-  const resolved = run.replace(reference, (_all, hex?: string, decimal?: string, name?: string) => {
-    if (name !== undefined) return named[name] ?? ''
-    const codePoint = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)
-    if (isCharacter(codePoint)) return String.fromCodePoint(codePoint)
-    isRight = false
-    return ''
-  })
-  return isRight ? resolved : undefined
+  let resolved = ''
+  let at = 0
+  for (let start = run.indexOf('&'); start !== -1; start = run.indexOf('&', at)) {
+    const end = run.slice(start, start + longestReference).indexOf(';')
+    const character = end === -1 ? undefined : characterOf(run.slice(start + 1, start + end))
+    if (character === undefined) return undefined
+    resolved += run.slice(at, start) + character
+    at = start + end + 1
+  }
+  return at === 0 ? run : resolved + run.slice(at)
+}
+
+function characterOf(name: string): string | undefined {
+  const character = named.get(name)
+  if (character !== undefined) return character
+  const [, hex, decimal] = numbered.exec(name) ?? []
+  const codePoint = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)
+  return isCharacter(codePoint) ? String.fromCodePoint(codePoint) : undefined
 }
 
 function isCharacter(codePoint: number): boolean {

@@ -21,7 +21,10 @@ const FIGURES: Readonly<Record<string, (lag: RecordableHistogram) => number>> = 
 /** How late the event loop was since this was last written down. */
 export function openLoopGauges(registry: Registry): () => void {
   const lag = createHistogram()
-  watchLoopLag((lateMs) => lag.record(Math.max(1, Math.round(lateMs * 1_000))))
+  watchLoopLag((lateMs) => {
+    lag.record(Math.max(1, Math.round(lateMs * 1_000)))
+    return false
+  })
 
   const gauges = Object.entries(FIGURES).map(([figure, read]) => {
     const name = `nodejs_eventloop_lag_${figure}_seconds`

@@ -21,6 +21,7 @@ export function watchPressure(maxDelayMs: number, loop?: Loop): Pressure {
   const watch = watchLoopLag((lateMs) => {
     recent.unshift(lateMs > maxDelayMs)
     recent.length = Math.min(recent.length, JUDGED_BY)
+    return recent.includes(true)
   }, loop)
   return {
     isHigh() {

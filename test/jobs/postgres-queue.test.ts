@@ -197,6 +197,23 @@ describe('the queue in PostgreSQL', () => {
     expect(await listening()).toEqual([])
   })
 
+  it('lets its workers go although the connection on which they listen answers nothing', async () => {
+    const jobs = await open()
+    const workers = (['notify', 'fetch'] as const).map((name) => jobs.serve(name, async () => {}, timing))
+    await vi.waitFor(async () => expect(await listening()).toHaveLength(2), LATER)
+    const [frozen = Number.NaN] = await listening()
+
+    process.kill(frozen, 'SIGSTOP')
+    try {
+      await Promise.all(workers.map((worker) => worker.close()))
+      await close(jobs)
+    } finally {
+      process.kill(frozen, 'SIGCONT')
+    }
+
+    await vi.waitFor(async () => expect(await listening()).toEqual([]), LATER)
+  })
+
   /** Who says that it serves a queue, once for each. */
   async function listening(): Promise<readonly number[]> {
     const { rows } = await administer(database.url, (client) =>

@@ -3,11 +3,13 @@ import { watchPressure } from '../../src/web/pressure.js'
 
 describe('pressure', () => {
   let lateBy = 0
+  let utilization = 1
   let pressure: ReturnType<typeof watchPressure>
   beforeEach(() => {
     vi.useFakeTimers()
     lateBy = 0
-    pressure = watchPressure(1_000, { now: () => Date.now() + stopped, utilization: () => 1 })
+    utilization = 1
+    pressure = watchPressure(1_000, { now: () => Date.now() + stopped, utilization: () => utilization })
   })
   afterEach(() => {
     pressure.stop()
@@ -46,6 +48,18 @@ describe('pressure', () => {
     await look(2)
     expect(pressure.isHigh()).toBe(true)
     await look(1)
+    expect(pressure.isHigh()).toBe(false)
+  })
+
+  it('is over soon, although there is nothing to do any more', async () => {
+    utilization = 0
+    lateBy = 2_000
+    pressure.isHigh()
+    await look(5)
+    expect(pressure.isHigh()).toBe(true)
+
+    lateBy = 0
+    await look(3)
     expect(pressure.isHigh()).toBe(false)
   })
 
