@@ -12,7 +12,7 @@ export const FLOORS = {
   persist: 0.15,
   inbound: { redis: { 2048: 0.16, 4096: 0.3 }, postgresql: { 2048: 0.13, 4096: 0.2 } },
   backlog: { redis: 0.6, postgresql: 0.25 },
-  hostile: { redis: 0.6, postgresql: 0.5 },
+  hostile: { redis: 0.5, postgresql: 0.5 },
   /** Processes on as many cores as before do the same work. */
   processes: 0.8,
   outbound: { public: 0.07, private: 0.1, fanout: 0.2 },
