@@ -113,9 +113,6 @@ export class WorkerConnection extends LastingConnection {
     return client
   }
 
-  /** The connection is that of many. */
-  override async setListenClientName(): Promise<void> {}
-
   override async close(): Promise<void> {
     this.#left ??= this.#leave()
     await this.#left

@@ -269,19 +269,18 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
 
     async keepSchedules(name, schedules) {
       return ask(name, async (queue) => {
-        const found = new Map((await queue.getJobSchedulers()).map((schedule) => [schedule.key, schedule]))
-        const lost = schedules.filter(({ job, every }) => {
-          const schedule = found.get(job.name)
-          const wait = (schedule?.next ?? 0) - Date.now()
-          // A process whose clock is wrong may have made one that begins tomorrow.
-          return schedule?.every !== every || wait <= -OVERDUE || wait >= every + OVERDUE
-        })
-        await Promise.all(
-          lost.map(({ job, every }) =>
-            queue.upsertJobScheduler(job.name, { every }, { name: job.name, data: {}, opts: job.options }),
-          ),
+        const made = await Promise.all(
+          schedules.map(async ({ job, every }) => {
+            // One by one: the list of all of them asks for each as well, and for their names before.
+            const schedule = await queue.getJobScheduler(job.name)
+            const wait = (schedule?.next ?? 0) - Date.now()
+            // A process whose clock is wrong may have made one that begins tomorrow.
+            if (schedule?.every === every && wait > -OVERDUE && wait < every + OVERDUE) return false
+            await queue.upsertJobScheduler(job.name, { every }, { name: job.name, data: {}, opts: job.options })
+            return true
+          }),
         )
-        return lost.length > 0
+        return made.includes(true)
       })
     },
 
