@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { type Counts, countColumns, countsRaised, NO_COUNTS } from '../persistence/arrived-counts.js'
 import { named } from '../persistence/database.js'
+import { unseen } from '../persistence/unseen.js'
 import type { Pod } from '../pod.js'
 import { splitAddress } from '../protocol/address.js'
 import {
@@ -242,7 +243,7 @@ async function wake(
   things: readonly Thing[],
   counts: Counts,
 ): Promise<readonly OutboxJob[]> {
-  const which = 'using unnest($1::text[]) as thing where waits_for = thing'
+  const which = `using unnest(${unseen('$1', 'text[]')}) as thing where waits_for = thing`
   const statement = woken(which, false, `, ${countsRaised(2)}`)
   return named(transaction, 'woken', statement, [things, ...countColumns(counts)])
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from './database.js'
-import { unseen } from './paged.js'
+import { unseen } from './unseen.js'
 
 export type AnnouncementKind = 'notification' | 'message' | 'post'
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { named } from './database.js'
 import { takenBack } from './models/tombstone.js'
-import { unseen } from './paged.js'
+import { unseen } from './unseen.js'
 
 /** A conversation with everybody in it by name. */
 export interface ArrivedConversation {

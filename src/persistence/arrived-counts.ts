@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { inColumns } from './columns.js'
 import { named } from './database.js'
+import { unseen } from './unseen.js'
 
 export const NO_COUNTS: Counts = { posts: [], comments: [], answers: [] }
 
@@ -47,11 +48,12 @@ export function countColumns({ posts, comments, answers }: Counts): readonly (re
  */
 export function countsRaised(first: number): string {
   const column = (place: number, type: string) => `$${first + place}::${type}[]`
+  const list = (place: number) => unseen(`$${first + place}`, 'text[]')
   return `
   locked_posts as (
     select posts.id, fresh.comments, fresh.likes, fresh.reshares, fresh.latest
     from unnest(
-      ${column(0, 'text')}, ${column(1, 'integer')}, ${column(2, 'integer')}, ${column(3, 'integer')}, ${column(4, 'timestamptz')}
+      ${list(0)}, ${column(1, 'integer')}, ${column(2, 'integer')}, ${column(3, 'integer')}, ${column(4, 'timestamptz')}
     ) as fresh(guid, comments, likes, reshares, latest)
     join posts using (guid)
     order by posts.id for no key update of posts
@@ -64,7 +66,7 @@ export function countsRaised(first: number): string {
     from locked_posts as fresh where posts.id = fresh.id
   ), locked_comments as (
     select comments.id, fresh.count
-    from unnest(${column(5, 'text')}, ${column(6, 'integer')}) as fresh(guid, count)
+    from unnest(${list(5)}, ${column(6, 'integer')}) as fresh(guid, count)
     join comments using (guid)
     order by comments.id for no key update of comments
   ), raised_comments as (
@@ -72,7 +74,7 @@ export function countsRaised(first: number): string {
     from locked_comments as fresh where comments.id = fresh.id
   ), locked_answers as (
     select poll_answers.id, fresh.count
-    from unnest(${column(7, 'text')}, ${column(8, 'integer')}) as fresh(guid, count)
+    from unnest(${list(7)}, ${column(8, 'integer')}) as fresh(guid, count)
     join poll_answers using (guid)
     order by poll_answers.id for no key update of poll_answers
   ), raised_answers as (

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { inColumns } from './columns.js'
 import { named } from './database.js'
 import { takenBack } from './models/tombstone.js'
+import { unseen } from './unseen.js'
 
 /** A post as it comes off the wire: author and root by name. */
 export interface ArrivedPost {
@@ -106,7 +107,7 @@ export async function insertLocations(
 const newPosts = `
   with arrived as (
     select * from unnest(
-      $1::text[], $2::text[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::jsonb[]
+      ${unseen('$1', 'text[]')}, $2::text[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::jsonb[]
     ) as row(guid, author, type, public, text, provider_display_name, root_guid, created_at, embed)
   ), authors as (
     select id, address from people
@@ -123,7 +124,7 @@ const newPosts = `
     join authors on authors.address = arrived.author
     -- Nothing is looked for where nothing is shown, or a table that looks small would be read to join it with nulls.
     left join (
-      select id, guid from posts where cardinality(array_remove($7::text[], null)) > 0
+      select id, guid from posts where cardinality(array_remove(${unseen('$7', 'text[]')}, null)) > 0
     ) as roots on roots.guid = arrived.root_guid
     where (arrived.root_guid is null or roots.id is not null)
       and not ${takenBack('posts', 'arrived.guid', ['authors.id'])}
@@ -167,7 +168,7 @@ const newVisibilities = `
 
 const postAuthors = `
   select posts.guid, people.address
-  from unnest($1::text[]) as guid join posts using (guid) join people on people.id = posts.author_id`
+  from unnest(${unseen('$1', 'text[]')}) as guid join posts using (guid) join people on people.id = posts.author_id`
 
 const photosOfPosts = `
   insert into photos (

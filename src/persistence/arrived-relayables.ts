@@ -3,6 +3,7 @@ import { inColumns } from './columns.js'
 import { named } from './database.js'
 import type { SignedElements } from './models/comment.js'
 import { takenBack } from './models/tombstone.js'
+import { unseen } from './unseen.js'
 
 /** A relayable as it comes off the wire: author and parent by name. */
 interface ArrivedRelayable {
@@ -100,7 +101,7 @@ function placed({ table, arrived, columns, joins }: Placement): string {
   return `
   with arrived as (
     select * from unnest(
-      $1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], ${particular.join(', ')}
+      ${unseen('$1', 'text[]')}, $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], ${particular.join(', ')}
     ) as row(guid, author, parent, created_at, signature, elements, ${Object.keys(arrived).join(', ')})
   ), placed as (
     select

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { named } from './database.js'
 import { stir } from './involvements.js'
-import { unseen } from './paged.js'
+import { unseen } from './unseen.js'
 import { type CausingRows, whoIsTold } from './who-is-told.js'
 
 /**

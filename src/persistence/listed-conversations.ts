@@ -1,8 +1,9 @@
 import type { Knex } from 'knex'
 import { columnForm, moment, number, text, truth, valueAt, type Written } from './column-lists.js'
 import { named, namedRow } from './database.js'
-import { type IndexPage, mostOf, openConditions, type Page, pageOf, seek, type TimePage, unseen } from './paged.js'
+import { type IndexPage, mostOf, openConditions, type Page, pageOf, seek, type TimePage } from './paged.js'
 import { type PersonOfOne, type PersonSummary, peopleOf, peopleOfEach, personAmong } from './people-of-page.js'
+import { unseen } from './unseen.js'
 
 export interface ConversationFilter extends TimePage {
   readonly onlyUnread?: boolean

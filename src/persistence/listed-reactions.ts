@@ -2,8 +2,9 @@ import type { Knex } from 'knex'
 import { named } from './database.js'
 import type { Reader } from './listed-posts.js'
 import type { Like } from './models/like.js'
-import { type IndexPage, mostOf, type Page, pageOf, unseen } from './paged.js'
+import { type IndexPage, mostOf, type Page, pageOf } from './paged.js'
 import type { PersonSummary } from './people-of-page.js'
+import { unseen } from './unseen.js'
 
 /** A like, or a reshare: whose it is matters, and nothing else. */
 export interface ListedReaction extends Pick<Like, 'guid' | 'createdAt'> {

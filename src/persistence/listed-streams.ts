@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { firstOf } from './gather.js'
 import { type ListedPost, listedPosts, type Reader } from './listed-posts.js'
-import { type Page, pageOf, type SeekParts, seekParts, type TimePage, unseen } from './paged.js'
+import { type Page, pageOf, type SeekParts, seekParts, type TimePage } from './paged.js'
 import {
   closePeopleStream,
   nearPeopleStream,
@@ -21,6 +21,7 @@ import {
   type ScanOfCopies,
   taggedPosts,
 } from './stream-sources.js'
+import { unseen } from './unseen.js'
 
 /** Every stream leaves out what the reader has hidden, and whatever people have written whom the reader blocks. */
 export type Stream = keyof typeof streams

@@ -1,3 +1,4 @@
+import { unseen } from './unseen.js'
 /** A place between two rows of a list by time; without an id, the rows of that very millisecond are passed over. */
 export interface PageKey {
   readonly time: Date
@@ -112,14 +113,6 @@ export function seekParts(
     order: (time, id) => `order by ${time} ${direction}, ${id} ${direction}`,
     limit: place(limit + 1),
   }
-}
-
-/**
- * A value that a plan cannot be made for: whoever it is, and however far down the list, the server keeps the one plan it has.
- * What it sees in a statement it may take for a reason to plan anew each time, which takes longer than to read a page.
- */
-export function unseen(place: string, type: string): string {
-  return `(select ${place}::${type})`
 }
 
 /** Conditions that a list may have; those that it has name its statement, so that each set is planned for the index it needs. */

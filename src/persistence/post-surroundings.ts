@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from './database.js'
+import { unseen } from './unseen.js'
 
 /** The post that something known here leads to: a post to itself, a comment and a poll to the post they are part of. */
 export interface KnownRoot {
@@ -55,7 +56,7 @@ export async function findSurroundings(db: Knex, wanted: Wanted): Promise<Known>
 
 /** A list is empty in most batches. Without saying so, the server may read all of a table that looks small to join it with nothing. */
 function isAnyIn(list: `$${number}`): string {
-  return `cardinality(${list}::text[]) > 0`
+  return `cardinality(${unseen(list, 'text[]')}) > 0`
 }
 
 /** Joined and not `= any(…)`: without knowing the list, the server may plan to compare each of its texts with each row of a table. */
@@ -64,15 +65,15 @@ const roots = `
     found.kind, found.guid, people.id as "authorId", people.address as author, people.pod_id is null as local,
     found.public
   from (
-    select 'post' as kind, guid, author_id, public from unnest($1::text[]) as guid join posts using (guid)
+    select 'post' as kind, guid, author_id, public from unnest(${unseen('$1', 'text[]')}) as guid join posts using (guid)
     union all
     select 'comment', comments.guid, posts.author_id, posts.public
-    from unnest($2::text[]) as guid join comments using (guid)
+    from unnest(${unseen('$2', 'text[]')}) as guid join comments using (guid)
     join posts on posts.id = comments.post_id
     where ${isAnyIn('$2')}
     union all
     select 'poll', polls.guid, posts.author_id, posts.public
-    from unnest($3::text[]) as guid join polls using (guid)
+    from unnest(${unseen('$3', 'text[]')}) as guid join polls using (guid)
     join posts on posts.id = polls.post_id
     where ${isAnyIn('$3')}
   ) as found
@@ -80,18 +81,18 @@ const roots = `
 
 const parts = `
   select 'photo' as type, photos.guid, people.address as author
-  from unnest($4::text[]) as guid join photos using (guid)
+  from unnest(${unseen('$4', 'text[]')}) as guid join photos using (guid)
   join people on people.id = photos.author_id
   where ${isAnyIn('$4')}
   union all
   select 'poll', polls.guid, people.address
-  from unnest($4::text[]) as guid join polls using (guid)
+  from unnest(${unseen('$4', 'text[]')}) as guid join polls using (guid)
   join posts on posts.id = polls.post_id
   join people on people.id = posts.author_id
   where ${isAnyIn('$4')}
   union all
   select 'poll_answer', poll_answers.guid, people.address
-  from unnest($4::text[]) as guid join poll_answers using (guid)
+  from unnest(${unseen('$4', 'text[]')}) as guid join poll_answers using (guid)
   join polls on polls.id = poll_answers.poll_id
   join posts on posts.id = polls.post_id
   join people on people.id = posts.author_id
@@ -99,7 +100,7 @@ const parts = `
 
 const tombstones = `
   select tombstones.target_type as type, tombstones.guid, people.address as by
-  from unnest($5::text[]) as guid join tombstones using (guid)
+  from unnest(${unseen('$5', 'text[]')}) as guid join tombstones using (guid)
   join people on people.id = tombstones.deleted_by_id`
 
 /** One row that holds three lists. */

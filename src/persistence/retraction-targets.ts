@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from './database.js'
+import { unseen } from './unseen.js'
 
 /** What somebody wants to take back, as it is here. */
 export interface RetractionTarget {
@@ -51,7 +52,7 @@ const withoutRoot = Object.entries(alone).map(
 
 const knownTargets = `
   with wanted as (
-    select distinct type, guid from unnest($1::text[], $2::text[]) as wanted (type, guid)
+    select distinct type, guid from unnest(${unseen('$1', 'text[]')}, $2::text[]) as wanted (type, guid)
   ), found as (
     ${withoutRoot.join('\n  union all')}
     union all

@@ -1,5 +1,5 @@
 import { hasRow } from './has-row.js'
-import { unseen } from './paged.js'
+import { unseen } from './unseen.js'
 
 /** In every list of posts, $1 is the user who reads it and $2 the person that this user is. */
 export const USER = unseen('$1', 'bigint')

@@ -1,4 +1,4 @@
-import { unseen } from './paged.js'
+import { unseen } from './unseen.js'
 
 /** What has just happened, by the ids of its rows. */
 export interface CausingRows {

@@ -2,8 +2,18 @@ import type { Knex } from 'knex'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/access.js'
 import { newGuid } from '../../src/domain/posts.js'
+import { waitAndWake } from '../../src/jobs/waiting.js'
 import { insertAnnouncements } from '../../src/persistence/announcements.js'
 import { type ArrivedMessage, insertNewMessages } from '../../src/persistence/arrived-conversations.js'
+import { type ArrivedPost, authorsOfPosts, insertNewPosts } from '../../src/persistence/arrived-posts.js'
+import {
+  type ArrivedComment,
+  type ArrivedLike,
+  type ArrivedVote,
+  insertComments,
+  insertLikes,
+  insertVotes,
+} from '../../src/persistence/arrived-relayables.js'
 import { insertCausedNotifications } from '../../src/persistence/caused-notifications.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
 import { inTransaction } from '../../src/persistence/errors.js'
@@ -15,6 +25,8 @@ import { listedPostsOf } from '../../src/persistence/listed-posts.js'
 import { listedReactions } from '../../src/persistence/listed-reactions.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
+import { findSurroundings } from '../../src/persistence/post-surroundings.js'
+import { findRetractionTargets } from '../../src/persistence/retraction-targets.js'
 import type { CausingRows } from '../../src/persistence/who-is-told.js'
 import { viewerOf } from '../support/network.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
@@ -93,8 +105,16 @@ it.each<[string, () => Promise<unknown>]>([
   ['caused-notifications comments', () => told({ comments: [1] })],
   ['caused-notifications posts likes', () => told({ posts: [1], likes: [1] })],
   ['new-messages', () => inTransaction(db, (transaction) => insertNewMessages(transaction, [message()]))],
+  ['surroundings', () => findSurroundings(db, { posts: [postGuid], deleted: [postGuid] })],
+  ['retraction-targets', () => findRetractionTargets(db, [{ type: 'Post', guid: postGuid }])],
+  ['authors-of-posts', () => authorsOfPosts(db, [postGuid])],
+  ['new-posts', () => inTransaction(db, (transaction) => insertNewPosts(transaction, [post()]))],
+  ['new-comments', () => inTransaction(db, (transaction) => insertComments(transaction, [comment()]))],
+  ['new-likes', () => inTransaction(db, (transaction) => insertLikes(transaction, [like()]))],
+  ['new-votes', () => inTransaction(db, (transaction) => insertVotes(transaction, [vote()]))],
+  ['woken', () => inTransaction(db, (transaction) => waitAndWake(testPod.pod, transaction, [], [`post:${postGuid}`]))],
   ['new-announcements', () => inTransaction(db, (transaction) => insertAnnouncements(transaction, { posts: [1] }))],
-])('%s are planned once, and not anew for each request', async (name, list) => {
+])('%s are planned once, and not anew for each request or message', async (name, list) => {
   for (let request = 0; request < 2 * WEIGHED; request += 1) await list()
 
   const { rows } = await db.raw('select generic_plans, custom_plans from pg_prepared_statements where name = ?', [name])
@@ -126,6 +146,33 @@ function message(): ArrivedMessage {
     author: 'alice@pod.example',
     text: 'Tea',
     createdAt: new Date(),
+  }
+}
+
+function relayable() {
+  return { guid: newGuid(), author: 'alice@pod.example', parent: postGuid, createdAt: new Date() }
+}
+
+function comment(): ArrivedComment {
+  return { ...relayable(), text: 'Tea' }
+}
+
+function like(): ArrivedLike {
+  return { ...relayable(), parentType: 'Post', positive: true }
+}
+
+function vote(): ArrivedVote {
+  return { ...relayable(), answer: newGuid() }
+}
+
+function post(): ArrivedPost {
+  return {
+    guid: newGuid(),
+    author: 'alice@pod.example',
+    type: 'StatusMessage',
+    public: true,
+    text: 'Tea',
+    createdAt: new Date(0),
   }
 }
 

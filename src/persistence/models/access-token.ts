@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
-import { Model } from 'objection'
 import { named } from '../database.js'
 import { Client } from './client.js'
+import { Model } from './model.js'
 import { User } from './user.js'
 
 /** What a user lets a client do. The scopes are its own and not a token's: new consent changes the tokens there are. */

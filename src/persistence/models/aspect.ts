@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { Model } from 'objection'
 import { Contact } from './contact.js'
+import { Model } from './model.js'
 
 /** A named group of a user's contacts. */
 export class Aspect extends Model {

@@ -1,4 +1,4 @@
-import { Model } from 'objection'
+import { Model } from './model.js'
 
 /** An application that may ask people for access to their account. */
 export class Client extends Model {

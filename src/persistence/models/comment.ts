@@ -1,5 +1,5 @@
-import { Model } from 'objection'
 import { Like } from './like.js'
+import { Model } from './model.js'
 import { Person } from './person.js'
 import { Post } from './post.js'
 

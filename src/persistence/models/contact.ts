@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
-import { Model } from 'objection'
 import { named } from '../database.js'
 import { Aspect } from './aspect.js'
+import { Model } from './model.js'
 import { Person } from './person.js'
 
 /** What is between a user and a person; one that would have neither flag does not exist. */

@@ -1,4 +1,4 @@
-import { Model } from 'objection'
+import { Model } from './model.js'
 import { Person } from './person.js'
 
 export class Conversation extends Model {

@@ -1,4 +1,4 @@
-import { Model } from 'objection'
+import { Model } from './model.js'
 import { OutboundMessage } from './outbound-message.js'
 import { Person } from './person.js'
 import { Pod } from './pod.js'

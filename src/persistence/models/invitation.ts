@@ -1,4 +1,4 @@
-import { Model } from 'objection'
+import { Model } from './model.js'
 
 /** One person may sign up with it, once. Only the SHA-256 of its code is kept. */
 export class Invitation extends Model {

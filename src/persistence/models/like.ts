@@ -1,5 +1,5 @@
-import { Model } from 'objection'
 import type { SignedElements } from './comment.js'
+import { Model } from './model.js'
 import { Person } from './person.js'
 
 /** Of a post or of a comment: one of the two is set. */

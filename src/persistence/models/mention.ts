@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { Model } from 'objection'
+import { Model } from './model.js'
 
 /** A person named in a post or in a comment: one of the two is set. */
 export class Mention extends Model {

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { Model, type QueryBuilder } from 'objection'
+import type { QueryBuilder } from 'objection'
+import { Model } from './model.js'
 import { Person } from './person.js'
 import { Post } from './post.js'
 

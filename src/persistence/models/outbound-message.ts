@@ -1,5 +1,5 @@
-import { Model } from 'objection'
 import { Delivery } from './delivery.js'
+import { Model } from './model.js'
 import { Person } from './person.js'
 
 /** One envelope that leaves this pod, however many pods it goes to. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
-import { Model } from 'objection'
 import { involve } from '../involvements.js'
+import { Model } from './model.js'
 import { Person } from './person.js'
 
 /** A person hears of what happens under a post. */

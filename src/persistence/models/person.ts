@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
-import { Model, type QueryBuilder } from 'objection'
+import type { QueryBuilder } from 'objection'
 import { named } from '../database.js'
+import { Model } from './model.js'
 import { Pod } from './pod.js'
 
 /** Anyone on the network, here or elsewhere. */

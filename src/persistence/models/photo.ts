@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { Model } from 'objection'
+import { Model } from './model.js'
 import { Person } from './person.js'
 import { Post } from './post.js'
 

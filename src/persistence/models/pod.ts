@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { Model, raw } from 'objection'
+import { raw } from 'objection'
+import { Model } from './model.js'
 
 export type PodStatus =
   | 'unchecked'

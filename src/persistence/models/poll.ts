@@ -1,5 +1,5 @@
-import { Model } from 'objection'
 import type { SignedElements } from './comment.js'
+import { Model } from './model.js'
 
 export class Poll extends Model {
   static override tableName = 'polls'

@@ -1,5 +1,5 @@
-import { Model } from 'objection'
 import { Comment } from './comment.js'
+import { Model } from './model.js'
 import { Post } from './post.js'
 import { User } from './user.js'
 

@@ -1,4 +1,4 @@
-import { Model } from 'objection'
+import { Model } from './model.js'
 
 /** What the pod signs ID tokens with. */
 export class SigningKey extends Model {

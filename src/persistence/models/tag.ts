@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { Model } from 'objection'
+import { Model } from './model.js'
 import { User } from './user.js'
 
 /** Without #, lower case. */

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { Model } from 'objection'
+import { Model } from './model.js'
 import { Person } from './person.js'
 
 /** What was deleted, and by whom: whether that person was entitled to is known only when the thing arrives. */

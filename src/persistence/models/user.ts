@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
-import { Model, type QueryBuilder } from 'objection'
+import type { QueryBuilder } from 'objection'
 import { Aspect } from './aspect.js'
 import { Contact } from './contact.js'
+import { Model } from './model.js'
 import { Person } from './person.js'
 
 export type Role = 'admin' | 'moderator'

@@ -1,4 +1,4 @@
-import { Model } from 'objection'
+import { Model } from './model.js'
 
 /** A message that needs something unknown: the body as its job carried it, never the plain text of a private one. */
 export class WaitingMessage extends Model {
