@@ -1,6 +1,8 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type PgPool, PostgresConnection, PostgresQueueBackend } from 'bullmq'
+import { type PgPool, PostgresConnection, PostgresQueueBackend, type WorkerOptions } from 'bullmq'
+import type pg from 'pg'
+import { finishTogether } from './finish-together.js'
 
 /**
  * BullMQ remembers the outcome of its first contact for ever: one failure at the start, and every later call fails at
@@ -130,13 +132,29 @@ export class WorkerConnection extends LastingConnection {
   }
 }
 
-/** What knows who serves a queue, in whatever process. */
-export class QueueBackend extends PostgresQueueBackend {
-  readonly #pool: PgPool
+type Moved = ReturnType<PostgresQueueBackend['moveToCompleted']>
 
-  constructor(pool: PgPool, ...rest: ConstructorParameters<typeof PostgresQueueBackend>) {
+/** What knows who serves a queue, in whatever process; and ends jobs together that are done at the same moment. */
+export class QueueBackend extends PostgresQueueBackend {
+  readonly #pool: pg.Pool
+  readonly #finish: ReturnType<typeof finishTogether>
+
+  constructor(pool: pg.Pool, ...rest: ConstructorParameters<typeof PostgresQueueBackend>) {
     super(...rest)
     this.#pool = pool
+    // Those of a worker, since a queue finishes none.
+    const { lockDuration: lock = 0, name: worker } = this.opts as Pick<WorkerOptions, 'lockDuration' | 'name'>
+    this.#finish = finishTogether({ pool, queue: this.queueName, lock, worker })
+  }
+
+  override async moveToCompleted(...finish: Parameters<PostgresQueueBackend['moveToCompleted']>): Moved {
+    const [{ id = '' }, , removeOnComplete, token, wantsNext] = finish
+    if (removeOnComplete !== true) return super.moveToCompleted(...finish)
+    const finishedOn = Date.now()
+    const { left, taken } = await this.#finish({ id, token, wantsNext })
+    if (left.has(id)) return super.moveToCompleted(...finish)
+    const next = taken.get(token)
+    return { result: next && [next, next.id, 0, 0], finishedOn }
   }
 
   override async getClientList(): Promise<string[]> {

@@ -65,9 +65,9 @@ export function openPostgresStore(databaseUrl: string, report: Report): QueueSto
   let workers: pg.Pool | undefined
   let listener: Listener | undefined
 
-  function openWorkers(): PgPool {
+  function openWorkers(): pg.Pool {
     workers ??= openPool(databaseUrl, { max: QUEUE_POOLS.workers, settings: SAID_BY_WORKERS, report })
-    return asPgPool(workers)
+    return workers
   }
 
   function listenWith(pool: PgPool): Listener {
@@ -83,9 +83,12 @@ export function openPostgresStore(databaseUrl: string, report: Report): QueueSto
     firstContact: Promise.resolve(),
     backend: (name, options, kind) => {
       const isWorker = kind?.withBlockingConnection === true
-      const pool = isWorker ? openWorkers() : asPgPool(producers)
-      const connection = isWorker ? new WorkerConnection(pool, name, listenWith(pool)) : new LastingConnection(pool)
-      return new QueueBackend(pool, connection, name, { ...options, connection: pool })
+      const pool = isWorker ? openWorkers() : producers
+      const shared = asPgPool(pool)
+      const connection = isWorker
+        ? new WorkerConnection(shared, name, listenWith(shared))
+        : new LastingConnection(shared)
+      return new QueueBackend(pool, connection, name, { ...options, connection: shared })
     },
     isReady: () => true,
     prefixOf: (pod) => pod,
