@@ -162,15 +162,16 @@ const newLikes = `
   ${placed({
     table: 'likes',
     arrived: { parent_type: 'text', positive: 'boolean' },
-    columns: `case when parent_type = 'Post' then roots.id end as post_id, target.comment_id, false as misses`,
+    columns: `case when parent_type = 'Post' then roots.id end as post_id, roots.comment_id, false as misses`,
     joins: `
     cross join lateral (
-      select id as post_id, null::bigint as comment_id from posts
+      select id, author_id, created_at, null::bigint as comment_id from posts
       where arrived.parent_type = 'Post' and guid = arrived.parent
       union all
-      select post_id, id from comments where arrived.parent_type = 'Comment' and guid = arrived.parent
-    ) as target
-    join posts as roots on roots.id = target.post_id`,
+      select posts.id, posts.author_id, posts.created_at, comments.id
+      from comments join posts on posts.id = comments.post_id
+      where arrived.parent_type = 'Comment' and comments.guid = arrived.parent
+    ) as roots`,
   })}, inserted as (
     insert into likes (
       guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at

@@ -3,6 +3,7 @@ import { Piscina } from 'piscina'
 import { THREAD_LIMITS } from '../../src/limits.js'
 import type { PodCrypto } from '../../src/pod.js'
 import type * as tasks from './crypto-thread.js'
+import { inParts } from './in-parts.js'
 
 /** Compiled code runs as it is; under vitest and tsx this file is TypeScript, and a thread has to load tsx for itself. */
 const entry = import.meta.url.endsWith('.ts') ? './from-source.mjs' : './crypto-thread.js'
@@ -15,9 +16,9 @@ const SIGNING_WITHIN = 10_000
 /** Milliseconds for a task of envelopes, waiting for a free thread included; a batch has its own deadline behind it. */
 const OPENING_WITHIN = 30_000
 /** A trip to a thread costs as much as a signature, and a task that is longer keeps others waiting. */
-const ENVELOPES_A_TASK = 64
+const ENVELOPES_A_TASK = { least: 32, most: 64 }
 /** A private-key operation of 4096 bits takes as long as sixty verifications. */
-const PRIVATE_KEYS_A_TASK = 4
+const PRIVATE_KEYS_A_TASK = { least: 1, most: 4 }
 
 /** What a task leaves behind is garbage after it: more room makes no thread faster, only larger. */
 const YOUNG_MB = 16
@@ -73,13 +74,13 @@ export function openCryptoPool(
   return {
     generateKeyPair: () => run('generateKeyPair', undefined, keyGenerationWithin),
     async openEnvelopes(messages, keys) {
-      const tasks = inParts(messages, ENVELOPES_A_TASK).map((part) =>
+      const tasks = inParts(messages, ENVELOPES_A_TASK, threads).map((part) =>
         run('openEnvelopes', { messages: part, keys }, OPENING_WITHIN),
       )
       return (await Promise.all(tasks)).flat()
     },
     async openEncryptedEnvelopes(messages) {
-      const tasks = inParts(messages, PRIVATE_KEYS_A_TASK).map((part) =>
+      const tasks = inParts(messages, PRIVATE_KEYS_A_TASK, threads).map((part) =>
         run('openEncryptedEnvelopes', { messages: part }, OPENING_WITHIN),
       )
       return (await Promise.all(tasks)).flat()
@@ -87,7 +88,7 @@ export function openCryptoPool(
     signRelayable: (relayable, key) => run('signRelayable', { relayable, key }, SIGNING_WITHIN),
     sealEnvelope: (payload, sender, key) => run('sealEnvelope', { payload, sender, key }, SIGNING_WITHIN),
     async encryptEnvelope(envelope, recipientKeys) {
-      const tasks = inParts(recipientKeys, ENVELOPES_A_TASK).map((part) =>
+      const tasks = inParts(recipientKeys, ENVELOPES_A_TASK, threads).map((part) =>
         run('encryptEnvelope', { envelope, recipientKeys: part }, OPENING_WITHIN),
       )
       return (await Promise.all(tasks)).flat()
@@ -97,9 +98,4 @@ export function openCryptoPool(
       await pool.destroy()
     },
   }
-}
-
-function inParts<Item>(items: readonly Item[], size: number): (readonly Item[])[] {
-  const parts = Math.ceil(items.length / size)
-  return Array.from({ length: parts }, (_, index) => items.slice(index * size, (index + 1) * size))
 }
