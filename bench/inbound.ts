@@ -84,6 +84,7 @@ async function* measureCorpus(setting: Setting): AsyncGenerator<Result> {
     const measured: Round[] = []
     // The first messages of a process are its slowest, so they may as well be looked at.
     const statements = await stores.countStatements('pod worker', () => measureRound(setting, pod, processes))
+    await measureRound(setting, pod, processes) // and the next ones are not at full speed yet
     for (let round = 0; round < rounds; round += 1) measured.push(await measureRound(setting, pod, processes))
     const rate = median(measured.map(({ perSecond }) => perSecond))
     const unhurried = await measureRound(setting, pod, processes, rate * UNHURRIED)

@@ -90,7 +90,7 @@ async function converseOnce(run: Run): Promise<void> {
     const early = perSecond === undefined ? 0 : start + (index * 1_000) / perSecond - performance.now()
     if (early > 1) await pause(early)
     const began = performance.now()
-    result.sentAt[index] = performance.timeOrigin + began
+    result.sentAt[index] = Date.now() // by the clock of the rows, which may have been set since this process began
     const head = await new Promise<string>((resolve, reject) => {
       answered = resolve
       failed = reject
