@@ -40,7 +40,7 @@ export async function measureBacklog(
     unit: 'msg/s',
     limit,
     ratio: value / limit,
-    floor: FLOORS.backlog[queue],
+    floor: FLOORS.backlog,
     rounds: 1,
     spread: 0,
     cpu_us: Object.fromEntries(

@@ -64,3 +64,16 @@ export function spreadOf(values: readonly number[]): number {
 export function isGoodEnough({ ok, ratio, floor }: Result): boolean {
   return ok && (floor === undefined || (ratio !== undefined && ratio >= floor))
 }
+
+/** Below its floor, but nothing was done wrong. */
+export function isDoubtful(result: Result): boolean {
+  return result.ok && !isGoodEnough(result)
+}
+
+/** What was doubtful has what it showed the second time. Whatever the second time did wrong is wrong. */
+export function withSecond(first: readonly Result[], second: readonly Result[]): readonly Result[] {
+  return first.map((result) => {
+    const again = second.find((other) => other.bench === result.bench && other.case === result.case)
+    return again !== undefined && (isDoubtful(result) || !again.ok) ? again : result
+  })
+}

@@ -5,13 +5,13 @@
 export const FLOORS = {
   accept: { redis: 0.42, postgresql: 0.25 },
   unenvelop: 0.7,
-  unenvelopInThreads: 0.58,
+  unenvelopInThreads: 0.65,
   private: 0.9,
   /** Times as fast as the gem. */
   peer: 4,
-  persist: 0.15,
-  inbound: { redis: { 2048: 0.16, 4096: 0.3 }, postgresql: { 2048: 0.13, 4096: 0.2 } },
-  backlog: { redis: 0.6, postgresql: 0.25 },
+  persist: 0.18,
+  inbound: { redis: { 2048: 0.18, 4096: 0.3 }, postgresql: { 2048: 0.15, 4096: 0.24 } },
+  backlog: 0.6,
   hostile: { redis: 0.5, postgresql: 0.5 },
   /** Processes on as many cores as before do the same work. */
   processes: 0.8,

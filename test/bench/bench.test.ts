@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest'
+import { isDoubtful, isGoodEnough, type Result, withSecond } from '../../bench/bench.js'
+
+function result(change: Partial<Result> = {}): Result {
+  return {
+    bench: 'inbound',
+    case: 'redis',
+    value: 1,
+    unit: 'msg/s',
+    ratio: 0.5,
+    floor: 0.4,
+    rounds: 1,
+    spread: 0,
+    cpu_us: {},
+    ok: true,
+    ...change,
+  }
+}
+
+const slow = result({ ratio: 0.3 })
+const wrong = result({ ok: false })
+
+describe('a result', () => {
+  it.each([
+    ['at its floor', result({ ratio: 0.4 }), true, false],
+    [
+      'without a floor',
+      { bench: 'limits', case: 'verify', value: 1, unit: '1/s', rounds: 1, spread: 0, cpu_us: {}, ok: true },
+      true,
+      false,
+    ],
+    ['below its floor', slow, false, true],
+    ['that was done wrong', wrong, false, false],
+    ['without a ratio, where one is asked for', result({ ratio: Number.NaN }), false, true],
+  ])('%s', (_name, each: Result, good, doubtful) => {
+    expect([isGoodEnough(each), isDoubtful(each)]).toEqual([good, doubtful])
+  })
+})
+
+describe('a second time', () => {
+  it('counts for what was doubtful', () => {
+    expect(withSecond([slow], [result()])).toEqual([result()])
+    expect(withSecond([slow], [slow]).every(isGoodEnough)).toBe(false)
+  })
+
+  it('leaves alone what was good or wrong, and other cases', () => {
+    expect(withSecond([result(), wrong], [slow])).toEqual([result(), wrong])
+    expect(withSecond([slow], [result({ case: 'postgresql' })])).toEqual([slow])
+  })
+
+  it('says what it did wrong', () => {
+    expect(withSecond([result()], [wrong])).toEqual([wrong])
+  })
+})
