@@ -10,7 +10,7 @@ interface Finished {
 }
 
 /** A job in the form in which the library reads it; the token is of who is to do it. */
-export type TakenJob = JobJson & { readonly token: string }
+type TakenJob = JobJson & { readonly token: string }
 
 /** What became of those that were finished at the same moment. */
 interface Turn {
@@ -26,7 +26,7 @@ interface Left {
 
 type TurnRow = Left & (TakenJob | { readonly token: null })
 
-export interface TurnOptions {
+interface TurnOptions {
   readonly pool: Pick<pg.Pool, 'query'>
   readonly queue: string
   /** Milliseconds that a job belongs to who took it. */
