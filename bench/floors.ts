@@ -10,7 +10,7 @@ export const FLOORS = {
   /** Times as fast as the gem. */
   peer: 4,
   persist: 0.18,
-  inbound: { redis: { 2048: 0.18, 4096: 0.3 }, postgresql: { 2048: 0.15, 4096: 0.24 } },
+  inbound: { redis: { 2048: 0.18, 4096: 0.3 }, postgresql: { 2048: 0.15, 4096: 0.2 } },
   backlog: 0.6,
   hostile: { redis: 0.5, postgresql: 0.5 },
   /** Processes on as many cores as before do the same work. */

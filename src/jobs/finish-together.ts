@@ -16,7 +16,7 @@ type TakenJob = JobJson & { readonly token: string }
 interface Turn {
   /** By their tokens. Nobody has one where nothing waits, or where somebody has said how many may be done at a time. */
   readonly taken: ReadonlyMap<string, TakenJob>
-  /** Ids of those that are not simply gone now: others hold them, or they are part of something. */
+  /** Tokens of those that are not simply gone now: others hold them, or they are part of something. */
   readonly left: ReadonlySet<string>
 }
 
@@ -71,18 +71,22 @@ const finishedTogether = `
   with finished as (
     select * from unnest($2::text[], $3::text[], $4::boolean[]) with ordinality as row(id, token, wants_next, place)
   ), held as (
-    select job.queue, job.id
-    from finished join job on job.queue = $1 and job.id = finished.id
-    where job.state = 'active' and job.lock_token = finished.token
-      and job.parent_id is null and job.dedup_id is null and job.pending_deps = 0
-    for update of job skip locked
+    select finished.id, finished.token, finished.wants_next, finished.place
+    from finished cross join lateral (
+      -- As a text, or all active jobs would be read, and all that were since the last vacuum.
+      select from job
+      where queue = $1 and id = finished.id and lock_token = finished.token and state::text = 'active'
+        and parent_id is null and dedup_id is null and pending_deps = 0
+      for update skip locked
+    ) as own
   ), ended as (
-    delete from job using held where job.queue = held.queue and job.id = held.id
-    returning job.id
+    delete from job using held where job.queue = $1 and job.id = held.id
   ), wanting as (
-    select token, row_number() over (order by place) as place from finished join ended using (id) where wants_next
+    select token, row_number() over (order by place) as place from held where wants_next
   ), due as (
-    select queue, id from job where queue = $1 and state = 'delayed' and process_at_ms <= $5 for update skip locked
+    select queue, id from job
+    where queue = $1 and state = 'delayed' and process_at_ms <= $5 and exists (select from wanting)
+    for update skip locked
   ), begun as (
     update job set state = 'waiting', delay_ms = 0 from due where job.queue = due.queue and job.id = due.id
   ), free as (
@@ -104,7 +108,7 @@ const finishedTogether = `
     returning job.*
   )
   select
-    (select array_agg(id) from finished where id not in (select id from ended)) as left,
+    (select array_agg(token) from finished where place not in (select place from held)) as left,
     taken.lock_token as token, taken.id, taken.name, taken.data::text as data, taken.opts, taken.progress,
     attempts_made as "attemptsMade", attempts_started as "attemptsStarted", processed_at_ms::float8 as "processedOn",
     added_at_ms::float8 as timestamp, delay_ms::float8 as delay, priority, failed_reason as "failedReason",

@@ -132,6 +132,9 @@ export class WorkerConnection extends LastingConnection {
   }
 }
 
+/** Milliseconds; the library's. */
+const USUAL_LOCK = 30_000
+
 type Moved = ReturnType<PostgresQueueBackend['moveToCompleted']>
 
 /** What knows who serves a queue, in whatever process; and ends jobs together that are done at the same moment. */
@@ -143,7 +146,7 @@ export class QueueBackend extends PostgresQueueBackend {
     super(...rest)
     this.#pool = pool
     // Those of a worker, since a queue finishes none.
-    const { lockDuration: lock = 0, name: worker } = this.opts as Pick<WorkerOptions, 'lockDuration' | 'name'>
+    const { lockDuration: lock = USUAL_LOCK, name: worker } = this.opts as Pick<WorkerOptions, 'lockDuration' | 'name'>
     this.#finish = finishTogether({ pool, queue: this.queueName, lock, worker })
   }
 
@@ -151,9 +154,10 @@ export class QueueBackend extends PostgresQueueBackend {
     const [{ id = '' }, , removeOnComplete, token, wantsNext] = finish
     if (removeOnComplete !== true) return super.moveToCompleted(...finish)
     const finishedOn = Date.now()
-    const { left, taken } = await this.#finish({ id, token, wantsNext })
-    if (left.has(id)) return super.moveToCompleted(...finish)
-    const next = taken.get(token)
+    // One connection that breaks would make all of them fail that were done together: each tries once more, by itself.
+    const turn = await this.#finish({ id, token, wantsNext }).catch(() => undefined)
+    if (turn === undefined || turn.left.has(token)) return super.moveToCompleted(...finish)
+    const next = turn.taken.get(token)
     return { result: next && [next, next.id, 0, 0], finishedOn }
   }
 

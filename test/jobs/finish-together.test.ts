@@ -108,10 +108,66 @@ describe('jobs that are finished at the same moment', () => {
 
     const { left, taken } = await open().finish({ ...job, wantsNext: true })
 
-    expect([...left]).toEqual([job.id])
+    expect([...left]).toEqual([job.token])
     expect(taken.size).toBe(0)
     expect(await stateOf('one')).toBe(state)
     expect(await stateOf('two')).toBe('waiting')
+  })
+
+  it('are those of this queue, and of whoever has the lock', async () => {
+    const [job] = await take('one')
+    if (job === undefined) throw new Error('Nothing is in hand.')
+    await pool.query(`insert into job (queue, id, seq, name, state, added_at_ms, lock_token)
+      select 'fetch', id, seq, name, state, added_at_ms, lock_token from job`)
+    await pool.query(
+      `insert into job (queue, id, seq, name, state, added_at_ms) values ('fetch', 'next', 0, 'x', 'waiting', 0)`,
+    )
+    await add('two', 'three')
+    const { finish } = open()
+
+    const [mine, theirs] = await Promise.all([
+      finish({ ...job, wantsNext: true }),
+      finish({ ...job, token: 'lost', wantsNext: true }),
+    ])
+
+    expect([mine, theirs].map(({ left }) => [...left])).toEqual([['lost'], ['lost']])
+    expect(mine.taken.size).toBe(1)
+    expect(await Promise.all(['two', 'three'].map(stateOf))).toEqual(['active', 'waiting'])
+    const { rows } = await pool.query(`select id, state from job where queue = 'fetch' order by seq`)
+    expect(rows).toEqual([
+      { id: 'next', state: 'waiting' },
+      { id: job.id, state: 'active' },
+    ])
+  })
+
+  it('take what is urgent first, and pass by what somebody else is just taking', async () => {
+    const [job] = await take('one')
+    if (job === undefined) throw new Error('Nothing is in hand.')
+    await add('ordinary', 'urgent', 'next')
+    await pool.query(
+      `update job set priority = case data ->> 'text' when 'ordinary' then 9 when 'urgent' then 0 else 1 end`,
+    )
+    const holder = await pool.connect()
+    try {
+      await holder.query('begin')
+      await holder.query(`select from job where data ->> 'text' = 'urgent' for update`)
+      await open().finish({ ...job, wantsNext: true })
+    } finally {
+      await holder.query('rollback')
+      holder.release()
+    }
+    expect(await Promise.all(['ordinary', 'urgent', 'next'].map(stateOf))).toEqual(['waiting', 'waiting', 'active'])
+  })
+
+  it('let nothing begin that nobody asks for', async () => {
+    const [job] = await take('one')
+    if (job === undefined) throw new Error('Nothing is in hand.')
+    await jobs.enqueue(greet, { text: 'soon' }, { delay: 1 })
+    await pool.query('update job set process_at_ms = process_at_ms - 10')
+
+    await open().finish({ ...job, wantsNext: false })
+
+    expect(await stateOf('soon')).toBe('delayed')
   })
 
   it('do not wait for one that somebody holds', async () => {
@@ -126,7 +182,7 @@ describe('jobs that are finished at the same moment', () => {
         finish({ ...held, wantsNext: false }),
         finish({ ...free, wantsNext: false }),
       ])
-      expect([...left]).toEqual([held.id])
+      expect([...left]).toEqual([held.token])
     } finally {
       await holder.query('rollback')
       holder.release()
@@ -167,10 +223,42 @@ describe('jobs that are finished at the same moment', () => {
 })
 
 describe('a worker', () => {
+  const STATEMENT = 'finished-together'
+
+  /** Statements of all workers from here on, which `answer` may fail. */
+  function watch(answer: () => void = () => undefined) {
+    const query = pg.Pool.prototype.query
+    const seen: unknown[] = []
+    vi.spyOn(pg.Pool.prototype, 'query').mockImplementation(function (this: pg.Pool, ...rest: unknown[]) {
+      const [asked] = rest
+      if (typeof asked === 'object' && asked !== null && Reflect.get(asked, 'name') === STATEMENT) {
+        seen.push(Reflect.get(asked, 'values'))
+        try {
+          answer()
+        } catch (error) {
+          return Promise.reject(error)
+        }
+      }
+      return Reflect.apply(query, this, rest)
+    })
+    return seen
+  }
+  afterEach(() => void vi.restoreAllMocks())
+
   it('reads a job in the same form whether it asks for one or gets one for another', async () => {
+    const finished = watch()
     await add('one', 'two')
     const seen: Job[] = []
-    const worker = jobs.serve('notify', async (job) => void seen.push(job), { ...timing, concurrency: 1 })
+    const lockedFor: number[] = []
+    const run = async (job: Job) => {
+      const { rows } = await pool.query(
+        'select (locked_until_ms - processed_at_ms)::int as ms from job where id = $1',
+        [job.id],
+      )
+      lockedFor.push(rows[0].ms)
+      seen.push(job)
+    }
+    const worker = jobs.serve('notify', run, { ...timing, concurrency: 1 })
     await vi.waitFor(() => expect(seen).toHaveLength(2))
     await worker.close()
 
@@ -186,19 +274,38 @@ describe('a worker', () => {
     })
     expect(got).toEqual(asked)
     expect(seen[1]?.data).toEqual({ text: 'two' })
+    expect(lockedFor).toEqual([timing.lock, timing.lock])
+    expect(finished).toHaveLength(2)
   })
 
   it('does each job once, beside another one', async () => {
+    const finished = watch()
+    const { texts, done } = await doAll()
+    expect(done.toSorted()).toEqual(texts.toSorted())
+    expect(finished.length).toBeGreaterThan(0)
+  })
+
+  it('does no job again because others could not be ended with it', async () => {
+    let failures = 0
+    watch(() => {
+      failures += 1
+      if (failures % 2 === 1) throw new Error('the connection is gone')
+    })
+    const { texts, done } = await doAll()
+    expect(failures).toBeGreaterThan(0)
+    expect(done.toSorted()).toEqual(texts.toSorted())
+  })
+
+  async function doAll() {
     const texts = Array.from({ length: 600 }, (_, number) => `${number}`)
     const done: string[] = []
     await add(...texts)
     const serve = () => jobs.serve('notify', async (job) => void done.push((job.data as { text: string }).text), timing)
 
     const workers = [serve(), serve()]
-    await vi.waitFor(() => expect(done).toHaveLength(texts.length), { timeout: 10_000 })
+    const nothing = { waiting: 0, active: 0, delayed: 0, failed: 0 }
+    await vi.waitFor(async () => expect(await jobs.counts('notify')).toEqual(nothing), { timeout: 10_000 })
     await Promise.all(workers.map((worker) => worker.close()))
-
-    expect(new Set(done)).toEqual(new Set(texts))
-    expect(await jobs.counts('notify')).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 })
-  })
+    return { texts, done }
+  }
 })
