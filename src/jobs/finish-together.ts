@@ -71,16 +71,13 @@ const finishedTogether = `
   with finished as (
     select * from unnest($2::text[], $3::text[], $4::boolean[]) with ordinality as row(id, token, wants_next, place)
   ), held as (
-    select finished.id, finished.token, finished.wants_next, finished.place
-    from finished cross join lateral (
-      -- As a text, or all active jobs would be read, and all that were since the last vacuum.
-      select from job
-      where queue = $1 and id = finished.id and lock_token = finished.token and state::text = 'active'
-        and parent_id is null and dedup_id is null and pending_deps = 0
-      for update skip locked
-    ) as own
+    select job.queue, finished.id, finished.token, finished.wants_next, finished.place
+    from finished join job on job.queue = $1 and job.id = finished.id
+    where job.state = 'active' and job.lock_token = finished.token
+      and job.parent_id is null and job.dedup_id is null and job.pending_deps = 0
+    for update of job skip locked
   ), ended as (
-    delete from job using held where job.queue = $1 and job.id = held.id
+    delete from job using held where job.queue = held.queue and job.id = held.id
   ), wanting as (
     select token, row_number() over (order by place) as place from held where wants_next
   ), due as (
