@@ -1,4 +1,5 @@
 import { unseen } from './unseen.js'
+
 /** A place between two rows of a list by time; without an id, the rows of that very millisecond are passed over. */
 export interface PageKey {
   readonly time: Date
