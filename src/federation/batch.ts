@@ -38,9 +38,9 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
   /** Of a relayable or a migration. */
   readonly signature: InnerSignature
   /** Set for a private one. */
-  readonly recipient?: Recipient
-  /** Set where it stands under something of somebody who lives here: then it is passed on as it came. */
-  readonly underOurs?: true
+  readonly recipient?: Recipient | undefined
+  /** It stands under something of somebody who lives here: then it is passed on as it came. */
+  readonly underOurs?: boolean
 }
 
 /** It needs something that is not here. */

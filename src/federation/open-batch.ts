@@ -5,7 +5,7 @@ import { peekEnvelope } from '../protocol/magic-envelope.js'
 import type { Opened } from '../protocol/open-envelope.js'
 import type { Arrival, Message, Sorted, Waiting, Wrong } from './batch.js'
 import { findSigners, type Signer } from './signers.js'
-import { isStorable, type StorableEntity } from './storable.js'
+import type { StorableEntity } from './storable.js'
 import { takeCoatsOff, type Uncovered } from './take-coats-off.js'
 
 /**
@@ -26,9 +26,8 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
         const { sender, entity, signature } = result
         const signer = signers.get(sender.toLowerCase())
         if (signer === undefined) throw new Error('An envelope was verified without a key.')
-        const known = { message, sender, signer, entity, signature }
-        const arrival = recipient === undefined ? known : { ...known, recipient }
-        if (!isStorable(entity)) {
+        const arrival = { message, sender, signer, entity, signature, recipient }
+        if (!isStorable(arrival)) {
           wrong.push({ message, arrival, fault: 'UnknownEntity', reason: `nothing is done here with a ${entity.type}` })
         } else if (!isWanted(message, entity)) {
           wrong.push({
@@ -38,7 +37,7 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
             reason: `a ${entity.type} came that was not asked for`,
           })
         } else {
-          ready.push({ ...arrival, entity })
+          ready.push(arrival)
         }
         break
       }
@@ -94,6 +93,12 @@ function keysOf(signers: ReadonlyMap<string, Signer>): ReadonlyMap<string, KeyOb
   const keys = new Map<string, KeyObject>()
   for (const { address, key } of signers.values()) if (key !== undefined) keys.set(address, key)
   return keys
+}
+
+/** Events are read and verified, and end as `UnknownEntity`. */
+function isStorable(arrival: Arrival): arrival is Arrival<StorableEntity> {
+  const { type } = arrival.entity
+  return type !== 'event' && type !== 'event_participation'
 }
 
 /** An answer must be what was asked for: otherwise a pod could slip in what nobody here wanted. */

@@ -54,18 +54,24 @@ export async function resolveBatch(
   return { ready, waiting, wrong: [], over: [] }
 }
 
+/** Written out: what is spread into a larger object is copied name by name, which takes longer than all the rest of this. */
 function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntity>, found: Found): Resolved {
+  const { message, sender, signer, signature, recipient } = arrival
   const entity = withoutLostPhotos(arrival.entity, found)
   const surroundings = surroundingsOf(entity, found)
-  const resolved = {
-    ...arrival,
+  return {
+    message,
+    sender,
+    signer,
     entity,
+    signature,
+    recipient,
+    underOurs: surroundings.root?.local ?? false,
     surroundings,
     deleted: isTakenBack(arrival, surroundings, found),
     taken: holdsForeignParts(entity, found),
     ours: !speaksOfOthers.has(entity.type) && entity.author.endsWith(`@${config.host}`),
   }
-  return surroundings.root?.local ? { ...resolved, underOurs: true } : resolved
 }
 
 /** Whom these name as author need not have sent them, and may live here. */

@@ -1,8 +1,4 @@
-import type { ReceivableEntity, ReceivedEntity } from '../protocol/entities/registry.js'
+import type { ReceivableEntity } from '../protocol/entities/registry.js'
 
-/** What is taken in. Events are read and verified, and end as `UnknownEntity`. */
+/** What is taken in. */
 export type StorableEntity = ReceivableEntity
-
-export function isStorable(entity: ReceivedEntity): entity is StorableEntity {
-  return entity.type !== 'event' && entity.type !== 'event_participation'
-}

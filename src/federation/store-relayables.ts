@@ -24,11 +24,11 @@ export async function storeComments(
   const { stored, outcomes } = await storeRelayables(pod, transaction, arrivals, (firsts) =>
     insertComments(
       transaction,
-      firsts.map((arrival) => ({
-        ...columnsOf(arrival),
-        text: arrival.entity.text,
-        createdAt: plausibleTime(arrival.entity.created_at, arrival.message.acceptedAt, now),
-      })),
+      firsts.map((arrival) => {
+        const { text, created_at: writtenAt } = arrival.entity
+        const createdAt = plausibleTime(writtenAt, arrival.message.acceptedAt, now)
+        return Object.assign(columnsOf(arrival), { text, createdAt })
+      }),
     ),
   )
   const texts = stored.records.map(({ id, arrival: { entity } }) => {
@@ -61,7 +61,7 @@ export async function storeLikes(
       transaction,
       firsts.map((arrival) => {
         const { parent_type: parentType, positive } = arrival.entity
-        return { ...columnsOf(arrival), parentType, positive, createdAt: arrival.message.acceptedAt }
+        return Object.assign(columnsOf(arrival), { parentType, positive, createdAt: arrival.message.acceptedAt })
       }),
     ),
   )
@@ -80,7 +80,7 @@ export async function storeVotes(
       transaction,
       firsts.map((arrival) => {
         const { poll_answer_guid: answer } = arrival.entity
-        return { ...columnsOf(arrival), answer, createdAt: arrival.message.acceptedAt }
+        return Object.assign(columnsOf(arrival), { answer, createdAt: arrival.message.acceptedAt })
       }),
     ),
   )
@@ -108,7 +108,7 @@ export async function storeParticipations(
 
 function columnsOf({ entity, underOurs }: Arrival<Relayable>) {
   const { guid, author, parent_guid: parent, author_signature: signature, elements } = entity
-  return { guid, author, parent, signed: underOurs && { signature, elements } }
+  return { guid, author, parent, signed: underOurs ? { signature, elements } : undefined }
 }
 
 /** The first of each guid counts. */

@@ -10,7 +10,7 @@ import type { Message, Recipient, Wrong } from './batch.js'
 export interface Uncovered {
   readonly message: Message
   readonly envelope: string
-  readonly recipient?: Recipient
+  readonly recipient?: Recipient | undefined
 }
 
 /** Takes the coats of private messages off with the keys of whom they are for; public ones have none. */

@@ -112,5 +112,14 @@ function writeArray(values: readonly unknown[]): ReturnType<typeof prepareValue>
   if (values.every((value) => typeof value === 'string') && !special.test(values.join(''))) {
     return `{"${values.join('","')}"}`
   }
+  if (values.every(isOfOurEra)) return `{"${values.map((time) => time.toISOString()).join('","')}"}`
   return prepareValue(values)
 }
+
+/** The server reads such a year as it stands in the text. */
+function isOfOurEra(value: unknown): value is Date {
+  return value instanceof Date && value.getTime() >= FIRST_DAY && value.getTime() < AFTER_LAST_DAY
+}
+
+const FIRST_DAY = Date.parse('0001-01-01T00:00:00Z')
+const AFTER_LAST_DAY = Date.UTC(10_000, 0)

@@ -12,6 +12,10 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
+function at(time: string | number): Date {
+  return new Date(time)
+}
+
 const opened: Knex[] = []
 function open(limits: Partial<typeof WEB_LIMITS> = {}, url = database.url): Knex {
   const db = openDatabase({ ...WEB_LIMITS, ...limits, url, applicationName: 'pod test' })
@@ -238,7 +242,10 @@ describe('a named statement', () => {
     ['numbers', 'int', [1, -2, 2_147_483_647]],
     ['fractions', 'float8', [0.5, -1e-7, Number.NaN, Number.POSITIVE_INFINITY]],
     ['answers', 'boolean', [true, false, null]],
-    ['times', 'timestamptz', [new Date('2025-03-01T08:15:30.250Z'), new Date(0)]],
+    ['times', 'timestamptz', [at('2025-03-01T08:15:30.250Z'), at(0)]],
+    ['times that are missing', 'timestamptz', [at(0), null]],
+    ['the first and the last times of four digits', 'timestamptz', [at('0001-01-01T00:00Z'), at('9999-12-31T23:59:59.999Z')]],
+    ['times before and after these', 'timestamptz', [at('-000043-03-15T12:00Z'), at('+010000-01-01T00:00Z')]],
   ])('writes lists of %s as they are', async (_what, type, list) => {
     const db = open({ pool: 1 })
     const text = `select $1::${type}[] as list`
