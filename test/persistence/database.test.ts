@@ -244,7 +244,11 @@ describe('a named statement', () => {
     ['answers', 'boolean', [true, false, null]],
     ['times', 'timestamptz', [at('2025-03-01T08:15:30.250Z'), at(0)]],
     ['times that are missing', 'timestamptz', [at(0), null]],
-    ['the first and the last times of four digits', 'timestamptz', [at('0001-01-01T00:00Z'), at('9999-12-31T23:59:59.999Z')]],
+    [
+      'the first and the last times of four digits',
+      'timestamptz',
+      [at('0001-01-01T00:00Z'), at('9999-12-31T23:59:59.999Z')],
+    ],
     ['times before and after these', 'timestamptz', [at('-000043-03-15T12:00Z'), at('+010000-01-01T00:00Z')]],
   ])('writes lists of %s as they are', async (_what, type, list) => {
     const db = open({ pool: 1 })
