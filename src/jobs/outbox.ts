@@ -1,4 +1,6 @@
 import type { Knex } from 'knex'
+import { named } from '../persistence/database.js'
+import { unseen } from '../persistence/unseen.js'
 import type { Pod } from '../pod.js'
 import { afterCommit } from './after-commit.js'
 import type { AnyJob, DataOf } from './definitions.js'
@@ -86,9 +88,11 @@ export async function enqueueEachWith(
   handOver: HandOverOptions = {},
 ): Promise<readonly number[]> {
   if (all.length === 0) return []
-  const written: { readonly id: number }[] = await transaction('outbox')
-    .insert(all.map(({ job: { queue, name }, data }) => ({ queue, name, data: JSON.stringify(data) })))
-    .returning('id')
+  const written = await named<{ id: number }>(transaction, 'new-work', newWork, [
+    all.map(({ job }) => job.queue),
+    all.map(({ job }) => job.name),
+    all.map(({ data }) => JSON.stringify(data)),
+  ])
   const rows = written.flatMap(({ id }, index) => {
     const { queue, name, options } = all[index]?.job ?? {}
     return queue === undefined || name === undefined ? [] : [{ id, queue, name, options: { ...options, ...handOver } }]
@@ -96,6 +100,13 @@ export async function enqueueEachWith(
   handOverAfter(pod, transaction, rows)
   return rows.map(({ id }) => id)
 }
+
+const newWork = `
+  insert into outbox (queue, name, data)
+  select queue, name, data::jsonb
+  from unnest(${unseen('$1', 'text[]')}, $2::text[], $3::text[]) with ordinality as row(queue, name, data, place)
+  order by place
+  returning id`
 
 /** Hands rows that this transaction has written to the queue after its commit; what gets lost there, the sweeper adds. */
 export const handOverAfter = afterCommit<OutboxJob>(({ jobs }, rows) => {
@@ -122,7 +133,7 @@ export async function takeWork(db: Knex, data: unknown): Promise<TakenWork | und
   if (outboxId === undefined) {
     return { outboxId, data, payload: undefined, acceptedAt: undefined, finish: nothing, finishIfOpen: nothing }
   }
-  const row = await db('outbox').where({ id: outboxId }).first('data', 'payload', 'acceptedAt')
+  const [row] = await named<WorkRow>(db, 'work', workOfRow, [outboxId])
   if (row === undefined) return undefined
 
   let open = true
@@ -132,15 +143,23 @@ export async function takeWork(db: Knex, data: unknown): Promise<TakenWork | und
     payload: row.payload ?? undefined,
     acceptedAt: row.acceptedAt ?? undefined,
     async finish(transaction) {
-      const deleted = await transaction('outbox').where({ id: outboxId }).delete()
-      if (deleted === 0) throw new AlreadyDone('The outbox row is gone.')
+      const deleted = await takeRows(transaction, [outboxId])
+      if (deleted.size === 0) throw new AlreadyDone('The outbox row is gone.')
       open = false
     },
     async finishIfOpen() {
-      if (open) await db('outbox').where({ id: outboxId }).delete()
+      if (open) await takeRows(db, [outboxId])
     },
   }
 }
+
+interface WorkRow {
+  readonly data: unknown
+  readonly payload: string | null
+  readonly acceptedAt: Date | null
+}
+
+const workOfRow = `select data, payload, accepted_at as "acceptedAt" from outbox where id = $1`
 
 async function nothing(): Promise<void> {}
 
@@ -155,15 +174,23 @@ export interface MessageRow {
 /** Those of these rows that are still there. */
 export async function findMessageRows(db: Knex, ids: readonly number[]): Promise<readonly MessageRow[]> {
   if (ids.length === 0) return []
-  return db('outbox').whereIn('id', ids).whereNotNull('payload').select('id', 'data', 'payload', 'acceptedAt')
+  return named<MessageRow>(db, 'messages-of-rows', messagesOfRows, [ids])
 }
 
+const messagesOfRows = `
+  select id, data, payload, accepted_at as "acceptedAt"
+  from unnest(${unseen('$1', 'bigint[]')}) as id join outbox using (id)
+  where payload is not null`
+
 /** Deletes rows in the transaction of what they are about; returns those that were there, for whose work nobody has done yet. */
-export async function takeRows(transaction: Knex.Transaction, ids: readonly number[]): Promise<ReadonlySet<number>> {
+export async function takeRows(db: Knex, ids: readonly number[]): Promise<ReadonlySet<number>> {
   if (ids.length === 0) return new Set()
-  const { rows } = await transaction.raw('delete from outbox where id = any(?) returning id', [[...ids]])
-  return new Set(rows.map(({ id }: { id: number }) => id))
+  const rows = await named<{ id: number }>(db, 'taken-rows', takenRows, [ids])
+  return new Set(rows.map(({ id }) => id))
 }
+
+const takenRows = `
+  delete from outbox using unnest(${unseen('$1', 'bigint[]')}) as taken(id) where outbox.id = taken.id returning outbox.id`
 
 export function outboxIdOf(data: unknown): number | undefined {
   const isRowsJob = typeof data === 'object' && data !== null && 'outboxId' in data

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { type Counts, countColumns, countsRaised, NO_COUNTS } from '../persistence/arrived-counts.js'
+import { inColumns } from '../persistence/columns.js'
 import { named } from '../persistence/database.js'
 import { unseen } from '../persistence/unseen.js'
 import type { Pod } from '../pod.js'
@@ -177,14 +178,16 @@ async function alreadyAsked(
   transaction: Knex.Transaction,
   waiting: readonly ParkedMessage[],
 ): Promise<ReadonlyMap<Ask, number>> {
-  const { rows } = await transaction.raw(
-    `select waits_for || ' ' || asked_of as ask, max(asked_by) as id from waiting
-     where waits_for = any(?) and asked_by is not null
-     group by waits_for, asked_of`,
-    [[...new Set(waiting.map(({ waitsFor }) => waitsFor))]],
-  )
-  return new Map(rows.map(({ ask, id }: { ask: Ask; id: number }) => [ask, id]))
+  const things = new Set(waiting.map(({ waitsFor }) => waitsFor))
+  const rows = await named<{ ask: Ask; id: number }>(transaction, 'asked-already', askedAlready, [[...things]])
+  return new Map(rows.map(({ ask, id }) => [ask, id]))
 }
+
+const askedAlready = `
+  select waits_for || ' ' || asked_of as ask, max(asked_by) as id
+  from unnest(${unseen('$1', 'text[]')}) as thing join waiting on waits_for = thing
+  where asked_by is not null
+  group by waits_for, asked_of`
 
 export function partsOf(thing: Thing): readonly [kind: keyof typeof tables, key: string] {
   const colon = thing.indexOf(':')
@@ -202,34 +205,30 @@ async function insertWaiting(
   asked: ReadonlyMap<Ask, number>,
 ): Promise<void> {
   if (messages.length === 0) return
-  const rows = messages.map((message) => {
-    const ask = askOf(message)
-    return {
-      waits_for: message.waitsFor,
-      name: message.recipientGuid === undefined ? receivePublicJob.name : receivePrivateJob.name,
-      recipient_guid: message.recipientGuid ?? null,
-      payload: message.payload,
-      accepted_at: message.acceptedAt.toISOString(),
-      digest: digestOf(message),
-      times: message.times + 1,
-      patience: message.patience ?? PATIENCE,
-      asked_of: ask?.slice(message.waitsFor.length + 1) ?? null,
-      asked_by: (ask && asked.get(ask)) ?? null,
-    }
-  })
-  await transaction.raw(
-    `insert into waiting (waits_for, name, recipient_guid, payload, accepted_at, digest, times, due_at, asked_of, asked_by)
-     select waits_for, name, recipient_guid, payload, accepted_at, decode(digest, 'hex'), times,
-       date_trunc('milliseconds', now()) + make_interval(secs => patience), asked_of, asked_by
-     from json_to_recordset(?::json) as row(
-       waits_for text, name text, recipient_guid text, payload text, accepted_at timestamptz, digest text, times smallint,
-       patience float, asked_of text, asked_by bigint
-     )
-     order by digest
-     on conflict (digest) do nothing`,
-    [JSON.stringify(rows)],
-  )
+  const asks = messages.map(askOf)
+  await named(transaction, 'new-waiting', newWaiting, [
+    ...inColumns(messages, ['waitsFor', 'payload', 'acceptedAt']),
+    messages.map(({ recipientGuid }) => (recipientGuid === undefined ? receivePublicJob.name : receivePrivateJob.name)),
+    messages.map(({ recipientGuid }) => recipientGuid ?? null),
+    messages.map(digestOf),
+    messages.map(({ times }) => times + 1),
+    messages.map(({ patience = PATIENCE }) => patience),
+    messages.map(({ waitsFor }, index) => asks[index]?.slice(waitsFor.length + 1) ?? null),
+    asks.map((ask) => (ask && asked.get(ask)) ?? null),
+  ])
 }
+
+const newWaiting = `
+  insert into waiting (waits_for, payload, accepted_at, name, recipient_guid, digest, times, due_at, asked_of, asked_by)
+  select
+    waits_for, payload, accepted_at, name, recipient_guid, decode(digest, 'hex'), times,
+    date_trunc('milliseconds', now()) + make_interval(secs => patience), asked_of, asked_by
+  from unnest(
+    ${unseen('$1', 'text[]')}, $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::smallint[], $8::float[],
+    $9::text[], $10::bigint[]
+  ) as row(waits_for, payload, accepted_at, name, recipient_guid, digest, times, patience, asked_of, asked_by)
+  order by digest
+  on conflict (digest) do nothing`
 
 function digestOf({ recipientGuid, payload }: ParkedMessage): string {
   return createHash('sha256')

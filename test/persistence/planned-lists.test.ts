@@ -2,7 +2,9 @@ import type { Knex } from 'knex'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/access.js'
 import { newGuid } from '../../src/domain/posts.js'
-import { waitAndWake } from '../../src/jobs/waiting.js'
+import { discoverPersonJob } from '../../src/jobs/definitions.js'
+import { enqueueAllWith, findMessageRows, takeRows, takeWork } from '../../src/jobs/outbox.js'
+import { type ParkedMessage, waitAndWake } from '../../src/jobs/waiting.js'
 import { insertAnnouncements } from '../../src/persistence/announcements.js'
 import { type ArrivedMessage, insertNewMessages } from '../../src/persistence/arrived-conversations.js'
 import { type ArrivedPost, authorsOfPosts, insertNewPosts } from '../../src/persistence/arrived-posts.js'
@@ -113,6 +115,16 @@ it.each<[string, () => Promise<unknown>]>([
   ['new-likes', () => inTransaction(db, (transaction) => insertLikes(transaction, [like()]))],
   ['new-votes', () => inTransaction(db, (transaction) => insertVotes(transaction, [vote()]))],
   ['woken', () => inTransaction(db, (transaction) => waitAndWake(testPod.pod, transaction, [], [`post:${postGuid}`]))],
+  ['new-waiting', () => park(waiting())],
+  [
+    'new-work',
+    () =>
+      inTransaction(db, (transaction) => enqueueAllWith(testPod.pod, transaction, discoverPersonJob, [{ address }])),
+  ],
+  ['asked-already', () => park({ ...waiting(), askAt: address })],
+  ['work', () => takeWork(db, { outboxId: 1 })],
+  ['messages-of-rows', () => findMessageRows(db, [1])],
+  ['taken-rows', () => takeRows(db, [1])],
   ['new-announcements', () => inTransaction(db, (transaction) => insertAnnouncements(transaction, { posts: [1] }))],
 ])('%s are planned once, and not anew for each request or message', async (name, list) => {
   for (let request = 0; request < 2 * WEIGHED; request += 1) await list()
@@ -147,6 +159,16 @@ function message(): ArrivedMessage {
     text: 'Tea',
     createdAt: new Date(),
   }
+}
+
+const address = 'bob@elsewhere.example'
+
+function waiting(): ParkedMessage {
+  return { waitsFor: `person:${newGuid()}@elsewhere.example`, payload: newGuid(), acceptedAt: new Date(), times: 0 }
+}
+
+function park(message: ParkedMessage) {
+  return inTransaction(db, (transaction) => waitAndWake(testPod.pod, transaction, [message], []))
 }
 
 function relayable() {
