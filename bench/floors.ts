@@ -5,11 +5,11 @@
 export const FLOORS = {
   accept: { redis: 0.42, postgresql: 0.25 },
   unenvelop: 0.7,
-  unenvelopInThreads: 0.65,
+  unenvelopInThreads: 0.62,
   private: 0.9,
   /** Times as fast as the gem. */
   peer: 4,
-  persist: 0.18,
+  persist: 0.3,
   inbound: { redis: { 2048: 0.18, 4096: 0.3 }, postgresql: { 2048: 0.15, 4096: 0.2 } },
   backlog: 0.6,
   hostile: { redis: 0.5, postgresql: 0.5 },

@@ -1,12 +1,4 @@
-import {
-  constants,
-  createPrivateKey,
-  generateKeyPairSync,
-  privateDecrypt,
-  randomBytes,
-  sign,
-  verify,
-} from 'node:crypto'
+import { constants, createPrivateKey, privateDecrypt, randomBytes, sign } from 'node:crypto'
 import { fastify } from 'fastify'
 import { Redis } from 'ioredis'
 import { openDatabase, WORKER_LIMITS } from '../src/persistence/database.js'
@@ -16,6 +8,7 @@ import { openEitherStore } from './bench-stores.js'
 import { listen } from './listen.js'
 import { insertsPerSecond, makeBareTable, openMachine } from './machine.js'
 import { rateOf } from './processor-time.js'
+import { makeSigned } from './signed.js'
 
 const CONNECTIONS = 64
 const MILLISECONDS = 1_000
@@ -37,13 +30,11 @@ export async function* benchLimits({ rounds }: BenchOptions): AsyncGenerator<Res
 }
 
 async function* rsa(bits: number, rounds: number): AsyncGenerator<Result> {
-  const { publicKey, privateKey: made } = generateKeyPairSync('rsa', { modulusLength: bits })
+  const { privateKey: made, bytes, verifyOnce } = makeSigned(bits)
   const privateKey = createPrivateKey(made.export({ type: 'pkcs8', format: 'pem' }))
-  const bytes = randomBytes(1_024)
-  const signature = sign('sha256', bytes, privateKey)
   const wrapped = Buffer.concat([Buffer.alloc(1), randomBytes(bits / 8 - 1)])
   const operations = {
-    verify: () => verify('sha256', bytes, publicKey, signature),
+    verify: verifyOnce,
     sign: () => sign('sha256', bytes, privateKey),
     decrypt: () => privateDecrypt({ key: privateKey, padding: constants.RSA_NO_PADDING }, wrapped),
   }

@@ -21,12 +21,15 @@ const WRITERS = 4
 /** As many as a worker takes in at once. */
 const OPENED_AT_ONCE = 256
 const REPEAT_EVERY = 20
-/** Sizes of batches, and how many messages by tens: those that come alone take longer. */
+/**
+ * Sizes of batches, and how many messages by tens: those that come alone take longer. Of the largest there are as many rows as the
+ * limit writes meanwhile, and so many batches that it does not matter how many writers are left with the last ones.
+ */
 const SIZES = [
   { size: 1, tens: 60 },
   { size: 8, tens: 200 },
   { size: 64, tens: 600 },
-  { size: 256, tens: 600, floor: FLOORS.persist },
+  { size: 256, tens: 2_000, floor: FLOORS.persist },
 ] as const
 
 const MOST_TENS = Math.max(...SIZES.map(({ tens }) => tens))

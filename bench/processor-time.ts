@@ -19,6 +19,34 @@ export function rateOf(messages: number, once: () => void): Rate {
   return (done / microseconds) * 1_000_000
 }
 
+/** What is done again and again, and how many messages that is each time. */
+export interface Turn {
+  readonly messages: number
+  once(): unknown
+}
+
+const MICROSECONDS_PER_TURN = 10_000
+
+/** The rates of two things that take turns of a moment: whatever else the machine does meanwhile happens to both. */
+export async function ratesInTurns(one: Turn, other: Turn): Promise<readonly [Rate, Rate]> {
+  const totals = [one, other].map((turn) => ({ turn, done: 0, microseconds: 0 }))
+  while (totals.some(({ microseconds }) => microseconds < MICROSECONDS_PER_PART)) {
+    for (const total of totals) {
+      const start = process.cpuUsage()
+      let microseconds = 0
+      while (microseconds < MICROSECONDS_PER_TURN) {
+        await total.turn.once()
+        total.done += total.turn.messages
+        const { user, system } = process.cpuUsage(start)
+        microseconds = user + system
+      }
+      total.microseconds += microseconds
+    }
+  }
+  const [value, limit] = totals.map(({ done, microseconds }) => (done / microseconds) * 1_000_000)
+  return [value ?? Number.NaN, limit ?? Number.NaN]
+}
+
 /** Linux counts in hundredths of a second whose turn it is just then; what works for less at a time may be seen never, or always. */
 const MICROSECONDS_PER_TICK = 10_000
 

@@ -1,18 +1,19 @@
-import { constants, generateKeyPairSync, privateDecrypt, randomBytes, sign, verify } from 'node:crypto'
+import { constants, privateDecrypt, randomBytes } from 'node:crypto'
 import { openEncryptedEnvelope } from '../src/protocol/encrypted-envelope.js'
 import { type Opened, openEnvelope } from '../src/protocol/open-envelope.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
 import { FLOORS } from './floors.js'
 import { hostileXml } from './hostile-xml.js'
-import { type Rate, rateOf } from './processor-time.js'
+import { type Rate, ratesInTurns } from './processor-time.js'
 import { type Corpus, makeCorpus } from './protocol-corpus.js'
+import { makeSigned } from './signed.js'
 
-/** Opening envelopes on one core, beside the RSA operations that no implementation can do without. */
+/** Opening envelopes on one core, in turns with the RSA operations that no implementation can do without. */
 export async function* benchProtocol({ rounds }: BenchOptions): AsyncGenerator<Result> {
   for (const bits of [2048, 4096]) {
     const corpus = makeCorpus(bits, BATCH)
-    for (const subject of subjectsOf(corpus, bits)) yield measure(subject, rounds)
+    for (const subject of subjectsOf(corpus, bits)) yield await measure(subject, rounds)
     yield await measureThreads(corpus, bits, rounds)
   }
   yield* hostileXml(rounds)
@@ -20,9 +21,8 @@ export async function* benchProtocol({ rounds }: BenchOptions): AsyncGenerator<R
 
 /** As many as one thread gets at a time. */
 const BATCH = 64
-const TRIPS = 40
 /** Each thread compiles for itself, and is at its full speed only after some ten thousand messages. */
-const TRIPS_BEFORE = 300
+const TRIPS_BEFORE = 100
 const receivedAt = new Date()
 
 interface Subject {
@@ -30,17 +30,18 @@ interface Subject {
   /** Only with the keys that people have; smaller ones leave more of the time to us. */
   readonly floor?: number
   readonly messages: number
-  readonly open: () => readonly Opened[]
+  readonly open: () => readonly Opened[] | Promise<readonly Opened[]>
   readonly limitMessages: number
   /** Nothing but the RSA operations of `limitMessages` messages. */
   readonly limit: () => void
-  readonly signature: 'valid' | 'absent'
+  /** Not set: some have one, and others have none. */
+  readonly signature?: 'valid' | 'absent'
 }
 
 function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
   const { statusMessages, comments, privateMessages, keys, recipientKey } = corpus
   const isUsual = bits === 4096
-  const verifyOnce = signatureOf(bits)
+  const { verifyOnce } = makeSigned(bits)
   const open = (envelope: string) => openEnvelope(envelope, keys, receivedAt)
   const openPrivate = (encrypted: string) => open(openEncryptedEnvelope(encrypted, recipientKey) ?? '')
   const verifyTimes = (times: number) => () => {
@@ -80,76 +81,53 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
   ]
 }
 
-/** Verifies a signature. One that does not belong to the key may be refused without the work. */
-function signatureOf(bits: number): () => void {
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: bits })
-  const bytes = randomBytes(1024)
-  const signature = sign('sha256', bytes, privateKey)
-  return () => {
-    if (!verify('sha256', bytes, publicKey, signature)) throw new Error('a right signature is refused')
-  }
-}
-
-/** One post for four relayed comments, nine signatures for five, with the way into the threads and back; by the time of all processors. */
+/**
+ * One post for four relayed comments, nine signatures for five, with the way into the threads and back, about as many at once as a
+ * worker takes in.
+ */
 async function measureThreads(
   { statusMessages, comments, keys }: Corpus,
   bits: number,
   rounds: number,
 ): Promise<Result> {
-  const messages = [...statusMessages.slice(0, BATCH / 4), ...comments].map((envelope) => ({ envelope, receivedAt }))
-  const signatures = BATCH / 4 + 2 * comments.length
-  const verifyOnce = signatureOf(bits)
+  const envelopes = [...statusMessages.slice(0, BATCH / 4), ...comments]
+  const messages = [envelopes, envelopes, envelopes].flat().map((envelope) => ({ envelope, receivedAt }))
   const crypto = openCryptoPool()
-  const values: Rate[] = []
-  const limits: Rate[] = []
-  let ok = true
+  const open = () => crypto.openEnvelopes(messages, keys)
   try {
-    const open = async (trips: number) => {
-      for (let times = 0; times < trips; times++) {
-        for (const opened of await crypto.openEnvelopes(messages, keys)) ok &&= opened.state === 'open'
-      }
-    }
-    await open(TRIPS_BEFORE)
-    for (let round = 0; round < rounds; round++) {
-      const start = process.cpuUsage()
-      await open(TRIPS)
-      const { user, system } = process.cpuUsage(start)
-      const limit = rateOf(1, verifyOnce)
-      values.push((TRIPS * messages.length * 1_000_000) / (user + system))
-      limits.push((limit * messages.length) / signatures)
-    }
+    for (let times = 0; times < TRIPS_BEFORE; times++) await open()
+    return await measure(
+      {
+        case: `unenvelop, threads, rsa${bits}`,
+        ...(bits === 4096 && { floor: FLOORS.unenvelopInThreads }),
+        messages: messages.length,
+        open,
+        limitMessages: envelopes.length / (BATCH / 4 + 2 * comments.length),
+        limit: makeSigned(bits).verifyOnce,
+      },
+      rounds,
+    )
   } finally {
     await crypto.close()
   }
-  return {
-    bench: 'protocol',
-    case: `unenvelop, threads, rsa${bits}`,
-    value: median(values),
-    unit: 'msg/s/core',
-    limit: median(limits),
-    ratio: median(values.map((value, round) => value / (limits[round] ?? Number.NaN))),
-    ...(bits === 4096 && { floor: FLOORS.unenvelopInThreads }),
-    rounds,
-    spread: spreadOf(values),
-    cpu_us: { protocol: 1_000_000 / median(values) },
-    ok,
-  }
 }
 
-function measure(subject: Subject, rounds: number): Result {
+async function measure(subject: Subject, rounds: number): Promise<Result> {
+  const { open, messages, limit, limitMessages, signature } = subject
   const values: Rate[] = []
   const limits: Rate[] = []
   let ok = true
-  const open = () => {
-    for (const opened of subject.open()) ok &&= opened.state === 'open' && opened.signature === subject.signature
+  const once = async () => {
+    for (const opened of await open()) {
+      ok &&= opened.state === 'open' && (signature === undefined || opened.signature === signature)
+    }
   }
   // Once unmeasured, for the compiler of the JavaScript engine.
   for (let round = -1; round < rounds; round++) {
-    const value = rateOf(subject.messages, open)
-    const limit = rateOf(subject.limitMessages, subject.limit)
+    const [value, most] = await ratesInTurns({ messages, once }, { messages: limitMessages, once: limit })
     if (round < 0) continue
     values.push(value)
-    limits.push(limit)
+    limits.push(most)
   }
   return {
     bench: 'protocol',

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto'
+import { makeSigned, type Signed } from './signed.js'
 
 /** What a process that does nothing but verify is told: to get ready, and then to go on for a while. */
 export interface VerifyTask {
@@ -11,24 +11,17 @@ export interface Verified {
   readonly perSecond: number
 }
 
-const subjects = new Map<number, () => boolean>()
+const subjects = new Map<number, Signed>()
 
 process.on('message', ({ bits, milliseconds = 0 }: VerifyTask) => {
-  const verifyOnce = subjects.get(bits) ?? makeSubject(bits)
-  subjects.set(bits, verifyOnce)
+  const subject = subjects.get(bits) ?? makeSigned(bits)
+  subjects.set(bits, subject)
   const start = performance.now()
   let times = 0
   while (performance.now() - start < milliseconds) {
-    verifyOnce()
+    subject.verifyOnce()
     times += 1
   }
   const verified: Verified = { perSecond: (times * 1_000) / (performance.now() - start) }
   process.send?.(verified)
 })
-
-function makeSubject(bits: number): () => boolean {
-  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: bits })
-  const bytes = randomBytes(1_024)
-  const signature = sign('sha256', bytes, privateKey)
-  return () => verify('sha256', bytes, publicKey, signature)
-}
