@@ -104,12 +104,24 @@ function unpad(block: Buffer, decoy: Buffer): Buffer {
 }
 
 function decoyFor(wrapped: Buffer, key: KeyObject): Buffer {
+  return crypto.createHmac('sha512', decoySecretOf(key)).update(wrapped).digest().subarray(0, DECOY_BYTES)
+}
+
+/** A key and an initial vector. */
+const DECOY_BYTES = 48
+
+/** Made by writing the key out, which takes a while. They live as long as the key is held. */
+const decoySecrets = new WeakMap<KeyObject, Buffer>()
+
+function decoySecretOf(key: KeyObject): Buffer {
+  const known = decoySecrets.get(key)
+  if (known !== undefined) return known
   const secret = crypto
     .createHash('sha256')
     .update(key.export({ type: 'pkcs1', format: 'der' }))
     .digest()
-  const half = (label: string) => crypto.createHmac('sha256', secret).update(label).update(wrapped).digest()
-  return Buffer.concat([half('key'), half('iv').subarray(0, 16)])
+  decoySecrets.set(key, secret)
+  return secret
 }
 
 /** -1 for zero, 0 for any other byte. */
