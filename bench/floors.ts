@@ -5,8 +5,8 @@
 export const FLOORS = {
   accept: { redis: 0.42, postgresql: 0.25 },
   unenvelop: 0.7,
-  unenvelopInThreads: 0.62,
-  private: 0.85,
+  unenvelopInThreads: 0.7,
+  private: 0.9,
   /** Times as fast as the gem. */
   peer: 4,
   persist: 0.3,

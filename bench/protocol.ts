@@ -1,4 +1,6 @@
 import { constants, privateDecrypt, randomBytes } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { Piscina } from 'piscina'
 import { openEncryptedEnvelope } from '../src/protocol/encrypted-envelope.js'
 import { type Opened, openEnvelope } from '../src/protocol/open-envelope.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
@@ -8,6 +10,7 @@ import { hostileXml } from './hostile-xml.js'
 import { type Rate, ratesInTurns } from './processor-time.js'
 import { type Corpus, makeCorpus } from './protocol-corpus.js'
 import { makeSigned } from './signed.js'
+import type { Verifications } from './verify-thread.js'
 
 /** Opening envelopes on one core, in turns with the RSA operations that no implementation can do without. */
 export async function* benchProtocol({ rounds }: BenchOptions): AsyncGenerator<Result> {
@@ -21,8 +24,13 @@ export async function* benchProtocol({ rounds }: BenchOptions): AsyncGenerator<R
 
 /** As many as one thread gets at a time. */
 const BATCH = 64
+/** A burst of them fills a batch of a worker; these take as long as hundreds of public ones. */
+const PRIVATE_AT_ONCE = 8
 /** Each thread compiles for itself, and is at its full speed only after some ten thousand messages. */
 const TRIPS_BEFORE = 100
+const THREADS = availableParallelism()
+/** By each thread that does nothing else. */
+const VERIFIED_AT_ONCE = 200
 const receivedAt = new Date()
 
 interface Subject {
@@ -33,7 +41,7 @@ interface Subject {
   readonly open: () => readonly Opened[] | Promise<readonly Opened[]>
   readonly limitMessages: number
   /** Nothing but the RSA operations of `limitMessages` messages. */
-  readonly limit: () => void
+  readonly limit: () => unknown
   /** Not set: some have one, and others have none. */
   readonly signature?: 'valid' | 'absent'
 }
@@ -43,12 +51,12 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
   const isUsual = bits === 4096
   const { verifyOnce } = makeSigned(bits)
   const open = (envelope: string) => openEnvelope(envelope, keys, receivedAt)
-  const openPrivate = (encrypted: string) => open(openEncryptedEnvelope(encrypted, recipientKey) ?? '')
+  const takeCoatOff = (encrypted: string) => openEncryptedEnvelope(encrypted, recipientKey) ?? ''
   const verifyTimes = (times: number) => () => {
     for (let done = 0; done < times; done++) verifyOnce()
   }
+  const few = privateMessages.slice(0, PRIVATE_AT_ONCE)
   const wrapped = Buffer.concat([Buffer.alloc(1), randomBytes(bits / 8 - 1)])
-  const few = privateMessages.slice(0, 4)
 
   return [
     {
@@ -73,9 +81,10 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
       case: `private, status_message, rsa${bits}`,
       ...(isUsual && { floor: FLOORS.private }),
       messages: few.length,
-      open: () => few.map(openPrivate),
-      limitMessages: 1,
-      limit: () => privateDecrypt({ key: recipientKey, padding: constants.RSA_NO_PADDING }, wrapped),
+      // As a worker does: the coats of all of them first.
+      open: () => few.map(takeCoatOff).map(open),
+      limitMessages: few.length,
+      limit: () => few.map(() => privateDecrypt({ key: recipientKey, padding: constants.RSA_NO_PADDING }, wrapped)),
       signature: 'absent',
     },
   ]
@@ -83,7 +92,7 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
 
 /**
  * One post for four relayed comments, nine signatures for five, with the way into the threads and back, about as many at once as a
- * worker takes in.
+ * worker takes in. The limit: as many threads do nothing but verify.
  */
 async function measureThreads(
   { statusMessages, comments, keys }: Corpus,
@@ -92,8 +101,10 @@ async function measureThreads(
 ): Promise<Result> {
   const envelopes = [...statusMessages.slice(0, BATCH / 4), ...comments]
   const messages = [envelopes, envelopes, envelopes].flat().map((envelope) => ({ envelope, receivedAt }))
-  const crypto = openCryptoPool()
+  const signaturesOfMessage = (BATCH / 4 + 2 * comments.length) / envelopes.length
+  const crypto = openCryptoPool(THREADS)
   const open = () => crypto.openEnvelopes(messages, keys)
+  const verifiers = openVerifiers(bits)
   try {
     for (let times = 0; times < TRIPS_BEFORE; times++) await open()
     return await measure(
@@ -102,13 +113,25 @@ async function measureThreads(
         ...(bits === 4096 && { floor: FLOORS.unenvelopInThreads }),
         messages: messages.length,
         open,
-        limitMessages: envelopes.length / (BATCH / 4 + 2 * comments.length),
-        limit: makeSigned(bits).verifyOnce,
+        limitMessages: (THREADS * VERIFIED_AT_ONCE) / signaturesOfMessage,
+        limit: verifiers.verify,
       },
       rounds,
     )
   } finally {
+    await verifiers.close()
     await crypto.close()
+  }
+}
+
+/** All threads at the same time. */
+function openVerifiers(bits: number) {
+  const filename = new URL('./verify-thread.js', import.meta.url).href
+  const pool = new Piscina({ filename, minThreads: THREADS, maxThreads: THREADS })
+  const task: Verifications = { bits, times: VERIFIED_AT_ONCE }
+  return {
+    verify: () => Promise.all(Array.from({ length: THREADS }, () => pool.run(task))),
+    close: () => pool.destroy(),
   }
 }
 
