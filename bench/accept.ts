@@ -1,75 +1,66 @@
 import type { ChildProcess } from 'node:child_process'
-import { fastify } from 'fastify'
 import { pino } from 'pino'
 import { readConfig } from '../src/config.js'
 import { type OpenPod, openPod } from '../src/open-pod.js'
-import { buildApp } from '../src/web/app.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
-import { type BenchOptions, latencyOf, median, type Result, spreadOf } from './bench.js'
+import { type BenchOptions, latencyOf, median, medianCpu, type Result, spreadOf } from './bench.js'
 import { type BenchStores, eachStore, type QueueStoreName } from './bench-stores.js'
-import { forkFile, said } from './child-process.js'
+import { end } from './child-process.js'
 import { FLOORS } from './floors.js'
-import { listen } from './listen.js'
-import type { PostLoad, PostLoadResult } from './post-load.js'
+import { environmentOf, type PodProcess, startProcess } from './inbound-pod.js'
+import type { PostLoadResult } from './post-load.js'
+import { load, openLoader } from './post-loader.js'
 import { processorTimesOf } from './processor-time.js'
 
 const CONNECTIONS = [1, 8, 64, 256]
-const MILLISECONDS = 1_000
+const MILLISECONDS = 700
 /** As long as an envelope of RSA-4096. */
 const BODY = 'x'.repeat(2_200)
 /** Fast enough for messages to be packed; only then there is a floor. */
 const MANY_CONNECTIONS = 64
+/** A process is at its full speed only after some tens of thousands of requests. */
+const ROUNDS_BEFORE = 6
 
-/** From the socket to a 202 that means "on disk", beside a bare Fastify route that reads the same body and answers 202. */
+/**
+ * From the socket to a 202 that means "on disk", through the web process of a pod, beside a process with a bare Fastify route
+ * that reads the same body and answers 202.
+ */
 export async function* benchAccept({ rounds }: BenchOptions): AsyncGenerator<Result> {
   const loader = openLoader()
+  const bare = await startProcess('./bare-door', process.env)
   try {
-    for await (const { queue, stores } of eachStore()) yield* measureStore(queue, stores, loader, rounds)
+    for await (const { queue, stores } of eachStore()) yield* measureStore({ queue, stores, loader, bare, rounds })
   } finally {
     loader.kill()
+    bare.child.kill()
   }
 }
 
-export function openLoader(): ChildProcess {
-  return forkFile('./post-load')
+interface Setting {
+  readonly queue: QueueStoreName
+  readonly stores: BenchStores
+  readonly loader: ChildProcess
+  readonly bare: PodProcess
+  readonly rounds: number
 }
 
-export async function load(loader: ChildProcess, task: PostLoad): Promise<PostLoadResult> {
-  loader.send(task)
-  return said<PostLoadResult>(loader)
-}
-
-async function* measureStore(
-  queue: QueueStoreName,
-  stores: BenchStores,
-  loader: ChildProcess,
-  rounds: number,
-): AsyncGenerator<Result> {
+async function* measureStore(setting: Setting): AsyncGenerator<Result> {
+  const { queue, stores, rounds } = setting
+  const environment = environmentOf(stores)
   const crypto = openCryptoPool(1)
-  const config = readConfig({
-    POD_URL: 'https://pod.example',
-    DATABASE_URL: stores.databaseUrl,
-    REDIS_URL: stores.redisUrl,
-    SECRET_KEY: 'a key that is only good for benches',
-  })
-  const pod = await openPod(config, 'web', { crypto, log: pino({ level: 'silent' }) })
-  const app = await buildApp(pod)
-  const bare = fastify()
-  bare.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
-  bare.post('/receive/public', async (_request, reply) => reply.code(202).send())
+  const pod = await openPod(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
+  const web = await startProcess('../src/server', environment)
   try {
-    const ports = { door: await listen(app), bare: await listen(bare) }
+    for (let round = 0; round < ROUNDS_BEFORE; round += 1) await measureRound(setting, pod, web, MANY_CONNECTIONS)
     for (const connections of CONNECTIONS) {
       const measured: Round[] = []
-      for (let round = -1; round < rounds; round += 1) {
-        const each = await measureRound(pod, stores, loader, ports, connections)
-        if (round >= 0) measured.push(each) // the first requests of a process are its slowest
+      for (let round = 0; round < rounds; round += 1) {
+        measured.push(await measureRound(setting, pod, web, connections))
       }
       yield resultOf(queue, connections, measured)
     }
   } finally {
-    await app.close()
-    await bare.close()
+    await end(web.child)
     await pod.close()
     await crypto.close()
   }
@@ -84,25 +75,24 @@ interface Round {
 }
 
 async function measureRound(
+  { stores, loader, bare: bareDoor }: Setting,
   pod: OpenPod,
-  stores: BenchStores,
-  loader: ChildProcess,
-  ports: { readonly door: number; readonly bare: number },
+  web: PodProcess,
   connections: number,
 ): Promise<Round> {
   const task = { path: '/receive/public', connections, bodies: [BODY], milliseconds: MILLISECONDS }
-  const pids = { web: process.pid, ...stores.pids }
+  const pids = { web: web.child.pid ?? Number.NaN, bare: bareDoor.child.pid ?? Number.NaN, ...stores.pids }
   const before = processorTimesOf(pids)
-  const door = await load(loader, { ...task, port: ports.door })
+  const door = await load(loader, { ...task, port: web.port })
+  const between = processorTimesOf(pids)
+  const bare = await load(loader, { ...task, port: bareDoor.port })
   const after = processorTimesOf(pids)
-  const bare = await load(loader, { ...task, port: ports.bare })
-  const bareCpu = processorTimesOf(pids)['web'] ?? Number.NaN
-  const cpu = Object.keys(pids).map((name) => [name, ((after[name] ?? 0) - (before[name] ?? 0)) / door.requests])
   const queued = await takeAll(pod)
+  const cpu = Object.keys(pids).map((name) => [name, ((between[name] ?? 0) - (before[name] ?? 0)) / door.requests])
   return {
     door,
     bare,
-    cpu: { ...Object.fromEntries(cpu), bare: (bareCpu - (after['web'] ?? 0)) / bare.requests },
+    cpu: { ...Object.fromEntries(cpu), bare: ((after['bare'] ?? 0) - (between['bare'] ?? 0)) / bare.requests },
     isComplete: queued === door.requests - door.wrong,
   }
 }
@@ -128,7 +118,6 @@ async function takeAll({ jobs }: OpenPod): Promise<number> {
 function resultOf(queue: QueueStoreName, connections: number, rounds: readonly Round[]): Result {
   const rates = rounds.map(({ door }) => door.requests / door.seconds)
   const limits = rounds.map(({ bare }) => bare.requests / bare.seconds)
-  const names = Object.keys(rounds[0]?.cpu ?? {})
   return {
     bench: 'accept',
     case: `${queue}, ${connections} connections`,
@@ -139,7 +128,7 @@ function resultOf(queue: QueueStoreName, connections: number, rounds: readonly R
     ...(connections === MANY_CONNECTIONS && { floor: FLOORS.accept[queue] }),
     rounds: rounds.length,
     spread: spreadOf(rates),
-    cpu_us: Object.fromEntries(names.map((name) => [name, median(rounds.map(({ cpu }) => cpu[name] ?? Number.NaN))])),
+    cpu_us: medianCpu(rounds),
     latency_ms: { accepted: latencyOf(rounds.flatMap(({ door }) => door.milliseconds)) },
     ok: rounds.every(({ door, bare, isComplete }) => door.wrong === 0 && bare.wrong === 0 && isComplete),
   }

@@ -1,6 +1,6 @@
 import { receivePublicJob } from '../src/jobs/definitions.js'
 import type { OpenPod } from '../src/open-pod.js'
-import type { Result } from './bench.js'
+import { median, medianCpu, type Result, spreadOf } from './bench.js'
 import { end } from './child-process.js'
 import { FLOORS } from './floors.js'
 import type { Setting } from './inbound.js'
@@ -9,16 +9,26 @@ import { processorTimesOf } from './processor-time.js'
 
 const JOBS_AT_ONCE = 500
 
+/** How a backlog went. */
+export interface Backlog {
+  readonly perSecond: number
+  /** What came through in jobs of many, just before. */
+  readonly limit: number
+  /** Microseconds for one message, by process. */
+  readonly cpu: Readonly<Record<string, number>>
+  readonly ok: boolean
+}
+
 /**
  * Jobs of one message each, as a quiet pod makes them, left behind by a worker that was stopped: from the first row that the
- * next one writes to the last. The limit is what comes through in jobs of many.
+ * next one writes to the last.
  */
 export async function measureBacklog(
-  { queue, bits, stores, corpus }: Setting,
+  { stores, corpus }: Setting,
   pod: OpenPod,
   processes: PodProcess[],
   limit: number,
-): Promise<Result> {
+): Promise<Backlog> {
   await stopWorker(processes)
   await empty(pod.db, corpus)
   const acceptedAt = new Date().toISOString()
@@ -32,21 +42,29 @@ export async function measureBacklog(
   const before = processorTimesOf(pids)
   const written = [...(await untilWritten(pod.db, corpus)).values()]
   const after = processorTimesOf(pids)
-  const value = (jobs.length * 1_000) / (Math.max(...written) - Math.min(...written))
+  const cpu = Object.keys(pids).map((name) => [name, ((after[name] ?? 0) - (before[name] ?? 0)) / jobs.length])
+  return {
+    perSecond: (jobs.length * 1_000) / (Math.max(...written) - Math.min(...written)),
+    limit,
+    cpu: Object.fromEntries(cpu),
+    ok: await isRight(pod, corpus),
+  }
+}
+
+export function resultOfBacklogs({ queue, bits }: Setting, backlogs: readonly Backlog[]): Result {
+  const rates = backlogs.map(({ perSecond }) => perSecond)
   return {
     bench: 'inbound',
     case: `backlog, ${queue}, rsa${bits}`,
-    value,
+    value: median(rates),
     unit: 'msg/s',
-    limit,
-    ratio: value / limit,
+    limit: median(backlogs.map(({ limit }) => limit)),
+    ratio: median(backlogs.map(({ perSecond, limit }) => perSecond / limit)),
     floor: FLOORS.backlog,
-    rounds: 1,
-    spread: 0,
-    cpu_us: Object.fromEntries(
-      Object.keys(pids).map((name) => [name, ((after[name] ?? 0) - (before[name] ?? 0)) / jobs.length]),
-    ),
-    ok: await isRight(pod, corpus),
+    rounds: backlogs.length,
+    spread: spreadOf(rates),
+    cpu_us: medianCpu(backlogs),
+    ok: backlogs.every(({ ok }) => ok),
   }
 }
 

@@ -50,6 +50,15 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
+/** By process, over all rounds. */
+export function medianCpu(
+  rounds: readonly { readonly cpu: Readonly<Record<string, number>> }[],
+): Readonly<Record<string, number>> {
+  const processes = Object.keys(rounds[0]?.cpu ?? {})
+  const ofProcess = (process: string) => median(rounds.map(({ cpu }) => cpu[process] ?? Number.NaN))
+  return Object.fromEntries(processes.map((process) => [process, ofProcess(process)]))
+}
+
 export function latencyOf(milliseconds: readonly number[]): Latency {
   const sorted = [...milliseconds].sort((left, right) => left - right)
   const at = (part: number) => sorted[Math.floor(sorted.length * part)] ?? Number.NaN

@@ -2,75 +2,120 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { OpenPod } from '../src/open-pod.js'
 import { encodeBase64url } from '../src/protocol/base64.js'
-import { load } from './accept.js'
-import type { Result } from './bench.js'
+import { median, medianCpu, type Result, spreadOf } from './bench.js'
 import { FLOORS } from './floors.js'
 import type { Setting } from './inbound.js'
-import { type InboundCorpus, orphans, partOf } from './inbound-corpus.js'
+import { type Bits, type InboundCorpus, type Orphans, orphans, partOf } from './inbound-corpus.js'
 import { addPerson, countsAreRight, empty, type PodProcess, untilWritten } from './inbound-pod.js'
+import { load } from './post-loader.js'
 import { processorTimesOf } from './processor-time.js'
 
 const CONNECTIONS = 64
 /** Good messages, by tens; as many have a wrong signature, an unknown host, no parent, or a sender whose pod hangs. */
 const TENS = 100
-const SHARE_OF_GOOD = 0.2
+/** As many messages, all of them good. */
+const TENS_ALL_GOOD = 500
+const SHARE_OF_GOOD = TENS / TENS_ALL_GOOD
 const HOSTS = 50
+
+/** What is missing for good, for `rounds` rounds of `measureHostile`. */
+export async function missingFor(bits: Bits, rounds: number): Promise<Orphans> {
+  return orphans(bits, rounds * TENS * 10)
+}
 
 /** One good message among four that are not. The limit: what would come of that share if the others were good too. */
 export async function measureHostile(
-  { queue, bits, stores, loader, corpus }: Setting,
+  setting: Setting,
   pod: OpenPod,
   processes: readonly PodProcess[],
-  rate: number,
+  { author, envelopes }: Orphans,
 ): Promise<Result> {
-  const good = partOf(corpus, TENS)
-  const { author, envelopes } = await orphans(bits, good.messages.length)
+  const { queue, bits, rounds, corpus } = setting
+  const [good, allGood] = [partOf(corpus, TENS), partOf(corpus, TENS_ALL_GOOD)]
   await addPerson(pod.db, author)
-  await empty(pod.db, corpus)
   const hanging = createServer().listen(0, '127.0.0.1')
   await once(hanging, 'listening')
   const { port: deaf } = hanging.address() as AddressInfo // it listens on a port
   try {
-    const bodies = mixed(good, envelopes, deaf)
-    const port = processes.find(({ name }) => name === 'web')?.port ?? 0
-    const pids = {
-      ...Object.fromEntries(processes.map(({ name, child }) => [name, child.pid ?? Number.NaN])),
-      ...stores.pids,
+    const besides: Burst[] = []
+    const bursts: Burst[] = []
+    for (let round = 0; round < rounds; round += 1) {
+      // Whoever was asked for in vain waits for hours, so every round has strangers and parents of its own.
+      const parents = envelopes.slice(round * good.messages.length)
+      besides.push(await measureBurst(setting, pod, processes, allGood, envelopesOf(allGood)))
+      bursts.push(await measureBurst(setting, pod, processes, good, mixed(good, parents, deaf, round)))
     }
-    const before = processorTimesOf(pids)
-    const sent = await load(loader, { port, path: '/receive/public', connections: CONNECTIONS, bodies })
-    const written = await untilWritten(pod.db, good)
-    const after = processorTimesOf(pids)
-    const seconds = (Math.max(...written.values()) - (sent.sentAt[0] ?? Number.NaN)) / 1_000
-    const value = good.messages.length / seconds
-    const limit = rate * SHARE_OF_GOOD
+    const rates = bursts.map(({ perSecond }) => perSecond)
+    const limits = besides.map(({ perSecond }) => perSecond * SHARE_OF_GOOD)
     return {
       bench: 'inbound',
       case: `hostile, ${queue}, rsa${bits}`,
-      value,
+      value: median(rates),
       unit: 'msg/s',
-      limit,
-      ratio: value / limit,
+      limit: median(limits),
+      ratio: median(rates.map((rate, round) => rate / (limits[round] ?? Number.NaN))),
       floor: FLOORS.hostile[queue],
-      rounds: 1,
-      spread: 0,
-      cpu_us: Object.fromEntries(
-        Object.keys(pids).map((name) => [name, ((after[name] ?? 0) - (before[name] ?? 0)) / bodies.length]),
-      ),
-      ok: sent.wrong === 0 && (await countsAreRight(pod.db, good)),
+      rounds,
+      spread: spreadOf(rates),
+      cpu_us: medianCpu(bursts),
+      ok: [...besides, ...bursts].every(({ ok }) => ok),
     }
   } finally {
     hanging.close()
   }
 }
 
-function mixed({ messages }: InboundCorpus, withoutParent: readonly string[], deaf: number): readonly string[] {
+interface Burst {
+  /** Of the good ones. */
+  readonly perSecond: number
+  /** Microseconds for one message of any kind, by process. */
+  readonly cpu: Readonly<Record<string, number>>
+  readonly ok: boolean
+}
+
+/** Until the good messages of a burst are stored. What the others have left behind goes on meanwhile. */
+async function measureBurst(
+  { stores, loader, corpus }: Setting,
+  { db }: OpenPod,
+  processes: readonly PodProcess[],
+  good: InboundCorpus,
+  bodies: readonly string[],
+): Promise<Burst> {
+  await empty(db, corpus)
+  const port = processes.find(({ name }) => name === 'web')?.port ?? 0
+  const pids = {
+    ...Object.fromEntries(processes.map(({ name, child }) => [name, child.pid ?? Number.NaN])),
+    ...stores.pids,
+  }
+  const before = processorTimesOf(pids)
+  const sent = await load(loader, { port, path: '/receive/public', connections: CONNECTIONS, bodies })
+  const written = await untilWritten(db, good)
+  const after = processorTimesOf(pids)
+  const seconds = (Math.max(...written.values()) - (sent.sentAt[0] ?? Number.NaN)) / 1_000
+  const cpu = Object.keys(pids).map((name) => [name, ((after[name] ?? 0) - (before[name] ?? 0)) / bodies.length])
+  return {
+    perSecond: good.messages.length / seconds,
+    cpu: Object.fromEntries(cpu),
+    ok: sent.wrong === 0 && (await countsAreRight(db, good)),
+  }
+}
+
+function envelopesOf({ messages }: InboundCorpus): readonly string[] {
+  return messages.map(({ envelope }) => envelope)
+}
+
+function mixed(
+  { messages }: InboundCorpus,
+  withoutParent: readonly string[],
+  deaf: number,
+  round: number,
+): readonly string[] {
   return messages.flatMap(({ envelope }, index) => [
     envelope,
     envelope.replace(/(key_id="[^"]+">)(.)/, (_, head, first) => head + (first === 'A' ? 'B' : 'A')),
-    sentBy(envelope, `stranger${index}@pod${index % HOSTS}.invalid`),
+    sentBy(envelope, `stranger${index}@pod${index % HOSTS}-${round}.invalid`),
     withoutParent[index] ?? '',
-    sentBy(envelope, `stranger${index}@127.0.0.1:${deaf}`),
+    sentBy(envelope, `stranger${index}-${round}@127.0.0.1:${deaf}`),
   ])
 }
 

@@ -59,10 +59,12 @@ export function partOf(corpus: InboundCorpus, tens: number): InboundCorpus {
 }
 
 /** Comments of one person, whose key is known, under posts that nobody knows. */
-export async function orphans(
-  bits: number,
-  count: number,
-): Promise<{ readonly author: InboundCorpus['people'][number]; readonly envelopes: readonly string[] }> {
+export interface Orphans {
+  readonly author: InboundCorpus['people'][number]
+  readonly envelopes: readonly string[]
+}
+
+export async function orphans(bits: Bits, count: number): Promise<Orphans> {
   const crypto = openCryptoPool(availableParallelism())
   try {
     const { privateKey, ...author } = makeSigner(bits, PEOPLE)

@@ -6,17 +6,17 @@ import { readConfig } from '../src/config.js'
 import { isIdle } from '../src/jobs/queue-facts.js'
 import { type OpenPod, openPod } from '../src/open-pod.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
-import { load, openLoader } from './accept.js'
-import { measureBacklog } from './backlog.js'
-import { type BenchOptions, type Latency, latencyOf, median, type Result, spreadOf } from './bench.js'
+import { type Backlog, measureBacklog, resultOfBacklogs } from './backlog.js'
+import { type BenchOptions, type Latency, latencyOf, median, medianCpu, type Result, spreadOf } from './bench.js'
 import { type BenchStores, eachStore, type QueueStoreName } from './bench-stores.js'
 import { end } from './child-process.js'
 import { FLOORS } from './floors.js'
-import { measureHostile } from './hostile-traffic.js'
-import { type Bits, type InboundCorpus, inboundCorpus } from './inbound-corpus.js'
+import { measureHostile, missingFor } from './hostile-traffic.js'
+import { type Bits, type InboundCorpus, inboundCorpus, type Orphans } from './inbound-corpus.js'
 import { empty, environmentOf, isRight, type PodProcess, prepare, startProcess, untilWritten } from './inbound-pod.js'
 import { insertsPerSecond, type Machine, openMachine } from './machine.js'
 import type { PostLoadResult } from './post-load.js'
+import { load, openLoader } from './post-loader.js'
 import { memoryOf, processorTimesOf } from './processor-time.js'
 
 const CONNECTIONS = 64
@@ -34,12 +34,13 @@ const UNHURRIED = 0.6
 export async function* benchInbound({ rounds }: BenchOptions): AsyncGenerator<Result> {
   const corpora = new Map<Bits, InboundCorpus>()
   for (const bits of [2048, 4096] as const) corpora.set(bits, await inboundCorpus(bits))
+  const missing = await missingFor(USUAL_BITS, rounds)
   const loader = openLoader()
   const machine = openMachine()
   try {
     for await (const { queue, stores } of eachStore()) {
       for (const [bits, corpus] of corpora) {
-        yield* measureCorpus({ queue, stores, loader, bits, corpus, machine, rounds })
+        yield* measureCorpus({ queue, stores, loader, bits, corpus, missing, machine, rounds })
       }
     }
   } finally {
@@ -55,6 +56,8 @@ export interface Setting {
   readonly loader: ChildProcess
   readonly bits: Bits
   readonly corpus: InboundCorpus
+  /** For hostile traffic. */
+  readonly missing: Orphans
   readonly machine: Machine
   readonly rounds: number
 }
@@ -73,7 +76,8 @@ interface Round {
 }
 
 async function* measureCorpus(setting: Setting): AsyncGenerator<Result> {
-  const { stores, rounds, queue, bits } = setting
+  const { stores, rounds, queue, bits, missing } = setting
+  const isUsual = bits === USUAL_BITS
   const environment = environmentOf(stores)
   const crypto = openCryptoPool(1)
   const pod = await openPod(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
@@ -82,18 +86,22 @@ async function* measureCorpus(setting: Setting): AsyncGenerator<Result> {
     await prepare(pod.db, setting.corpus)
     processes.push(await startProcess('../src/server', environment), await startProcess('../workers/main', environment))
     const measured: Round[] = []
+    const backlogs: Backlog[] = []
     // The first messages of a process are its slowest, so they may as well be looked at.
     const statements = await stores.countStatements('pod worker', () => measureRound(setting, pod, processes))
     await measureRound(setting, pod, processes) // and the next ones are not at full speed yet
-    for (let round = 0; round < rounds; round += 1) measured.push(await measureRound(setting, pod, processes))
-    const rate = median(measured.map(({ perSecond }) => perSecond))
-    const unhurried = await measureRound(setting, pod, processes, rate * UNHURRIED)
+    for (let round = 0; round < rounds; round += 1) {
+      const burst = await measureRound(setting, pod, processes)
+      measured.push(burst)
+      if (isUsual) backlogs.push(await measureBacklog(setting, pod, processes, burst.perSecond))
+    }
     yield resultOf(queue, bits, measured, statements)
-    yield resultOfUnhurried(queue, bits, unhurried)
-    if (bits !== USUAL_BITS) return
-    yield await measureBacklog(setting, pod, processes, rate)
+    if (!isUsual) return
+    const rate = median(measured.map(({ perSecond }) => perSecond))
+    yield resultOfUnhurried(queue, bits, await measureRound(setting, pod, processes, rate * UNHURRIED))
+    yield resultOfBacklogs(setting, backlogs)
     // The last one: what it leaves behind waits for hours.
-    yield await measureHostile(setting, pod, processes, rate)
+    yield await measureHostile(setting, pod, processes, missing)
   } finally {
     for (const { child } of processes) await end(child)
     await pod.close()
@@ -163,7 +171,6 @@ function timesUntilWritten(
 
 function resultOf(queue: QueueStoreName, bits: Bits, rounds: readonly Round[], statements: number): Result {
   const rates = rounds.map(({ perSecond }) => perSecond)
-  const names = Object.keys(rounds[0]?.cpu ?? {})
   return {
     bench: 'inbound',
     case: `${queue}, rsa${bits}`,
@@ -174,7 +181,7 @@ function resultOf(queue: QueueStoreName, bits: Bits, rounds: readonly Round[], s
     floor: FLOORS.inbound[queue][bits],
     rounds: rounds.length,
     spread: spreadOf(rates),
-    cpu_us: Object.fromEntries(names.map((name) => [name, median(rounds.map(({ cpu }) => cpu[name] ?? Number.NaN))])),
+    cpu_us: medianCpu(rounds),
     statements: statements / (rounds[0]?.messages ?? Number.NaN),
     more: {
       accepted_per_second: median(rounds.map(({ sent }) => sent.requests / sent.seconds)),

@@ -1,12 +1,11 @@
 import { constants, createPrivateKey, privateDecrypt, randomBytes, sign } from 'node:crypto'
-import { fastify } from 'fastify'
 import { Redis } from 'ioredis'
 import { openDatabase, WORKER_LIMITS } from '../src/persistence/database.js'
-import { load, openLoader } from './accept.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
 import { openEitherStore } from './bench-stores.js'
-import { listen } from './listen.js'
+import { startProcess } from './inbound-pod.js'
 import { insertsPerSecond, makeBareTable, openMachine } from './machine.js'
+import { load, openLoader } from './post-loader.js'
 import { rateOf } from './processor-time.js'
 import { makeSigned } from './signed.js'
 
@@ -72,12 +71,10 @@ async function evalsPerSecond(redisUrl: string): Promise<number> {
 }
 
 async function barePost(rounds: number): Promise<Result> {
-  const app = fastify()
-  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
-  app.post('/', async (_request, reply) => reply.code(202).send())
-  const port = await listen(app)
+  const { child, port } = await startProcess('./bare-door', process.env)
   const loader = openLoader()
-  const task = { port, path: '/', connections: CONNECTIONS, bodies: ['x'.repeat(2_200)], milliseconds: MILLISECONDS }
+  const bodies = ['x'.repeat(2_200)]
+  const task = { port, path: '/receive/public', connections: CONNECTIONS, bodies, milliseconds: MILLISECONDS }
   try {
     return await result('bare POST', '1/s', rounds, async () => {
       const { requests, seconds } = await load(loader, task)
@@ -85,7 +82,7 @@ async function barePost(rounds: number): Promise<Result> {
     })
   } finally {
     loader.kill()
-    await app.close()
+    child.kill()
   }
 }
 

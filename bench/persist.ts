@@ -8,7 +8,7 @@ import type { StorableEntity } from '../src/federation/storable.js'
 import { storeBatch } from '../src/federation/store-batch.js'
 import { type OpenPod, openPod } from '../src/open-pod.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
-import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
+import { type BenchOptions, median, medianCpu, type Result, spreadOf } from './bench.js'
 import { type BenchStores, openEitherStore } from './bench-stores.js'
 import { FLOORS } from './floors.js'
 import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
@@ -128,7 +128,6 @@ async function store(pod: OpenPod, arrivals: Arrivals): Promise<void> {
 
 function resultOf(size: number, rounds: readonly Round[]): Result {
   const rates = rounds.map(({ perSecond }) => perSecond)
-  const names = Object.keys(rounds[0]?.cpu ?? {})
   return {
     bench: 'persist',
     case: `batches of ${size}, ${WRITERS} writers`,
@@ -138,7 +137,7 @@ function resultOf(size: number, rounds: readonly Round[]): Result {
     ratio: median(rounds.map(({ perSecond, limit }) => perSecond / limit)),
     rounds: rounds.length,
     spread: spreadOf(rates),
-    cpu_us: Object.fromEntries(names.map((name) => [name, median(rounds.map(({ cpu }) => cpu[name] ?? Number.NaN))])),
+    cpu_us: medianCpu(rounds),
     ok: rounds.every(({ ok }) => ok),
   }
 }

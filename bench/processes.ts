@@ -6,14 +6,15 @@ import { pino } from 'pino'
 import { readConfig } from '../src/config.js'
 import { isIdle } from '../src/jobs/queue-facts.js'
 import { type OpenPod, openPod } from '../src/open-pod.js'
+import type { PodCrypto } from '../src/pod.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
-import { load, openLoader } from './accept.js'
-import { type BenchOptions, leaveOut, median, type Result, spreadOf } from './bench.js'
+import { type BenchOptions, leaveOut, median, medianCpu, type Result, spreadOf } from './bench.js'
 import { type BenchStores, openBenchStores } from './bench-stores.js'
 import { end } from './child-process.js'
 import { FLOORS } from './floors.js'
 import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
 import { empty, environmentOf, isRight, type PodProcess, prepare, startProcess, untilWritten } from './inbound-pod.js'
+import { load, openLoader } from './post-loader.js'
 import { processorTimesOf } from './processor-time.js'
 
 /** Messages of a round, by tens: there are many rounds. */
@@ -31,49 +32,79 @@ const CONNECTIONS = 64
 /** Each has half of what is sent, so that a second web process has no other load than a first. */
 const LOADERS = 2
 
-/** All cores for the threads of all workers together; the last plan is what one gets who does not say so. */
-const plans: readonly [Plan, ...Plan[]] = [
-  { web: 1, workers: 1, threads: CORES },
+/** All cores for the threads of all workers together, but that each has one at least. */
+const plans: readonly Plan[] = [
+  { web: 1, workers: 1, threads: share(1) },
   { web: 1, workers: 2, threads: share(2) },
   { web: 2, workers: 2, threads: share(2) },
   { web: 2, workers: 4, threads: share(4) },
-  { web: 2, workers: 4, threads: CORES },
 ]
 
 /** Signed envelopes from the socket to committed rows, through several web and worker processes on the same machine. */
 export async function* benchProcesses({ rounds }: BenchOptions): AsyncGenerator<Result> {
   const corpus = partOf(await inboundCorpus(4096), TENS)
-  const stores = await openBenchStores('redis')
-  if (stores === undefined) return leaveOut('There is no redis-server on the PATH', 'everything')
   const loaders = Array.from({ length: LOADERS }, openLoader)
   const crypto = openCryptoPool(1)
-  const pod = await openPod(readConfig(environmentOf(stores)), 'command', { crypto, log: pino({ level: 'silent' }) })
-  const redis = new Redis(stores.redisUrl ?? '')
+  const pods: RunningPod[] = []
   try {
-    await prepare(pod.db, corpus)
-    const bench: Bench = { stores, loaders, corpus, pod, redis }
-    const measured = plans.map((plan) => ({ plan, seen: [] as Seen[] }))
+    for (const plan of plans) {
+      const pod = await startPod(plan, crypto, corpus)
+      if (pod === undefined) return leaveOut('There is no redis-server on the PATH', 'everything')
+      pods.push(pod)
+      // The first messages of a process are its slowest, and each has only its share of them.
+      for (let time = 0; time <= plan.workers; time += 1) await measureOnce(pod, loaders, corpus)
+    }
+    const seen: Seen[][] = pods.map(() => [])
     for (let round = 0; round < rounds; round += 1) {
       // In turn: whatever else the machine does hits all of them alike.
-      for (const { plan, seen } of measured) seen.push(await measurePlan(bench, plan))
+      for (const [index, pod] of pods.entries()) seen[index]?.push(await measureOnce(pod, loaders, corpus))
     }
-    const [alone] = measured
-    for (const { plan, seen } of measured) yield resultOf(plan, seen, alone?.seen ?? [])
+    const [alone = []] = seen
+    for (const [index, { plan }] of pods.entries()) yield resultOf(plan, seen[index] ?? [], alone)
   } finally {
-    redis.disconnect()
-    await pod.close()
+    for (const pod of pods) await pod.close()
     await crypto.close()
     for (const loader of loaders) loader.kill()
-    await stores.close()
   }
 }
 
-interface Bench {
+/** One with stores and processes of its own, which rest while others have their turn. */
+interface RunningPod {
+  readonly plan: Plan
   readonly stores: BenchStores
-  readonly loaders: readonly ChildProcess[]
-  readonly corpus: InboundCorpus
+  readonly web: readonly PodProcess[]
+  readonly workers: readonly PodProcess[]
+  /** The same, for whoever measures. */
   readonly pod: OpenPod
   readonly redis: Redis
+  close(): Promise<void>
+}
+
+/** Undefined: there is no Redis on this machine. */
+async function startPod(plan: Plan, crypto: PodCrypto, corpus: InboundCorpus): Promise<RunningPod | undefined> {
+  const stores = await openBenchStores('redis')
+  if (stores === undefined) return undefined
+  const environment = { ...environmentOf(stores), CRYPTO_THREADS: String(plan.threads) }
+  const pod = await openPod(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
+  const redis = new Redis(stores.redisUrl ?? '')
+  await prepare(pod.db, corpus)
+  const start = (path: string, count: number) =>
+    Promise.all(Array.from({ length: count }, () => startProcess(path, environment)))
+  const [web, workers] = await Promise.all([start('../src/server', plan.web), start('../workers/main', plan.workers)])
+  return {
+    plan,
+    stores,
+    web,
+    workers,
+    pod,
+    redis,
+    async close() {
+      await Promise.all([...web, ...workers].map(({ child }) => end(child)))
+      redis.disconnect()
+      await pod.close()
+      await stores.close()
+    },
+  }
 }
 
 interface Seen {
@@ -89,23 +120,10 @@ interface Seen {
   readonly ok: boolean
 }
 
-async function measurePlan(bench: Bench, plan: Plan): Promise<Seen> {
-  const environment = { ...environmentOf(bench.stores), CRYPTO_THREADS: String(plan.threads) }
-  const start = (path: string, count: number) =>
-    Promise.all(Array.from({ length: count }, () => startProcess(path, environment)))
-  const [web, workers] = await Promise.all([start('../src/server', plan.web), start('../workers/main', plan.workers)])
-  try {
-    await measureOnce(bench, web, workers) // the first messages of a process are its slowest
-    return await measureOnce(bench, web, workers)
-  } finally {
-    await Promise.all([...web, ...workers].map(({ child }) => end(child)))
-  }
-}
-
 async function measureOnce(
-  { stores, loaders, corpus, pod, redis }: Bench,
-  web: readonly PodProcess[],
-  workers: readonly PodProcess[],
+  { stores, web, workers, pod, redis }: RunningPod,
+  loaders: readonly ChildProcess[],
+  corpus: InboundCorpus,
 ): Promise<Seen> {
   await empty(pod.db, corpus)
   const pids = {
@@ -170,7 +188,6 @@ async function connectionsOf({ db }: OpenPod): Promise<number> {
 
 function resultOf({ web, workers, threads }: Plan, seen: readonly Seen[], alone: readonly Seen[]): Result {
   const rates = seen.map(({ perSecond }) => perSecond)
-  const kinds = Object.keys(seen[0]?.cpu ?? {})
   const isAlone = seen === alone
   return {
     bench: 'processes',
@@ -184,7 +201,7 @@ function resultOf({ web, workers, threads }: Plan, seen: readonly Seen[], alone:
     }),
     rounds: seen.length,
     spread: spreadOf(rates),
-    cpu_us: Object.fromEntries(kinds.map((kind) => [kind, median(seen.map(({ cpu }) => cpu[kind] ?? Number.NaN))])),
+    cpu_us: medianCpu(seen),
     more: {
       connections: median(seen.map(({ connections }) => connections)),
       refused: Math.max(...seen.map(({ refused }) => refused)),
