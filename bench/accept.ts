@@ -13,7 +13,7 @@ import { load, openLoader } from './post-loader.js'
 import { processorTimesOf } from './processor-time.js'
 
 const CONNECTIONS = [1, 8, 64, 256]
-const MILLISECONDS = 700
+const MILLISECONDS = 500
 /** As long as an envelope of RSA-4096. */
 const BODY = 'x'.repeat(2_200)
 /** Fast enough for messages to be packed; only then there is a floor. */

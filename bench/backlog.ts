@@ -1,12 +1,15 @@
+import type { ChildProcess } from 'node:child_process'
 import { receivePublicJob } from '../src/jobs/definitions.js'
 import type { OpenPod } from '../src/open-pod.js'
 import { median, medianCpu, type Result, spreadOf } from './bench.js'
-import { end } from './child-process.js'
 import { FLOORS } from './floors.js'
 import type { Setting } from './inbound.js'
-import { empty, environmentOf, isRight, type PodProcess, startProcess, untilWritten } from './inbound-pod.js'
+import { partOf } from './inbound-corpus.js'
+import { empty, isRight, untilWritten } from './inbound-pod.js'
 import { processorTimesOf } from './processor-time.js'
 
+/** Messages, by tens. */
+const TENS = 600
 const JOBS_AT_ONCE = 500
 
 /** How a backlog went. */
@@ -20,26 +23,26 @@ export interface Backlog {
 }
 
 /**
- * Jobs of one message each, as a quiet pod makes them, left behind by a worker that was stopped: from the first row that the
- * next one writes to the last.
+ * Jobs of one message each, as a quiet pod makes them, that have gathered while the worker stood still: from the first row that
+ * it writes to the last. Another worker would be slower at first, as a burst would be through it.
  */
 export async function measureBacklog(
-  { stores, corpus }: Setting,
+  { stores, corpus: whole }: Setting,
   pod: OpenPod,
-  processes: PodProcess[],
+  worker: ChildProcess,
   limit: number,
 ): Promise<Backlog> {
-  await stopWorker(processes)
+  const corpus = partOf(whole, TENS)
   await empty(pod.db, corpus)
   const acceptedAt = new Date().toISOString()
   const jobs = corpus.messages.map(({ envelope }) => ({ acceptedAt, messages: [envelope] }))
+  worker.kill('SIGSTOP')
   for (let done = 0; done < jobs.length; done += JOBS_AT_ONCE) {
     await pod.jobs.enqueueAll(receivePublicJob, jobs.slice(done, done + JOBS_AT_ONCE))
   }
-  const worker = await startProcess('../workers/main', environmentOf(stores))
-  processes.push(worker)
-  const pids = { worker: worker.child.pid ?? Number.NaN, ...stores.pids }
+  const pids = { worker: worker.pid ?? Number.NaN, ...stores.pids }
   const before = processorTimesOf(pids)
+  worker.kill('SIGCONT')
   const written = [...(await untilWritten(pod.db, corpus)).values()]
   const after = processorTimesOf(pids)
   const cpu = Object.keys(pids).map((name) => [name, ((after[name] ?? 0) - (before[name] ?? 0)) / jobs.length])
@@ -66,10 +69,4 @@ export function resultOfBacklogs({ queue, bits }: Setting, backlogs: readonly Ba
     cpu_us: medianCpu(backlogs),
     ok: backlogs.every(({ ok }) => ok),
   }
-}
-
-async function stopWorker(processes: PodProcess[]): Promise<void> {
-  const index = processes.findIndex(({ name }) => name === 'worker')
-  const [worker] = processes.splice(index, 1)
-  if (worker !== undefined) await end(worker.child)
 }

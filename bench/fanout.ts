@@ -80,7 +80,9 @@ export async function measureHangingPods(pod: Pod, setting: FanoutSetting): Prom
 
 async function measureRounds(fanout: Fanout): Promise<readonly Result[]> {
   const measured: Record<Standing, Round[]> = { known: [], proven: [], new: [] }
-  for (let round = -1; round < fanout.rounds; round += 1) {
+  await beginAnew(fanout, 'proven')
+  await post({ ...fanout, hanging: [] }, 'proven') // the first one warms up: statements, the compiler of the JavaScript engine
+  for (let round = 0; round < fanout.rounds; round += 1) {
     await beginAnew(fanout, 'proven')
     const bare = await post({ ...fanout, hanging: [] }, 'proven')
     await beginAnew(fanout, 'new')
@@ -88,8 +90,6 @@ async function measureRounds(fanout: Fanout): Promise<readonly Result[]> {
     await beginAnew(fanout, 'proven')
     const ofProven = await post(fanout, 'proven')
     const ofKnown = await post(fanout, 'known')
-    // The first round warms up: statements, the compiler of the JavaScript engine.
-    if (round < 0) continue
     measured.known.push(besides(bare, ofKnown))
     measured.proven.push(besides(bare, ofProven))
     measured.new.push(besides(bare, ofNew))

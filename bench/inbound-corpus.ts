@@ -22,7 +22,7 @@ export interface InboundCorpus {
 const PEOPLE = 16
 const PARENTS = 2_000
 /** A process is at its full speed only after some thousands. */
-const MESSAGES = 20_000
+const MESSAGES = 15_000
 /** Of ten messages. */
 const MIX = [...Array(2).fill('posts'), ...Array(4).fill('comments'), ...Array(4).fill('likes')] as const
 const AT_A_TIME = 64

@@ -39,9 +39,16 @@ export async function* benchInbound({ rounds }: BenchOptions): AsyncGenerator<Re
   const machine = openMachine()
   try {
     for await (const { queue, stores } of eachStore()) {
-      for (const [bits, corpus] of corpora) {
-        yield* measureCorpus({ queue, stores, loader, bits, corpus, missing, machine, rounds })
-      }
+      const settings = Array.from(corpora, ([bits, corpus]) => ({
+        queue,
+        stores,
+        loader,
+        bits,
+        corpus,
+        machine,
+        rounds,
+      }))
+      yield* measureStore(settings, missing)
     }
   } finally {
     loader.kill()
@@ -56,8 +63,6 @@ export interface Setting {
   readonly loader: ChildProcess
   readonly bits: Bits
   readonly corpus: InboundCorpus
-  /** For hostile traffic. */
-  readonly missing: Orphans
   readonly machine: Machine
   readonly rounds: number
 }
@@ -75,38 +80,50 @@ interface Round {
   readonly ok: boolean
 }
 
-async function* measureCorpus(setting: Setting): AsyncGenerator<Result> {
-  const { stores, rounds, queue, bits, missing } = setting
-  const isUsual = bits === USUAL_BITS
-  const environment = environmentOf(stores)
+/** One after the other through the same pod. */
+async function* measureStore(settings: readonly Setting[], missing: Orphans): AsyncGenerator<Result> {
+  const [first] = settings
+  if (first === undefined) return
+  const environment = environmentOf(first.stores)
   const crypto = openCryptoPool(1)
   const pod = await openPod(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
   const processes: PodProcess[] = []
   try {
-    await prepare(pod.db, setting.corpus)
+    for (const { corpus } of settings) await prepare(pod.db, corpus)
     processes.push(await startProcess('../src/server', environment), await startProcess('../workers/main', environment))
-    const measured: Round[] = []
-    const backlogs: Backlog[] = []
-    // The first messages of a process are its slowest, so they may as well be looked at.
-    const statements = await stores.countStatements('pod worker', () => measureRound(setting, pod, processes))
-    await measureRound(setting, pod, processes) // and the next ones are not at full speed yet
-    for (let round = 0; round < rounds; round += 1) {
-      const burst = await measureRound(setting, pod, processes)
-      measured.push(burst)
-      if (isUsual) backlogs.push(await measureBacklog(setting, pod, processes, burst.perSecond))
-    }
-    yield resultOf(queue, bits, measured, statements)
-    if (!isUsual) return
-    const rate = median(measured.map(({ perSecond }) => perSecond))
-    yield resultOfUnhurried(queue, bits, await measureRound(setting, pod, processes, rate * UNHURRIED))
-    yield resultOfBacklogs(setting, backlogs)
-    // The last one: what it leaves behind waits for hours.
-    yield await measureHostile(setting, pod, processes, missing)
+    await measureRound(first, pod, processes) // the first messages of a process are its slowest
+    for (const setting of settings) yield* measureCorpus(setting, pod, processes, missing)
   } finally {
     for (const { child } of processes) await end(child)
     await pod.close()
     await crypto.close()
   }
+}
+
+async function* measureCorpus(
+  setting: Setting,
+  pod: OpenPod,
+  processes: readonly PodProcess[],
+  missing: Orphans,
+): AsyncGenerator<Result> {
+  const { stores, rounds, queue, bits } = setting
+  const worker = bits === USUAL_BITS ? processes.find(({ name }) => name === 'worker') : undefined
+  const measured: Round[] = []
+  const backlogs: Backlog[] = []
+  // The next ones are not at full speed yet, so they may as well be looked at.
+  const statements = await stores.countStatements('pod worker', () => measureRound(setting, pod, processes))
+  for (let round = 0; round < rounds; round += 1) {
+    const burst = await measureRound(setting, pod, processes)
+    measured.push(burst)
+    if (worker !== undefined) backlogs.push(await measureBacklog(setting, pod, worker.child, burst.perSecond))
+  }
+  yield resultOf(queue, bits, measured, statements)
+  if (worker === undefined) return
+  const rate = median(measured.map(({ perSecond }) => perSecond))
+  yield resultOfUnhurried(queue, bits, await measureRound(setting, pod, processes, rate * UNHURRIED))
+  yield resultOfBacklogs(setting, backlogs)
+  // The last one: what it leaves behind waits for hours.
+  yield await measureHostile(setting, pod, processes, missing)
 }
 
 async function measureRound(

@@ -18,7 +18,7 @@ import { load, openLoader } from './post-loader.js'
 import { processorTimesOf } from './processor-time.js'
 
 /** Messages of a round, by tens: there are many rounds. */
-const TENS = 1_000
+const TENS = 600
 
 /** How many processes of each kind share the work, and how many threads each of these workers has. */
 interface Plan {

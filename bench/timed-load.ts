@@ -4,7 +4,7 @@ import type { Load, LoadResult, Question } from './http-load.js'
 import { processorTimesOf } from './processor-time.js'
 
 const CONNECTIONS = 16
-const MILLISECONDS = 700
+const MILLISECONDS = 300
 
 export function openHttpLoader(): ChildProcess {
   return forkFile('./http-load')
