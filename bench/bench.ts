@@ -35,7 +35,7 @@ export interface BenchOptions {
   readonly size: number
 }
 
-/** Does its work and says what came out, as soon as it is known. */
+/** Does its work when it is asked for what came out, which it says as soon as it is known. */
 export type Bench = (options: BenchOptions) => AsyncIterable<Result>
 
 /** Says what is not measured, and why; nothing depends on that. */
@@ -79,10 +79,10 @@ export function isDoubtful(result: Result): boolean {
   return result.ok && !isGoodEnough(result)
 }
 
-/** What was doubtful has what it showed the second time. Whatever the second time did wrong is wrong. */
-export function withSecond(first: readonly Result[], second: readonly Result[]): readonly Result[] {
-  return first.map((result) => {
-    const again = second.find((other) => other.bench === result.bench && other.case === result.case)
+/** What was doubtful has what it showed this time. Whatever was done wrong this time is wrong. */
+export function withAnother(results: readonly Result[], another: readonly Result[]): readonly Result[] {
+  return results.map((result) => {
+    const again = another.find((other) => other.bench === result.bench && other.case === result.case)
     return again !== undefined && (isDoubtful(result) || !again.ok) ? again : result
   })
 }

@@ -14,7 +14,7 @@ import { benchProcesses } from './processes.js'
 import { benchProtocol } from './protocol.js'
 
 /** By name, in the order in which they run when none is named. */
-export const benches: ReadonlyMap<string, Bench> = new Map([
+export const benches: ReadonlyMap<string, Bench> = new Map<string, Bench>([
   ['limits', benchLimits],
   ['protocol', benchProtocol],
   ['peer', benchPeer],

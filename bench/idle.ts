@@ -17,15 +17,23 @@ const WATCHED_MS = 60_000
 const MOST_PERCENT = 0.5
 const MOST_MEGABYTES = 300
 
-/** What a pod costs while nobody uses it: everything that `npm start` starts, the embedded database with it. */
-export async function* benchIdle(): AsyncGenerator<Result> {
-  const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
-  const pod = await startWholePod(folder)
+/**
+ * What a pod costs while nobody uses it: everything that `npm start` starts, the embedded database with it. It begins at once
+ * and not when its turn comes, since it has to come to rest.
+ */
+export function benchIdle(): AsyncIterable<Result> {
+  const starting = startWholePod()
+  starting.catch(() => {}) // whoever waits for it hears of it
+  return watchAtRest(starting)
+}
+
+async function* watchAtRest(starting: Promise<StartedPod>): AsyncGenerator<Result> {
+  const { child, folder, pids, startedAt } = await starting
   try {
-    await pause(SETTLED_MS)
-    yield* resultsOf(await watch(pod.pids))
+    await pause(Math.max(0, startedAt + SETTLED_MS - performance.now()))
+    yield* resultsOf(await watch(pids))
   } finally {
-    await end(pod.child)
+    await end(child)
     await rm(folder, { recursive: true, force: true })
   }
 }
@@ -38,18 +46,23 @@ interface Watched {
 
 interface StartedPod {
   readonly child: ChildProcess
+  readonly folder: string
+  readonly startedAt: number
   readonly pids: Readonly<Record<string, number>>
 }
 
-async function startWholePod(folder: string): Promise<StartedPod> {
+async function startWholePod(): Promise<StartedPod> {
+  const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
   const program = fileURLToPath(new URL('../bin/pod.js', import.meta.url))
   const child = spawn(process.execPath, [program, 'start', '--json'], {
     env: { PATH: process.env['PATH'], DATA_DIR: folder, PORT: '0', ADMIN_LISTEN: '0', LOG_LEVEL: 'error' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  process.once('exit', () => child.kill()) // when another bench fails before its turn
   for await (const line of createInterface({ input: child.stdout })) {
     const { ready, pids } = JSON.parse(line)
-    if (ready === true && child.pid !== undefined) return { child, pids: { pod: child.pid, ...pids } }
+    if (ready !== true || child.pid === undefined) continue
+    return { child, folder, startedAt: performance.now(), pids: { pod: child.pid, ...pids } }
   }
   throw new Error('the pod did not start')
 }

@@ -22,7 +22,7 @@ export interface InboundCorpus {
 const PEOPLE = 16
 const PARENTS = 2_000
 /** A process is at its full speed only after some thousands. */
-const MESSAGES = 15_000
+const MESSAGES = 12_000
 /** Of ten messages. */
 const MIX = [...Array(2).fill('posts'), ...Array(4).fill('comments'), ...Array(4).fill('likes')] as const
 const AT_A_TIME = 64
@@ -53,6 +53,7 @@ export async function inboundCorpus(bits: Bits): Promise<InboundCorpus> {
 
 /** The first of them, with the same mix. */
 export function partOf(corpus: InboundCorpus, tens: number): InboundCorpus {
+  if (corpus.messages.length < MIX.length * tens) throw new Error('There are not so many messages.')
   const kindsOf = (kind: string) => MIX.filter((each) => each === kind).length * tens
   const kinds = { posts: kindsOf('posts'), comments: kindsOf('comments'), likes: kindsOf('likes') }
   return { ...corpus, messages: corpus.messages.slice(0, MIX.length * tens), kinds }

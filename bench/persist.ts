@@ -29,7 +29,7 @@ const SIZES = [
   { size: 1, tens: 60 },
   { size: 8, tens: 200 },
   { size: 64, tens: 600 },
-  { size: 256, tens: 2_000, floor: FLOORS.persist },
+  { size: 256, tens: 1_200, floor: FLOORS.persist },
 ] as const
 
 const MOST_TENS = Math.max(...SIZES.map(({ tens }) => tens))

@@ -52,7 +52,7 @@ export async function* benchProcesses({ rounds }: BenchOptions): AsyncGenerator<
       if (pod === undefined) return leaveOut('There is no redis-server on the PATH', 'everything')
       pods.push(pod)
       // The first messages of a process are its slowest, and each has only its share of them.
-      for (let time = 0; time <= plan.workers; time += 1) await measureOnce(pod, loaders, corpus)
+      for (let time = 0; time <= Math.min(plan.workers, CORES); time += 1) await measureOnce(pod, loaders, corpus)
     }
     const seen: Seen[][] = pods.map(() => [])
     for (let round = 0; round < rounds; round += 1) {

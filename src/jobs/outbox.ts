@@ -182,10 +182,13 @@ const messagesOfRows = `
   from unnest(${unseen('$1', 'bigint[]')}) as id join outbox using (id)
   where payload is not null`
 
-/** Deletes rows in the transaction of what they are about; returns those that were there, for whose work nobody has done yet. */
+/**
+ * Deletes rows in the transaction of what they are about; returns those that were there, for whose work nobody has done yet. In one
+ * order, as the sweeper: else two of them could wait for each other.
+ */
 export async function takeRows(db: Knex, ids: readonly number[]): Promise<ReadonlySet<number>> {
   if (ids.length === 0) return new Set()
-  const rows = await named<{ id: number }>(db, 'taken-rows', takenRows, [ids])
+  const rows = await named<{ id: number }>(db, 'taken-rows', takenRows, [ids.toSorted((one, other) => one - other)])
   return new Set(rows.map(({ id }) => id))
 }
 

@@ -95,7 +95,8 @@ export async function waitAndWake(
   counts = NO_COUNTS,
 ): Promise<void> {
   const meanwhile = await thingsHere(transaction, [...new Set(waiting.map(({ waitsFor }) => waitsFor))])
-  const here = [...new Set([...stored, ...meanwhile])]
+  // In one order: photos have no locks, and two posts may bring the same ones.
+  const here = [...new Set([...stored, ...meanwhile])].toSorted()
   const asked = await askOnce(
     pod,
     transaction,

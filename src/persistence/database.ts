@@ -14,6 +14,12 @@ export interface DatabaseLimits {
   readonly statementTimeout: number
   /** After this we give up on the server: it may be frozen or out of reach. */
   readonly queryTimeout: number
+  /**
+   * What waits for work is nothing at one moment and fifty thousand rows at the next, and a plan that was made for the one would
+   * read the whole of the other for each job. Wherever there is an index it is used, whatever the length of the table. Not set: the
+   * server chooses.
+   */
+  readonly indexesOnly?: true
 }
 
 /** Clients of a frozen server are told so within six seconds; one that lives has given up by itself before that. */
@@ -29,6 +35,7 @@ export const WORKER_LIMITS: DatabaseLimits = {
   acquireTimeout: 15_000,
   statementTimeout: 20_000,
   queryTimeout: 30_000,
+  indexesOnly: true,
 }
 
 export interface DatabaseOptions extends DatabaseLimits {
@@ -40,6 +47,8 @@ export interface DatabaseOptions extends DatabaseLimits {
 const CONNECT_TIMEOUT = 5_000
 const LOCK_TIMEOUT = 3_000
 const IDLE_IN_TRANSACTION_TIMEOUT = 30_000
+/** Older servers take a table without an index for so expensive that they would compile the plan. */
+const INDEXES_ONLY = 'set enable_seqscan = off; set jit = off'
 
 /** What is done once a minute finds its connection still there; and to look for idle ones wakes the process. */
 const POOL = { min: 0, idleTimeoutMillis: 90_000, reapIntervalMillis: 15_000 }
@@ -70,11 +79,12 @@ export function openDatabase(options: DatabaseOptions): Knex {
 }
 
 /** By a statement: a pooler in between refuses what it does not know at the beginning of a connection. */
-function limitSession({ statementTimeout }: DatabaseLimits) {
+function limitSession({ statementTimeout, indexesOnly }: DatabaseLimits) {
   const text = `
     set statement_timeout = ${statementTimeout};
     set lock_timeout = ${LOCK_TIMEOUT};
-    set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT}`
+    set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT};
+    ${indexesOnly ? INDEXES_ONLY : ''}`
   return (connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) => {
     connection.query(text, (error) => {
       if (error) connection.end(() => {})

@@ -1,13 +1,39 @@
+import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { enqueueWith, leftBehind, markFailed, sweepAllNow } from '../../src/jobs/outbox.js'
+import {
+  enqueueWith,
+  findMessageRows,
+  leftBehind,
+  markFailed,
+  sweepAllNow,
+  takeRows,
+  takeWork,
+} from '../../src/jobs/outbox.js'
 import type { OutboxJob } from '../../src/jobs/queues.js'
+import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
 import { sweep } from '../../workers/sweeper.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
 import { openTcpProxy } from '../support/tcp-proxy.js'
 
 const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
+
+/** The server weighs a plan of its own for each of the first times. */
+const PLANNED_AFTER = 6
+const MANY_ROWS = 2_000
+
+/** From the first to the last, and not by an index. */
+async function rowsReadWhile(db: Knex, work: () => Promise<unknown>): Promise<number> {
+  const rowsRead = async () => {
+    await db.raw('select pg_stat_force_next_flush()')
+    const { rows } = await db.raw(`select seq_tup_read from pg_stat_user_tables where relname = 'outbox'`)
+    return Number(rows[0].seq_tup_read)
+  }
+  const before = await rowsRead()
+  await work()
+  return (await rowsRead()) - before
+}
 
 describe.each(queueBackends)('the outbox, with the queue in $store', (backend) => {
   let stores: TestStores
@@ -95,6 +121,25 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
 
     await untilQueued(4)
     expect(handedOver).toEqual([1, 3])
+  })
+
+  it('has its rows found without reading it, however short it was when that was planned', async () => {
+    const db = openDatabase({ ...WORKER_LIMITS, url: stores.databaseUrl, pool: 1, applicationName: 'test' })
+    const takeOne = async (id: number) => [await takeWork(db, { outboxId: id }), await takeRows(db, [id])]
+    try {
+      await db.raw('vacuum outbox')
+      for (let time = 0; time < PLANNED_AFTER; time += 1) await takeOne(0)
+      await db.raw(
+        `insert into outbox (queue, name, data) select 'notify', 'greet', '{}' from generate_series(1, ${MANY_ROWS})`,
+      )
+      const { rows } = await db.raw('select max(id) as id from outbox')
+      const [{ id }] = rows
+
+      expect(await rowsReadWhile(db, () => findMessageRows(db, [id]))).toBe(0)
+      expect(await rowsReadWhile(db, () => takeOne(id))).toBe(0)
+    } finally {
+      await db.destroy()
+    }
   })
 
   it('is swept when the hand-over got lost', async () => {

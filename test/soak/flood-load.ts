@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { load, openLoader } from '../../bench/accept.js'
+import { load, openLoader } from '../../bench/post-loader.js'
 import type { Pod } from '../../src/pod.js'
 import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
 import { signRelayable } from '../../src/protocol/relayable-signature.js'
