@@ -10,7 +10,7 @@ import { FLOORS } from './floors.js'
 import { environmentOf, type PodProcess, startProcess } from './inbound-pod.js'
 import type { PostLoadResult } from './post-load.js'
 import { load, openLoader } from './post-loader.js'
-import { processorTimesOf } from './processor-time.js'
+import { processorTimesOf, timePerMessage } from './processor-time.js'
 
 const CONNECTIONS = [1, 8, 64, 256]
 const MILLISECONDS = 500
@@ -81,18 +81,19 @@ async function measureRound(
   connections: number,
 ): Promise<Round> {
   const task = { path: '/receive/public', connections, bodies: [BODY], milliseconds: MILLISECONDS }
-  const pids = { web: web.child.pid ?? Number.NaN, bare: bareDoor.child.pid ?? Number.NaN, ...stores.pids }
+  const pids = { web: web.child.pid ?? Number.NaN, ...stores.pids }
+  const barePids = { bare: bareDoor.child.pid ?? Number.NaN }
   const before = processorTimesOf(pids)
   const door = await load(loader, { ...task, port: web.port })
   const between = processorTimesOf(pids)
+  const bareBefore = processorTimesOf(barePids)
   const bare = await load(loader, { ...task, port: bareDoor.port })
-  const after = processorTimesOf(pids)
+  const after = processorTimesOf(barePids)
   const queued = await takeAll(pod)
-  const cpu = Object.keys(pids).map((name) => [name, ((between[name] ?? 0) - (before[name] ?? 0)) / door.requests])
   return {
     door,
     bare,
-    cpu: { ...Object.fromEntries(cpu), bare: ((after['bare'] ?? 0) - (between['bare'] ?? 0)) / bare.requests },
+    cpu: { ...timePerMessage(door.requests, before, between), ...timePerMessage(bare.requests, bareBefore, after) },
     isComplete: queued === door.requests - door.wrong,
   }
 }

@@ -6,7 +6,7 @@ import { FLOORS } from './floors.js'
 import type { Setting } from './inbound.js'
 import { partOf } from './inbound-corpus.js'
 import { empty, isRight, untilWritten } from './inbound-pod.js'
-import { processorTimesOf } from './processor-time.js'
+import { processorTimesOf, timePerMessage } from './processor-time.js'
 
 /** Messages, by tens. */
 const TENS = 600
@@ -45,11 +45,10 @@ export async function measureBacklog(
   worker.kill('SIGCONT')
   const written = [...(await untilWritten(pod.db, corpus)).values()]
   const after = processorTimesOf(pids)
-  const cpu = Object.keys(pids).map((name) => [name, ((after[name] ?? 0) - (before[name] ?? 0)) / jobs.length])
   return {
     perSecond: (jobs.length * 1_000) / (Math.max(...written) - Math.min(...written)),
     limit,
-    cpu: Object.fromEntries(cpu),
+    cpu: timePerMessage(jobs.length, before, after),
     ok: await isRight(pod, corpus),
   }
 }

@@ -8,7 +8,7 @@ import type { Setting } from './inbound.js'
 import { type Bits, type InboundCorpus, type Orphans, orphans, partOf } from './inbound-corpus.js'
 import { addPerson, countsAreRight, empty, type PodProcess, untilWritten } from './inbound-pod.js'
 import { load } from './post-loader.js'
-import { processorTimesOf } from './processor-time.js'
+import { processorTimesOf, timePerMessage } from './processor-time.js'
 
 const CONNECTIONS = 64
 /** Good messages, by tens; as many have a wrong signature, an unknown host, no parent, or a sender whose pod hangs. */
@@ -92,10 +92,9 @@ async function measureBurst(
   const written = await untilWritten(db, good)
   const after = processorTimesOf(pids)
   const seconds = (Math.max(...written.values()) - (sent.sentAt[0] ?? Number.NaN)) / 1_000
-  const cpu = Object.keys(pids).map((name) => [name, ((after[name] ?? 0) - (before[name] ?? 0)) / bodies.length])
   return {
     perSecond: good.messages.length / seconds,
-    cpu: Object.fromEntries(cpu),
+    cpu: timePerMessage(bodies.length, before, after),
     ok: sent.wrong === 0 && (await countsAreRight(db, good)),
   }
 }

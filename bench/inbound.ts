@@ -17,7 +17,7 @@ import { empty, environmentOf, isRight, type PodProcess, prepare, startProcess, 
 import { insertsPerSecond, type Machine, openMachine } from './machine.js'
 import type { PostLoadResult } from './post-load.js'
 import { load, openLoader } from './post-loader.js'
-import { memoryOf, processorTimesOf } from './processor-time.js'
+import { memoryOf, processorTimesOf, timePerMessage } from './processor-time.js'
 
 const CONNECTIONS = 64
 /** Every so many messages one comes again. */
@@ -154,14 +154,13 @@ async function measureRound(
 
   const start = sent.sentAt[0] ?? Number.NaN
   const last = Math.max(...writtenAt.values())
-  const cpu = Object.keys(pids).map((name) => [name, ((after[name] ?? 0) - (before[name] ?? 0)) / bodies.length])
   const memory = Object.entries(pids).map(([name, pid]) => [`${name}_mb`, memoryOf(pid)])
   return {
     perSecond: (bodies.length * 1_000) / (last - start),
     limit,
     messages: bodies.length,
     sent,
-    cpu: Object.fromEntries(cpu),
+    cpu: timePerMessage(bodies.length, before, after),
     memory: Object.fromEntries(memory),
     stored: latencyOf(timesUntilWritten(posted, sent, writtenAt)),
     ok: sent.wrong === 0 && (await isRight(pod, corpus)),

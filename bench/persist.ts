@@ -14,7 +14,7 @@ import { FLOORS } from './floors.js'
 import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
 import { countsAreRight, empty, environmentOf, prepare } from './inbound-pod.js'
 import { insertsPerSecond } from './machine.js'
-import { processorTimesOf } from './processor-time.js'
+import { processorTimesOf, timePerMessage } from './processor-time.js'
 
 const BITS = 4096
 const WRITERS = 4
@@ -111,11 +111,10 @@ async function measureRound(
   await Promise.all(Array.from({ length: WRITERS }, write))
   const seconds = (performance.now() - start) / 1_000
   const after = processorTimesOf(pids)
-  const cpu = Object.keys(pids).map((name) => [name, ((after[name] ?? 0) - (before[name] ?? 0)) / sent.length])
   return {
     perSecond: sent.length / seconds,
     limit,
-    cpu: Object.fromEntries(cpu),
+    cpu: timePerMessage(sent.length, before, after),
     ok: failures === 0 && (await countsAreRight(pod.db, corpus)),
   }
 }

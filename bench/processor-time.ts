@@ -76,6 +76,16 @@ export function processorTimesOf(pids: Readonly<Record<string, number>>): Readon
   return Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, processorTimeOf(pid)]))
 }
 
+/** Of each process, what so many messages have taken of it between two looks. */
+export function timePerMessage(
+  messages: number,
+  before: Readonly<Record<string, number>>,
+  after: Readonly<Record<string, number>>,
+): Readonly<Record<string, number>> {
+  const spent = (name: string) => ((after[name] ?? 0) - (before[name] ?? 0)) / messages
+  return Object.fromEntries(Object.keys(after).map((name) => [name, spent(name)]))
+}
+
 /** Megabytes of memory that a process has now. */
 export function memoryOf(pid: number): number {
   try {
