@@ -80,6 +80,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   LOOKUP_LIMITS: {
     chainDepth: 'not fetched: `NotFetchable`',
     linksOfText: 'not looked for',
+    linkDepth: 'not looked for',
+    fetchesOfMessage: 'not looked for; what needs one more ends as `NotFetchable`',
     strangersOfText: 'not looked for',
     mentionsOfText: 'shown, and nobody is told',
     tagsOfText: 'shown, and not found by them',

@@ -177,6 +177,10 @@ export const LOOKUP_LIMITS = {
   /** A reshare of a reshare, a link in a linked post: who goes on for longer leads us around. */
   chainDepth: 5,
   linksOfText: 10,
+  /** A linked post, and what that links to. */
+  linkDepth: 2,
+  /** Entities fetched because of one message: without a bound in all, ten links a text and two levels are 110 requests. */
+  fetchesOfMessage: 30,
   /** People that nobody here knows and a text names; each is asked for at a pod. */
   strangersOfText: 50,
   /** People and tags that are kept with a text. */

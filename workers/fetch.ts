@@ -34,13 +34,13 @@ export const fetchHandlers: Handlers<FetchJob, Pod, Work> = {
   'fetch-entity': (pod, { data }) => withShareOf(pod, data.from, 'NotFetchable', () => fetchEntity(pod, data, again)),
 
   'discover-mentioned': (pod, work) =>
-    withShareOf(pod, work.data.address, 'DiscoveryFailed', () => ifPossible(pod, () => meetMentioned(pod, work))),
+    withHalfShareOf(pod, work.data.address, 'DiscoveryFailed', () => ifPossible(pod, () => meetMentioned(pod, work))),
 
   'discover-searched': (pod, { data: { address } }) =>
     ifPossible(pod, () => withShareOf(pod, address, 'DiscoveryFailed', () => discoverPerson(pod, address))),
 
   'fetch-linked': (pod, { data }) =>
-    withShareOf(pod, data.from, 'NotFetchable', () => ifPossible(pod, () => fetchEntity(pod, data))),
+    withHalfShareOf(pod, data.from, 'NotFetchable', () => ifPossible(pod, () => fetchEntity(pod, data))),
 }
 
 async function meetMentioned(
@@ -71,9 +71,33 @@ const inHand = new Map<string, number>()
  * other pods need; they come back by their back-off.
  */
 async function withShareOf(pod: Pod, from: string, fault: ProtocolFault, work: () => Promise<unknown>): Promise<void> {
+  await countedAt(inHand, shareOf(pod), from, fault, work)
+}
+
+/** Links and mentions in hand, by host. */
+const inHandOfTexts = new Map<string, number>()
+
+/** What a text only names takes at most half of a host's share, so that the look-up of a sender there never finds it taken. */
+async function withHalfShareOf(
+  pod: Pod,
+  from: string,
+  fault: ProtocolFault,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const share = Math.max(1, Math.floor(shareOf(pod) / 2))
+  await countedAt(inHandOfTexts, share, from, fault, () => withShareOf(pod, from, fault, work))
+}
+
+async function countedAt(
+  inHand: Map<string, number>,
+  most: number,
+  from: string,
+  fault: ProtocolFault,
+  work: () => Promise<unknown>,
+): Promise<void> {
   const host = splitAddress(from)?.host ?? from
   const count = inHand.get(host) ?? 0
-  if (count >= shareOf(pod)) throw new ProtocolError(fault, `enough is asked of ${host} for now`)
+  if (count >= most) throw new ProtocolError(fault, `enough is asked of ${host} for now`)
   inHand.set(host, count + 1)
   try {
     await work()

@@ -1,6 +1,7 @@
 import { sendOut } from '../domain/outgoing.js'
 import type { OutgoingRecord } from '../jobs/definitions.js'
 import type { Work } from '../jobs/outbox.js'
+import { LOOKUP_LIMITS } from '../limits.js'
 import { inTransaction } from '../persistence/errors.js'
 import type { Pod } from '../pod.js'
 import type { Entity } from '../protocol/entities/registry.js'
@@ -16,7 +17,9 @@ export async function dispatch(pod: Pod, work: Work & { readonly data: OutgoingR
     const outgoing = await outgoingOf(pod, transaction, work.data)
     if (outgoing === undefined) return
     await lookForNamed(pod, transaction, outgoing)
-    await lookForLinked(pod, transaction, [{ text: ownTextOf(pod, outgoing.message.entity), depth: 0 }])
+    await lookForLinked(pod, transaction, [
+      { text: ownTextOf(pod, outgoing.message.entity), depth: 0, fetchesLeft: LOOKUP_LIMITS.fetchesOfMessage },
+    ])
     await sendOut(pod, transaction, outgoing.message, outgoing.audience)
   })
 }

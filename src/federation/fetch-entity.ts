@@ -14,6 +14,7 @@ import { isGuid } from '../protocol/values.js'
 import type { Message, Waiting } from './batch.js'
 import { discoverPerson } from './discover-person.js'
 import { type Flights, openFlights } from './flights.js'
+import { fetchesLeftOf, textOf } from './linked.js'
 import { askedAt, isThisPod, placeOf } from './pod-place.js'
 import { receiveBatch } from './receive-batch.js'
 import { RemotePodError } from './remote-pod/remote-pod-error.js'
@@ -133,10 +134,11 @@ async function ask({ remote }: Pod, url: string, until: number): Promise<string>
 }
 
 /** What is fetched goes the way of every message; what it needs is fetched first, each thing once. */
-async function takeIn(pod: Pod, message: Message, way: Way): Promise<void> {
+async function takeIn(pod: Pod, message: Message & { readonly wanted: WantedEntity }, way: Way): Promise<void> {
   const brought = new Set<string>()
+  let { wanted } = message
   for (;;) {
-    const { waiting, wrong, over } = await despiteLocks(() => receiveBatch(pod, [message]))
+    const { waiting, wrong, over } = await despiteLocks(() => receiveBatch(pod, [{ ...message, wanted }]))
     const [fault] = wrong
     if (fault !== undefined) throw notFetchable(`${fault.fault}: ${fault.reason}`)
     const [end] = over
@@ -145,12 +147,14 @@ async function takeIn(pod: Pod, message: Message, way: Way): Promise<void> {
     if (missing === undefined) return
     if (brought.has(missing.waitsFor)) throw notFetchable(`${missing.waitsFor} was brought and is not here`)
     brought.add(missing.waitsFor)
-    await bringMissing(pod, missing, way)
+    wanted = { ...wanted, fetchesLeft: await bringMissing(pod, missing, way) }
   }
 }
 
-async function bringMissing(pod: Pod, missing: Waiting, way: Way): Promise<void> {
-  const { message, waitsFor, askAt, orAskAt } = missing
+/** Returns how many fetches are left then for what needed it. */
+async function bringMissing(pod: Pod, missing: Waiting, way: Way): Promise<number> {
+  const { message, waitsFor, askAt, orAskAt, arrival } = missing
+  const fetchesLeft = fetchesLeftOf(message)
   const [kind, name] = partsOf(waitsFor)
   if (askAt === undefined) throw notFetchable(`nobody can be asked for ${waitsFor}`)
   if (kind === 'person') {
@@ -160,11 +164,16 @@ async function bringMissing(pod: Pod, missing: Waiting, way: Way): Promise<void>
     const isPlausible = (sender === author || wanted?.type === 'comment') && (wanted?.author ?? author) === author
     if (!isPlausible) throw notFetchable(`${sender ?? 'nobody'} has signed what ${author ?? 'nobody'} wrote`)
     await personOf(pod, askAt, way)
-    return
+    return fetchesLeft
   }
   if (!isFetchable(kind)) throw notFetchable(`${waitsFor} can only come by itself`)
+  if (fetchesLeft < 1) throw notFetchable(`${waitsFor} is one fetch too many for one message`)
   const depth = (message.wanted?.depth ?? 0) + 1
-  await bring(pod, { type: kind, guid: name, from: askAt, orFrom: orAskAt, author: missing.author, depth }, way)
+  // Half is kept for the links of what needed it; a reshare has no text and keeps nothing.
+  const kept = arrival === undefined || textOf(arrival.entity) === '' ? 0 : Math.floor((fetchesLeft - 1) / 2)
+  const wanted = { type: kind, guid: name, from: askAt, orFrom: orAskAt, author: missing.author, depth }
+  await bring(pod, { ...wanted, fetchesLeft: fetchesLeft - 1 - kept }, way)
+  return kept
 }
 
 function left(until: number): number {

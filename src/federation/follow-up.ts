@@ -7,7 +7,7 @@ import { enqueueEachWith, type ToDo, toDo } from '../jobs/outbox.js'
 import type { Pod } from '../pod.js'
 import { lookForMentioned } from './arrived-mentions.js'
 import type { StoredRecord, Wrong } from './batch.js'
-import { lookForLinked, textOf } from './linked.js'
+import { fetchesLeftOf, lookForLinked, textOf } from './linked.js'
 import { isElsewhere } from './pod-place.js'
 import { hasSpeaker } from './speaker.js'
 import { turnAway } from './turn-away.js'
@@ -29,7 +29,11 @@ export async function followUp(
   await lookForLinked(
     pod,
     transaction,
-    records.map(({ arrival }) => ({ text: textOf(arrival.entity), depth: arrival.message.wanted?.depth ?? 0 })),
+    records.map(({ arrival: { entity, message } }) => ({
+      text: textOf(entity),
+      depth: message.wanted?.depth ?? 0,
+      fetchesLeft: fetchesLeftOf(message),
+    })),
   )
   const posts = await postsForPeople(pod, transaction, records)
   await enqueueEachWith(pod, transaction, [

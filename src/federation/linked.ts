@@ -1,11 +1,13 @@
 import type { Knex } from 'knex'
 import { fetchLinkedJob, type WantedEntity } from '../jobs/definitions.js'
 import { enqueueAllWith } from '../jobs/outbox.js'
+import { fetchesLeftAfter } from '../jobs/waiting.js'
 import { LOOKUP_LIMITS } from '../limits.js'
 import { findSurroundings } from '../persistence/post-surroundings.js'
 import type { Pod } from '../pod.js'
 import type { Entity } from '../protocol/entities/registry.js'
 import { readLinks } from '../protocol/mentions.js'
+import type { Message } from './batch.js'
 import { isElsewhere } from './pod-place.js'
 import { fetchableKind } from './serve-entity.js'
 
@@ -13,6 +15,8 @@ interface Linking {
   readonly text: string
   /** How many links have led to it. */
   readonly depth: number
+  /** How many fetches it may cause, all levels together. */
+  readonly fetchesLeft: number
 }
 
 /** What texts link to and nobody here knows is fetched from the pods of its authors, so that whoever follows a link finds it. */
@@ -30,16 +34,37 @@ export async function lookForLinked(pod: Pod, transaction: Knex.Transaction, tex
   await enqueueAllWith(pod, transaction, fetchLinkedJob, [...once.values()])
 }
 
-/** Links lead on to links, from one pod of a stranger to the next: so far, and so many of them. */
-function linkedFrom(pod: Pod, { text, depth }: Linking): readonly WantedEntity[] {
-  if (depth >= LOOKUP_LIMITS.chainDepth) return []
+/**
+ * The links of a text that may be fetched. Links lead to texts with links, so the depth is bounded and each link carries its
+ * share of the fetches that the first message may cause.
+ */
+function linkedFrom(pod: Pod, { text, depth, fetchesLeft }: Linking): readonly WantedEntity[] {
+  if (depth >= LOOKUP_LIMITS.linkDepth) return []
   const links = new Map(readLinks(text).map((link) => [link.guid, link]))
-  return [...links.values()].slice(0, LOOKUP_LIMITS.linksOfText).flatMap(({ author, type, guid }): WantedEntity[] => {
+  const wanted = [...links.values()].slice(0, LOOKUP_LIMITS.linksOfText).flatMap(({ author, type, guid }) => {
     const kind = fetchableKind(type)
-    if (kind === undefined || !isElsewhere(pod, author)) return []
-    // Others sign a comment for the author of its post, whoever wrote it.
-    return [{ type: kind, guid, from: author, ...(kind !== 'comment' && { author }), depth: depth + 1 }]
+    return kind === undefined || !isElsewhere(pod, author) ? [] : [{ author, guid, kind }]
   })
+  const followed = wanted.slice(0, fetchesLeft)
+  const leftForEach = Math.floor((fetchesLeft - followed.length) / followed.length)
+  return followed.map(({ author, guid, kind }) => ({
+    type: kind,
+    guid,
+    from: author,
+    // A comment may be signed by the author of its post.
+    ...(kind !== 'comment' && { author }),
+    depth: depth + 1,
+    fetchesLeft: leftForEach,
+  }))
+}
+
+/**
+ * How many fetches the text of a message may cause. Each time that the message waited for something, half of what was left then
+ * went to the fetch of that thing (`waiting.ts`).
+ */
+export function fetchesLeftOf({ wanted, woken }: Pick<Message, 'wanted' | 'woken'>): number {
+  if (wanted === undefined) return fetchesLeftAfter(woken?.times ?? 0)
+  return wanted.fetchesLeft ?? (wanted.depth === 0 ? LOOKUP_LIMITS.fetchesOfMessage - 1 : 0)
 }
 
 /** What there is to read in an entity; empty where that is nothing. */

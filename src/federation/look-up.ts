@@ -1,4 +1,4 @@
-import { SERVE_LIMITS } from '../limits.js'
+import { LOOKUP_LIMITS, SERVE_LIMITS } from '../limits.js'
 import { Person } from '../persistence/models/person.js'
 import type { Pod } from '../pod.js'
 import { addressOf } from '../protocol/address.js'
@@ -9,6 +9,8 @@ import { fetchEntity } from './fetch-entity.js'
 
 /** Asked in the name of somebody who waits in front of a screen. */
 const options = { within: SERVE_LIMITS.discoveryMs }
+/** The fetch of what the link names is the first one. */
+const fetchesLeft = LOOKUP_LIMITS.fetchesOfMessage - 1
 
 /** Who has this address, known here or found in that time; undefined: nobody. */
 export async function lookUpPerson(pod: Pod, text: string): Promise<Person | undefined> {
@@ -20,7 +22,7 @@ export async function lookUpPerson(pod: Pod, text: string): Promise<Person | und
 
 /** Takes in what a link leads to, if its author's pod has it and gives it away. */
 export async function lookUpLinked(pod: Pod, { author, guid }: EntityLink, type: 'post' | 'poll'): Promise<void> {
-  await ifFound(fetchEntity(pod, { type, guid, from: author, author, depth: 0 }, options))
+  await ifFound(fetchEntity(pod, { type, guid, from: author, author, depth: 0, fetchesLeft }, options))
 }
 
 async function ifFound<Found>(looking: Promise<Found>): Promise<Found | undefined> {

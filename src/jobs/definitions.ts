@@ -142,6 +142,8 @@ export interface WantedEntity {
   readonly author?: string | undefined
   /** How many things have led to this one. */
   readonly depth: number
+  /** How many more fetches this one may cause, all levels together; not set: as for the first of a message, below it none. */
+  readonly fetchesLeft?: number | undefined
 }
 
 export const fetchEntityJob = defineJob<WantedEntity>()('fetch', 'fetch-entity', patient)

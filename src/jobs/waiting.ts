@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
+import { LOOKUP_LIMITS } from '../limits.js'
 import { type Counts, countColumns, countsRaised, NO_COUNTS } from '../persistence/arrived-counts.js'
 import { inColumns } from '../persistence/columns.js'
 import { named } from '../persistence/database.js'
@@ -50,6 +51,11 @@ export interface WokenMessage {
   readonly times: number
   /** Its time is over: if the thing is still unknown now, it ends as a dead letter. */
   readonly last: boolean
+}
+
+/** How many fetches a message that has waited so often may still cause: each wait gives half of them to what it waits for. */
+export function fetchesLeftAfter(times: number): number {
+  return Math.floor(LOOKUP_LIMITS.fetchesOfMessage / 2 ** times)
 }
 
 export function mayWaitAgain({ times, last }: Pick<WokenMessage, 'times' | 'last'>): boolean {
@@ -148,12 +154,20 @@ async function askOnce(
   const asked = await alreadyAsked(transaction, [...wanted.values()])
   const people = new Map<Ask, DataOf<typeof discoverPersonJob>>()
   const entities = new Map<Ask, WantedEntity>()
-  for (const [name, { waitsFor, askAt = '', orAskAt, author }] of wanted) {
+  for (const [name, { waitsFor, askAt = '', orAskAt, author, times }] of wanted) {
     if (asked.has(name)) continue
     const [kind, key] = partsOf(waitsFor)
     if (kind === 'person') people.set(name, { address: key })
     else if (isFetchable(kind))
-      entities.set(name, { type: kind, guid: key, from: askAt, orFrom: orAskAt, author, depth: 0 })
+      entities.set(name, {
+        type: kind,
+        guid: key,
+        from: askAt,
+        orFrom: orAskAt,
+        author,
+        depth: 0,
+        fetchesLeft: fetchesLeftAfter(times + 1) - 1,
+      })
   }
   const finders = await enqueueAllWith(pod, transaction, discoverPersonJob, [...people.values()])
   const fetchers = await enqueueAllWith(pod, transaction, fetchEntityJob, [...entities.values()], { delay: GRACE })

@@ -60,4 +60,5 @@ export const CHECKLIST = {
   S83: 'a flood of likes is one notification',
   S84: 'one sender cannot starve others',
   S85: 'a pod that is blocked is answered, and ignored',
+  S86: 'a tree of links is followed thirty times at most',
 } as const

@@ -553,23 +553,34 @@ describe('a text', () => {
     const entity = postBy(quin, { text })
     others.serve(quin, entity)
 
-    await fetchEntity(pod, { ...wanted(quin, entity.guid), depth: 4 })
+    await fetchEntity(pod, { ...wanted(quin, entity.guid), depth: 1, fetchesLeft: 23 })
 
-    // Ten links of this text are looked at, and the first three lead nowhere.
+    const remote = 'remy@r.example'
+    // Ten links of this text are looked at; the first three lead nowhere, and two of those cannot be fetched at all.
     expect(await jobs('fetch-linked')).toEqual(
-      guids
-        .slice(0, 7)
-        .map((guid) => ({ type: 'post', guid, from: 'remy@r.example', author: 'remy@r.example', depth: 5 })),
+      guids.slice(0, 7).map((guid) => ({ type: 'post', guid, from: remote, author: remote, depth: 2, fetchesLeft: 1 })),
     )
   })
 
-  it('has nothing fetched at the end of a chain', async () => {
+  it('has no more links followed than its message has fetches left', async () => {
+    await pod.db('outbox').delete()
+    const quin = newPerson()
+    const guids = Array.from({ length: 5 }, newGuid)
+    const entity = postBy(quin, { text: guids.map((guid) => `diaspora://remy@r.example/post/${guid}`).join(' ') })
+    others.serve(quin, entity)
+
+    await fetchEntity(pod, { ...wanted(quin, entity.guid), depth: 1, fetchesLeft: 2 })
+
+    expect(await jobs('fetch-linked')).toMatchObject(guids.slice(0, 2).map((guid) => ({ guid, fetchesLeft: 0 })))
+  })
+
+  it('of a link has no links followed', async () => {
     await pod.db('outbox').delete()
     const quin = newPerson()
     const entity = postBy(quin, { text: `diaspora://remy@r.example/post/${newGuid()}` })
     others.serve(quin, entity)
 
-    await fetchEntity(pod, { ...wanted(quin, entity.guid), depth: 5 })
+    await fetchEntity(pod, { ...wanted(quin, entity.guid), depth: 2, fetchesLeft: 5 })
 
     expect(await jobs('fetch-linked')).toEqual([])
   })

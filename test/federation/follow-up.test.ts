@@ -95,8 +95,10 @@ describe('a public post', () => {
     )
 
     const { address: author } = remy
-    const posts = guids.slice(0, 10).map((guid) => ({ type: 'post', guid, from: author, author, depth: 1 }))
-    const wanted = [...posts, { type: 'comment', guid: guids[0], from: author, depth: 1 }]
+    const posts = guids
+      .slice(0, 10)
+      .map((guid) => ({ type: 'post', guid, from: author, author, depth: 1, fetchesLeft: 2 }))
+    const wanted = [...posts, { type: 'comment', guid: guids[0], from: author, depth: 1, fetchesLeft: 14 }]
     const asked = await work('fetch-linked')
     expect(asked).toHaveLength(wanted.length)
     expect(asked).toEqual(expect.arrayContaining(wanted))

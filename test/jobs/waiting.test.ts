@@ -176,7 +176,14 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     const ask = (from: string, orFrom?: string) => ({
       queue: 'fetch',
       name: 'fetch-entity',
-      data: { type: 'post', guid: '0000000000000001', from, depth: 0, ...(orFrom !== undefined && { orFrom }) },
+      data: {
+        type: 'post',
+        guid: '0000000000000001',
+        from,
+        depth: 0,
+        fetchesLeft: 14,
+        ...(orFrom !== undefined && { orFrom }),
+      },
     })
 
     it('have it asked for once, however many they are and whenever they come', async () => {

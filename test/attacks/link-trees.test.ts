@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { LOOKUP_LIMITS } from '../../src/limits.js'
+import { postBy } from '../support/entities.js'
+import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
+
+const LINKS = 10
+
+describe.each(queueBackends)('S86: a tree of links, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let others: FakePods
+  let pod: ReceivingPod
+  let mallory: FakePerson
+  /** Posts that the pod of mallory has made up because they were asked for. */
+  let invented = 0
+
+  beforeAll(async () => {
+    others = await startFakePods()
+    stores = await openTestStores(backend)
+    pod = await startReceivingPod({ others, stores })
+    mallory = others.person('mallory@evil.example')
+    await pod.meet(mallory)
+  })
+  afterAll(async () => {
+    await pod.close()
+    await stores.close()
+    await others.close()
+  })
+
+  /** Ten links: to posts of mallory, each with ten more links, or to posts that another pod does not have. */
+  function textOfTree(hasVictim: boolean): string {
+    const links = Array.from({ length: LINKS }, (_, index) => {
+      if (hasVictim && index % 2 === 1) return `diaspora://gina1@good.example/post/${newGuid()}`
+      const guid = newGuid()
+      others.script(`evil.example/fetch/post/${guid}`, (_request, response) => {
+        invented += 1
+        const post = postBy(mallory, { guid, text: textOfTree(hasVictim) })
+        response.end(envelopeOf(mallory, post))
+      })
+      return `diaspora://${mallory.address}/post/${guid}`
+    })
+    return links.join(' ')
+  }
+
+  const fetchesAt = (host: string) => others.requests.filter((request) => request.startsWith(`${host}/fetch/`)).length
+
+  it.each([
+    ['to the pod of its author', false],
+    ['of which half lead to a third pod', true],
+  ])('%s costs at most thirty fetches, and its first level is fetched', async (_what, hasVictim) => {
+    const gina = others.person(`gina${hasVictim ? 1 : 0}@good.example`)
+    const before = { evil: fetchesAt('evil.example'), good: fetchesAt('good.example'), invented }
+    const root = postBy(mallory, { text: textOfTree(hasVictim) })
+
+    expect(await pod.publicly(root, mallory)).toBe(202)
+    await vi.waitFor(() => expect(invented).toBeGreaterThanOrEqual(before.invented + (hasVictim ? 5 : 10)), 30_000)
+    await pod.settled(30_000)
+    // An uninvolved newcomer of the third pod is met meanwhile.
+    const post = postBy(gina, { text: 'Good morning' })
+    expect(await pod.publicly(post, gina)).toBe(202)
+    await pod.settled(30_000)
+
+    const atEvil = fetchesAt('evil.example') - before.evil
+    const atGood = fetchesAt('good.example') - before.good
+    expect(atEvil + atGood).toBeLessThanOrEqual(LOOKUP_LIMITS.fetchesOfMessage)
+    const firstLevel = pod
+      .db('posts')
+      .where('authorId', pod.db('people').where('address', mallory.address).select('id'))
+    expect(await firstLevel).not.toHaveLength(0)
+    expect(await pod.db('posts').where({ guid: post.guid })).toHaveLength(1)
+  })
+})
