@@ -113,6 +113,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     triesOfContact: 'given up; `pod dead` has it',
     asleepAfterDays: 'nothing new is stored for the pod until it is heard of',
     atOnce: 'waits for its turn',
+    relaysUnanswered: 'not stored, counted as skipped',
+    participantsUnanswered: 'not stored',
     exchangeMs: 'the try has failed',
     silentAtOnce: 'those that took so long give way',
     redirects: 'the pod is looked at anew',

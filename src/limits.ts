@@ -253,6 +253,12 @@ export const DELIVERY_LIMITS = {
   rowsAtOnce: 20,
   /** Deliveries to one pod under way, once a first one has gone well; the way out has the same limit. */
   atOnce: 4,
+  /** Relays of one dispatch; each may have hundreds of deliveries. */
+  relaysAtOnce: 32,
+  /** Relays that wait for a pod that has never answered. */
+  relaysUnanswered: 5,
+  /** Subscriptions to one post from pods that have never answered. */
+  participantsUnanswered: 100,
   /** After this a pod gives its slot back and comes again; a last exchange still ends within the deadline of the job. */
   drainMs: 12_000,
   /** From the first byte to the status. */

@@ -18,7 +18,7 @@ import { fetchHandlers } from './fetch.js'
 import { showJobFigures } from './job-figures.js'
 import { maintenanceHandlers } from './maintenance.js'
 import { notifyHandlers } from './notify.js'
-import { outboundHandlers, outboundSlowHandlers } from './outbound.js'
+import { outboundHandlers, outboundSlowHandlers, relayHandlers } from './outbound.js'
 import { keepUploadsSwept, photoHandlers } from './photos.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
 import { openCryptoPool } from './threads/crypto-pool.js'
@@ -55,6 +55,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
       fetch: fetchHandlers,
       outbound: outboundHandlers,
       'outbound-slow': outboundSlowHandlers,
+      relay: relayHandlers,
       notify: notifyHandlers,
       photos: photoHandlers,
       maintenance: maintenanceHandlers,

@@ -1,12 +1,14 @@
 import { checkKnownPod } from '../src/federation/check-pods.js'
 import { deliver } from '../src/federation/deliver.js'
 import { dispatch } from '../src/federation/dispatch.js'
+import { dispatchRelays } from '../src/federation/dispatch-relays.js'
 import { participate } from '../src/federation/participate.js'
 import type {
   checkPodJob,
   deliverJob,
   deliverSlowlyJob,
   dispatchJob,
+  dispatchRelaysJob,
   Handlers,
   participateJob,
 } from '../src/jobs/definitions.js'
@@ -19,11 +21,17 @@ export const outboundHandlers: Handlers<typeof dispatchJob | typeof deliverJob, 
 }
 
 export const outboundSlowHandlers: Handlers<
-  typeof deliverSlowlyJob | typeof participateJob | typeof checkPodJob,
+  typeof deliverSlowlyJob | typeof checkPodJob | typeof participateJob,
   Pod,
   Work
 > = {
-  deliver: (pod, { data: { podId } }, signal) => deliver(pod, podId, { lane: 'outbound-slow', signal }),
+  // For rows that an earlier version has written: the job has another queue now.
   participate: (pod, work) => participate(pod, work),
+  deliver: (pod, { data: { podId } }, signal) => deliver(pod, podId, { lane: 'outbound-slow', signal }),
   'check-pod': (pod, { data: { podId } }) => checkKnownPod(pod, podId),
+}
+
+export const relayHandlers: Handlers<typeof dispatchRelaysJob | typeof participateJob, Pod, Work> = {
+  'dispatch-relays': (pod, work) => dispatchRelays(pod, work),
+  participate: (pod, work) => participate(pod, work),
 }

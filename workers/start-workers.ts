@@ -22,6 +22,7 @@ const CONCURRENCY: Readonly<Record<QueueName, number>> = {
   fetch: 16,
   outbound: 128,
   'outbound-slow': 64,
+  relay: 2, // a flood of relays must leave the database to others
   notify: 8,
   photos: 2,
   maintenance: 2,

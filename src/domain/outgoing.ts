@@ -1,6 +1,15 @@
 import type { Knex } from 'knex'
 import { knockAfter } from '../jobs/knock.js'
-import { type Audience, deleteCreations, insertDeliveries, insertLetters, type Told } from '../persistence/audiences.js'
+import {
+  type Audience,
+  deleteCreations,
+  insertDeliveries,
+  insertLetters,
+  insertRelays,
+  type NewRelay,
+  type Told,
+} from '../persistence/audiences.js'
+import { DELIVERY_PRIORITY, type DeliveryPriority } from '../persistence/delivery-priority.js'
 import type { Pod } from '../pod.js'
 import { type Entity, writeEntity } from '../protocol/entities/registry.js'
 
@@ -16,6 +25,8 @@ export interface OutgoingMessage {
   readonly senderId: number
   readonly public: boolean
   readonly entity: Entity
+  /** Not set: own words. */
+  readonly priority?: DeliveryPriority
 }
 
 /**
@@ -28,7 +39,7 @@ export async function sendOut(
   message: OutgoingMessage,
   audience: Audience,
 ): Promise<void> {
-  const row = { ...message, entity: writeEntity(message.entity) }
+  const row = rowOf(message)
   const reached = await insertDeliveries(transaction, row, audience)
   knockAfter(pod, transaction, reached)
 }
@@ -39,9 +50,25 @@ export async function sendLetters(
   transaction: Knex.Transaction,
   letters: readonly (OutgoingMessage & { readonly personId: number })[],
 ): Promise<void> {
-  const rows = letters.map((letter) => ({ ...letter, entity: writeEntity(letter.entity) }))
-  const reached = await insertLetters(transaction, rows)
+  const reached = await insertLetters(transaction, letters.map(rowOf))
   knockAfter(pod, transaction, reached)
+}
+
+/** A relayable of another pod that the subscribers of a local post receive. */
+export type Relay = OutgoingMessage & Pick<NewRelay, 'postId' | 'commentId' | 'authorId'>
+
+/** Writes the envelopes of any number of relays and their deliveries in the caller's transaction. */
+export async function sendRelays(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  relays: readonly Relay[],
+): Promise<void> {
+  const reached = await insertRelays(transaction, relays.map(rowOf))
+  knockAfter(pod, transaction, reached)
+}
+
+function rowOf<Message extends OutgoingMessage>(message: Message) {
+  return { ...message, priority: message.priority ?? DELIVERY_PRIORITY.own, entity: writeEntity(message.entity) }
 }
 
 /**

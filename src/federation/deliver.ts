@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { knock } from '../jobs/knock.js'
 import { DELIVERY_LIMITS, type DeliveryLimits } from '../limits.js'
+import { DELIVERY_PRIORITY } from '../persistence/delivery-priority.js'
 import {
   type DueDelivery,
   dueDeliveries,
@@ -15,6 +16,7 @@ import type { Pod } from '../pod.js'
 import { countDelivery, type Lane } from './delivery-figures.js'
 import { askOrGiveWay } from './give-way.js'
 import { type Letter, writeLetters } from './letters.js'
+import { participateInNext } from './participate.js'
 import { failureOf, noteOf, type Outcome, outcomeOfAnswer, outcomeOfError } from './pod-health.js'
 import { podOrigin } from './pod-origin.js'
 
@@ -85,10 +87,11 @@ async function drainPod(drain: Drain): Promise<'released' | 'gave way' | 'time o
       failures,
     )
     const isMoreDue = await settle(drain, sent, note)
+    hasAnswered ||= sent.some(isAnswered)
+    await participateAfter(drain, sent)
     if (note.kind === 'well') {
       if (failures > 0) drain.pod.log.info({ pod: drain.other.host }, 'the pod answers again')
       failures = 0
-      hasAnswered = true
     }
     if (note.kind === 'away' && failures === 0) {
       drain.pod.log.info({ pod: drain.other.host, reason: note.error }, 'the pod does not answer')
@@ -155,6 +158,20 @@ async function settle(drain: Drain, sent: readonly Sent[], note: PodNote): Promi
       return failure === undefined ? [] : [{ ...failure, id: due.id, coat }]
     }),
     note,
+    hasAnswered: sent.some(isAnswered),
     redirects: limits.redirects,
   })
+}
+
+function isAnswered({ outcome }: Sent): boolean {
+  return outcome.kind === 'arrived' || ('status' in outcome && outcome.status !== undefined)
+}
+
+/** One participation of each author is under way at a time; the next one is written when it has arrived. */
+async function participateAfter({ pod, other }: Drain, sent: readonly Sent[]): Promise<void> {
+  const arrived = sent.filter(
+    ({ due, outcome }) => due.priority === DELIVERY_PRIORITY.participation && outcome.kind === 'arrived',
+  )
+  const postGuids = arrived.flatMap(({ due: { about } }) => about ?? [])
+  await participateInNext(pod, postGuids, { podId: other.id, isFirstOfPod: !other.takesParticipations })
 }

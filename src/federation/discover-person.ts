@@ -3,10 +3,10 @@ import { Person } from '../persistence/models/person.js'
 import { Pod as OtherPod } from '../persistence/models/pod.js'
 import type { Pod, RemotePods } from '../pod.js'
 import { addressOf } from '../protocol/address.js'
-import { readHcard, readWebFinger } from '../protocol/discovery-documents.js'
+import { type PersonLinks, readHcard, readWebFinger } from '../protocol/discovery-documents.js'
 import { ProtocolError } from '../protocol/errors.js'
 import { type Flights, openFlights } from './flights.js'
-import { homeOf, isThisPod, placeOf } from './pod-place.js'
+import { homeOf, isSamePlace, isThisPod, placeOf } from './pod-place.js'
 import { RemotePodError } from './remote-pod/remote-pod-error.js'
 import { savePerson } from './save-person.js'
 
@@ -33,7 +33,11 @@ export async function discoverPerson(pod: Pod, text: string, options: DiscoverOp
   if (isThisPod(pod.config, placeOf(home))) throw failed(`nobody is called ${address} here`)
   if (known !== undefined && !isStale(known, pod.now(), options)) return known
   try {
-    return await flightsOf(pod).join(address, () => lookUp(pod, address, home, options), { ...options, now: pod.now })
+    return await flightsOf(pod).join(
+      address,
+      () => lookUp(pod, address, home, { ...options, isKnown: known !== undefined }),
+      { ...options, now: pod.now },
+    )
   } catch (error) {
     // Who is known stays known when their pod is away.
     if (known !== undefined && options.refresh !== true && error instanceof ProtocolError) return known
@@ -56,16 +60,42 @@ function flightsOf({ remote }: Pod): Flights<Person> {
   return open
 }
 
-async function lookUp(pod: Pod, address: string, home: URL, { within }: DiscoverOptions): Promise<Person> {
+interface LookUpOptions extends DiscoverOptions {
+  /** The pod of a known person never changes, so the claim is not checked. */
+  readonly isKnown: boolean
+}
+
+async function lookUp(pod: Pod, address: string, home: URL, { within, isKnown }: LookUpOptions): Promise<Person> {
   await refuseBlocked(pod, home)
   const began = pod.now()
   const until = performance.now() + (within ?? REMOTE_LIMITS.exchangeMs)
-  const links = readWebFinger(await ask(pod, webFingerUrl(home, address), jrdTypes, until), address)
+  const claimed = readWebFinger(await ask(pod, webFingerUrl(home, address), jrdTypes, until), address)
+  const links = isKnown ? claimed : await confirmPod(pod, { address, home, claimed, until })
   const podUrl = new URL(links.podUrl)
   if (isThisPod(pod.config, placeOf(podUrl))) throw failed(`${address} claims to live on this pod`)
   await refuseBlocked(pod, podUrl)
   const hcard = readHcard(await ask(pod, links.hcardUrl, 'text/html', until))
   return savePerson(pod, { address, podUrl, hcard, began })
+}
+
+interface Claim {
+  readonly address: string
+  readonly home: URL
+  readonly claimed: PersonLinks
+  readonly until: number
+}
+
+/**
+ * A pod that is not at the host of the address must say the same about the person itself. Otherwise anybody could send our
+ * deliveries to the pod of somebody else, and only that pod could be blocked for it.
+ */
+async function confirmPod(pod: Pod, { address, home, claimed, until }: Claim): Promise<PersonLinks> {
+  const podUrl = new URL(claimed.podUrl)
+  if (isSamePlace(placeOf(home), placeOf(podUrl)) || isThisPod(pod.config, placeOf(podUrl))) return claimed
+  await refuseBlocked(pod, podUrl)
+  const confirmed = readWebFinger(await ask(pod, webFingerUrl(podUrl, address), jrdTypes, until), address)
+  if (isSamePlace(placeOf(podUrl), placeOf(new URL(confirmed.podUrl)))) return confirmed
+  throw failed(`${podUrl.host} does not confirm that ${address} lives there`)
 }
 
 export const jrdTypes = 'application/jrd+json, application/json'

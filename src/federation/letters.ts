@@ -19,7 +19,9 @@ export async function writeLetters(pod: Pod, due: readonly DueDelivery[]): Promi
       return lettersOf(pod, id, ofMessage).catch((error) => unwritten(pod, ofMessage, error))
     }),
   )
-  return letters.flat().sort((one, other) => one.due.id - other.due.id)
+  const places = new Map(due.map(({ id }, place) => [id, place]))
+  const placeOf = ({ due }: Letter) => places.get(due.id) ?? 0
+  return letters.flat().sort((one, other) => placeOf(one) - placeOf(other))
 }
 
 async function lettersOf(pod: Pod, messageId: number, due: readonly DueDelivery[]): Promise<readonly Letter[]> {

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { Audience, OutgoingMessage } from '../domain/outgoing.js'
 import type { OutgoingRecord } from '../jobs/definitions.js'
+import { DELIVERY_PRIORITY } from '../persistence/delivery-priority.js'
 import {
   type DispatchedLetter,
   type DispatchedRelayable,
@@ -107,7 +108,10 @@ async function outgoingRelayable(
   const { author, root, text } = record
   const isNaming = kind === 'comment' && root.public && author.ours
   return {
-    message: creation(kind, guid, { senderId: way.senderId, public: root.public, entity }),
+    message: {
+      ...creation(kind, guid, { senderId: way.senderId, public: root.public, entity }),
+      priority: author.ours ? DELIVERY_PRIORITY.own : DELIVERY_PRIORITY.relay,
+    },
     audience: way.audience,
     ...(isNaming && { names: { in: { commentId: record.id }, text, toBeTold: root.author.ours } }),
   }

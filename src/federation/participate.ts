@@ -1,36 +1,62 @@
 import { createHash } from 'node:crypto'
+import type { Knex } from 'knex'
 import { sendLetters } from '../domain/outgoing.js'
 import type { Work } from '../jobs/outbox.js'
+import { DELIVERY_PRIORITY } from '../persistence/delivery-priority.js'
 import { inTransaction } from '../persistence/errors.js'
 import type { Person } from '../persistence/models/person.js'
-import { Post } from '../persistence/models/post.js'
+import {
+  findNextPosts,
+  findPostsToParticipateIn,
+  lockParticipations,
+  type PostOfPod,
+} from '../persistence/participations-out.js'
 import type { Pod } from '../pod.js'
 import { findSpeaker } from './speaker.js'
 
 /**
  * Asks the authors of public posts, in the name of one account, for what will be said under them. It is no participation of
- * that person, so it is not stored as one here; a repeat has the same guid and sends nothing.
+ * that person, so it is not stored as one here; a repeat has the same guid and sends nothing. At most one waits for an
+ * author, and one for a pod that has never accepted any: whoever publishes thousands of posts fills no line of deliveries.
  */
 export async function participate(pod: Pod, work: Work<{ readonly postGuids: readonly string[] }>): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     await work.finish(transaction)
-    const speaker = await findSpeaker(pod, transaction)
-    if (speaker === undefined) return
-    const posts = await Post.query(transaction)
-      .joinRelated('author')
-      .whereIn('posts.guid', [...work.data.postGuids])
-      .where('posts.public', true)
-      .whereNotNull('author.podId')
-      .select('posts.guid', 'posts.authorId')
-    await sendLetters(
-      pod,
-      transaction,
-      posts.map((post) => letterAbout(post, speaker)),
-    )
+    await participateIn(pod, transaction, work.data.postGuids)
   })
 }
 
-function letterAbout(post: Pick<Post, 'guid' | 'authorId'>, speaker: Person) {
+interface NextOptions {
+  readonly podId: number
+  /** This pod has accepted none before: only one was sent, and the posts of its other people were left out. */
+  readonly isFirstOfPod: boolean
+}
+
+/** The participations in these posts have arrived: the next post of each author has its turn. */
+export async function participateInNext(
+  pod: Pod,
+  postGuids: readonly string[],
+  { podId, isFirstOfPod }: NextOptions,
+): Promise<void> {
+  if (postGuids.length === 0) return
+  const next = await findNextPosts(pod.db, postGuids, isFirstOfPod ? podId : null)
+  if (next.length === 0) return
+  await inTransaction(pod.db, (transaction) => participateIn(pod, transaction, next))
+}
+
+async function participateIn(pod: Pod, transaction: Knex.Transaction, postGuids: readonly string[]): Promise<void> {
+  const speaker = await findSpeaker(pod, transaction)
+  if (speaker === undefined) return
+  await lockParticipations(transaction)
+  const posts = await findPostsToParticipateIn(transaction, postGuids)
+  await sendLetters(
+    pod,
+    transaction,
+    posts.map((post) => letterAbout(post, speaker)),
+  )
+}
+
+function letterAbout(post: PostOfPod, speaker: Person) {
   const guid = createHash('sha256').update(`participation ${speaker.guid} ${post.guid}`).digest('hex').slice(0, 32)
   return {
     record: 'participation',
@@ -40,5 +66,6 @@ function letterAbout(post: Pick<Post, 'guid' | 'authorId'>, speaker: Person) {
     public: false,
     entity: { type: 'participation', author: speaker.address, guid, parent_guid: post.guid, parent_type: 'Post' },
     personId: post.authorId,
+    priority: DELIVERY_PRIORITY.participation,
   } as const
 }

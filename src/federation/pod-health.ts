@@ -7,6 +7,9 @@ import { faultOf, type RemoteFault, RemotePodError } from './remote-pod/remote-p
 /** What an exchange can end with that tells something about the other side. */
 type ExchangeFault = Exclude<RemoteFault, 'busy'>
 
+/** Answers to a private delivery: the pod does not have this person, and no later try will find them. */
+const recipientIsGone: ReadonlySet<number> = new Set([404, 410])
+
 /** What became of one delivery. */
 export type Outcome =
   | { readonly kind: 'arrived' }
@@ -60,7 +63,11 @@ export function failureOf(
 ): Omit<FailedDelivery, 'id' | 'coat'> | undefined {
   if (outcome.kind === 'arrived' || outcome.kind === 'untried' || outcome.kind === 'silent') return undefined
   const failures = attempts + 1
-  const isFinal = outcome.kind === 'forbidden' || (outcome.kind === 'unsealed' && outcome.fault === 'no_key')
+  const isFinal =
+    outcome.kind === 'forbidden' ||
+    (outcome.kind === 'unsealed' && outcome.fault === 'no_key') ||
+    // A public delivery that is answered so concerns the pod, and is no refusal.
+    (outcome.kind === 'refused' && recipientIsGone.has(outcome.status))
   const dead = isFinal || failures >= (record === 'contact' ? triesOfContact : tries)
   // A pod that is away keeps the time for all that is due. What is tried for longer than that keeps its own.
   const isTimed = outcome.kind !== 'away' || failures >= tries
@@ -85,7 +92,8 @@ export function noteOf(outcomes: readonly Outcome[], failures: number, random = 
   const refused = outcomes.findLast((outcome) => outcome.kind === 'refused' || outcome.kind === 'forbidden')
   if (refused === undefined) return { kind: 'unknown' }
   const { fault, reason } = refused
-  return { kind: 'refuses', status: podStatusOf(fault), error: reason, moved: fault === 'moved' }
+  const moved = outcomes.filter((outcome) => outcome.kind === 'refused' && outcome.fault === 'moved').length
+  return { kind: 'refuses', status: podStatusOf(fault), error: reason, moved: fault === 'moved' ? moved : 0 }
 }
 
 const statuses: Readonly<Record<ExchangeFault, Exclude<PodStatus, 'unchecked'>>> = {

@@ -22,8 +22,12 @@ export function askedAt(pod: Pick<OtherPod, 'host' | 'port' | 'ssl'>): string | 
 
 /** This pod is asked by its own functions, never over the network. */
 export function isThisPod({ url }: Pick<Config, 'url'>, place: PodPlace): boolean {
-  const own = placeOf(new URL(url))
-  return own.port === place.port && withoutWww(own.host) === withoutWww(place.host)
+  return isSamePlace(placeOf(new URL(url)), place)
+}
+
+/** A host with and without `www.` is one. */
+export function isSamePlace(one: PodPlace, other: PodPlace): boolean {
+  return one.port === other.port && withoutWww(one.host) === withoutWww(other.host)
 }
 
 /** Somebody whose pod can be asked: it has a host of the web, and is not this one. */

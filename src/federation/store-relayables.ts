@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import { mentionedIn, taggedIn } from '../domain/texts.js'
-import { dispatchJob } from '../jobs/definitions.js'
+import { dispatchRelaysJob } from '../jobs/definitions.js'
 import { enqueueAllWith } from '../jobs/outbox.js'
+import { DELIVERY_LIMITS } from '../limits.js'
 import { insertParticipations } from '../persistence/arrived-participations.js'
 import { insertComments, insertLikes, insertVotes, type RelayableOutcome } from '../persistence/arrived-relayables.js'
 import { Mention } from '../persistence/models/mention.js'
@@ -99,11 +100,15 @@ export async function storeParticipations(
       return { guid, author, postGuid, createdAt: message.acceptedAt }
     }),
   )
-  const records = inserted.flatMap(({ id, guid }) => {
+  const records: StoredRecord<OfType<'participation'>>[] = []
+  const over: Over[] = []
+  for (const { id, guid } of inserted) {
     const arrival = byGuid.get(guid)
-    return arrival === undefined ? [] : [{ id, arrival }]
-  })
-  return { records, wrong: [] }
+    if (arrival === undefined) continue
+    if (id !== null) records.push({ id, arrival })
+    else over.push({ message: arrival.message, arrival, reason: 'too many pods that have never answered participate' })
+  }
+  return { records, wrong: [], over }
 }
 
 function columnsOf({ entity, underOurs }: Arrival<Relayable>) {
@@ -171,6 +176,10 @@ async function relay(
   outcomes: ReadonlyMap<string, RelayableOutcome>,
 ): Promise<void> {
   const ours = records.filter(({ arrival }) => outcomes.get(arrival.entity.guid)?.root?.local)
-  const work = ours.map(({ arrival: { entity } }) => ({ record: entity.type, guid: entity.guid }))
-  await enqueueAllWith(pod, transaction, dispatchJob, work)
+  const relays = ours.map(({ arrival: { entity } }) => ({ record: entity.type, guid: entity.guid }))
+  const batches: { relays: typeof relays }[] = []
+  for (let begin = 0; begin < relays.length; begin += DELIVERY_LIMITS.relaysAtOnce) {
+    batches.push({ relays: relays.slice(begin, begin + DELIVERY_LIMITS.relaysAtOnce) })
+  }
+  await enqueueAllWith(pod, transaction, dispatchRelaysJob, batches)
 }

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { sendOut } from '../domain/outgoing.js'
 import { destroyAndCancel } from '../domain/take-back.js'
 import { stopSharing } from '../persistence/contact-changes.js'
+import { DELIVERY_PRIORITY } from '../persistence/delivery-priority.js'
 import { type Destroyed, type Destructible, emptyWithoutPhotos } from '../persistence/destroy.js'
 import { Mention } from '../persistence/models/mention.js'
 import { Tombstone } from '../persistence/models/tombstone.js'
@@ -129,7 +130,15 @@ async function passOn(
   await sendOut(
     pod,
     transaction,
-    { record: kind, guid, verb: 'retract', senderId: root.authorId, public: root.public, entity },
+    {
+      record: kind,
+      guid,
+      verb: 'retract',
+      senderId: root.authorId,
+      public: root.public,
+      entity,
+      priority: DELIVERY_PRIORITY.relay,
+    },
     { of: 'post', postId: root.postId, exceptPodOfPerson: authorId, and: root.public ? mentioned : [] },
   )
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { sendOut } from '../domain/outgoing.js'
+import { DELIVERY_PRIORITY } from '../persistence/delivery-priority.js'
 import { Person } from '../persistence/models/person.js'
 import { findSurroundings } from '../persistence/post-surroundings.js'
 import type { Pod } from '../pod.js'
@@ -43,6 +44,7 @@ export async function turnAway(
       senderId: root.authorId,
       public: root.public,
       entity,
+      priority: DELIVERY_PRIORITY.relay,
     } as const
     await sendOut(pod, transaction, message, { of: 'people', personIds: [author.id] })
   }

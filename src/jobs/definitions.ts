@@ -88,11 +88,19 @@ export type OutgoingRecord =
 /** Finds out who should hear of a record, and writes a delivery for each. */
 export const dispatchJob = defineJob<OutgoingRecord>()('outbound', 'dispatch', patient)
 
+/** Comments, likes and votes of people of other pods under local posts. */
+export interface RelayedRecords {
+  readonly relays: readonly { readonly record: 'comment' | 'like' | 'poll_participation'; readonly guid: string }[]
+}
+
+/** Finds the subscribers of the posts, and writes deliveries for a batch of relayables. */
+export const dispatchRelaysJob = defineJob<RelayedRecords>()('relay', 'dispatch-relays', patient)
+
 /** Lets those who listen know of what has been written. */
 export const announceJob = defineJob<News>()('notify', 'announce', patient)
 
 /** Asks the authors of public posts, of any number that came together, for what will be said under them. */
-export const participateJob = defineJob<{ readonly postGuids: readonly string[] }>()('outbound-slow', 'participate', {
+export const participateJob = defineJob<{ readonly postGuids: readonly string[] }>()('relay', 'participate', {
   ...patient,
   priority: 10,
 })
@@ -102,13 +110,13 @@ const knock = { attempts: 1, removeOnComplete: true, removeOnFail: true } as con
 
 /** Sends one pod what is due: pods that have proven to answer have a lane of their own. */
 export const deliverJob = defineJob<{ readonly podId: number }>()('outbound', 'deliver', knock)
-export const deliverSlowlyJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'deliver', knock)
-
-/** Looks how another pod is. */
-export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'check-pod', {
+export const deliverSlowlyJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'deliver', {
   ...knock,
   priority: 10,
 })
+
+/** Looks how another pod is. Goes before deliveries: pods that never answer hold all slots as long as there are new ones. */
+export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'check-pod', knock)
 
 /** Find out who has an address, and remember it. */
 export const discoverPersonJob = defineJob<{ readonly address: string }>()('fetch', 'discover-person', patient)

@@ -5,6 +5,7 @@ export const QUEUES = [
   'fetch',
   'outbound',
   'outbound-slow',
+  'relay',
   'notify',
   'photos',
   'maintenance',

@@ -1,4 +1,6 @@
 import type { Knex } from 'knex'
+import { DELIVERY_LIMITS } from '../limits.js'
+import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import { IS_ASLEEP, IS_PROVEN } from './due-deliveries.js'
 
 /** Who is to hear of something. Those who live here are among them and get no delivery. */
@@ -27,6 +29,7 @@ export interface NewMessage {
   readonly public: boolean
   /** The payload. */
   readonly entity: string
+  readonly priority: DeliveryPriority
 }
 
 /** A pod that has something to be delivered now. */
@@ -67,6 +70,25 @@ export async function insertLetters(
   return rows
 }
 
+/** A relayable of another pod, under a local post, for the subscribers of the post. */
+export interface NewRelay extends NewMessage {
+  readonly postId: number
+  /** The people whom this comment mentions receive it too, if the post is public. */
+  readonly commentId: number | null
+  /** The pod of this person receives nothing: it has the relayable. */
+  readonly authorId: number
+}
+
+/** Writes any number of relays and their deliveries with one statement; the subscribers of a post are read once. */
+export async function insertRelays(
+  transaction: Knex.Transaction,
+  relays: readonly NewRelay[],
+): Promise<readonly ReachedPod[]> {
+  if (relays.length === 0) return []
+  const { rows } = await transaction.raw(deliveriesOfRelays, [JSON.stringify(relays)])
+  return rows
+}
+
 /** Something that was told, or was to be told. */
 export interface Told {
   readonly record: string
@@ -85,32 +107,7 @@ export async function deleteCreations(transaction: Knex.Transaction, gone: reado
 
 /** Ids of people, some of them several times. */
 const members: Readonly<Record<Audience['of'], string>> = {
-  post: `
-    with post as (select id, author_id, root_id, public from posts where id = cast(:postId as bigint))
-    select contacts.person_id as id from post
-      join users on users.person_id = post.author_id
-      join contacts on contacts.user_id = users.id
-      where post.public
-    union all
-    select mentions.person_id from post join mentions on mentions.post_id in (post.id, post.root_id) where post.public
-    union all
-    select mentions.person_id from post
-      join mentions on mentions.comment_id = cast(:commentId as bigint)
-      where post.public
-    union all
-    select reshares.author_id from post join posts as reshares on reshares.root_id = post.id where post.public
-    union all
-    select participations.author_id from post
-      join participations on participations.post_id = post.id
-      where post.public
-    union all
-    select roots.author_id from post join posts as roots on roots.id = post.root_id
-    union all
-    select contacts.person_id from post
-      join post_aspects on post_aspects.post_id = post.id
-      join aspect_memberships on aspect_memberships.aspect_id = post_aspects.aspect_id
-      join contacts on contacts.id = aspect_memberships.contact_id
-      where not post.public`,
+  post: subscribersOf('cast(:postId as bigint)', 'cast(:commentId as bigint)'),
   photo: `
     with photo as (select id, author_id, public from photos where id = cast(:photoId as bigint))
     select contacts.person_id as id from photo
@@ -125,6 +122,36 @@ const members: Readonly<Record<Audience['of'], string>> = {
       where not photo.public`,
   contacts: `select person_id as id from contacts where user_id = cast(:userId as bigint)`,
   people: `select cast(null as bigint) as id where false`,
+}
+
+/** Who receives what is said under a post of a local user; `commentId` is null unless a comment mentions more people. */
+function subscribersOf(postId: string, commentId: string): string {
+  return `
+    with post as (select id, author_id, root_id, public from posts where id = ${postId})
+    select contacts.person_id as id from post
+      join users on users.person_id = post.author_id
+      join contacts on contacts.user_id = users.id
+      where post.public
+    union all
+    select mentions.person_id from post join mentions on mentions.post_id in (post.id, post.root_id) where post.public
+    union all
+    select mentions.person_id from post
+      join mentions on mentions.comment_id = ${commentId}
+      where post.public
+    union all
+    select reshares.author_id from post join posts as reshares on reshares.root_id = post.id where post.public
+    union all
+    select participations.author_id from post
+      join participations on participations.post_id = post.id
+      where post.public
+    union all
+    select reshared.author_id from post join posts as reshared on reshared.id = post.root_id
+    union all
+    select contacts.person_id from post
+      join post_aspects on post_aspects.post_id = post.id
+      join aspect_memberships on aspect_memberships.aspect_id = post_aspects.aspect_id
+      join contacts on contacts.id = aspect_memberships.contact_id
+      where not post.public`
 }
 
 /** What did not go to pods that are asleep is counted there, what goes out makes their jobs. */
@@ -168,8 +195,9 @@ function deliveriesTo(audience: string): string {
         do update set created_at = excluded.created_at
       returning id, public
     ), delivered as (
-      insert into deliveries (message_id, pod_id, person_id)
-      select distinct message.id, recipients.pod_id, case when not message.public then recipients.person_id end
+      insert into deliveries (message_id, pod_id, person_id, priority)
+      select distinct message.id, recipients.pod_id, case when not message.public then recipients.person_id end,
+        cast(:priority as smallint)
       from message
       cross join recipients
       where not recipients.asleep
@@ -187,13 +215,15 @@ function deliveriesTo(audience: string): string {
 const deliveriesOfLetters = `
   with letters as (
     select * from json_to_recordset(?::json) as row(
-      record text, guid text, verb text, "senderId" bigint, public boolean, entity text, "personId" bigint
+      record text, guid text, verb text, "senderId" bigint, public boolean, entity text, "personId" bigint,
+      priority smallint
     )
   ), recipients as (
+    -- One lookup for each letter: the planner must not read all people or pods because it believes them to be few.
     select letters.*, pods.id as pod_id, ${IS_ASLEEP} as asleep, ${IS_PROVEN} as proven
     from letters
-    join people on people.id = letters."personId"
-    join pods on pods.id = people.pod_id
+    cross join lateral (select pod_id from people where people.id = letters."personId" offset 0) as people
+    cross join lateral (select * from pods where pods.id = people.pod_id offset 0) as pods
     where pods.blocked_at is null
   ), messages as (
     insert into outbound_messages (record, guid, verb, sender_id, public, entity)
@@ -203,8 +233,8 @@ const deliveriesOfLetters = `
       do update set created_at = excluded.created_at
     returning id, record, guid, verb
   ), delivered as (
-    insert into deliveries (message_id, pod_id, person_id)
-    select messages.id, recipients.pod_id, case when not recipients.public then recipients."personId" end
+    insert into deliveries (message_id, pod_id, person_id, priority)
+    select messages.id, recipients.pod_id, case when not recipients.public then recipients."personId" end, priority
     from messages
     join recipients using (record, guid, verb)
     order by 1
@@ -212,4 +242,79 @@ const deliveriesOfLetters = `
     returning pod_id
   ), skipped as (
     select pod_id, count(*) from recipients where asleep group by pod_id
+  ), ${countedAndTold}`
+
+/**
+ * Reads the subscribers of each post once, whatever the number of relays under it. A pod that has never answered keeps only a
+ * few relays waiting: names of pods can be invented in any number. What is left out is counted as for pods that are asleep.
+ */
+const deliveriesOfRelays = `
+  with relays as (
+    select * from json_to_recordset(?::json) as row(
+      record text, guid text, verb text, "senderId" bigint, public boolean, entity text, priority smallint,
+      "postId" bigint, "commentId" bigint, "authorId" bigint
+    )
+  ), subscribers as (
+    select roots."postId", audience.id as person_id
+    from (select distinct "postId" from relays) as roots
+    cross join lateral (${subscribersOf('roots."postId"', 'cast(null as bigint)')}) as audience
+    group by 1, 2
+  ), wanted as (
+    select relays.record, relays.guid, subscribers.person_id from relays join subscribers using ("postId")
+    union
+    select relays.record, relays.guid, mentions.person_id
+    from relays
+    join mentions on mentions.comment_id = relays."commentId"
+    where relays.public
+  ), recipients as (
+    select relays.record, relays.guid, pods.id as pod_id,
+      case when not relays.public then people.id end as person_id,
+      ${IS_ASLEEP} as asleep, ${IS_PROVEN} as proven, pods.answered_at is null as unanswered
+    from wanted
+    join relays using (record, guid)
+    join people on people.id = wanted.person_id
+    join pods on pods.id = people.pod_id
+    join people as authors on authors.id = relays."authorId"
+    where people.closed_at is null and pods.blocked_at is null and pods.id is distinct from authors.pod_id
+    group by 1, 2, 3, 4, pods.id
+  ), room as materialized (
+    select unanswered.pod_id, ${DELIVERY_LIMITS.relaysUnanswered} - (
+      select count(*) from (
+        select from deliveries
+        where deliveries.pod_id = unanswered.pod_id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.relay}
+        limit ${DELIVERY_LIMITS.relaysUnanswered}
+      ) as waiting
+    ) as count
+    from (select distinct pod_id from recipients where unanswered and not asleep) as unanswered
+  ), placed as (
+    select recipients.*, room.count as room, row_number() over (partition by pod_id order by record, guid) as place
+    from recipients
+    left join room using (pod_id)
+    where not asleep
+  ), messages as (
+    insert into outbound_messages (record, guid, verb, sender_id, public, entity)
+    select record, guid, verb, "senderId", public, entity
+    from relays
+    where (record, guid) in (select record, guid from placed where room is null or place <= room)
+    order by record, guid
+    on conflict (record, guid, verb) where record not in ('profile', 'contact')
+      do update set created_at = excluded.created_at
+    returning id, record, guid
+  ), delivered as (
+    insert into deliveries (message_id, pod_id, person_id, priority)
+    select messages.id, placed.pod_id, placed.person_id, relays.priority
+    from messages
+    join relays using (record, guid)
+    join placed using (record, guid)
+    where placed.room is null or placed.place <= placed.room
+    order by 1, 2, 3
+    on conflict do nothing
+    returning pod_id
+  ), skipped as (
+    select pod_id, count(*) from (
+      select pod_id from recipients where asleep
+      union all
+      select pod_id from placed where place > room
+    ) as left_out
+    group by pod_id
   ), ${countedAndTold}`

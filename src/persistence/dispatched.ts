@@ -54,6 +54,22 @@ export async function holdRelayable(
   return first(transaction, relayables[kind], guid)
 }
 
+/** A relayable of any author that is to be relayed. */
+export interface RelayedRecord extends DispatchedRelayable {
+  readonly guid: string
+}
+
+/** The same for any number of one kind, with one statement. */
+export async function holdRelayables(
+  transaction: Knex.Transaction,
+  kind: RelayableKind,
+  guids: readonly string[],
+): Promise<readonly RelayedRecord[]> {
+  if (guids.length === 0) return []
+  const { rows } = await transaction.raw(manyRelayables[kind], [[...guids]])
+  return rows
+}
+
 export async function holdConversation(
   transaction: Knex.Transaction,
   guid: string,
@@ -84,21 +100,44 @@ const photo = `
   where photos.guid = ? and not photos.pending
   for key share of photos`
 
-const relayables: Readonly<Record<RelayableKind | 'participation', string>> = {
-  comment: relayable('comments', { root: 'record.post_id', text: 'record.text' }),
-  like: relayable('likes', {
-    root: 'coalesce(record.post_id, (select comments.post_id from comments where comments.id = record.comment_id))',
-  }),
-  poll_participation: relayable('poll_participations', {
-    root: '(select polls.post_id from polls where polls.id = record.poll_id)',
-  }),
-  participation: relayable('participations', { root: 'record.post_id' }),
+interface RelayableTable {
+  readonly table: string
+  /** The id of the post that the record is under. */
+  readonly root: string
+  readonly text?: string
 }
 
-function relayable(table: string, { root, text = `''` }: { readonly root: string; readonly text?: string }): string {
+const tables: Readonly<Record<RelayableKind | 'participation', RelayableTable>> = {
+  comment: { table: 'comments', root: 'record.post_id', text: 'record.text' },
+  like: {
+    table: 'likes',
+    root: 'coalesce(record.post_id, (select comments.post_id from comments where comments.id = record.comment_id))',
+  },
+  poll_participation: {
+    table: 'poll_participations',
+    root: '(select polls.post_id from polls where polls.id = record.poll_id)',
+  },
+  participation: { table: 'participations', root: 'record.post_id' },
+}
+
+const relayables = {
+  comment: relayable(tables.comment, '= ?'),
+  like: relayable(tables.like, '= ?'),
+  poll_participation: relayable(tables.poll_participation, '= ?'),
+  participation: relayable(tables.participation, '= ?'),
+} as const
+
+const manyRelayables: Readonly<Record<RelayableKind, string>> = {
+  comment: relayable(tables.comment, '= any(?)'),
+  like: relayable(tables.like, '= any(?)'),
+  poll_participation: relayable(tables.poll_participation, '= any(?)'),
+}
+
+function relayable({ table, root, text = `''` }: RelayableTable, guids: '= ?' | '= any(?)'): string {
   return `
   select
     record.id,
+    record.guid,
     json_build_object('id', author.id, 'ours', ${isOurs('author')}) as author,
     ${text} as text,
     json_build_object(
@@ -110,7 +149,8 @@ function relayable(table: string, { root, text = `''` }: { readonly root: string
   join posts on posts.id = ${root}
   join people as author on author.id = record.author_id
   join people as root_author on root_author.id = posts.author_id
-  where record.guid = ?
+  where record.guid ${guids}
+  order by record.id
   for key share of record`
 }
 

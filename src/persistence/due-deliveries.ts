@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import type { PodStatus } from './models/pod.js'
 
 /** Its last exchange went well, and not long ago. */
@@ -19,6 +20,8 @@ export interface LeasedPod {
   readonly port: number
   readonly ssl: boolean
   readonly failures: number
+  /** Has accepted a participation before. */
+  readonly takesParticipations: boolean
 }
 
 interface LeaseWish {
@@ -40,7 +43,7 @@ export async function leasePod(
        and (drained_until is null or drained_until <= now())
        and ${IS_OPEN}
        and (${IS_PROVEN} or not cast(:onlyProven as boolean))
-     returning id, host, port, ssl, failures`,
+     returning id, host, port, ssl, failures, participation_at is not null as "takesParticipations"`,
     { podId, owner, milliseconds, onlyProven },
   )
   return rows[0]
@@ -70,6 +73,9 @@ export interface DueDelivery {
   readonly id: number
   readonly messageId: number
   readonly record: string
+  /** The guid of what it refers to. */
+  readonly about: string | null
+  readonly priority: DeliveryPriority
   readonly isPublic: boolean
   readonly attempts: number
   /** Null: for everybody on the pod. */
@@ -82,46 +88,65 @@ export interface DueDelivery {
 }
 
 /**
- * What one pod is to get now, the oldest first. Whatever refers to something that has failed and waits for its next try waits
- * as long: nobody is told to forget what they have not heard of yet.
+ * Returns what one pod is to get now: own words first, then relays, then participations, each in the order of writing. A
+ * delivery that refers to something that still waits for this pod is held: it gets the due time and the place of that.
  */
 export async function dueDeliveries(db: Knex, podId: number, limit: number): Promise<readonly DueDelivery[]> {
-  const { rows } = await db.raw(
-    `with due as (
-       select deliveries.id, deliveries.message_id, deliveries.person_id, deliveries.attempts, deliveries.coat,
-         messages.record, messages.public, earlier.due_at as held_until
-       from deliveries
-       join outbound_messages as messages on messages.id = deliveries.message_id
-       cross join lateral (
-         select max(others.due_at) as due_at
-         from outbound_messages as before
-         join deliveries as others on others.message_id = before.id
-         where before.guid in (messages.guid, messages.about)
-           and before.id <> messages.id
-           -- Two of our people may begin to share with the same one, and each is told apart.
-           and (messages.record <> 'contact' or before.sender_id = messages.sender_id)
-           and others.pod_id = deliveries.pod_id
-           and others.state = 'waiting'
-           and others.id < deliveries.id
-           and (others.person_id is null or deliveries.person_id is null or others.person_id = deliveries.person_id)
-       ) as earlier
-       where deliveries.pod_id = :podId and deliveries.state = 'waiting' and deliveries.due_at <= now()
-       order by deliveries.id
-       limit :limit
-     ), held as (
-       update deliveries set due_at = due.held_until
-       from due
-       where deliveries.id = due.id and due.held_until > now()
-     )
-     select due.id, due.message_id as "messageId", due.record, due.public as "isPublic", due.attempts, due.coat,
-       people.guid as "personGuid", people.public_key as "publicKey", due.held_until is not null as held
-     from due
-     left join people on people.id = due.person_id
-     order by due.id`,
-    { podId, limit },
-  )
+  const { rows } = await db.raw(dueRows, { podId, limit })
   return rows
 }
+
+/**
+ * The head of the line is read first, in the order of the index deliveries_line, and only then is each of its few rows looked
+ * at, message by message. Statistics of a shorter table must not lead to another plan: `offset 0` keeps the order of the
+ * joins, the row comparison fits deliveries_once and no other index, and the other conditions fit none.
+ */
+const dueRows = `
+  with head as materialized (
+    select id, message_id, pod_id, person_id, attempts, coat, priority
+    from deliveries
+    where pod_id = :podId and state = 'waiting' and (due_at + interval '0 seconds') <= now()
+    order by priority, id
+    limit :limit
+  ), due as materialized (
+    select head.*, messages.record, messages.about, messages.public, earlier.due_at as held_until, earlier.priority as held_priority
+    from head
+    join outbound_messages as messages on messages.id = head.message_id
+    cross join lateral (
+      select max(others.due_at) as due_at, max(others.priority) as priority
+      from (
+        select before.id from outbound_messages as before
+        where before.guid = any(array[messages.guid, messages.about])
+          and before.id <> messages.id
+          -- Two of our people may begin to share with the same one, and each is told apart.
+          and (messages.record <> 'contact' or before.sender_id = messages.sender_id)
+        offset 0
+      ) as before
+      cross join lateral (
+        select waiting.due_at, waiting.priority
+        from deliveries as waiting
+        where (waiting.message_id, waiting.pod_id) >= (before.id, head.pod_id)
+          and (waiting.message_id, waiting.pod_id) <= (before.id, head.pod_id)
+          and waiting.died_at is null
+          and waiting.id + 0 < head.id
+          and (waiting.person_id + 0 is null or head.person_id is null or waiting.person_id + 0 = head.person_id)
+        offset 0
+      ) as others
+    ) as earlier
+    offset 0
+  ), held as (
+    update deliveries set
+      due_at = greatest(deliveries.due_at, due.held_until),
+      priority = greatest(deliveries.priority, due.held_priority)
+    from due
+    where deliveries.id = due.id and (due.held_until > now() or due.held_priority > due.priority)
+  )
+  select due.id, due.message_id as "messageId", due.record, due.about, due.priority, due.public as "isPublic",
+    due.attempts, due.coat,
+    people.guid as "personGuid", people.public_key as "publicKey", due.held_until is not null as held
+  from due
+  left join people on people.id = due.person_id
+  order by due.priority, due.id`
 
 /** A delivery that did not arrive. */
 export interface FailedDelivery {
@@ -138,8 +163,8 @@ export interface FailedDelivery {
 /** What these exchanges say about the pod. */
 export type PodNote =
   | { readonly kind: 'well' }
-  /** It answers, and not as it should; `redirects` in a row lead elsewhere. */
-  | { readonly kind: 'refuses'; readonly status: PodStatus; readonly error: string; readonly moved: boolean }
+  /** It answers, and not as it should; so many of the answers lead elsewhere, or the last of them does not. */
+  | { readonly kind: 'refuses'; readonly status: PodStatus; readonly error: string; readonly moved: number }
   /** It is left alone for a while. */
   | { readonly kind: 'away'; readonly status: PodStatus; readonly error: string; readonly seconds: number }
   /** It does not answer soon: until it has done so once more, it takes no slot of those who do. */
@@ -154,6 +179,8 @@ export interface Settlement {
   readonly arrived: readonly number[]
   readonly failed: readonly FailedDelivery[]
   readonly note: PodNote
+  /** An answer came, with whatever status. */
+  readonly hasAnswered: boolean
   /** So many redirects in a row make somebody look. */
   readonly redirects: number
 }
@@ -163,10 +190,10 @@ export interface Settlement {
  * been seen here or finds the pod free. False: nothing is left to do with it.
  */
 export async function settleDeliveries(db: Knex, settlement: Settlement): Promise<boolean> {
-  const { podId, owner, milliseconds, arrived, failed, note, redirects } = settlement
+  const { podId, owner, milliseconds, arrived, failed, note, hasAnswered, redirects } = settlement
   const { rows } = await db.raw(
     `with arrived as (
-       delete from deliveries where id = any(:arrived)
+       delete from deliveries where id = any(:arrived) returning priority
      ), failed as (
        update deliveries set
          attempts = attempts + 1,
@@ -187,6 +214,10 @@ export async function settleDeliveries(db: Knex, settlement: Settlement): Promis
        ) and :kind not in ('away', 'silent') as is_due
      )
      update pods set ${noted[note.kind]},
+       answered_at = coalesce(answered_at, case when cast(:hasAnswered as boolean) then now() end),
+       participation_at = coalesce(participation_at, (
+         select now() where exists (select from arrived where priority = ${DELIVERY_PRIORITY.participation})
+       )),
        drained_by = case when more.is_due and blocked_at is null then drained_by end,
        drained_until = case when more.is_due and blocked_at is null then now() + :milliseconds * interval '1 millisecond' end
      from more
@@ -196,6 +227,7 @@ export async function settleDeliveries(db: Knex, settlement: Settlement): Promis
       podId,
       owner,
       milliseconds,
+      hasAnswered,
       redirects,
       arrived: [...arrived],
       failed: JSON.stringify(failed),
@@ -216,8 +248,8 @@ const noted: Readonly<Record<PodNote['kind'], string>> = {
     failures = 0, next_try_at = null, offline_since = null, redirects = 0, last_success_at = now()`,
   refuses: `
     status = :status, last_error = :error, ${isOffline},
-    redirects = case when cast(:moved as boolean) then redirects + 1 else 0 end,
-    check_wanted = check_wanted or (cast(:moved as boolean) and redirects + 1 = :redirects)`,
+    redirects = case when cast(:moved as integer) > 0 then redirects + cast(:moved as integer) else 0 end,
+    check_wanted = check_wanted or (redirects < :redirects and redirects + cast(:moved as integer) >= :redirects)`,
   away: `
     status = :status, last_error = :error, ${isOffline}, redirects = 0,
     failures = failures + 1, next_try_at = now() + :seconds * interval '1 second'`,

@@ -232,7 +232,7 @@ describe('an answer', () => {
     expect(seconds).toBeLessThanOrEqual(314)
   })
 
-  it.each([404, 410])('with status %i to a private one concerns that person alone', async (status) => {
+  it.each([404, 410])('with status %i to a private one ends it, and concerns that person alone', async (status) => {
     const other = await otherPod()
     const [bob, eve] = [await other.person(), await other.person()]
     await writeMessage(pod, { senderId: ann.id, entity: post(), people: [bob.row, eve.row] })
@@ -242,7 +242,7 @@ describe('an answer', () => {
 
     expect(other.got.map(({ path }) => path)).toEqual([`/receive/users/${bob.guid}`, `/receive/users/${eve.guid}`])
     expect(await other.deliveries()).toMatchObject([
-      { personId: bob.row.id, state: 'waiting', attempts: 1, lastFault: 'gone' },
+      { personId: bob.row.id, state: 'dead', attempts: 1, lastFault: 'gone' },
     ])
     expect(await other.row()).toMatchObject({ status: 'no_errors', failures: 0, offlineSince: null })
   })
@@ -422,6 +422,45 @@ describe('the order', () => {
     expect(await other.deliveries()).toEqual([])
   })
 
+  it('has own words first, then relays, then participations', async () => {
+    const other = await otherPod()
+    const priorities = [2, 1, 0, 1, 0]
+    const messages: OutboundMessage[] = []
+    for (const priority of priorities) {
+      messages.push(await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id], priority }))
+    }
+
+    await run(other.id, { atOnce: 1 })
+
+    const order = [2, 4, 1, 3, 0].map((place) => messages[place]?.id)
+    expect(await sentTo(other)).toEqual(order)
+  })
+
+  it('has own words behind the relay that they refer to', async () => {
+    const other = await otherPod()
+    const relay = { ...retraction(newGuid()), target_type: 'Comment' } as Entity
+    const guid = newGuid()
+    const first = await writeMessage(pod, { senderId: ann.id, entity: relay, guid, pods: [other.id], priority: 1 })
+    const second = await writeMessage(pod, {
+      senderId: ann.id,
+      entity: retraction(guid),
+      guid,
+      verb: 'retract',
+      pods: [other.id],
+    })
+    const third = await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+
+    await run(other.id, { atOnce: 1 })
+
+    expect(await sentTo(other)).toEqual([third.id, first.id, second.id])
+  })
+
+  /** The messages that a pod has got, in order. */
+  async function sentTo({ got }: ListeningPod): Promise<readonly (number | undefined)[]> {
+    const messages = await OutboundMessage.query(pod.db).select('id', 'envelope')
+    return got.map(({ body }) => messages.find(({ envelope }) => envelope === body)?.id)
+  }
+
   it('keeps what refers to something behind it, and nobody else', async () => {
     const other = await otherPod()
     const [bob, eve] = [await other.person(), await other.person()]
@@ -521,6 +560,28 @@ describe('a drain', () => {
     expect(Math.max(...most.slice(0, 1))).toBe(1)
     expect(Math.max(...most)).toBeLessThanOrEqual(4)
     expect(Math.max(...most)).toBeGreaterThan(1)
+  })
+
+  it('sends several at a time once the pod has answered, even if it has refused', async () => {
+    const other = await otherPod()
+    for (let n = 0; n < 9; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    let [under, most] = [0, 0]
+    pod.others.script(`${other.host}/receive/public`, (request, response) => {
+      under += 1
+      most = Math.max(most, under)
+      request.resume().on('end', () =>
+        setImmediate(() => {
+          under -= 1
+          response.writeHead(400).end()
+        }),
+      )
+    })
+
+    await run(other.id)
+
+    expect(most).toBeGreaterThan(1)
+    expect((await other.deliveries()).map(({ attempts }) => attempts)).toEqual(Array.from({ length: 9 }, () => 1))
+    expect(await other.row()).toMatchObject({ answeredAt: expect.any(Date), participationAt: null })
   })
 
   it('begins nothing more once the pod fails in the middle of it', async () => {

@@ -371,6 +371,66 @@ describe('discoverPerson stores nothing', () => {
   })
 })
 
+describe('a pod at another host than that of the address', () => {
+  /** WebFinger of the address names this pod; the pod itself answers with this, or not at all. */
+  async function claim(podUrl: string, address: string, confirmation?: (links: { rel: string }[]) => object[]) {
+    const quin = others.person(address)
+    const document = others.webFinger(quin)
+    const links = document.links.map((link) => (link.rel.endsWith('/seed_location') ? { ...link, href: podUrl } : link))
+    others.script(`${address.split('@')[1]}${WEBFINGER}`, (_request, response) =>
+      response.end(JSON.stringify({ ...document, links })),
+    )
+    if (confirmation !== undefined) {
+      others.script(`${new URL(podUrl).host}${WEBFINGER}`, (_request, response) =>
+        response.end(JSON.stringify({ ...document, links: confirmation(links) })),
+      )
+    }
+    return quin
+  }
+
+  it('counts when the pod says the same', async () => {
+    const [host, at] = [newHost(), newHost()]
+    const quin = await claim(`https://${at}/`, `quin@${host}`, (links) => links)
+
+    expect(await discoverPerson(pod, quin.address)).toMatchObject({ pod: { host: at } })
+  })
+
+  it('counts when only www. is different', async () => {
+    const host = newHost()
+    const quin = await claim(`https://www.${host}/`, `quin@${host}`)
+
+    expect(await discoverPerson(pod, quin.address)).toMatchObject({ pod: { host: `www.${host}` } })
+  })
+
+  it('is refused when the pod does not know the person', async () => {
+    const at = newHost()
+    const quin = await claim(`https://${at}/`, `quin@${newHost()}`)
+    others.script(`${at}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
+
+    await expect(discoverPerson(pod, quin.address)).rejects.toMatchObject({ fault: 'DiscoveryFailed' })
+    expect(await Person.byAddress(pod.db, quin.address)).toBeUndefined()
+  })
+
+  it('is refused when the pod says that the person lives elsewhere', async () => {
+    const host = newHost()
+    const quin = await claim(`https://${newHost()}/`, `quin@${host}`, (links) =>
+      links.map((link) => (link.rel.endsWith('/seed_location') ? { ...link, href: `https://${host}/` } : link)),
+    )
+
+    await expect(discoverPerson(pod, quin.address)).rejects.toMatchObject({ fault: 'DiscoveryFailed' })
+    expect(await Person.byAddress(pod.db, quin.address)).toBeUndefined()
+  })
+
+  it('is refused when only the port is different', async () => {
+    const host = newHost()
+    const quin = await claim(`https://${host}:8443/`, `quin@${host}`)
+    others.script(`${host}:8443${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
+
+    await expect(discoverPerson(pod, quin.address)).rejects.toMatchObject({ fault: 'DiscoveryFailed' })
+    expect(await Person.byAddress(pod.db, quin.address)).toBeUndefined()
+  })
+})
+
 describe('somebody who lives here', () => {
   it('is found without a request', async () => {
     await createUser(pod, { username: 'ben', password: 'a long enough password' })

@@ -36,8 +36,8 @@ describe('noteOf', () => {
   })
 
   it('tells a redirect from other refusals', () => {
-    expect(noteOf([moved], 0)).toMatchObject({ status: 'http_failed', moved: true })
-    expect(noteOf([moved, refused], 0)).toMatchObject({ moved: false })
+    expect(noteOf([moved], 0)).toMatchObject({ status: 'http_failed', moved: 1 })
+    expect(noteOf([moved, refused], 0)).toMatchObject({ moved: 0 })
   })
 
   it('waits longer after each failure, but no longer than about six hours', () => {

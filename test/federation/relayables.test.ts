@@ -32,7 +32,8 @@ const postOfAnn = (fields: Partial<Post> = {}) => addPost(pod, ann, fields)
 
 /** What is to be passed on. */
 async function relayed(): Promise<readonly unknown[]> {
-  return pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+  const jobs = await pod.db('outbox').where({ name: 'dispatch-relays' }).orderBy('id').pluck('data')
+  return jobs.flatMap(({ relays }) => relays)
 }
 
 describe('a comment', () => {

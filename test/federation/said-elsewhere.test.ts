@@ -10,7 +10,7 @@ import { openEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
 import { peekEnvelope } from '../../src/protocol/magic-envelope.js'
 import { openEnvelope } from '../../src/protocol/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/rsa.js'
-import { outboundHandlers, outboundSlowHandlers } from '../../workers/outbound.js'
+import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../workers/outbound.js'
 import { commentBy, likeBy, participationBy, pollWith, postBy, reshareBy, voteBy } from '../support/entities.js'
 import { envelopeOf, type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
 import { viewerOf } from '../support/network.js'
@@ -44,8 +44,8 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
       others,
       stores,
       environment: { PODMIN_ACCOUNT: 'ann' },
-      handlers: { outbound: outboundHandlers, 'outbound-slow': outboundSlowHandlers },
-      queues: ['inbound', 'inbound-private', 'fetch', 'maintenance', 'outbound', 'outbound-slow'],
+      handlers: { outbound: outboundHandlers, 'outbound-slow': outboundSlowHandlers, relay: relayHandlers },
+      queues: ['inbound', 'inbound-private', 'fetch', 'maintenance', 'outbound', 'outbound-slow', 'relay'],
       change: (opened) => ({ ...opened, remote: withoutTls(opened.remote) }),
     })
     ;({ ann, ben } = await pod.people('ann', 'ben'))

@@ -31,18 +31,19 @@ interface ToWrite {
   readonly pods?: readonly number[]
   /** People with their pods, for a private one. */
   readonly people?: readonly Person[]
+  readonly priority?: number
 }
 
 /** Writes a message and its deliveries as a dispatch does, and nothing else. */
 export async function writeMessage({ db }: Pod, wish: ToWrite): Promise<OutboundMessage> {
-  const { senderId, entity, record = 'post', verb = 'create', pods = [], people = [] } = wish
+  const { senderId, entity, record = 'post', verb = 'create', pods = [], people = [], priority = 0 } = wish
   const guid = wish.guid ?? ('guid' in entity ? entity.guid : newGuid())
   const message = await OutboundMessage.query(db)
     .insert({ record, guid, verb, senderId, public: people.length === 0, entity: writeEntity(entity) })
     .returning('*')
   const deliveries = [
-    ...pods.map((podId) => ({ messageId: message.id, podId, personId: null })),
-    ...people.map(({ id, podId }) => ({ messageId: message.id, podId, personId: id })),
+    ...pods.map((podId) => ({ messageId: message.id, podId, personId: null, priority })),
+    ...people.map(({ id, podId }) => ({ messageId: message.id, podId, personId: id, priority })),
   ]
   await db('deliveries').insert(deliveries)
   return message

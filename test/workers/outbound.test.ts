@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createUser } from '../../src/domain/accounts.js'
 import { checkPods } from '../../src/federation/check-pods.js'
+import { checkPodJob } from '../../src/jobs/definitions.js'
 import { type Knock, knock, knockAfter } from '../../src/jobs/knock.js'
 import { queueFacts } from '../../src/jobs/queue-facts.js'
 import { forgottenPods } from '../../src/persistence/due-deliveries.js'
@@ -155,6 +156,21 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect(whileItRuns).toMatchObject({ waiting: 0, active: 1 })
     expect(runs).toBe(2)
     expect(await other.deliveries()).toEqual([])
+  })
+
+  it('look at a pod before they deliver to others that may never answer', async () => {
+    const silent = await Promise.all([1, 2, 3, 4].map(() => otherPod()))
+    for (const each of silent) each.answer('nothing')
+    const checked = await otherPod()
+    await write(...silent)
+    await knockAt(...silent)
+    await pod.jobs.enqueueEach(checkPodJob, [{ unique: 'check', data: { podId: checked.id } }])
+    const oneSlot = { ...pod, config: { ...pod.config, workerConcurrency: { 'outbound-slow': 1 } } }
+    workers = startQuickWorkers(oneSlot, { handlers, queues: ['outbound-slow'], timing: { grace: 10, patience: 500 } })
+
+    await vi.waitFor(async () => expect((await checked.row()).checkedAt).not.toBeNull(), { timeout: 5_000, interval: 20 })
+
+    expect(silent.flatMap(({ got }) => got).length).toBeLessThanOrEqual(1)
   })
 
   it('are knocked at by the sweeper for whatever got lost, in the right lane', async () => {

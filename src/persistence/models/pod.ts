@@ -33,6 +33,10 @@ export class Pod extends Model {
   declare nextTryAt: Date | null
   declare offlineSince: Date | null
   declare lastSuccessAt: Date | null
+  /** The first delivery that it has answered with any HTTP status. */
+  declare answeredAt: Date | null
+  /** The first participation that it has accepted. */
+  declare participationAt: Date | null
   declare checkedAt: Date | null
   /** It was heard of while it was offline. */
   declare checkWanted: boolean

@@ -1,0 +1,11 @@
+/** The place of a delivery in the line of its pod: lower numbers are sent first. */
+export const DELIVERY_PRIORITY = {
+  /** Words of local users. */
+  own: 0,
+  /** Comments, likes and votes of people of other pods under local posts, and their retractions. */
+  relay: 1,
+  /** Subscriptions to public posts of other pods, which no local user asked for. */
+  participation: 2,
+} as const
+
+export type DeliveryPriority = (typeof DELIVERY_PRIORITY)[keyof typeof DELIVERY_PRIORITY]

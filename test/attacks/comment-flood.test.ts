@@ -1,0 +1,140 @@
+import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Viewer } from '../../src/domain/access.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { Contact } from '../../src/persistence/models/contact.js'
+import type { Person } from '../../src/persistence/models/person.js'
+import { notifyHandlers } from '../../workers/notify.js'
+import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../workers/outbound.js'
+import { type ListeningPod, listeningPod } from '../support/deliveries.js'
+import { commentBy } from '../support/entities.js'
+import { envelopeOf, type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
+import { viewerOf } from '../support/network.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import { signedBy } from '../support/receiving-pod.js'
+import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
+
+const COMMENTS = 3_000
+const FLOOD_MS = 15_000
+const ANSWER_MS = 20
+/** For a post of a local user who has nothing to do with the flood, and for one of the flooded user. */
+const LATEST_OF_OTHERS = 5_000
+const LATEST_OF_FLOODED = 60_000
+
+describe.each(queueBackends)('S84: a flood of comments under one post, with the queue in $store', (backend) => {
+  let others: FakePods
+  let stores: TestStores
+  let pod: AttackedPod
+  let good: ListeningPod
+  let third: ListeningPod
+  let mallory: FakePerson
+  beforeAll(async () => {
+    others = await startFakePods()
+    stores = await openTestStores(backend)
+    pod = await startAttackedPod({
+      others,
+      stores,
+      handlers: {
+        outbound: outboundHandlers,
+        'outbound-slow': outboundSlowHandlers,
+        relay: relayHandlers,
+        notify: notifyHandlers,
+      },
+      queues: ['inbound', 'inbound-private', 'fetch', 'maintenance', 'outbound', 'outbound-slow', 'relay', 'notify'],
+      timing: { lock: 30_000, stalledCheck: 15_000 },
+    })
+    // The statistics of an idle time: the tables are nearly empty, and stay so.
+    for (const table of ['deliveries', 'outbound_messages', 'comments', 'outbox']) {
+      await pod.db.raw(`alter table ${table} set (autovacuum_enabled = false)`)
+    }
+    await pod.db.raw('analyze')
+    const proven = { lastSuccessAt: new Date(), answeredAt: new Date() }
+    good = await listeningPod(others, pod, 'good.example:3000', proven)
+    third = await listeningPod(others, pod, 'third.example:3000', proven)
+    mallory = others.person('mallory@evil.example')
+    await pod.meet(mallory)
+  })
+  afterAll(async () => {
+    await pod.close()
+    await stores.close()
+    await others.close()
+  })
+
+  async function viewerFollowedFrom(name: 'alice' | 'bob', follower: Person) {
+    const people = await pod.people(name)
+    const viewer = await viewerOf(pod, people[name])
+    await Contact.query(pod.db).insert({ userId: viewer.userId, personId: follower.id, sharing: true })
+    return viewer
+  }
+
+  /** The guids that the other pod has received; it takes its time to answer. */
+  function receive({ host }: ListeningPod): ReadonlySet<string> {
+    const guids = new Set<string>()
+    others.script(`${host}/receive/public`, async (request, response) => {
+      guids.add(guidIn(await text(request)))
+      setTimeout(() => response.writeHead(202).end(), ANSWER_MS)
+    })
+    return guids
+  }
+
+  /** Publishes a post; resolves with the milliseconds until the other pod has it. */
+  async function publishAndAwait(viewer: Viewer, arrived: ReadonlySet<string>, within: number): Promise<number> {
+    const before = performance.now()
+    const { guid } = await publishPost(pod, viewer, { text: 'Good morning', public: true })
+    while (performance.now() - before < within) {
+      if (arrived.has(guid)) return performance.now() - before
+      await pause(20)
+    }
+    return Number.POSITIVE_INFINITY
+  }
+
+  it('delays neither other users nor, for long, the author of the post', { timeout: 240_000 }, async () => {
+    const alice = await viewerFollowedFrom('alice', (await good.person()).row)
+    const bob = await viewerFollowedFrom('bob', (await third.person()).row)
+    const [atGood, atThird] = [receive(good), receive(third)]
+    const { guid } = await publishPost(pod, alice, { text: 'A popular post', public: true })
+    const author = 'alice@pod.example'
+    const comments = Array.from({ length: COMMENTS }, () =>
+      envelopeOf(mallory, signedBy(mallory, commentBy(mallory, { guid, author } as never))),
+    )
+    expect(await publishAndAwait(bob, atThird, LATEST_OF_OTHERS)).toBeLessThan(LATEST_OF_OTHERS)
+
+    const began = performance.now()
+    const under: Promise<number>[] = []
+    const flood = (async () => {
+      for (const [index, comment] of comments.entries()) {
+        const due = began + (index / COMMENTS) * FLOOD_MS
+        if (performance.now() < due) await pause(due - performance.now())
+        under.push(pod.post('/receive/public', comment))
+      }
+      await Promise.all(under)
+    })()
+    const ofBob: number[] = []
+    async function publishForBob(): Promise<void> {
+      ofBob.push(await publishAndAwait(bob, atThird, 4 * LATEST_OF_OTHERS))
+      await pause(500)
+    }
+    while (performance.now() - began < FLOOD_MS / 2) await publishForBob()
+    let isOver = false
+    const arriving = publishAndAwait(alice, atGood, 2 * LATEST_OF_FLOODED)
+    arriving.finally(() => {
+      isOver = true
+    })
+    while (!isOver || performance.now() - began < 2 * FLOOD_MS) await publishForBob()
+    const ofAlice = await arriving
+    await flood
+
+    expect(Math.max(...ofBob)).toBeLessThan(LATEST_OF_OTHERS)
+    expect(ofAlice).toBeLessThan(LATEST_OF_FLOODED)
+    await pod.settled(120_000)
+    expect(await pod.rows('comments', 'deliveries')).toEqual([COMMENTS, 0])
+    expect(atGood.size).toBe(2 + COMMENTS)
+  })
+})
+
+function guidIn(envelope: string): string {
+  const [, data = ''] = /<me:data[^>]*>([^<]*)</.exec(envelope) ?? []
+  const entity = Buffer.from(data.replaceAll(/\s/g, ''), 'base64url').toString()
+  return /<guid>([^<]*)</.exec(entity)?.[1] ?? ''
+}

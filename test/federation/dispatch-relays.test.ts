@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { dispatchRelays } from '../../src/federation/dispatch-relays.js'
+import { takeWork } from '../../src/jobs/outbox.js'
+import { DELIVERY_LIMITS } from '../../src/limits.js'
+import { Mention } from '../../src/persistence/models/mention.js'
+import { Participation } from '../../src/persistence/models/participation.js'
+import type { Post } from '../../src/persistence/models/post.js'
+import { newGuid } from '../support/fake-pod.js'
+import type { LocalPerson, Stranger } from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost } from '../support/network.js'
+import { sentAbout } from '../support/outgoing.js'
+import { statementsDuring } from '../support/statements.js'
+
+let pod: MeetingPod
+let ann: LocalPerson
+let quin: Stranger
+let remy: Stranger
+beforeAll(async () => {
+  pod = await openMeetingPod()
+  ;({ ann } = await pod.locals('ann'))
+  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+})
+afterAll(() => pod.close())
+beforeEach(async () => {
+  await pod.empty('posts, outbound_messages, outbox')
+  await pod.db('pods').update({ answeredAt: new Date(), skippedDeliveries: 0 })
+})
+
+async function relay(...guids: readonly string[]): Promise<void> {
+  const data = { relays: guids.map((guid) => ({ record: 'comment', guid }) as const) }
+  const row = { queue: 'relay', name: 'dispatch-relays', data: JSON.stringify(data) }
+  const [{ id } = { id: 0 }] = await pod.db('outbox').insert(row).returning('id')
+  const work = await takeWork(pod.db, { outboxId: id })
+  if (work === undefined) throw new Error('The outbox row is gone.')
+  await dispatchRelays(pod, { ...work, data })
+  expect(await pod.rows('outbox')).toEqual([0])
+}
+
+/** A post of ann's in which both take part. */
+async function postWithSubscribers(fields: Partial<Post> = {}): Promise<Post> {
+  const post = await addPost(pod, ann, fields)
+  await pod.db.transaction((transaction) => Participation.hold(transaction, post.id, [quin.id, remy.id]))
+  return post
+}
+
+/** As it is kept of a comment by quin, whose elements have an order of their own. */
+async function commentOfQuin(post: Post): Promise<{ readonly id: number; readonly guid: string }> {
+  const guid = newGuid()
+  const elements = [
+    ['guid', guid],
+    ['text', 'Tea'],
+    ['author', quin.address],
+    ['parent_guid', post.guid],
+  ]
+  const row = {
+    guid,
+    postId: post.id,
+    authorId: quin.id,
+    text: 'Tea',
+    authorSignature: 'c2lnbmVk',
+    signedElements: JSON.stringify(elements),
+  }
+  const [{ id }] = await pod.db('comments').insert(row).returning('id')
+  return { id, guid }
+}
+
+describe('relays of one batch', () => {
+  it('go as they were signed to the subscribers, in the name of the author of the post, not back to their pod', async () => {
+    const post = await postWithSubscribers()
+    const { guid } = await commentOfQuin(post)
+
+    await relay(guid)
+
+    const [sent, ...more] = await sentAbout(pod, guid)
+    expect(more).toEqual([])
+    expect(sent).toMatchObject({ verb: 'create', public: true, senderId: ann.id, to: ['r.example'] })
+    expect(sent?.entity).toMatch(/<comment><guid>.*<text>.*<author>.*<parent_guid>.*<author_signature>c2lnbmVk</s)
+    expect(await pod.db('deliveries').pluck('priority')).toEqual([1])
+  })
+
+  it('go to the people whom a comment mentions too', async () => {
+    const post = await postWithSubscribers()
+    const named = await pod.meet('nia@n.example')
+    await pod.db('pods').update({ answeredAt: new Date() })
+    const { id, guid } = await commentOfQuin(post)
+    await Mention.query(pod.db).insert({ personId: named.id, commentId: id })
+
+    await relay(guid)
+
+    expect(await sentAbout(pod, guid)).toMatchObject([{ to: ['n.example', 'r.example'] }])
+  })
+
+  it('take as many statements as one', async () => {
+    const post = await postWithSubscribers()
+    const [first, ...others] = await Promise.all(Array.from({ length: 33 }, () => commentOfQuin(post)))
+    const one = await statementsDuring(() => relay(first?.guid ?? ''), 'worker')
+    const many = await statementsDuring(() => relay(...others.map(({ guid }) => guid)), 'worker')
+
+    expect(many).toBe(one)
+    expect(await pod.rows('deliveries')).toEqual([33])
+  })
+
+  it('leave out what is gone, and repeat nothing', async () => {
+    const post = await postWithSubscribers()
+    const { guid } = await commentOfQuin(post)
+
+    await relay(guid, newGuid())
+    await relay(guid)
+
+    expect(await pod.rows('outbound_messages', 'deliveries')).toEqual([1, 1])
+  })
+
+  it('are few for a pod that has never answered, and those left out are counted', async () => {
+    const post = await postWithSubscribers()
+    await pod.db('pods').update({ answeredAt: null })
+    const comments = await Promise.all(Array.from({ length: 20 }, () => commentOfQuin(post)))
+
+    await relay(...comments.slice(0, 2).map(({ guid }) => guid))
+    await relay(...comments.slice(2).map(({ guid }) => guid))
+
+    expect(await pod.rows('deliveries')).toEqual([DELIVERY_LIMITS.relaysUnanswered])
+    const [row] = await pod.db('pods').where({ host: 'r.example' })
+    expect(row.skippedDeliveries).toBe(20 - DELIVERY_LIMITS.relaysUnanswered)
+  })
+})

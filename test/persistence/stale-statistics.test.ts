@@ -1,0 +1,244 @@
+import type { Knex } from 'knex'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { sendLetters, sendOut } from '../../src/domain/outgoing.js'
+import { dispatchRelays } from '../../src/federation/dispatch-relays.js'
+import { receiveBatch } from '../../src/federation/receive-batch.js'
+import { dispatchRelaysJob } from '../../src/jobs/definitions.js'
+import { enqueueAllWith, findMessageRows, leftBehind, takeRows, takeWork } from '../../src/jobs/outbox.js'
+import { giveUp, waitAndWake, wakeOverdue } from '../../src/jobs/waiting.js'
+import { openDatabase, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database.js'
+import { DELIVERY_PRIORITY } from '../../src/persistence/delivery-priority.js'
+import {
+  dueDeliveries,
+  forgottenPods,
+  giveUpDeliveries,
+  leasePod,
+  podsToCheck,
+  releasePod,
+  settleDeliveries,
+} from '../../src/persistence/due-deliveries.js'
+import { inTransaction } from '../../src/persistence/errors.js'
+import { listedComments } from '../../src/persistence/listed-comments.js'
+import { listedConversations } from '../../src/persistence/listed-conversations.js'
+import { listedNotifications } from '../../src/persistence/listed-notifications.js'
+import { listedPostsOf } from '../../src/persistence/listed-posts.js'
+import { listedStream, type Stream } from '../../src/persistence/listed-streams.js'
+import { Post } from '../../src/persistence/models/post.js'
+import type { Pod } from '../../src/pod.js'
+import { look } from '../../workers/sweeper.js'
+import { commentBy, likeBy, postBy } from '../support/entities.js'
+import { newGuid } from '../support/fake-pod.js'
+import { type LocalPerson, open, type Stranger } from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+
+/** Rows of each table that grows. */
+const MANY = 6_000
+/** Rows that a statement may read: a few for each of those it is about. */
+const MOST_ROWS = 1_500
+/** Pages that it may touch, of indexes too. */
+const MOST_PAGES = 6_000
+/** From then on the server uses the plan that it keeps. */
+const RUNS = 7
+
+let pod: MeetingPod
+/** With one connection each, as workers and as the web process open it. */
+let workerDb: Knex
+let webDb: Knex
+let ann: LocalPerson
+let quin: Stranger
+let podId: number
+let postGuid: string
+beforeAll(async () => {
+  pod = await openMeetingPod()
+  ;({ ann } = await pod.locals('ann'))
+  ;({ quin } = await pod.strangers('quin'))
+  podId = (await pod.db('people').where({ id: quin.id }).first()).podId
+  const url = pod.config.databaseUrl ?? ''
+  workerDb = openDatabase({ ...WORKER_LIMITS, url, pool: 1, applicationName: 'test' })
+  webDb = openDatabase({ ...WEB_LIMITS, url, pool: 1, applicationName: 'test' })
+  await fillAfterAnalyze()
+  postGuid = (await Post.query(pod.db).where({ authorId: ann.id }).first().throwIfNotFound()).guid
+})
+afterAll(async () => {
+  await workerDb.destroy()
+  await webDb.destroy()
+  await pod.close()
+})
+
+/** What the server knows is that the tables are nearly empty; nothing corrects it. */
+async function fillAfterAnalyze(): Promise<void> {
+  const { rows } = await pod.db.raw(
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname in ('public', 'bullmq')`,
+  )
+  for (const { name } of rows) await pod.db.raw(`alter table ${name} set (autovacuum_enabled = false)`)
+  await pod.db.raw('analyze')
+  const each = `generate_series(1, ${MANY}) as i`
+  const statements = [
+    `insert into posts (guid, author_id, type, public, text) select md5('p' || i), ${ann.id}, 'StatusMessage', true, 'Tea' from ${each}`,
+    `insert into comments (guid, post_id, author_id, text) select md5('c' || i), (select min(id) from posts), ${quin.id}, 'Tea' from ${each}`,
+    `insert into likes (guid, post_id, author_id) select md5('l' || id), id, ${quin.id} from posts`,
+    `insert into participations (guid, post_id, author_id) select md5('s' || id), id, ${quin.id} from posts`,
+    `insert into notifications (guid, user_id, type, post_id) select md5('n' || id), ${ann.userId}, 'liked', id from posts`,
+    `insert into notification_actors (notification_id, person_id) select id, ${quin.id} from notifications`,
+    `insert into conversations (guid, author_id, subject) select md5('v' || i), ${ann.id}, 'Tea' from ${each}`,
+    `insert into conversation_visibilities (conversation_id, person_id, created_at, updated_at)
+     select id, ${ann.id}, created_at, updated_at from conversations`,
+    `insert into outbox (queue, name, data, sweep_at) select 'relay', 'dispatch-relays', '{}', now() - interval '1 minute' from ${each}`,
+    `insert into outbox (queue, name, data, payload, accepted_at)
+     select 'inbound', 'receive-waited', '{}', 'x', now() from ${each}`,
+    `insert into waiting (waits_for, name, payload, accepted_at, digest, due_at)
+     select 'post:' || md5('w' || i), 'receive-public', 'x', now(), sha256(i::text::bytea), now() - interval '1 minute' from ${each}`,
+    `insert into tombstones (target_type, guid, deleted_by_id) select 'Post', md5('t' || i), ${quin.id} from ${each}`,
+    `insert into pods (host) select 'pod' || i || '.example' from ${each}`,
+    `insert into people (guid, address, public_key, pod_id) select md5('h' || id), 'one@' || host, 'key', id from pods where host like 'pod%'`,
+    // As a flood leaves it: relays under one post, for one pod.
+    `insert into outbound_messages (record, guid, verb, sender_id, public, entity)
+     select 'comment', md5('c' || i), 'create', ${ann.id}, true, '<comment><parent_guid>' || md5('p1') || '</parent_guid></comment>'
+     from ${each}`,
+    `insert into deliveries (message_id, pod_id, priority) select id, ${podId}, ${DELIVERY_PRIORITY.relay} from outbound_messages`,
+  ]
+  for (const statement of statements) await pod.db.raw(statement)
+}
+
+interface Cost {
+  readonly rows: number
+  readonly pages: number
+}
+
+/** What all statements of a connection have read, as the server counts it for EXPLAIN (ANALYZE, BUFFERS) too. */
+async function readSoFar(db: Knex): Promise<Cost> {
+  await db.raw('select pg_stat_force_next_flush()')
+  const { rows } = await db.raw(
+    `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::integer as rows,
+       (select sum(heap_blks_hit + heap_blks_read + coalesce(idx_blks_hit + idx_blks_read, 0)) from pg_statio_user_tables)::integer
+         as pages
+     from pg_stat_user_tables`,
+  )
+  return rows[0]
+}
+
+async function costOf(db: Knex, run: () => Promise<unknown>): Promise<Cost> {
+  for (let time = 1; time < RUNS; time += 1) await run()
+  const before = await readSoFar(db)
+  await run()
+  const after = await readSoFar(db)
+  return { rows: after.rows - before.rows, pages: after.pages - before.pages }
+}
+
+const worker = (): Pod => ({ ...pod, db: workerDb })
+const within = (run: (transaction: Knex.Transaction) => Promise<unknown>) => inTransaction(workerDb, run)
+
+function retraction(guid = newGuid()) {
+  return {
+    record: 'comment',
+    guid,
+    verb: 'retract',
+    senderId: ann.id,
+    public: true,
+    entity: { type: 'retraction', author: ann.address, target_guid: guid, target_type: 'Comment' },
+  } as const
+}
+
+const owner = '00000000-0000-4000-8000-000000000000'
+
+async function settleOne(): Promise<unknown> {
+  await leasePod(workerDb, { podId, owner, milliseconds: 60_000, onlyProven: false })
+  const [due] = await dueDeliveries(workerDb, podId, 1)
+  const arrived = due === undefined ? [] : [due.id]
+  const settlement = { podId, owner, milliseconds: 60_000, arrived, failed: [], redirects: 3, hasAnswered: true }
+  await settleDeliveries(workerDb, { ...settlement, note: { kind: 'well' } })
+  return releasePod(workerDb, podId, owner)
+}
+
+async function relaySome(): Promise<unknown> {
+  const relays = Array.from({ length: 32 }, (_, index) => `c${index + 1}`)
+  const { rows } = await workerDb.raw('select md5(name) as guid from unnest(?::text[]) as name', [relays])
+  const data = { relays: rows.map(({ guid }: { guid: string }) => ({ record: 'comment', guid })) }
+  const none = { payload: undefined, acceptedAt: undefined, finish: async () => {} }
+  return dispatchRelays(worker(), { ...none, data })
+}
+
+const message = () => ({ waitsFor: `post:${newGuid()}`, payload: newGuid(), acceptedAt: new Date(), times: 0 }) as const
+
+it.each<readonly [string, () => Promise<unknown>]>([
+  ['the head of the line of a pod', () => dueDeliveries(workerDb, podId, 20)],
+  ['the first one of the line', () => dueDeliveries(workerDb, podId, 1)],
+  ['the end of a round', settleOne],
+  [
+    'a message to one person',
+    () => within((transaction) => sendOut(pod, transaction, retraction(), { of: 'people', personIds: [quin.id] })),
+  ],
+  [
+    'a message to the subscribers of a post',
+    () => within((transaction) => sendOut(pod, transaction, retraction(), { of: 'post', postId: 1 })),
+  ],
+  [
+    'messages to one person each',
+    () =>
+      within(async (transaction) => {
+        await sendLetters(pod, transaction, [{ ...retraction(), public: false, personId: quin.id }])
+      }),
+  ],
+  ['a batch of relays', relaySome],
+  [
+    'work that is written',
+    () => within((transaction) => enqueueAllWith(pod, transaction, dispatchRelaysJob, [{ relays: [] }])),
+  ],
+  ['work that is taken', () => takeWork(workerDb, { outboxId: 17 })],
+  ['work that is done', () => within((transaction) => takeRows(transaction, [17, 18, 19]))],
+  ['messages of rows', () => findMessageRows(workerDb, [MANY + 17])],
+  ['whether anything is left behind', () => look({ db: workerDb })],
+  ['messages that begin to wait', () => within((transaction) => waitAndWake(pod, transaction, [message()], []))],
+  ['messages that go on', () => within((transaction) => waitAndWake(pod, transaction, [], [`post:${newGuid()}`]))],
+  ['messages that have waited too long', () => within((transaction) => wakeOverdue(pod, transaction, 10))],
+  ['work that is given up', () => giveUp(worker(), 23)],
+  ['a post that arrives', () => receiveBatch(worker(), [open(quin, postBy(quin))])],
+  [
+    'a comment that arrives',
+    () => receiveBatch(worker(), [open(quin, commentBy(quin, { guid: postGuid, author: ann.address } as never))]),
+  ],
+  [
+    'a like that arrives',
+    () => receiveBatch(worker(), [open(quin, likeBy(quin, { guid: newGuid(), author: ann.address } as never))]),
+  ],
+])('%s: read little of tables that have grown since the last analyze', async (_what, run) => {
+  const { rows, pages } = await costOf(workerDb, run)
+
+  expect(rows).toBeLessThan(MOST_ROWS)
+  expect(pages).toBeLessThan(MOST_PAGES)
+})
+
+it.each<readonly [string, () => Promise<unknown>]>([
+  ['pods whose job was lost', () => forgottenPods(workerDb, 100)],
+  ['what pods that are asleep do not get', () => giveUpDeliveries(workerDb, 1_000)],
+  ['pods to check', () => podsToCheck(workerDb, { checkEveryHours: 24, recheckMinutes: 30, checksAtOnce: 60 })],
+  ['work that was left behind', () => within((transaction) => leftBehind(transaction, ['relay'], 100))],
+])('%s: read each row of a table at most twice, once in a while', async (_what, run) => {
+  const { rows } = await costOf(workerDb, run)
+
+  expect(rows).toBeLessThan(3 * MANY)
+})
+
+const streams: readonly Stream[] = ['main', 'all aspects', 'activity', 'mentions', 'tags', 'liked', 'commented']
+it.each<readonly [string, () => Promise<unknown>]>([
+  ['notifications', () => listedNotifications(webDb, ann.userId, { limit: 15 })],
+  ['conversations', () => listedConversations(webDb, ann.id, { limit: 15 })],
+  [
+    'posts of a person',
+    () => listedPostsOf(webDb, reader(), { authorGuid: ann.guid, sight: 'readable', page: { limit: 15 } }),
+  ],
+  ['comments', () => listedComments(webDb, reader(), { postGuid, sight: 'readable', page: { limit: 15 } })],
+  ...streams.map((stream): [string, () => Promise<unknown>] => [
+    `the stream ${stream}`,
+    () => listedStream(webDb, reader(), { stream, sight: 'readable', page: { limit: 15 } }),
+  ]),
+])('%s: read little of lists that have grown since the last analyze', async (_what, run) => {
+  const { rows, pages } = await costOf(webDb, run)
+
+  expect(rows).toBeLessThan(MOST_ROWS)
+  expect(pages).toBeLessThan(MOST_PAGES)
+})
+
+function reader() {
+  return { userId: ann.userId, personId: ann.id }
+}
