@@ -64,6 +64,10 @@ const relays = `
   from (
     select data->>'record' || ' ' || (data->>'guid') as name from outbox where name = 'dispatch'
     union all
+    select relay->>'record' || ' ' || (relay->>'guid')
+    from outbox cross join jsonb_array_elements(data->'relays') as relay
+    where name = 'dispatch-relays'
+    union all
     select record || ' ' || guid from outbound_messages
   ) as told
   where name ~ '^(comment|like) ' group by 1`
@@ -80,7 +84,8 @@ const participations = `
 const leftBehind = `
   select 'waiting for ' || waits_for as name, count(*) as count from waiting group by 1
   union all
-  select name || ' in the outbox', count(*) from outbox where name not in ('dispatch', 'participate', 'announce') group by 1`
+  select name || ' in the outbox', count(*) from outbox
+  where name not in ('dispatch', 'dispatch-relays', 'participate', 'announce') group by 1`
 
 function oneEach(things: readonly { readonly guid: string }[]): Counts {
   return new Map(things.map(({ guid }) => [guid, 1]))

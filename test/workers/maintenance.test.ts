@@ -77,7 +77,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
       await insertDelivery(pod, { dueAt: new Date(0) })
       await sweep(pod)
 
-      await stores.redis?.evict('outbound-slow:wait')
+      await stores.redis?.evict('outbound-slow:prioritized')
       await sweep(pod)
       await sweep(pod)
 
