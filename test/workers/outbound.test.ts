@@ -168,7 +168,10 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     const oneSlot = { ...pod, config: { ...pod.config, workerConcurrency: { 'outbound-slow': 1 } } }
     workers = startQuickWorkers(oneSlot, { handlers, queues: ['outbound-slow'], timing: { grace: 10, patience: 500 } })
 
-    await vi.waitFor(async () => expect((await checked.row()).checkedAt).not.toBeNull(), { timeout: 5_000, interval: 20 })
+    await vi.waitFor(async () => expect((await checked.row()).checkedAt).not.toBeNull(), {
+      timeout: 5_000,
+      interval: 20,
+    })
 
     expect(silent.flatMap(({ got }) => got).length).toBeLessThanOrEqual(1)
   })
