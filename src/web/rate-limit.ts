@@ -1,5 +1,5 @@
-import { isIPv6 } from 'node:net'
 import { openBoundedMap } from '../bounded-map.js'
+import { siteOf, sourceOf } from '../network-source.js'
 import { RequestFault } from './faults.js'
 
 export interface RateRule {
@@ -17,10 +17,35 @@ export interface RateRule {
  */
 export type RateLimit<Source> = (source: Source) => () => void
 
-/** Of network addresses. */
+/** What the /64 networks of one IPv6 /48 may do together, as often as one of them. */
+const SOURCES_OF_SITE = 16
+/** No /48 makes the limit forget more sources than this part of those it remembers. */
+const SITE_SHARE = 10
+
+/**
+ * Of network addresses. An IPv6 /48 has 65 536 networks that count apart, so it has a limit of its own: otherwise it could use
+ * each of them once, and displace all other sources that the limit remembers.
+ */
 export function openRateLimit(rule: RateRule): RateLimit<string> {
-  const limit = openRateLimitOf<string>(rule)
-  return (ip) => limit(sourceOf(ip))
+  const { times, sources } = rule
+  const limitSource = openRateLimitOf<string>(rule)
+  const timesOfSite = Math.max(1, Math.min(times * SOURCES_OF_SITE, Math.floor(sources / SITE_SHARE)))
+  const limitSite = openRateLimitOf<string>({ ...rule, times: times === 0 ? 0 : Math.max(times, timesOfSite) })
+  return (ip) => {
+    const site = siteOf(ip)
+    if (site === undefined) return limitSource(sourceOf(ip))
+    const takeBackSite = limitSite(site)
+    try {
+      const takeBackSource = limitSource(sourceOf(ip))
+      return () => {
+        takeBackSource()
+        takeBackSite()
+      }
+    } catch (error) {
+      takeBackSite() // one network that asks too often must not use up what the others of its /48 may do
+      throw error
+    }
+  }
 }
 
 export function openRateLimitOf<Source>({ times, perSeconds, sources, now }: RateRule): RateLimit<Source> {
@@ -35,23 +60,10 @@ export function openRateLimitOf<Source>({ times, perSeconds, sources, now }: Rat
     if (window.count > times) throw tooMany(Math.ceil((window.endsAt - at) / 1_000))
     return () => {
       window.count -= 1
+      // What is taken back leaves no entry either: it would displace that of another source.
+      if (window.count === 0 && windows.get(source) === window) windows.delete(source)
     }
   }
-}
-
-/** Of IPv6 whoever has one address has at least 2⁶⁴ of them. */
-export function sourceOf(ip: string): string {
-  if (!isIPv6(ip)) return ip
-  const mapped = /^::ffff:([0-9.]+)$/i.exec(ip)?.[1]
-  if (mapped !== undefined) return mapped
-  const [head = '', tail] = (ip.split('%')[0] ?? '').split('::')
-  const groups = head.split(':').filter((group) => group !== '')
-  const after = tail?.split(':').filter((group) => group !== '') ?? []
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - groups.length - after.length)
-  return [...groups, ...Array<string>(zeros).fill('0'), ...after]
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')
 }
 
 export function tooMany(seconds: number): RequestFault {

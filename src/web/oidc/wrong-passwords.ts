@@ -1,7 +1,8 @@
 import { openBoundedMap } from '../../bounded-map.js'
 import { OIDC_LIMITS } from '../../limits.js'
+import { sourceOf } from '../../network-source.js'
 import type { RequestFault } from '../faults.js'
-import { sourceOf, tooMany } from '../rate-limit.js'
+import { tooMany } from '../rate-limit.js'
 
 /**
  * Whoever guesses passwords waits longer and longer. Counted for an account and an address together: nobody can lock

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import { siteOf, sourceOf } from '../../src/network-source.js'
+import { openRateLimit, openRateLimitOf } from '../../src/web/rate-limit.js'
+
+const now = () => new Date()
+
+/** The address ::1 in one of the 65 536 networks of 2001:db8:1::/48. */
+const addressOf = (network: number) => `2001:db8:1:${network.toString(16)}::1`
+
+describe('a rate limit of network addresses', () => {
+  it('still knows an address after each network of one IPv6 /48 has made a request', () => {
+    const limit = openRateLimit({ times: 20, perSeconds: 300, sources: 20_000, now })
+    for (let time = 0; time < 20; time += 1) limit('203.0.113.1')
+    for (let network = 0; network < 65_536; network += 1) {
+      try {
+        limit(addressOf(network))
+      } catch {
+        // the limit of the /48
+      }
+    }
+
+    expect(() => limit('203.0.113.1')).toThrow('too often')
+  })
+
+  it('counts a /64 as one source, and lets the other networks of its /48 pass', () => {
+    const limit = openRateLimit({ times: 3, perSeconds: 300, sources: 20_000, now })
+    for (let host = 1; host <= 3; host += 1) limit(`2001:db8:1:1::${host}`)
+
+    expect(() => limit('2001:db8:1:1::4')).toThrow('too often')
+    for (let time = 0; time < 100; time += 1) expect(() => limit('2001:db8:1:1::4')).toThrow('too often')
+    expect(() => limit('2001:db8:1:2::1')).not.toThrow()
+  })
+
+  it('refuses the networks of a /48 that together do sixteen times what one may', () => {
+    const limit = openRateLimit({ times: 2, perSeconds: 300, sources: 20_000, now })
+    for (let request = 0; request < 32; request += 1) limit(addressOf(request))
+
+    expect(() => limit(addressOf(32))).toThrow('too often')
+    expect(() => limit('2001:db8:2::1')).not.toThrow()
+  })
+
+  it('counts nothing where there is no limit', () => {
+    const limit = openRateLimit({ times: 0, perSeconds: 300, sources: 20_000, now })
+    for (let request = 0; request < 1_000; request += 1) expect(() => limit(addressOf(request))).not.toThrow()
+  })
+})
+
+it('a request that is taken back displaces no other source', () => {
+  const limit = openRateLimitOf<string>({ times: 1, perSeconds: 300, sources: 100, now })
+  limit('first')
+  for (let source = 0; source < 1_000; source += 1) limit(`source ${source}`)()
+
+  expect(() => limit('first')).toThrow('too often')
+})
+
+it.each([
+  ['203.0.113.1', '203.0.113.1', undefined],
+  ['::ffff:203.0.113.1', '203.0.113.1', undefined],
+  ['2001:db8:1:2::3', '2001:db8:1:2', '2001:db8:1/48'],
+  ['2001:0DB8:0001:0002:0:0:0:3', '2001:db8:1:2', '2001:db8:1/48'],
+  ['fe80::1%eth0', 'fe80:0:0:0', 'fe80:0:0/48'],
+])('of the address %s the source is %s and the site is %s', (ip, source, site) => {
+  expect([sourceOf(ip), siteOf(ip)]).toEqual([source, site])
+})
