@@ -15,6 +15,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     requestsPerSocket: 'the last answer says `connection: close`',
     requestsAhead: 'the connection ends',
     connections: 'the new connection ends at once',
+    connectionsOfAddress: 'the longest idle connection of the address ends, else the new one',
+    connectionsFilledPercent: 'the longest idle connection of the address with the most ends',
     apiBodyBytes: '413',
     urlBytes: '414',
     pathParameterCharacters: '404',

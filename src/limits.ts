@@ -24,6 +24,10 @@ export const HTTP_LIMITS = {
   requestsAhead: 10,
   /** Below the file descriptors an ordinary process has. */
   connections: 2_000,
+  /** Of one address that is no trusted proxy; a /64 of IPv6 counts as one. Enough for a large network behind one address. */
+  connectionsOfAddress: 200,
+  /** Of `connections`: from here on a new connection ends an idle one of the address with the most. */
+  connectionsFilledPercent: 90,
   /** The longest text of the API has 65 535 characters, four bytes each at most, and JSON may write six for one. */
   apiBodyBytes: 1024 * 1024,
   /** Links of pages carry their whole query; nothing else is long. */

@@ -4,6 +4,8 @@ import { HTTP_LIMITS, type HttpLimits, LIVE_LIMITS, type LiveLimits } from '../l
 import type { Pod } from '../pod.js'
 import { apiRoutes } from './api.js'
 import { addAuthentication, checkAccessOf, type KnownRoute } from './authentication.js'
+import { openClosureCounts } from './closure-counts.js'
+import type { ConnectionClosure } from './connection-limit.js'
 import { type Door, openDoor } from './door.js'
 import { answerNotFound, handleError } from './error-handler.js'
 import { RequestFault, tooBusy } from './faults.js'
@@ -20,6 +22,7 @@ import { addRequestLog } from './request-log.js'
 import { pageRoutes } from './routes/pages.js'
 import { receiveRoutes } from './routes/receive.js'
 import { serverOptions } from './server-options.js'
+import { openTrustedProxies } from './trusted-proxies.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -35,6 +38,8 @@ declare module 'fastify' {
     readonly readiness: () => Promise<Readiness>
     readonly door: Door
     readonly live: LiveChannel
+    /** Connections that this process has closed to keep places free, by reason. */
+    readonly closedConnections: () => Iterable<readonly [ConnectionClosure, number]>
     /** Every route there is, with who may use it. */
     readonly knownRoutes: readonly KnownRoute[]
   }
@@ -54,7 +59,13 @@ export async function buildApp(
   pod: Pod,
   { limits = HTTP_LIMITS, live = LIVE_LIMITS, receive, metrics, api = apiRoutes }: AppOptions = {},
 ): Promise<FastifyInstance> {
-  const app = fastify({ ...serverOptions(pod.log, limits), trustProxy: pod.config.trustProxy })
+  const closures = openClosureCounts()
+  const connections = {
+    isTrustedProxy: openTrustedProxies(pod.config.trustProxy),
+    countClosure: closures.count,
+  }
+  const app = fastify({ ...serverOptions(pod.log, limits, connections), trustProxy: pod.config.trustProxy })
+  app.decorate('closedConnections', closures.all)
 
   const routes: KnownRoute[] = []
   app.addHook('onRoute', (route) => void routes.push(route))

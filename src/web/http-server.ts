@@ -1,10 +1,20 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { HttpLimits } from '../limits.js'
+import { type ConnectionLimitOptions, limitConnections } from './connection-limit.js'
 import { cutOffSlowRequests } from './slow-requests.js'
 
+export type ConnectionOptions = Omit<ConnectionLimitOptions, 'limits'>
+
+/** For a server that only the operator reaches. */
+const NO_ADDRESS_LIMIT: ConnectionOptions = { isTrustedProxy: () => true, countClosure: () => undefined }
+
 /** How long and how much anything may be on a connection; the defaults of Node and Fastify would wait for ever. */
-export function openHttpServer(serve: RequestListener, limits: HttpLimits): Server {
+export function openHttpServer(
+  serve: RequestListener,
+  limits: HttpLimits,
+  connections: ConnectionOptions = NO_ADDRESS_LIMIT,
+): Server {
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
@@ -15,7 +25,7 @@ export function openHttpServer(serve: RequestListener, limits: HttpLimits): Serv
     },
     inTurn(serve, limits.requestsAhead),
   )
-  server.maxConnections = limits.connections
+  limitConnections(server, { limits, ...connections })
   server.maxRequestsPerSocket = limits.requestsPerSocket
   server.setTimeout(limits.idleTimeoutMs)
   cutOffSlowRequests(server, limits)

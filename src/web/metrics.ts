@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { queueFacts } from '../jobs/queue-facts.js'
 import type { Pod } from '../pod.js'
+import { watchClosedConnections } from './closure-counts.js'
 import { watchDoor } from './door-metrics.js'
 import { watchLive } from './live-metrics.js'
 import { LIBRARY_SLEEPS, openLoopGauges } from './loop-metrics.js'
@@ -43,6 +44,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
     registry,
     watch(app) {
       watchDoor(registry, app.door)
+      watchClosedConnections(registry, app.closedConnections)
       watchLive(registry, app.live)
       if (app.pod.replica) watchReplica(registry, app.pod.replica)
       app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {

@@ -61,4 +61,5 @@ export const CHECKLIST = {
   S84: 'one sender cannot starve others',
   S85: 'a pod that is blocked is answered, and ignored',
   S86: 'a tree of links is followed thirty times at most',
+  S87: 'connections of one address leave room for others',
 } as const
