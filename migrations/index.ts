@@ -23,6 +23,7 @@ import { lastWrites } from './0031-last-writes.js'
 import { peopleNotForEverybody } from './0032-people-not-for-everybody.js'
 import { roomBesidePosts } from './0033-room-beside-posts.js'
 import { payloadsAsTheyAre } from './0034-payloads-as-they-are.js'
+import { unprovenSenders } from './0043-unproven-senders.js'
 import { deliveryLines } from './0046-delivery-lines.js'
 import type { Migration } from './migration.js'
 
@@ -53,5 +54,6 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0032-people-not-for-everybody', peopleNotForEverybody],
   ['0033-room-beside-posts', roomBesidePosts],
   ['0034-payloads-as-they-are', payloadsAsTheyAre],
+  ['0043-unproven-senders', unprovenSenders],
   ['0046-delivery-lines', deliveryLines],
 ])

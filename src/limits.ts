@@ -243,6 +243,59 @@ export const RECEIVE_LIMITS = {
   examinedCharacters: 64 * 1024,
 } as const
 
+/**
+ * Messages that wait for something unknown, and messages that were given up. An unproven message names a signer who is unknown
+ * here: anybody can send any number of them, so each of their bounds is far below that of verified ones.
+ */
+export const WAITING_LIMITS = {
+  /** Of verified messages, in all and of the pod of one signer. */
+  messages: 500_000,
+  bytes: 1024 * 1024 * 1024,
+  messagesOfHost: 50_000,
+  bytesOfHost: 128 * 1024 * 1024,
+  /** Of unproven messages, in all and of the host that they name. */
+  unprovenMessages: 20_000,
+  unprovenBytes: 64 * 1024 * 1024,
+  unprovenMessagesOfHost: 1_000,
+  unprovenBytesOfHost: 4 * 1024 * 1024,
+  /** Nearly all honest messages are smaller. */
+  unprovenBytesOfMessage: 64 * 1024,
+  /** A longer one is kept if it may be legal: the first post of an honest newcomer may be the longest text there is … */
+  longestUnprovenBytes: 2 * 1024 * 1024,
+  /** … and no more than these of all hosts together; the oldest is dropped for a new one. */
+  longUnprovenBytes: 32 * 1024 * 1024,
+  /** An unproven message waits so long if no pod has ever answered at its host: a little longer than the tries of its look-up. */
+  unprovenPatienceSeconds: 20 * 60,
+  /** Messages that were given up, and the bytes of those with a payload; unproven ones are kept without. */
+  deadMessages: 100_000,
+  deadBytes: 1024 * 1024 * 1024,
+  /** How often the sums over all messages are looked at. */
+  lookEveryMs: 10_000,
+  /** Rows that one statement deletes. */
+  rowsAtOnce: 1_000,
+} as const
+
+/** Looking up signers whom nobody here knows and no signature has proven. */
+export const SIGNER_LIMITS = {
+  /** New signers, on hosts that no pod has answered from, that one network address may name in a minute; a worker counts for itself. */
+  unprovenOfSourcePerMinute: 600,
+  /** Network addresses that are counted at a time. */
+  sources: 20_000,
+  /** Look-ups of one host at a time: one until it has answered. */
+  atOnce: 4,
+  /** A host that has never answered: a pod that takes longer for its first answer is not worth a slot. */
+  strangeHostMs: 6_000,
+  knownHostMs: 15_000,
+  /** Tries of one look-up, and the waits between them in seconds. */
+  triesAtStrangeHost: 3,
+  triesAtKnownHost: 6,
+  retrySeconds: [30, 300, 1_800, 7_200, 7_200],
+  /** Until a host is asked again that has been asked too often within a minute. */
+  busySeconds: 15,
+  /** After this a host gives its slot back and comes again behind all others. */
+  drainMs: 10_000,
+} as const
+
 /** What goes out to other pods, and how long one of them may keep us. Numbers that other pods see are those of the federation. */
 export const DELIVERY_LIMITS = {
   /** Tries of one delivery: about seventeen hours. */

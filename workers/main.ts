@@ -4,6 +4,7 @@ import { type Config, readConfig } from '../src/config.js'
 import { showDeliveryFigures } from '../src/federation/delivery-figures.js'
 import { showReceiveFigures } from '../src/federation/receive-figures.js'
 import { keepFigures } from '../src/jobs/keep-figures.js'
+import { showWaitingFigures } from '../src/jobs/waiting-figures.js'
 import { WORK_LIMITS } from '../src/limits.js'
 import { openLog } from '../src/log.js'
 import { openPod } from '../src/open-pod.js'
@@ -15,6 +16,7 @@ import { listenForOperator } from '../src/web/listen.js'
 import { openMetrics } from '../src/web/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/web/operator.js'
 import { fetchHandlers } from './fetch.js'
+import { unprovenHandlers } from './fetch-unproven.js'
 import { showJobFigures } from './job-figures.js'
 import { maintenanceHandlers } from './maintenance.js'
 import { notifyHandlers } from './notify.js'
@@ -53,6 +55,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   const workers = startWorkers(pod, {
     handlers: {
       fetch: fetchHandlers,
+      'fetch-unproven': unprovenHandlers,
       outbound: outboundHandlers,
       'outbound-slow': outboundSlowHandlers,
       relay: relayHandlers,
@@ -66,6 +69,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   showReceiveFigures(metrics.registry)
   showDeliveryFigures(metrics.registry)
   showJobFigures(metrics.registry)
+  showWaitingFigures(metrics.registry)
   const figures = keepFigures(pod, metrics.registry)
   const operator = await buildOperatorApp({
     log: pod.log,

@@ -29,8 +29,11 @@ export function messageReader({ db }: Pick<Pod, 'db'>): (job: Job) => Promise<re
 function messagesIn(job: Job): readonly Message[] {
   const data: DataOf<typeof receivePublicJob> | DataOf<typeof receivePrivateJob> = job.data
   const acceptedAt = new Date(data.acceptedAt)
-  return data.messages.map((message) =>
-    typeof message === 'string' ? { envelope: message, acceptedAt } : { ...message, acceptedAt },
+  const sources = 'sources' in data ? data.sources : undefined
+  return data.messages.map((message, index) =>
+    typeof message === 'string'
+      ? { envelope: message, acceptedAt, source: sources?.[index] ?? undefined }
+      : { ...message, acceptedAt },
   )
 }
 
@@ -51,9 +54,10 @@ export async function goOnAlone(
   { alone }: { readonly alone: boolean },
 ): Promise<void> {
   const rest = alone ? { alone } : {}
-  const each = messages.map(({ envelope, recipientGuid, acceptedAt }) => ({
+  const each = messages.map(({ envelope, recipientGuid, acceptedAt, source }) => ({
     acceptedAt: acceptedAt.toISOString(),
-    messages: [recipientGuid === undefined ? envelope : { recipientGuid, envelope }],
+    messages: [recipientGuid === undefined ? envelope : { recipientGuid, envelope, source }],
+    ...(recipientGuid === undefined && source !== undefined && { sources: [source] }),
     ...rest,
   }))
   const definition: AnyJob = job.name === receivePublicJob.name ? receivePublicJob : receivePrivateJob

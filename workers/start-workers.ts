@@ -20,6 +20,7 @@ const CONCURRENCY: Readonly<Record<QueueName, number>> = {
   inbound: 32, // at least: see room.ts
   'inbound-private': 8,
   fetch: 16,
+  'fetch-unproven': 64,
   outbound: 128,
   'outbound-slow': 64,
   relay: 2, // a flood of relays must leave the database to others

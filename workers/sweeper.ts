@@ -1,8 +1,10 @@
 import { knock } from '../src/jobs/knock.js'
+import { boundMessages } from '../src/jobs/message-bounds.js'
 import { failUnknownQueues, leftBehind, sweptAgain } from '../src/jobs/outbox.js'
 import { QUEUES, type QueueName } from '../src/jobs/queue-names.js'
+import { enqueueSigners, FORGOTTEN_LOOKUPS, forgottenHosts } from '../src/jobs/signer-lookups.js'
 import { wakeOverdue } from '../src/jobs/waiting.js'
-import { WORK_LIMITS } from '../src/limits.js'
+import { WAITING_LIMITS, WORK_LIMITS } from '../src/limits.js'
 import { namedRow } from '../src/persistence/database.js'
 import { FORGOTTEN_PODS, forgottenPods } from '../src/persistence/due-deliveries.js'
 import { noteRun } from '../src/persistence/periodic.js'
@@ -17,11 +19,16 @@ const LOOK_EVERY = 4_000
  * and on an idle pod a look costs one small statement, where a job costs ten.
  */
 export function startSweeping(pod: Pod, every = LOOK_EVERY): { stop(): Promise<void> } {
+  let boundedAt = Number.NEGATIVE_INFINITY
   return repeat(every, async () => {
     try {
-      const { due, silent } = await look(pod)
+      const { due, silent, waits } = await look(pod)
       if (due) await sweep(pod)
       else if (silent) await noteRun(pod.db, 'sweep')
+      if (waits && performance.now() - boundedAt >= WAITING_LIMITS.lookEveryMs) {
+        boundedAt = performance.now()
+        await boundMessages(pod)
+      }
     } catch (err) {
       pod.log.debug({ err }, 'could not sweep') // who waits for it sees by its health when it was last done
     }
@@ -33,15 +40,19 @@ interface Look {
   readonly due: boolean
   /** Others see by what is noted that sweeping goes on; it is time for that. */
   readonly silent: boolean
+  /** Messages wait for something, or are dead letters. */
+  readonly waits: boolean
 }
 
 const anythingDue = `
   select
     exists (select from outbox where failed_at is null and sweep_at <= now())
     or exists (select from waiting where due_at <= now())
+    or exists (select from signer_lookups where ${FORGOTTEN_LOOKUPS})
     or exists (select ${FORGOTTEN_PODS})
     as due,
-    not exists (select from periodic where name = 'sweep' and last_run_at > now() - interval '20 seconds') as silent`
+    not exists (select from periodic where name = 'sweep' and last_run_at > now() - interval '20 seconds') as silent,
+    exists (select from waiting) or exists (select from outbox where failed_at is not null) as waits`
 
 export async function look({ db }: Pick<Pod, 'db'>): Promise<Look> {
   return namedRow<Look>(db, 'anything-due', anythingDue, [])
@@ -66,6 +77,7 @@ export async function sweep(pod: Pod): Promise<void> {
       pod.log.info({ rows: rows.length }, 'swept')
     }
     await knockAgain(pod, transaction)
+    await lookUpSignersAgain(pod, transaction)
     await noteRun(transaction, 'sweep')
   })
 }
@@ -77,6 +89,13 @@ async function knockAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
   const open = await queuesWithRoom(pod)
   const knocks = pods.filter(({ proven }) => open.includes(proven ? 'outbound' : 'outbound-slow'))
   await knock(pod, knocks, AGAIN)
+}
+
+/** At hosts whose retry is due, and at those whose job was lost. */
+async function lookUpSignersAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
+  const hosts = await forgottenHosts(transaction, WORK_LIMITS.sweptRows)
+  if (hosts.length === 0 || !(await queuesWithRoom(pod)).includes('fetch-unproven')) return
+  await enqueueSigners(pod, hosts, AGAIN)
 }
 
 async function queuesWithRoom({ jobs }: Pod): Promise<readonly QueueName[]> {

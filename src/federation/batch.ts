@@ -13,6 +13,8 @@ export interface Message {
   readonly acceptedAt: Date
   /** Set for a private one: the person of this pod it was posted for. */
   readonly recipientGuid?: string
+  /** The network address that posted it; an IPv6 address stands for its /64. */
+  readonly source?: string | undefined
   /** Set for one that we have asked for ourselves. */
   readonly wanted?: WantedEntity
   /** Set for one that has waited: the row that stands for it. */
@@ -56,6 +58,10 @@ export interface Waiting {
   readonly author?: string | undefined
   /** Seconds it waits at most. */
   readonly patience?: number
+  /** Who has signed the envelope, or only claims to have; the message counts for the host of this address. */
+  readonly sender: string
+  /** The signature of the sender was verified. */
+  readonly signed: boolean
   /** Set once it was open. */
   readonly arrival?: Arrival
 }

@@ -48,7 +48,9 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
         if (signers.has(result.of)) {
           wrong.push({ message, fault: 'SenderKeyNotFound', reason: `the key of ${result.of} cannot be used` })
         } else {
-          waiting.push({ message, waitsFor: `person:${result.of}`, fault: 'DiscoveryFailed', askAt: result.of })
+          const { of, sender = of } = result
+          const signed = result.sender !== undefined
+          waiting.push({ message, waitsFor: `person:${of}`, fault: 'DiscoveryFailed', askAt: of, sender, signed })
         }
         break
       case undefined:

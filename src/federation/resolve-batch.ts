@@ -43,7 +43,7 @@ export async function resolveBatch(
     const resolved = resolve(pod, arrival, found)
     const missing = missingFor(pod, resolved)
     if (missing !== undefined) {
-      waiting.push({ message: arrival.message, arrival, ...missing })
+      waiting.push({ message: arrival.message, arrival, sender: arrival.sender, signed: true, ...missing })
     } else {
       ready.push(resolved)
       if (mayBeReferredTo(resolved, found) && isAuthorised(resolved)) {
@@ -92,18 +92,18 @@ function mayBeReferredTo({ entity: { type } }: Resolved, { retracted }: Found): 
   return retracted || parents.includes(type)
 }
 
+/** What is unknown, and who is asked for it. */
+type Missing = Omit<Waiting, 'message' | 'sender' | 'signed'>
+
 /** What it has to wait for, and who is asked. What would be refused in any case is no reason to ask somebody for something. */
-function missingFor(pod: Pick<Pod, 'config'>, resolved: Resolved): Omit<Waiting, 'message'> | undefined {
+function missingFor(pod: Pick<Pod, 'config'>, resolved: Resolved): Missing | undefined {
   const missing = unknownTo(pod, resolved)
   if (missing === undefined) return undefined
   const surroundings = { ...asHoped(resolved), ...known(resolved.surroundings) }
   return isAuthorised({ ...resolved, surroundings }) ? missing : undefined
 }
 
-function unknownTo(
-  { config }: Pick<Pod, 'config'>,
-  { entity, sender, surroundings }: Resolved,
-): Omit<Waiting, 'message'> | undefined {
+function unknownTo({ config }: Pick<Pod, 'config'>, { entity, sender, surroundings }: Resolved): Missing | undefined {
   if (entity.type === 'retraction') {
     const waitsFor = targetThing(entity)
     if (surroundings.target !== undefined || waitsFor === undefined) return undefined

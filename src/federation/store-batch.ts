@@ -5,6 +5,7 @@ import { raiseCounts } from '../persistence/arrived-counts.js'
 import { inTransaction } from '../persistence/errors.js'
 import { Pod as OtherPod } from '../persistence/models/pod.js'
 import type { Pod } from '../pod.js'
+import { splitAddress } from '../protocol/address.js'
 import type { RetractionEntity } from '../protocol/entities/retraction.js'
 import { answerForClosed } from './answer-for-closed.js'
 import type { Arrival, Message, Over, Sorted, Stored, StoredRecord, Waiting, Wrong } from './batch.js'
@@ -149,8 +150,9 @@ async function storeAll(
 const takingAway: ReadonlySet<Kind> = new Set(['retraction', 'account_migration', 'account_deletion'])
 
 function parkedAs({ message, ...wait }: Waiting): ParkedMessage {
-  const { envelope, recipientGuid, acceptedAt, woken } = message
-  return { ...wait, payload: envelope, recipientGuid, acceptedAt, times: woken?.times ?? 0 }
+  const { envelope, recipientGuid, acceptedAt, source, woken } = message
+  const senderHost = splitAddress(wait.sender)?.host
+  return { ...wait, senderHost, source, payload: envelope, recipientGuid, acceptedAt, times: woken?.times ?? 0 }
 }
 
 /** It waits for its target, and counts at once. */

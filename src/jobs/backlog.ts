@@ -143,7 +143,7 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
 const NOT_PUBLIC = /^(::ffff:)?(127|10|192\.168|172\.(1[6-9]|2[0-9]|3[01]))\.|^::1$|^f[cd]|^fe80:/i
 
 /** Who has one address of IPv6 has the 2^64 beside it too. Undefined: not to be counted. */
-function neighbourhoodOf({ ip }: Source): string | undefined {
+export function neighbourhoodOf({ ip }: Source): string | undefined {
   if (!ip || NOT_PUBLIC.test(ip)) return undefined // empty behind a socket of this machine
   if (!ip.includes(':')) return ip
   if (ip.includes('.')) return ip.slice(ip.lastIndexOf(':') + 1)

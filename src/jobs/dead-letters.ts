@@ -34,13 +34,17 @@ export interface DeadLetterFilter {
 
 type Pieces = Pick<Pod, 'db' | 'jobs'>
 
-interface FoundLetter extends DeadLetterDetails {
+interface FoundLetter extends Omit<DeadLetterDetails, 'payload'> {
   readonly outboxId: number | undefined
   readonly deliveryId?: number
   readonly job: Job | undefined
+  /** It was given up without its payload, so that there is nothing to run again. */
+  readonly isEmpty?: boolean
 }
 
 const PAGE = 500
+/** Rows that one statement changes or deletes: a payload may have megabytes, in thousands of pieces. */
+const ROWS_AT_ONCE = 100
 
 /** The latest first. */
 export async function listDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}, limit = 100): Promise<DeadLetter[]> {
@@ -53,29 +57,43 @@ export async function listDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}
 export async function showDeadLetter(pod: Pieces, id: string): Promise<DeadLetterDetails | undefined> {
   const [letter] = await find(pod, { id })
   if (letter === undefined) return undefined
-  const { outboxId: _, job: __, deliveryId: ___, ...details } = letter
-  return details
+  const { outboxId, job: _, deliveryId: __, isEmpty: ___, ...details } = letter
+  const [row] = outboxId === undefined ? [] : await pod.db('outbox').where({ id: outboxId }).select('payload')
+  return { ...details, payload: row?.payload ?? null }
 }
 
-/** Lets them run once more, with all their attempts; returns how many. Whatever happens then has the effect of one run. */
+/**
+ * Lets them run once more, with all their attempts; returns how many. Whatever happens then has the effect of one run. What was
+ * kept without its payload stays where it is.
+ */
 export async function replayDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
-  const letters = await find(pod, filter)
-  const deliveries = deliveriesAmong(letters)
-  if (deliveries.length > 0) await replayDeliveries(pod, deliveries)
-  for (const letter of letters) if (letter.deliveryId === undefined) await replay(pod, letter)
+  const letters = (await find(pod, filter)).filter(({ isEmpty = false }) => !isEmpty)
+  for (const ids of chunksOf(deliveriesAmong(letters))) await replayDeliveries(pod, ids)
+  for (const some of chunksOf(letters.filter(({ outboxId }) => outboxId !== undefined))) await replayRows(pod, some)
+  for (const { outboxId, deliveryId, job } of letters) {
+    if (outboxId === undefined && deliveryId === undefined) await replayJob(job)
+  }
   return letters.length
 }
 
 /** Forgets them for good; returns how many. */
 export async function dropDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
   const letters = await find(pod, filter)
-  const deliveries = deliveriesAmong(letters)
-  if (deliveries.length > 0) await dropDeliveries(pod.db, deliveries)
-  for (const { outboxId, job } of letters) {
-    if (outboxId !== undefined) await pod.db('outbox').where({ id: outboxId }).delete()
-    await job?.remove()
+  for (const ids of chunksOf(deliveriesAmong(letters))) await dropDeliveries(pod.db, ids)
+  for (const ids of chunksOf(letters.flatMap(({ outboxId }) => outboxId ?? []))) {
+    await pod
+      .db('outbox')
+      .whereIn('id', [...ids])
+      .whereNotNull('failedAt')
+      .delete()
   }
+  for (const { job } of letters) await job?.remove()
   return letters.length
+}
+
+function chunksOf<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
+  const count = Math.ceil(items.length / ROWS_AT_ONCE)
+  return Array.from({ length: count }, (_, index) => items.slice(index * ROWS_AT_ONCE, (index + 1) * ROWS_AT_ONCE))
 }
 
 function deliveriesAmong(letters: readonly FoundLetter[]): readonly number[] {
@@ -88,18 +106,22 @@ async function replayDeliveries(pod: Pieces, ids: readonly number[]): Promise<vo
   await knock(pod, knocks).catch(() => {}) // the sweeper finds them too
 }
 
-async function replay(pod: Pieces, { outboxId, job, queue, name }: FoundLetter): Promise<void> {
-  if (outboxId === undefined) {
-    if (job === undefined) return
-    await job.updateData(withoutNotes(job.data))
-    await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
-    return
-  }
-  // The row comes first: whatever becomes of the rest, nothing is lost.
-  await unmarkFailed(pod.db, outboxId)
-  await job?.remove()
-  const known = QUEUES.find((each) => each === queue)
-  if (known !== undefined) await pod.jobs.handOver([{ id: outboxId, queue: known, name }]).catch(() => {})
+async function replayRows(pod: Pieces, letters: readonly FoundLetter[]): Promise<void> {
+  // The rows come first: whatever becomes of the rest, nothing is lost.
+  const ids = letters.flatMap(({ outboxId }) => outboxId ?? [])
+  await unmarkFailed(pod.db, ids)
+  for (const { job } of letters) await job?.remove()
+  const rows = letters.flatMap(({ outboxId, queue, name }) => {
+    const known = QUEUES.find((each) => each === queue)
+    return known === undefined || outboxId === undefined ? [] : [{ id: outboxId, queue: known, name }]
+  })
+  await pod.jobs.handOver(rows).catch(() => {})
+}
+
+async function replayJob(job: Job | undefined): Promise<void> {
+  if (job === undefined) return
+  await job.updateData(withoutNotes(job.data))
+  await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
 }
 
 /** Unclean starts of the past must not count when the cause has been repaired. */
@@ -112,7 +134,7 @@ function withoutNotes(data: unknown): unknown {
 async function find(pod: Pieces, filter: DeadLetterFilter, limit = Number.POSITIVE_INFINITY): Promise<FoundLetter[]> {
   const { id, queue, fault } = filter
   const jobs = await failedJobs(pod, queue, limit)
-  const rows = await failedRows(pod, queue)
+  const rows = await failedRows(pod, filter, limit)
   const deliveries = await foundDeliveries(pod, filter, limit)
   const byRow = new Map(jobs.map((job) => [outboxIdOf(job.data), job]))
   const letters = [
@@ -144,21 +166,35 @@ interface FailedRow {
   readonly queue: string
   readonly name: string
   readonly data: unknown
-  readonly payload: string | null
+  readonly isEmpty: boolean
   readonly createdAt: Date
   readonly failedAt: Date
 }
 
-async function failedRows({ db }: Pieces, only: QueueName | undefined): Promise<FailedRow[]> {
+/** Without their payloads, which may be gigabytes together. */
+async function failedRows({ db }: Pieces, { id, queue }: DeadLetterFilter, limit: number): Promise<FailedRow[]> {
+  const [, digits] = /^outbox-([0-9]{1,15})$/.exec(id ?? '') ?? []
+  if (id !== undefined && digits === undefined) return []
   return db('outbox')
     .whereNotNull('failedAt')
-    .modify((query) => only !== undefined && query.where({ queue: only }))
+    .modify((query) => queue !== undefined && query.where({ queue }))
+    .modify((query) => digits !== undefined && query.where({ id: Number(digits) }))
     .orderBy('failedAt', 'desc')
-    .select('id', 'queue', 'name', 'data', 'payload', 'createdAt', 'failedAt')
+    .orderBy('id', 'desc')
+    .modify((query) => limit !== Number.POSITIVE_INFINITY && query.limit(limit))
+    .select('id', 'queue', 'name', 'data', 'createdAt', 'failedAt')
+    .select({ isEmpty: db.raw(`payload is null and name in ('receive-public', 'receive-private')`) })
 }
 
 function letterOfRow(row: FailedRow, job: Job | undefined): FoundLetter {
-  return { ...row, id: `outbox-${row.id}`, ...fateOf(job), outboxId: row.id, job }
+  const fate = fateOf(job)
+  return { ...row, id: `outbox-${row.id}`, ...fate, fault: fate.fault ?? faultIn(row.data), outboxId: row.id, job }
+}
+
+/** A row that was given up without a job says itself why. */
+function faultIn(data: unknown): string | null {
+  const hasFault = typeof data === 'object' && data !== null && 'fault' in data
+  return hasFault && typeof data.fault === 'string' ? data.fault : null
 }
 
 function letterOfJob(job: Job): FoundLetter {
@@ -167,7 +203,6 @@ function letterOfJob(job: Job): FoundLetter {
     queue: job.queueName,
     name: job.name,
     data: job.data,
-    payload: null,
     createdAt: new Date(job.timestamp),
     failedAt: new Date(job.finishedOn ?? job.timestamp),
     ...fateOf(job),
@@ -198,7 +233,6 @@ function letterOfDelivery(delivery: DeadDelivery): FoundLetter {
     createdAt,
     failedAt: diedAt,
     data: { pod: port === 443 ? host : `${host}:${port}`, person, record, guid, verb, status },
-    payload: null,
     trace: null,
     deliveryId: id,
     outboxId: undefined,

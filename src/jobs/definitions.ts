@@ -49,6 +49,8 @@ const periodic = { attempts: 1, removeOnComplete: true, removeOnFail: true } as 
 export const receivePublicJob = defineJob<{
   readonly acceptedAt: string
   readonly messages: readonly string[]
+  /** The network address that posted each message; absent: none is known. */
+  readonly sources?: readonly (string | null)[]
   /** It has failed among others, and runs without them from now on. */
   readonly alone?: boolean
 }>()('inbound', 'receive-public', patient)
@@ -56,7 +58,11 @@ export const receivePublicJob = defineJob<{
 /** The same for messages that were encrypted for people of this pod; private keys must not delay public traffic. */
 export const receivePrivateJob = defineJob<{
   readonly acceptedAt: string
-  readonly messages: readonly { readonly recipientGuid: string; readonly envelope: string }[]
+  readonly messages: readonly {
+    readonly recipientGuid: string
+    readonly envelope: string
+    readonly source?: string | undefined
+  }[]
   readonly alone?: boolean
 }>()('inbound-private', 'receive-private', patient)
 
@@ -120,6 +126,9 @@ export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slo
 
 /** Find out who has an address, and remember it. */
 export const discoverPersonJob = defineJob<{ readonly address: string }>()('fetch', 'discover-person', patient)
+
+/** Looks up the signers at one host that messages name and no signature has proven; which ones is in `signer_lookups`. */
+export const discoverSignersJob = defineJob<{ readonly host: string }>()('fetch-unproven', 'discover-signers', knock)
 
 /** The same for somebody who is only mentioned: those who matter go first, and a failure is the end of it. */
 export const discoverMentionedJob = defineJob<{

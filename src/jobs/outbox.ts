@@ -236,10 +236,10 @@ export async function sweepAllNow(db: Knex): Promise<void> {
     .update({ sweepAt: db.raw(NOW) })
 }
 
-/** The job of this row may run again: from now on the sweeper sees to it. */
-export async function unmarkFailed(db: Knex, outboxId: number): Promise<void> {
+/** The jobs of these rows may run again: from now on the sweeper sees to them. */
+export async function unmarkFailed(db: Knex, outboxIds: readonly number[]): Promise<void> {
   await db('outbox')
-    .where({ id: outboxId })
+    .whereIn('id', [...outboxIds])
     .update({ failedAt: null, sweepAt: db.raw(NOW) })
 }
 

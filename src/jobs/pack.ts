@@ -1,16 +1,20 @@
 import { RECEIVE_LIMITS } from '../limits.js'
 import type { Pod } from '../pod.js'
-import { type Backlog, type BacklogLimits, openBacklog, type Source } from './backlog.js'
+import { type Backlog, type BacklogLimits, neighbourhoodOf, openBacklog, type Source } from './backlog.js'
 import { type DataOf, receivePrivateJob, receivePublicJob } from './definitions.js'
 import { gather } from './gather.js'
 import { QueueAway } from './queues.js'
 
-type PublicMessage = DataOf<typeof receivePublicJob>['messages'][number]
+/** An envelope with the network address that posted it. */
+interface PublicMessage {
+  readonly envelope: string
+  readonly source: string | undefined
+}
 type PrivateMessage = DataOf<typeof receivePrivateJob>['messages'][number]
 
 /** The way from the door to the queue. Both promises resolve once the queue has acknowledged the job with the message in it. */
 export interface Packing extends Pick<Backlog, 'refusalOf' | 'hold' | 'facts' | 'close'> {
-  acceptPublic(envelope: PublicMessage, source: Source): Promise<void>
+  acceptPublic(envelope: string, source: Source): Promise<void>
   acceptPrivate(message: PrivateMessage, source: Source): Promise<void>
 }
 
@@ -42,7 +46,10 @@ export function openPacking(
   const packPublic = (priority?: number) =>
     gather(groups(limits, lengthOfPublic), (messages: readonly PublicMessage[]) =>
       backlog.add('inbound', { messages: messages.length, bytes: sum(messages.map(lengthOfPublic)) }, () =>
-        pod.jobs.enqueue(behind(receivePublicJob, priority), { acceptedAt: pod.now().toISOString(), messages }),
+        pod.jobs.enqueue(behind(receivePublicJob, priority), {
+          acceptedAt: pod.now().toISOString(),
+          ...inJob(messages),
+        }),
       ),
     )
   const packPrivate = (priority?: number) =>
@@ -56,9 +63,23 @@ export function openPacking(
 
   return {
     ...backlog,
-    acceptPublic: (envelope, source) => publicly[backlog.isApart(source) ? 'apart' : 'together']([envelope]),
-    acceptPrivate: (message, source) => privately[backlog.isApart(source) ? 'apart' : 'together']([message]),
+    acceptPublic: (envelope, source) =>
+      publicly[backlog.isApart(source) ? 'apart' : 'together']([{ envelope, source: neighbourhoodOf(source) }]),
+    acceptPrivate: (message, source) =>
+      privately[backlog.isApart(source) ? 'apart' : 'together']([withSource(message, neighbourhoodOf(source))]),
   }
+}
+
+function inJob(messages: readonly PublicMessage[]): Pick<DataOf<typeof receivePublicJob>, 'messages' | 'sources'> {
+  const sources = messages.map(({ source }) => source ?? null)
+  return {
+    messages: messages.map(({ envelope }) => envelope),
+    ...(sources.some((source) => source !== null) && { sources }),
+  }
+}
+
+function withSource({ recipientGuid, envelope }: PrivateMessage, source: string | undefined): PrivateMessage {
+  return source === undefined ? { recipientGuid, envelope } : { recipientGuid, envelope, source }
 }
 
 function groups<Message>({ acknowledgedMs }: PackingLimits, sizeOf: (message: Message) => number) {
@@ -79,7 +100,7 @@ function behind<Job extends typeof receivePublicJob | typeof receivePrivateJob>(
 }
 
 /** Envelopes and coats are base64: a character is a byte. */
-function lengthOfPublic(envelope: PublicMessage): number {
+function lengthOfPublic({ envelope }: PublicMessage): number {
   return envelope.length
 }
 

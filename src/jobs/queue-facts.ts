@@ -89,8 +89,9 @@ export async function isIdle(pod: Pick<Pod, 'db' | 'jobs'>, queues: readonly Que
 async function rowsAreIdle({ db }: Pick<Pod, 'db'>, queues: readonly QueueName[]): Promise<boolean> {
   const { rows } = await db.raw(
     `select exists (select from outbox where failed_at is null and queue = any(?))
-      or (? and exists (select from deliveries join pods on pods.id = deliveries.pod_id where ${isDue})) as busy`,
-    [[...queues], queues.includes('outbound')],
+      or (? and exists (select from deliveries join pods on pods.id = deliveries.pod_id where ${isDue}))
+      or (? and exists (select from signer_lookups where next_try_at <= now())) as busy`,
+    [[...queues], queues.includes('outbound'), queues.includes('fetch-unproven')],
   )
   return !rows[0].busy
 }

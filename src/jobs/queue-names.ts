@@ -3,6 +3,7 @@ export const QUEUES = [
   'inbound',
   'inbound-private',
   'fetch',
+  'fetch-unproven',
   'outbound',
   'outbound-slow',
   'relay',

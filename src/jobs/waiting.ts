@@ -17,6 +17,7 @@ import {
 } from './definitions.js'
 import { enqueueAllWith, handOverAfter, markFailed } from './outbox.js'
 import type { OutboxJob } from './queues.js'
+import { admitUnproven, boundUnproven, giveUpOverdueUnproven } from './unproven-messages.js'
 
 /** How often one message may wait: a like for its comment, that for its post, that for its author. */
 const TIMES = 3
@@ -43,6 +44,12 @@ export interface ParkedMessage {
   readonly author?: string | undefined
   /** Seconds it waits at most. */
   readonly patience?: number | undefined
+  /** The host of its signer, verified or claimed; its bounds count by it. */
+  readonly senderHost?: string | undefined
+  /** The network address that posted it. */
+  readonly source?: string | undefined
+  /** False: its signer is unknown, so that anybody may have sent it. */
+  readonly signed?: boolean | undefined
 }
 
 /** What the outbox row of a woken message carries beside its body. */
@@ -94,7 +101,7 @@ const lockedThings = `
  * a lone message has few to spend.
  */
 export async function waitAndWake(
-  pod: Pick<Pod, 'jobs'>,
+  pod: Pick<Pod, 'jobs' | 'log'>,
   transaction: Knex.Transaction,
   waiting: readonly ParkedMessage[],
   stored: readonly Thing[],
@@ -103,12 +110,15 @@ export async function waitAndWake(
   const meanwhile = await thingsHere(transaction, [...new Set(waiting.map(({ waitsFor }) => waitsFor))])
   // In one order: photos have no locks, and two posts may bring the same ones.
   const here = [...new Set([...stored, ...meanwhile])].toSorted()
+  const isHere = new Set(here)
+  const kept = await admitUnproven(pod, transaction, waiting, isHere)
   const asked = await askOnce(
     pod,
     transaction,
-    waiting.filter(({ waitsFor }) => !here.includes(waitsFor)),
+    kept.filter(({ waitsFor, signed = true }) => signed && !isHere.has(waitsFor)),
   )
-  await insertWaiting(transaction, waiting, asked)
+  await insertWaiting(transaction, kept, asked)
+  await boundUnproven(pod, transaction, kept)
   if (here.length === 0) return
   handOverAfter(pod, transaction, await wake(transaction, here, counts))
 }
@@ -121,13 +131,16 @@ export async function giveUp(pod: Pick<Pod, 'jobs' | 'db'>, outboxId: number): P
   })
 }
 
-/** The backstop: messages whose time is over become jobs once more. Returns how many. */
+/** The backstop: messages whose time is over become jobs once more, and unproven ones are given up. Returns how many become jobs. */
 export async function wakeOverdue(
-  pod: Pick<Pod, 'jobs'>,
+  pod: Pick<Pod, 'jobs' | 'log'>,
   transaction: Knex.Transaction,
   limit: number,
 ): Promise<number> {
-  const overdue = `id in (select id from waiting where due_at <= now() order by due_at limit ? for update skip locked)`
+  await giveUpOverdueUnproven(pod, transaction, limit)
+  const overdue = `id in (
+    select id from waiting where due_at <= now() and signed order by due_at limit ? for update skip locked
+  )`
   const rows = await wakeLast(transaction, overdue, limit)
   if (rows.length > 0) handOverAfter(pod, transaction, rows)
   return rows.length
@@ -230,18 +243,29 @@ async function insertWaiting(
     messages.map(({ patience = PATIENCE }) => patience),
     messages.map(({ waitsFor }, index) => asks[index]?.slice(waitsFor.length + 1) ?? null),
     asks.map((ask) => (ask && asked.get(ask)) ?? null),
+    messages.map(({ senderHost }) => senderHost ?? null),
+    messages.map(({ source }) => source ?? null),
+    messages.map(({ signed = true }) => signed),
+    messages.map(({ payload }) => Buffer.byteLength(payload)),
   ])
 }
 
 const newWaiting = `
-  insert into waiting (waits_for, payload, accepted_at, name, recipient_guid, digest, times, due_at, asked_of, asked_by)
+  insert into waiting (
+    waits_for, payload, accepted_at, name, recipient_guid, digest, times, due_at, asked_of, asked_by,
+    sender_host, source, signed, bytes
+  )
   select
     waits_for, payload, accepted_at, name, recipient_guid, decode(digest, 'hex'), times,
-    date_trunc('milliseconds', now()) + make_interval(secs => patience), asked_of, asked_by
+    date_trunc('milliseconds', now()) + make_interval(secs => patience), asked_of, asked_by,
+    sender_host, source, signed, bytes
   from unnest(
     ${unseen('$1', 'text[]')}, $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::smallint[], $8::float[],
-    $9::text[], $10::bigint[]
-  ) as row(waits_for, payload, accepted_at, name, recipient_guid, digest, times, patience, asked_of, asked_by)
+    $9::text[], $10::bigint[], $11::text[], $12::text[], $13::boolean[], $14::int[]
+  ) as row(
+    waits_for, payload, accepted_at, name, recipient_guid, digest, times, patience, asked_of, asked_by,
+    sender_host, source, signed, bytes
+  )
   order by digest
   on conflict (digest) do nothing`
 

@@ -20,7 +20,12 @@ export type Opened =
       readonly entity: ReceivedEntity
       readonly signature: InnerSignature
     }
-  | { readonly state: 'needs_key'; readonly of: string }
+  | {
+      readonly state: 'needs_key'
+      readonly of: string
+      /** Who has signed the envelope: set when the missing key is that of another signature within. */
+      readonly sender?: string
+    }
   | { readonly state: 'wrong'; readonly fault: ProtocolFault; readonly reason: string }
 
 /**
@@ -48,7 +53,7 @@ function open(text: string, keys: KnownKeys, receivedAt: Date): Opened {
   const signer = signerOf(entity)
   if (signer === undefined) return { state: 'open', sender, entity, signature: 'absent' }
   const signerKey = keys.get(signer)
-  if (signerKey === undefined) return { state: 'needs_key', of: signer }
+  if (signerKey === undefined) return { state: 'needs_key', of: signer, sender }
   return { state: 'open', sender, entity, signature: isSigned(entity, signerKey) ? 'valid' : 'wrong' }
 }
 

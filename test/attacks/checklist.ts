@@ -62,4 +62,5 @@ export const CHECKLIST = {
   S85: 'a pod that is blocked is answered, and ignored',
   S86: 'a tree of links is followed thirty times at most',
   S87: 'connections of one address leave room for others',
+  S90: 'senders without proof cost next to nothing',
 } as const

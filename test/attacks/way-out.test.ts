@@ -35,7 +35,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await pod.settled()
-  await pod.db.raw('truncate posts, outbox, waiting cascade')
+  await pod.db.raw('truncate posts, outbox, waiting, signer_lookups cascade')
   breaches.length = 0
   names.clear()
   open({})

@@ -45,7 +45,16 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
       stores,
       environment: { PODMIN_ACCOUNT: 'ann' },
       handlers: { outbound: outboundHandlers, 'outbound-slow': outboundSlowHandlers, relay: relayHandlers },
-      queues: ['inbound', 'inbound-private', 'fetch', 'maintenance', 'outbound', 'outbound-slow', 'relay'],
+      queues: [
+        'inbound',
+        'inbound-private',
+        'fetch',
+        'fetch-unproven',
+        'maintenance',
+        'outbound',
+        'outbound-slow',
+        'relay',
+      ],
       change: (opened) => ({ ...opened, remote: withoutTls(opened.remote) }),
     })
     ;({ ann, ben } = await pod.people('ann', 'ben'))

@@ -33,10 +33,13 @@ describe.each(queueBackends)('packing, with the queue in $store', (backend) => {
       if (job) jobs.push(job)
     }
     expect(jobs.map(({ name, data }) => [name, data])).toEqual([
-      ['receive-public', { acceptedAt: now.toISOString(), messages: ['an envelope'] }],
+      ['receive-public', { acceptedAt: now.toISOString(), messages: ['an envelope'], sources: [anybody.ip] }],
       [
         'receive-private',
-        { acceptedAt: now.toISOString(), messages: [{ recipientGuid: 'somebody', envelope: 'a coat' }] },
+        {
+          acceptedAt: now.toISOString(),
+          messages: [{ recipientGuid: 'somebody', envelope: 'a coat', source: anybody.ip }],
+        },
       ],
     ])
     packing.close()

@@ -111,7 +111,11 @@ describe('opening what the author signed as well', () => {
   it('asks for the key of the author once the envelope is verified', () => {
     const onlyAnn = new Map([['ann@p.example', ann.publicKey]])
 
-    expect(open(seal(signedComment), onlyAnn)).toEqual({ state: 'needs_key', of: 'quin@q.example' })
+    expect(open(seal(signedComment), onlyAnn)).toEqual({
+      state: 'needs_key',
+      of: 'quin@q.example',
+      sender: 'ann@p.example',
+    })
   })
 
   it('asks a migration for the signature of the identity that does not send it', () => {

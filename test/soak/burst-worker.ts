@@ -4,6 +4,7 @@ import { readConfig } from '../../src/config.js'
 import { openRemotePods } from '../../src/federation/remote-pod/remote-pods.js'
 import { openPod } from '../../src/open-pod.js'
 import { fetchHandlers } from '../../workers/fetch.js'
+import { unprovenHandlers } from '../../workers/fetch-unproven.js'
 import { maintenanceHandlers } from '../../workers/maintenance.js'
 import { startWorkers } from '../../workers/start-workers.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
@@ -24,8 +25,8 @@ const remote = openRemotePods({
 })
 const pod = { ...(await openPod(readConfig(environment), 'worker', { crypto, log })), remote }
 startWorkers(pod, {
-  handlers: { fetch: fetchHandlers, maintenance: maintenanceHandlers },
-  queues: ['inbound', 'inbound-private', 'fetch', 'maintenance'],
+  handlers: { fetch: fetchHandlers, 'fetch-unproven': unprovenHandlers, maintenance: maintenanceHandlers },
+  queues: ['inbound', 'inbound-private', 'fetch', 'fetch-unproven', 'maintenance'],
   timing: { lock: 2_000, stalledCheck: 500, backoff: () => 500 },
 })
 process.send?.({ ready: true })

@@ -36,7 +36,7 @@ export interface BurstReport {
 }
 
 /** What the workers serve; what goes out stays in its rows, where it is counted. */
-const QUEUES = ['inbound', 'inbound-private', 'fetch', 'maintenance'] as const
+const QUEUES = ['inbound', 'inbound-private', 'fetch', 'fetch-unproven', 'maintenance'] as const
 const SENDERS = 16
 const PODS = 5
 

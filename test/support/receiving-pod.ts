@@ -16,6 +16,7 @@ import { signRelayable } from '../../src/protocol/relayable-signature.js'
 import { readPublicKey } from '../../src/protocol/rsa.js'
 import { buildApp } from '../../src/web/app.js'
 import { fetchHandlers } from '../../workers/fetch.js'
+import { unprovenHandlers } from '../../workers/fetch-unproven.js'
 import { maintenanceHandlers } from '../../workers/maintenance.js'
 import { type RunningWorkers, startWorkers, type WorkersOptions } from '../../workers/start-workers.js'
 import { cannedCrypto } from './canned-crypto.js'
@@ -85,9 +86,14 @@ export async function startReceivingPod(options: ReceivingPodOptions): Promise<R
   const jobs = stores === undefined ? undefined : await openJobQueues({ ...stores, log })
   const pod = change({ ...opened, jobs: jobs ?? opened.jobs, remote: others.remotePods() })
   const app = await buildApp(pod, { limits: UNHURRIED })
-  const queues = options.queues ?? ['inbound', 'inbound-private', 'fetch', 'maintenance']
+  const queues = options.queues ?? ['inbound', 'inbound-private', 'fetch', 'fetch-unproven', 'maintenance']
   const workers = startWorkers(pod, {
-    handlers: { fetch: fetchHandlers, maintenance: maintenanceHandlers, ...options.handlers },
+    handlers: {
+      fetch: fetchHandlers,
+      'fetch-unproven': unprovenHandlers,
+      maintenance: maintenanceHandlers,
+      ...options.handlers,
+    },
     queues,
     timing: { ...quick, ...options.timing },
   })

@@ -123,15 +123,15 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   it('says every twenty seconds that it sweeps, although nothing is due', async () => {
-    expect(await look(pod)).toEqual({ due: false, silent: true })
+    expect(await look(pod)).toMatchObject({ due: false, silent: true })
     const sweeping = startSweeping(pod, 10)
-    await vi.waitFor(async () => expect(await look(pod)).toEqual({ due: false, silent: false }))
+    await vi.waitFor(async () => expect(await look(pod)).toMatchObject({ due: false, silent: false }))
 
     await pod.db('periodic').update({ lastRunAt: pod.db.raw(`now() - interval '21 seconds'`) })
-    await vi.waitFor(async () => expect(await look(pod)).toEqual({ due: false, silent: false }))
+    await vi.waitFor(async () => expect(await look(pod)).toMatchObject({ due: false, silent: false }))
     await sweeping.stop()
     await pod.db('periodic').update({ lastRunAt: pod.db.raw(`now() - interval '21 seconds'`) })
-    expect(await look(pod)).toEqual({ due: false, silent: true })
+    expect(await look(pod)).toMatchObject({ due: false, silent: true })
   })
 
   it.each<[string, (pod: QueuePod) => Promise<unknown>]>([

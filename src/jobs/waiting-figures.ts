@@ -1,0 +1,31 @@
+import { Counter, type Registry } from 'prom-client'
+
+/** Why a message that waited, or was about to wait, is not kept. */
+export type WaitingDropReason =
+  /** It is longer than an unproven message may be. */
+  | 'too_large'
+  /** The network address that posted it has named too many unknown signers. */
+  | 'source_budget'
+  /** Its host has too many messages or bytes. */
+  | 'host_bound'
+  /** All hosts together have too many messages or bytes. */
+  | 'total_bound'
+  /** Its signer could not be found in time; what was given up is counted as a dead letter, without the payload. */
+  | 'signer_not_found'
+  /** There were too many dead letters, or too many bytes of them. */
+  | 'dead_bound'
+
+const dropped = new Counter({
+  name: 'pod_waiting_messages_dropped_total',
+  help: 'Messages that were not kept until what they wait for arrived, by reason and by whether their signature was verified.',
+  labelNames: ['reason', 'signed'],
+  registers: [],
+})
+
+export function countDropped(reason: WaitingDropReason, signed: boolean, messages: number): void {
+  if (messages > 0) dropped.inc({ reason, signed: String(signed) }, messages)
+}
+
+export function showWaitingFigures(registry: Registry): void {
+  registry.registerMetric(dropped)
+}

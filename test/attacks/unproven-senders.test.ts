@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { dropDeadLetters, listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters.js'
+import { boundMessages } from '../../src/jobs/message-bounds.js'
+import { RECEIVE_LIMITS, SIGNER_LIMITS, WAITING_LIMITS } from '../../src/limits.js'
+import { postBy } from '../support/entities.js'
+import { envelopeOf, type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
+import { forgedEnvelope } from './forged-envelope.js'
+
+/** A newcomer is stored within seconds; this is what a machine that others use may take. */
+const SOON = { timeout: 20_000, interval: 50 }
+const MEBIBYTE = 1024 * 1024
+/** Messages of the batches under way. */
+const BATCHES = 3 * 256
+
+describe.each(queueBackends)('S90: signers whom nobody has proven, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let others: FakePods
+  let pod: ReceivingPod
+  let mallory: FakePerson
+  let newcomers = 0
+
+  beforeAll(async () => {
+    others = await startFakePods()
+    stores = await openTestStores(backend)
+    pod = await startReceivingPod({ others, stores, environment: { INBOUND_BYTES: String(2 ** 30) } })
+    mallory = others.person('mallory@evil.example')
+  })
+  afterAll(async () => {
+    await pod.close()
+    await stores.close()
+    await others.close()
+  })
+
+  /** A host that takes connections and never answers. */
+  function openTarpit(host: string): void {
+    others.script(`${host}/.well-known/webfinger`, () => {})
+  }
+
+  /** Unsigned: the same bytes but for the signer they name. */
+  function unsigned(signer: string, payload = '<x/>'): string {
+    return forgedEnvelope(mallory, payload, { keyId: signer, signature: 'AAAA' })
+  }
+
+  async function flood(count: number, envelope: (index: number) => string, atOnce = 200): Promise<void> {
+    for (let sent = 0; sent < count; sent += atOnce) {
+      const some = Array.from({ length: Math.min(atOnce, count - sent) }, (_, index) => envelope(sent + index))
+      const statuses = await Promise.all(some.map((each) => pod.post('/receive/public', each)))
+      expect(new Set(statuses).size, `answers ${[...new Set(statuses)]}`).toBeLessThanOrEqual(2)
+    }
+  }
+
+  /** Somebody on a pod that this one has never met, and their post. */
+  async function greetFromNewPod(): Promise<void> {
+    newcomers += 1
+    const gina = others.person(`gina@new${newcomers}.example`)
+    const post = postBy(gina, { text: 'Good morning' })
+    expect(await pod.publicly(post, gina)).toBe(202)
+    await vi.waitFor(async () => expect(await pod.db('posts').where({ guid: post.guid })).toHaveLength(1), SOON)
+  }
+
+  async function waitingSizes(): Promise<{ rows: number; bytes: number; largest: number }> {
+    const { rows } = await pod.db.raw(
+      `select count(*)::int as rows, coalesce(sum(octet_length(payload)), 0)::int as bytes,
+         coalesce(max(octet_length(payload)), 0)::int as largest from waiting`,
+    )
+    return rows[0]
+  }
+
+  const isTakenIn = async () => {
+    const counts = await pod.jobs.counts('inbound')
+    expect(counts.waiting + counts.active + counts.delayed).toBe(0)
+  }
+
+  it('20 000 of them on two hosts that never answer delay neither a newcomer nor a search', async () => {
+    for (const host of ['tar1.example', 'tar2.example']) openTarpit(host)
+    await flood(20_000, (index) => unsigned(`u${index}@tar${(index % 2) + 1}.example`))
+    await greetFromNewPod()
+
+    const { ann } = await pod.people('ann')
+    const hugo = others.person('hugo@elsewhere.example')
+    const found = await pod.app.inject({
+      url: `/api/v1/search/users?name_or_handle=${encodeURIComponent(hugo.address)}`,
+      headers: { authorization: `Bearer ${ann.token}` },
+    })
+    expect(found.json()).toMatchObject([{ diaspora_id: hugo.address }])
+
+    await vi.waitFor(isTakenIn, { timeout: 60_000, interval: 100 })
+    await greetFromNewPod()
+    const { rows } = await waitingSizes()
+    // Batches that are stored at the same time do not see what the others park.
+    expect(rows).toBeLessThanOrEqual(2 * WAITING_LIMITS.unprovenMessagesOfHost + BATCHES)
+    const asked = others.requests.filter((request) => request.startsWith('tar'))
+    expect(asked.length).toBeLessThanOrEqual(2 * SIGNER_LIMITS.triesAtStrangeHost)
+  }, 180_000)
+
+  it('2 000 invented hosts of one domain stand behind a newcomer', async () => {
+    for (let host = 0; host < 2_000; host += 1) openTarpit(`h${host}.wild.example`)
+    await flood(2_000, (index) => unsigned(`eve@h${index}.wild.example`))
+
+    await greetFromNewPod()
+  }, 120_000)
+
+  it('many people of one new pod are all met', async () => {
+    const people = Array.from({ length: 60 }, (_, index) => others.person(`p${index}@crowd.example`))
+    const posts = people.map((person) => ({ person, post: postBy(person) }))
+    await Promise.all(posts.map(({ person, post }) => pod.publicly(post, person)))
+
+    const guids = posts.map(({ post }) => post.guid)
+    await vi.waitFor(async () => expect(await pod.db('posts').whereIn('guid', guids)).toHaveLength(60), {
+      ...SOON,
+      timeout: 60_000,
+    })
+  }, 120_000)
+
+  it('150 messages of four mebibytes leave next to nothing, and the longest legal post of a newcomer is stored', async () => {
+    await pod.db('waiting').delete()
+    const payload = 'x'.repeat(3 * MEBIBYTE) // four mebibytes in base64
+    openTarpit('big.example')
+    await flood(150, (index) => unsigned(`u${index}@big.example`, payload), 10)
+    await vi.waitFor(isTakenIn, { timeout: 60_000, interval: 100 })
+    expect(await waitingSizes()).toMatchObject({ bytes: 0 })
+
+    const long = 'y'.repeat(MEBIBYTE)
+    for (let host = 0; host < 40; host += 1) openTarpit(`long${host}.example`)
+    await flood(40, (index) => unsigned(`u@long${index}.example`, long), 10)
+    await vi.waitFor(isTakenIn, { timeout: 60_000, interval: 100 })
+    await boundMessages(pod)
+    const { bytes } = await waitingSizes()
+    expect(bytes).toBeLessThanOrEqual(WAITING_LIMITS.longUnprovenBytes)
+
+    const wordy = others.person('wordy@prose.example')
+    const post = postBy(wordy, { text: '\u{1f600}'.repeat(65_535) })
+    expect(envelopeOf(wordy, post).length).toBeGreaterThan(WAITING_LIMITS.unprovenBytesOfMessage)
+    expect(envelopeOf(wordy, post).length).toBeLessThan(RECEIVE_LIMITS.bodyBytes)
+    expect(await pod.publicly(post, wordy)).toBe(202)
+    await vi.waitFor(async () => expect(await pod.db('posts').where({ guid: post.guid })).toHaveLength(1), SOON)
+  }, 180_000)
+
+  it('1 280 dead letters of four mebibytes are listed, shown, bounded and dropped', async () => {
+    const payload = 'z'.repeat(4 * MEBIBYTE)
+    for (let row = 0; row < 1_280; row += 64) {
+      await pod.db.raw(
+        `insert into outbox (queue, name, data, payload, failed_at)
+         select 'inbound', 'receive-public', '{"recipientGuid": null, "times": 3, "last": true}', ?, now()
+         from generate_series(1, 64)`,
+        [payload],
+      )
+    }
+    const [first, ...rest] = await listDeadLetters(pod, { queue: 'inbound' })
+    expect(rest).toHaveLength(99)
+    expect(await showDeadLetter(pod, first?.id ?? '')).toMatchObject({ payload })
+
+    await boundMessages(pod)
+    const kept = WAITING_LIMITS.deadBytes / payload.length
+    expect(await pod.db('outbox').whereNotNull('failedAt').whereNotNull('payload')).toHaveLength(kept)
+    expect(await dropDeadLetters(pod, { queue: 'inbound' })).toBeGreaterThanOrEqual(kept)
+    expect(await pod.db('outbox').whereNotNull('failedAt').where({ queue: 'inbound' })).toEqual([])
+  }, 240_000)
+})

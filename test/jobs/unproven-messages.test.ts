@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { boundMessages } from '../../src/jobs/message-bounds.js'
+import { dueLookups, postponeLookups, spendOfSource } from '../../src/jobs/signer-lookups.js'
+import { giveUpSigners } from '../../src/jobs/unproven-messages.js'
+import { lockThings, type ParkedMessage, waitAndWake, wakeOverdue } from '../../src/jobs/waiting.js'
+import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/limits.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+
+const ATTACKER = '198.51.100.1'
+/** Network addresses that were used: budgets are kept by the process. */
+let sources = 0
+
+describe.each(queueBackends)('messages of unknown signers, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let pod: QueuePod
+
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod()
+  })
+  afterAll(() => stores.close())
+  beforeEach(async () => {
+    await stores.emptyQueue()
+    await pod.db.raw('truncate outbox, waiting, signer_lookups, people, pods cascade')
+  })
+
+  function unproven(name: string, difference: Partial<ParkedMessage> = {}): ParkedMessage {
+    const senderHost = difference.senderHost ?? 'far.example'
+    return {
+      waitsFor: `person:${name}@${senderHost}`,
+      payload: `a message of ${name}@${senderHost}`,
+      acceptedAt: new Date(),
+      times: 0,
+      signed: false,
+      senderHost,
+      ...difference,
+    }
+  }
+
+  async function park(...messages: ParkedMessage[]): Promise<void> {
+    await pod.db.transaction(async (transaction) => {
+      const things = messages.map(({ waitsFor }) => waitsFor)
+      await lockThings(transaction, things)
+      await waitAndWake(pod, transaction, messages, [])
+    })
+  }
+
+  const newSource = () => {
+    sources += 1
+    return `2001:db8:0:${sources}`
+  }
+  const meetPod = (host: string) => pod.db('pods').insert({ host, port: 443, ssl: true })
+  const waitingSigners = async () =>
+    (await pod.db('waiting').orderBy('id').select('waitsFor')).map(({ waitsFor }) => waitsFor.slice('person:'.length))
+  const many = (count: number, difference: Partial<ParkedMessage> = {}, name = 'u') =>
+    Array.from({ length: count }, (_, index) => unproven(`${name}${index}`, difference))
+
+  it('have their signers looked up by one job for each host, however many there are', async () => {
+    await park(...many(50), unproven('quin', { senderHost: 'near.example' }))
+    await park(...many(60))
+
+    expect(await pod.db('signerLookups').count({ rows: '*' })).toEqual([{ rows: 61 }])
+    await vi.waitFor(async () => expect(await pod.jobs.counts('fetch-unproven')).toMatchObject({ waiting: 2 }))
+    expect(await pod.jobs.counts('fetch')).toMatchObject({ waiting: 0 })
+    expect(await pod.db('outbox')).toEqual([])
+  })
+
+  it('wait a short time where no pod has answered, and as long as others where one has', async () => {
+    await meetPod('known.example')
+    await park(unproven('new'), unproven('old', { senderHost: 'known.example' }))
+
+    const { rows } = await pod.db.raw(
+      `select sender_host as host, extract(epoch from due_at - created_at)::float as seconds from waiting order by id`,
+    )
+    const seconds = new Map(rows.map((row: { host: string; seconds: number }) => [row.host, row.seconds]))
+    expect(seconds.get('far.example')).toBeCloseTo(WAITING_LIMITS.unprovenPatienceSeconds, 0)
+    expect(seconds.get('known.example')).toBeCloseTo(6 * 3_600, 0)
+  })
+
+  it('are dropped beyond what one network address may name, but not on hosts that have answered', async () => {
+    const source = newSource()
+    await meetPod('known.example')
+    const budget = SIGNER_LIMITS.unprovenOfSourcePerMinute
+    const now = performance.now()
+    for (let spent = 0; spent < budget; spent += 1) expect(spendOfSource(source, now)).toBe(true)
+
+    await park(
+      unproven('over', { source }),
+      unproven('honest', { source, senderHost: 'known.example' }),
+      unproven('other', { source: newSource() }),
+    )
+
+    expect(await waitingSigners()).not.toContain('over@far.example')
+    expect(await waitingSigners()).toEqual(expect.arrayContaining(['honest@known.example', 'other@far.example']))
+  })
+
+  it('get ten new names a second from an address that has spent its budget', () => {
+    const source = newSource()
+    const now = 1_000_000
+    for (let spent = 0; spent < SIGNER_LIMITS.unprovenOfSourcePerMinute; spent += 1) spendOfSource(source, now)
+
+    expect(spendOfSource(source, now)).toBe(false)
+    const later = Array.from({ length: 20 }, () => spendOfSource(source, now + 1_000))
+    expect(later.filter(Boolean)).toHaveLength(10)
+  })
+
+  it('of one host are dropped beyond its bound: the oldest of the address that has sent the most', async () => {
+    const most = WAITING_LIMITS.unprovenMessagesOfHost
+    await meetPod('far.example')
+    await park(unproven('honest', { source: '203.0.113.5' }))
+    await park(unproven('oldest', { source: ATTACKER }))
+    await park(...many(most - 1, { source: ATTACKER }))
+    await park(unproven('newest', { source: ATTACKER }))
+
+    const left = await waitingSigners()
+    expect(left).toHaveLength(most)
+    expect(left).toEqual(expect.arrayContaining(['honest@far.example', 'newest@far.example']))
+    expect(left).not.toContain('oldest@far.example')
+  })
+
+  it.each([
+    ['longer than a legal message', { payload: 'x'.repeat(WAITING_LIMITS.longestUnprovenBytes + 1) }, 0],
+    ['as long as a legal one', { payload: 'x'.repeat(WAITING_LIMITS.longestUnprovenBytes) }, 1],
+  ])('that are %s: %#', async (_, difference, kept) => {
+    await park(unproven('quin', difference))
+
+    expect(await pod.db('waiting')).toHaveLength(kept)
+    expect(await pod.db('signerLookups')).toHaveLength(kept)
+  })
+
+  it('are looked up for each source in turn', async () => {
+    await park(...many(20, { source: ATTACKER }))
+    await park(unproven('late', { source: '203.0.113.5' }))
+
+    expect(await dueLookups(pod.db, 'far.example', 2)).toContain('late@far.example')
+  })
+
+  it('whose signers are not found become dead letters without payload, and verified ones wait on', async () => {
+    const thing = 'person:lost@far.example'
+    await park(unproven('lost'), { ...unproven('lost'), payload: 'verified', signed: true, askAt: 'lost@far.example' })
+    let lost: readonly string[] = []
+    for (let tries = 0; tries < SIGNER_LIMITS.triesAtStrangeHost; tries += 1) {
+      expect(lost).toEqual([])
+      lost = await postponeLookups(pod.db, ['lost@far.example'], SIGNER_LIMITS.triesAtStrangeHost)
+    }
+    expect(lost).toEqual(['lost@far.example'])
+    await pod.db.transaction((transaction) => giveUpSigners(pod, transaction, lost))
+
+    expect(await pod.db('waiting').select('waitsFor', 'payload')).toEqual([{ waitsFor: thing, payload: 'verified' }])
+    const dead = pod.db('outbox').whereNotNull('failedAt').select('queue', 'payload', 'data')
+    expect(await dead).toMatchObject([
+      { queue: 'inbound', payload: null, data: { fault: 'DiscoveryFailed', signer: 'lost@far.example' } },
+    ])
+  })
+
+  it('become dead letters without payload when their time is over', async () => {
+    await park(unproven('early'), unproven('late'))
+    await pod
+      .db('waiting')
+      .where({ waitsFor: 'person:late@far.example' })
+      .update({ dueAt: new Date(0) })
+
+    await pod.db.transaction((transaction) => wakeOverdue(pod, transaction, 10))
+
+    expect(await waitingSigners()).toEqual(['early@far.example'])
+    expect(await pod.db('outbox').whereNotNull('failedAt').pluck('payload')).toEqual([null])
+  })
+
+  describe('and of known ones, beyond the bounds of all together', () => {
+    const limits = {
+      ...WAITING_LIMITS,
+      messages: 6,
+      bytes: 1_000,
+      messagesOfHost: 4,
+      bytesOfHost: 500,
+      unprovenMessages: 3,
+      unprovenBytes: 300,
+      unprovenBytesOfMessage: 50,
+      longUnprovenBytes: 100,
+      deadMessages: 4,
+      deadBytes: 300,
+      rowsAtOnce: 2,
+    }
+    const bound = () => boundMessages(pod, limits, 0)
+    const payloads = () => pod.db('waiting').orderBy('id').pluck('payload')
+
+    async function insert(signed: boolean, ...sizes: readonly [host: string, bytes: number][]): Promise<void> {
+      const row = ([host, bytes]: (typeof sizes)[number], index: number) => ({
+        waitsFor: 'post:0123456789abcdef',
+        name: 'receive-public',
+        payload: `${index}`.padEnd(bytes, '.'),
+        acceptedAt: new Date(),
+        digest: Buffer.alloc(32, `${signed} ${index} ${host}`),
+        senderHost: host,
+        signed,
+        bytes,
+      })
+      await pod.db('waiting').insert(sizes.map(row))
+    }
+
+    const indexes = async () => (await payloads()).map((payload) => Number.parseInt(payload, 10))
+
+    it('the oldest unproven ones go first', async () => {
+      await insert(true, ['a.example', 10])
+      await insert(false, ...Array.from({ length: 5 }, (): [string, number] => ['b.example', 20]))
+      await bound()
+
+      expect(await indexes()).toEqual([0, 2, 3, 4])
+    })
+
+    it('the oldest long ones go, and the short ones stay', async () => {
+      await insert(false, ['a.example', 60], ['b.example', 10], ['c.example', 60])
+      await bound()
+
+      expect(await indexes()).toEqual([1, 2])
+    })
+
+    it('the oldest of the host go that has too many messages or bytes', async () => {
+      await insert(true, ...Array.from({ length: 5 }, (): [string, number] => ['a.example', 10]), ['b.example', 10])
+      await bound()
+      expect(await indexes()).toEqual([1, 2, 3, 4, 5])
+
+      await pod.db('waiting').delete()
+      await insert(true, ['a.example', 300], ['a.example', 300], ['b.example', 300])
+      await bound()
+      expect(await indexes()).toEqual([1, 2])
+    })
+
+    it('the oldest of all go, by number and by bytes', async () => {
+      const hosts = Array.from({ length: 8 }, (_, index): [string, number] => [`h${index}.example`, 10])
+      await insert(true, ...hosts)
+      await bound()
+      expect(await indexes()).toEqual([2, 3, 4, 5, 6, 7])
+
+      await pod.db('waiting').delete()
+      await insert(true, ...hosts.slice(0, 4).map(([host]): [string, number] => [host, 400]))
+      await bound()
+      expect(await indexes()).toEqual([2, 3])
+    })
+
+    it('the oldest dead letters go, and other work stays', async () => {
+      const row = (minutes: number, payload: string | null, name = 'receive-public') => ({
+        queue: 'inbound',
+        name,
+        payload,
+        failedAt: new Date(Date.now() - minutes * 60_000),
+      })
+      await pod
+        .db('outbox')
+        .insert([row(9, null, 'other'), row(5, 'x'), row(4, 'x'), row(3, 'x'), row(2, 'x'), row(1, 'x')])
+      await bound()
+      expect(await pod.db('outbox').where({ name: 'receive-public' })).toHaveLength(4)
+      expect(await pod.db('outbox').where({ name: 'other' })).toHaveLength(1)
+
+      await pod.db('outbox').delete()
+      await pod.db('outbox').insert([row(3, '3'.repeat(200)), row(2, '2'.repeat(200)), row(1, '1'.repeat(50))])
+      await bound()
+      expect(await pod.db('outbox').orderBy('failedAt').pluck('payload')).toEqual(['2'.repeat(200), '1'.repeat(50)])
+    })
+  })
+})
