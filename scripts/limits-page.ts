@@ -136,7 +136,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     drainMs: 'comes again behind all others',
   },
   DELIVERY_LIMITS: {
-    tries: 'given up; `pod dead` has it',
+    tries: 'given up; `pod dead` has it; only refusals count',
     triesOfContact: 'given up; `pod dead` has it',
     asleepAfterDays: 'nothing new is stored for the pod until it is heard of',
     atOnce: 'waits for its turn',

@@ -298,7 +298,7 @@ export const SIGNER_LIMITS = {
 
 /** What goes out to other pods, and how long one of them may keep us. Numbers that other pods see are those of the federation. */
 export const DELIVERY_LIMITS = {
-  /** Tries of one delivery: about seventeen hours. */
+  /** Refusals of one delivery: about seventeen hours. */
   tries: 10,
   /** Whether somebody shares matters for longer than what they wrote: about thirteen days. */
   triesOfContact: 20,

@@ -10,6 +10,9 @@ type ExchangeFault = Exclude<RemoteFault, 'busy'>
 /** Answers to a private delivery: the pod does not have this person, and no later try will find them. */
 const recipientIsGone: ReadonlySet<number> = new Set([404, 410])
 
+/** The status of a pod that is down is another one; with this it may have stumbled over the delivery. */
+const CRASHED = 500
+
 /** What became of one delivery. */
 export type Outcome =
   | { readonly kind: 'arrived' }
@@ -63,18 +66,23 @@ export function failureOf(
 ): Omit<FailedDelivery, 'id' | 'coat'> | undefined {
   if (outcome.kind === 'arrived' || outcome.kind === 'untried' || outcome.kind === 'silent') return undefined
   const failures = attempts + 1
+  if (outcome.kind === 'away') {
+    // A pod that is away keeps the time for all that is due. A delivery that may itself be the cause is put aside in the end.
+    const isSuspect = outcome.status === CRASHED
+    const seconds = isSuspect && failures >= tries ? retrySeconds(DELIVERY_LIMITS.podFailures) : undefined
+    return { status: outcome.status, fault: outcome.fault, counts: isSuspect, seconds, dead: false }
+  }
   const isFinal =
     outcome.kind === 'forbidden' ||
     (outcome.kind === 'unsealed' && outcome.fault === 'no_key') ||
     // A public delivery that is answered so concerns the pod, and is no refusal.
     (outcome.kind === 'refused' && recipientIsGone.has(outcome.status))
   const dead = isFinal || failures >= (record === 'contact' ? triesOfContact : tries)
-  // A pod that is away keeps the time for all that is due. What is tried for longer than that keeps its own.
-  const isTimed = outcome.kind !== 'away' || failures >= tries
   return {
     status: 'status' in outcome ? outcome.status : undefined,
     fault: outcome.fault,
-    seconds: isTimed && !dead ? retrySeconds(failures) : undefined,
+    counts: true,
+    seconds: dead ? undefined : retrySeconds(failures),
     dead,
   }
 }

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { raw } from 'objection'
 import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../limits.js'
+import { reviveGivenUp } from '../persistence/due-deliveries.js'
 import { Pod as OtherPod, type PodPlace, type PodStatus } from '../persistence/models/pod.js'
 import type { Pod, RemoteAnswer } from '../pod.js'
 import { ProtocolError } from '../protocol/errors.js'
@@ -37,9 +38,10 @@ export async function checkPod(pod: Asking, origin: string): Promise<PodCheck> {
   }
 }
 
-/** Keeps the outcome in the row of the pod; undefined: nobody of it has been met yet. */
+/** Keeps the outcome in the row of the pod, and revives what was given up when it is back; undefined: nobody of it has been met yet. */
 export async function noteCheck(db: Knex, place: PodPlace, check: PodCheck, now: Date): Promise<OtherPod | undefined> {
   const isOffline = check.status !== 'no_errors' && check.status !== 'version_failed'
+  const known = await OtherPod.query(db).findOne({ host: place.host, port: place.port }).select('offlineSince')
   const [noted] = await OtherPod.query(db)
     .where({ host: place.host, port: place.port })
     .patch({
@@ -55,6 +57,8 @@ export async function noteCheck(db: Knex, place: PodPlace, check: PodCheck, now:
       ...(check.nodeInfo && { software: check.nodeInfo.software, softwareVersion: check.nodeInfo.version }),
     })
     .returning('*')
+  const isBack = !isOffline && known !== undefined && known.offlineSince !== null
+  if (isBack && noted !== undefined) await reviveGivenUp(db, noted.id)
   return noted
 }
 

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { DELIVERY_LIMITS } from '../limits.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import type { PodStatus } from './models/pod.js'
 
@@ -7,6 +8,9 @@ export const IS_PROVEN = `coalesce(pods.failures = 0 and pods.last_success_at > 
 
 /** Has been offline for so long that nothing is stored for it any more. */
 export const IS_ASLEEP = `coalesce(pods.offline_since <= now() - interval '14 days', false)`
+
+/** Has waited for as long as anything waits. */
+const IS_OLD = `deliveries.created_at <= now() - interval '${DELIVERY_LIMITS.asleepAfterDays} days'`
 
 /** Nothing stands in the way of an exchange with this pod now. */
 const IS_OPEN = `pods.blocked_at is null
@@ -153,6 +157,8 @@ export interface FailedDelivery {
   readonly id: number
   readonly status: number | undefined
   readonly fault: string
+  /** It was a try: the pod answered and refused this delivery. */
+  readonly counts: boolean
   /** Until its next try; undefined: it is due whenever its pod is. */
   readonly seconds: number | undefined
   /** That was the last try. */
@@ -196,15 +202,15 @@ export async function settleDeliveries(db: Knex, settlement: Settlement): Promis
        delete from deliveries where id = any(:arrived) returning priority
      ), failed as (
        update deliveries set
-         attempts = attempts + 1,
+         attempts = attempts + cast(failure.counts as integer),
          last_status = failure.status,
          last_fault = failure.fault,
          coat = coalesce(deliveries.coat, failure.coat),
          due_at = coalesce(now() + failure.seconds * interval '1 second', due_at),
-         state = case when failure.dead then 'dead' else state end,
-         died_at = case when failure.dead then now() end
+         state = case when failure.dead or ${IS_OLD} then 'dead' else state end,
+         died_at = case when failure.dead or ${IS_OLD} then now() end
        from json_to_recordset(:failed) as failure(
-         id bigint, status smallint, fault text, seconds double precision, dead boolean, coat text
+         id bigint, status smallint, fault text, counts boolean, seconds double precision, dead boolean, coat text
        )
        where deliveries.id = failure.id and deliveries.state = 'waiting'
      ), more as (
@@ -294,6 +300,15 @@ export async function giveUpDeliveries(db: Knex, limit: number): Promise<number>
     [limit],
   )
   return rowCount
+}
+
+/** Makes due again what was given up while this pod was asleep, unless it is too old by now. */
+export async function reviveGivenUp(db: Knex, podId: number): Promise<void> {
+  await db.raw(
+    `update deliveries set state = 'waiting', died_at = null, due_at = date_trunc('milliseconds', now())
+     where pod_id = ? and state = 'dead' and last_fault = 'pod_asleep' and not ${IS_OLD}`,
+    [podId],
+  )
 }
 
 /** Pods that nobody has looked at for a day, and sooner those that were heard of while they were offline. */

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createUser } from '../../src/domain/accounts.js'
 import { deliver } from '../../src/federation/deliver.js'
+import { noteCheck } from '../../src/federation/pod-info.js'
 import type { DeliveryLimits } from '../../src/limits.js'
+import { giveUpDeliveries } from '../../src/persistence/due-deliveries.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
@@ -56,6 +58,20 @@ async function later(podId: number): Promise<void> {
     .where({ podId, state: 'waiting' })
     .update({ dueAt: pod.db.raw(`now() - interval '1 second'`) })
   await pod.db('pods').where({ id: podId }).update({ nextTryAt: null })
+}
+
+/** As if all times of the pod and its deliveries were so much longer ago. */
+async function daysPass(podId: number, days: number): Promise<void> {
+  await pod.db.raw(
+    `update pods set offline_since = offline_since - :days * interval '1 day',
+       next_try_at = next_try_at - :days * interval '1 day' where id = :podId`,
+    { podId, days },
+  )
+  await pod.db.raw(
+    `update deliveries set created_at = created_at - :days * interval '1 day',
+       due_at = due_at - :days * interval '1 day' where pod_id = :podId`,
+    { podId, days },
+  )
 }
 
 /** Seconds from now by the clock of the database. */
@@ -222,7 +238,7 @@ describe('an answer', () => {
 
     expect(other.got).toHaveLength(1)
     expect(await other.deliveries()).toMatchObject([
-      { state: 'waiting', attempts: 1, lastStatus: status, lastFault: fault },
+      { state: 'waiting', attempts: status === 500 ? 1 : 0, lastStatus: status, lastFault: fault },
       { state: 'waiting', attempts: 0, lastStatus: null },
     ])
     const { nextTryAt, ...row } = await other.row()
@@ -289,7 +305,7 @@ describe('an answer', () => {
 
     await run(other.id, { exchangeMs: 100 })
 
-    expect(await other.deliveries()).toMatchObject([{ attempts: 1, lastStatus: null, lastFault: 'timeout' }])
+    expect(await other.deliveries()).toMatchObject([{ attempts: 0, lastStatus: null, lastFault: 'timeout' }])
     expect(await other.row()).toMatchObject({ status: 'net_failed', failures: 1 })
   })
 
@@ -336,7 +352,7 @@ describe('the schedule', () => {
     ])
   })
 
-  it('has twenty tries for a contact, whatever keeps it from arriving', async () => {
+  it('has twenty tries for a contact that is refused', async () => {
     const other = await otherPod()
     const bob = await other.person()
     const entity: Entity = {
@@ -348,7 +364,7 @@ describe('the schedule', () => {
       blocking: false,
     }
     await writeMessage(pod, { senderId: ann.id, record: 'contact', entity, people: [bob.row] })
-    other.answer(500, `/receive/users/${bob.guid}`)
+    other.answer(400, `/receive/users/${bob.guid}`)
 
     for (let tries = 0; tries < 19; tries += 1) {
       await run(other.id)
@@ -359,8 +375,50 @@ describe('the schedule', () => {
 
     expect(other.got).toHaveLength(20)
     expect(await other.deliveries()).toMatchObject([{ state: 'dead', attempts: 20 }])
-    const { nextTryAt } = await other.row()
-    expect(await secondsUntil(nextTryAt)).toBeLessThanOrEqual(20736 + 29 * 10)
+  })
+
+  it('goes on for a pod that is away for thirteen days, which gets everything in order when it is back', async () => {
+    const other = await otherPod()
+    const messages: OutboundMessage[] = []
+    for (let n = 0; n < 30; n += 1) {
+      messages.push(await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] }))
+    }
+    other.answer(503)
+    for (let probe = 0; probe < 52; probe += 1) {
+      await run(other.id)
+      await daysPass(other.id, 0.25)
+    }
+    expect(other.got).toHaveLength(52)
+    expect((await other.deliveries()).map(({ attempts }) => attempts)).toEqual(messages.map(() => 0))
+
+    other.answer(202)
+    await run(other.id, { atOnce: 1 })
+
+    const envelopes = await OutboundMessage.query(pod.db)
+      .findByIds(messages.map(({ id }) => id))
+      .orderBy('id')
+    expect(other.got.slice(52).map(({ body }) => body)).toEqual(envelopes.map(({ envelope }) => envelope))
+    expect(await other.deliveries()).toEqual([])
+  })
+
+  it('ends after fourteen days, and what is younger goes out when the pod answers a check', async () => {
+    const other = await otherPod()
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    other.answer(503)
+    await run(other.id)
+    await daysPass(other.id, 10)
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    await daysPass(other.id, 5)
+    expect(await giveUpDeliveries(pod.db, 10)).toBe(2)
+    expect(await other.deliveries()).toMatchObject([1, 2].map(() => ({ state: 'dead', lastFault: 'pod_asleep' })))
+
+    const row = await other.row()
+    await noteCheck(pod.db, row, { status: 'no_errors', error: null }, new Date())
+
+    expect((await other.deliveries()).map(({ state }) => state)).toEqual(['dead', 'waiting'])
+    other.answer(202)
+    await run(other.id)
+    expect(await other.deliveries()).toMatchObject([{ state: 'dead' }])
   })
 
   it('costs what waits behind a failing pod no try', async () => {

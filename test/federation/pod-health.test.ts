@@ -69,7 +69,20 @@ describe('failureOf', () => {
 
   it('ends after ten tries, of a contact after twenty', () => {
     expect([8, 9].map((attempts) => fate(refused, attempts)?.dead)).toEqual([false, true])
-    expect([9, 18, 19].map((attempts) => fate(away, attempts, 'contact')?.dead)).toEqual([false, false, true])
+    expect([9, 18, 19].map((attempts) => fate(refused, attempts, 'contact')?.dead)).toEqual([false, false, true])
+  })
+
+  it('is no try while the pod is away, however often', () => {
+    expect([0, 9, 50].map((attempts) => fate(away, attempts))).toMatchObject(
+      [0, 9, 50].map(() => ({ counts: false, seconds: undefined, dead: false })),
+    )
+  })
+
+  it('puts a delivery aside over which the pod may stumble, and gives none up for that', () => {
+    const crashed: Outcome = { ...away, fault: 'overloaded', status: 500 }
+    expect(fate(crashed, 8)).toMatchObject({ counts: true, seconds: undefined, dead: false })
+    expect(fate(crashed, 9)).toMatchObject({ counts: true, seconds: expect.any(Number), dead: false })
+    expect(fate(crashed, 50)).toMatchObject({ dead: false })
   })
 
   it('ends at once where no try can help', () => {

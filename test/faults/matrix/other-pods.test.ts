@@ -71,7 +71,7 @@ async function untilTried(ids: ReadonlyMap<string | number, number>): Promise<vo
     const untried = await assailed.pod
       .db('deliveries')
       .whereIn('podId', [...ids.values()])
-      .where({ attempts: 0 })
+      .whereNull('lastFault')
     const queued = await assailed.pod.db('outbox').where({ name: 'dispatch' })
     return untried.length + queued.length === 0
   })
@@ -176,13 +176,21 @@ it('F20: they answer with every status there is', async () => {
   const late = rows.filter((row: Try) => Number(row.seconds) > later(row) + JITTER)
   expect([...early, ...late]).toEqual([])
 
+  const away = expected.flatMap(([what, statuses]) => (what.endsWith('for all') ? statuses : []))
+  const ofAway = () =>
+    assailed.pod.db('deliveries').whereIn(
+      'podId',
+      away.map((status) => ids.get(status) ?? 0),
+    )
+  expect(new Set((await ofAway()).map(({ state }) => state))).toEqual(new Set(['waiting']))
+  await ofAway().delete() // they wait for fourteen days
   await assailed.settled(300_000) // hours pass
   const ends = await assailed.pod
     .db('deliveries')
     .whereIn('podId', [...ids.values()])
     .select('podId', 'state', 'attempts')
   const refused = expected.flatMap(([what, statuses]) =>
-    what === WELL ? [] : statuses.map((status) => ids.get(status)),
+    what === WELL || what.endsWith('for all') ? [] : statuses.map((status) => ids.get(status)),
   )
   expect(ends.map(({ podId }) => podId).toSorted()).toEqual(refused.toSorted())
   expect([...new Set(ends.map(({ state, attempts }) => `${state} after ${attempts}`))]).toEqual([`dead after ${TRIES}`])
