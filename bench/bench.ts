@@ -33,6 +33,12 @@ export interface BenchOptions {
   readonly rounds: number
   /** How many posts a generated pod has. */
   readonly size: number
+  /** Of `hostile`: only these cases. */
+  readonly cases?: readonly string[]
+  /** Of `hostile`: only these back ends of the queue. */
+  readonly queues?: readonly string[]
+  /** Of `hostile`: the part of each attack that is sent. */
+  readonly strength?: number
 }
 
 /** Does its work when it is asked for what came out, which it says as soon as it is known. */

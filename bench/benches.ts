@@ -3,6 +3,7 @@ import { benchApi } from './api.js'
 import type { Bench } from './bench.js'
 import { benchCrash } from './crash.js'
 import { benchDiscovery } from './discovery.js'
+import { benchHostile } from './hostile.js'
 import { benchIdle } from './idle.js'
 import { benchInbound } from './inbound.js'
 import { benchLimits } from './limits.js'
@@ -28,4 +29,10 @@ export const benches: ReadonlyMap<string, Bench> = new Map<string, Bench>([
   ['api', benchApi],
   ['listeners', benchListeners],
   ['idle', benchIdle],
+  ['hostile', benchHostile],
 ])
+
+/** These take longer than all others together. */
+const ONLY_WHEN_NAMED: ReadonlySet<string> = new Set(['hostile'])
+
+export const usualBenches: readonly string[] = [...benches.keys()].filter((name) => !ONLY_WHEN_NAMED.has(name))

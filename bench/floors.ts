@@ -13,6 +13,8 @@ export const FLOORS = {
   inbound: { redis: { 2048: 0.18, 4096: 0.3 }, postgresql: { 2048: 0.15, 4096: 0.2 } },
   backlog: 0.6,
   hostile: { redis: 0.6, postgresql: 0.6 },
+  /** Ordinary traffic may take three times as long while the pod is attacked. */
+  attacked: 1 / 3,
   /** Processes on as many cores as before do the same work. */
   processes: 0.75,
   outbound: { public: 0.07, private: 0.1, fanout: 0.2 },

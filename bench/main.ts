@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type BenchOptions, isDoubtful, isGoodEnough, type Result, withAnother } from './bench.js'
-import { benches } from './benches.js'
+import { benches, usualBenches } from './benches.js'
 import { openProgress } from './progress.js'
 import { writeReport } from './report.js'
 import { HEAD, lineOf, rounded } from './table.js'
@@ -11,12 +11,13 @@ const WHEN_NAMED = { rounds: '5', size: '1000000' }
 /** That what is below its floor is measured. */
 const MORE_TIMES = 2
 
-const usage = `npm run bench -- [name …] [--rounds 5] [--size 1000000] [--json] [--check] [--write]
+const usage = `npm run bench -- [name …] [--rounds 5] [--size 1000000] [--json] [--check] [--write] [--case NAME] [--queue NAME] [--strength 1]
 
-Names: ${[...benches.keys()].join(', ')}; without one, all of them with --rounds ${WHEN_ALL.rounds} --size ${WHEN_ALL.size}
+Names: ${[...benches.keys()].join(', ')}; without one, ${usualBenches.join(', ')} with --rounds ${WHEN_ALL.rounds} --size ${WHEN_ALL.size}
 --size   how many posts the generated pod of api has
 --json   one line of JSON for each result
 --check  fails when a ratio is below its floor, and stays so when its bench runs twice more, or something was done wrong
+--case, --queue, --strength  of hostile: only these cases or back ends (each may be given several times), and the part of each attack that is sent
 --write  puts table and charts into docs/performance.md and docs/performance
 `
 
@@ -25,12 +26,14 @@ await main()
 async function main(): Promise<void> {
   const { values, positionals } = readWords()
   const usual = positionals.length === 0 ? WHEN_ALL : WHEN_NAMED
-  const names = positionals.length === 0 ? [...benches.keys()] : positionals
+  const names = positionals.length === 0 ? usualBenches : positionals
   const [rounds, size] = [Number(values.rounds ?? usual.rounds), Number(values.size ?? usual.size)]
-  const areNumbers = [rounds, size].every((number) => Number.isInteger(number) && number >= 1)
+  const strength = Number(values.strength)
+  const areNumbers = [rounds, size].every((number) => Number.isInteger(number) && number >= 1) && strength > 0
   if (!names.every((name) => benches.has(name)) || !areNumbers) return misused()
 
-  const run = { rounds, size, json: values.json }
+  const { case: cases, queue: queues } = values
+  const run = { rounds, size, strength, json: values.json, ...(cases && { cases }), ...(queues && { queues }) }
   const measured = await measure(names, run)
   const results = values.check ? await measureDoubtful(measured, run) : measured
   if (values.write) await writeReport(results)
@@ -78,6 +81,17 @@ function namesOf(results: readonly Result[]): readonly string[] {
   return [...new Set(results.map(({ bench }) => bench))]
 }
 
+const UNREADABLE = {
+  rounds: '',
+  size: '',
+  json: false,
+  check: false,
+  write: false,
+  case: undefined,
+  queue: undefined,
+  strength: '',
+}
+
 function readWords() {
   const options = {
     rounds: { type: 'string' },
@@ -85,11 +99,14 @@ function readWords() {
     json: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
+    case: { type: 'string', multiple: true },
+    queue: { type: 'string', multiple: true },
+    strength: { type: 'string', default: '1' },
   } as const
   try {
     return parseArgs({ options, allowPositionals: true })
   } catch {
-    return { values: { rounds: '', size: '', json: false, check: false, write: false }, positionals: [] }
+    return { values: { ...UNREADABLE }, positionals: [] }
   }
 }
 

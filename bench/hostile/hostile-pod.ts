@@ -1,0 +1,248 @@
+import type { ChildProcess } from 'node:child_process'
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Knex } from 'knex'
+import { pino } from 'pino'
+import { readConfig } from '../../src/config.js'
+import { createUser, mintToken } from '../../src/domain/accounts.js'
+import { SCOPES } from '../../src/domain/scopes.js'
+import { openPod } from '../../src/open-pod.js'
+import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
+import type { KeyPair } from '../../src/pod.js'
+import { type Entity, writeEntity } from '../../src/protocol/entities/registry.js'
+import type { Relayable } from '../../src/protocol/entities/relayables.js'
+import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
+import { signRelayable } from '../../src/protocol/relayable-signature.js'
+import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
+import { openBenchStores, type QueueStoreName } from '../bench-stores.js'
+import { end, forkFile, said } from '../child-process.js'
+import { environmentOf, type PodProcess, startProcess } from '../inbound-pod.js'
+import type {
+  Arrival,
+  PeopleServed,
+  RemoteHostName,
+  RemoteHostsReady,
+  ServedPerson,
+  ServePeople,
+} from './remote-hosts.js'
+
+const AN_HOUR = 3_600
+const WARM_UP_WITHIN_MS = 30_000
+const POLL_MS = 20
+
+/** A person of another pod whose key the bench has. */
+export interface RemotePerson extends ServedPerson {
+  readonly privateKey: KeyObject
+}
+
+export interface LocalUser {
+  readonly userId: number
+  readonly personId: number
+  readonly token: string
+}
+
+/** A whole pod and the hosts around it. Gina is a contact of alice, hank a contact of bob; the pod knows both. */
+export interface HostilePod {
+  readonly queue: QueueStoreName
+  readonly port: number
+  /** Without a limit of time for a statement. */
+  readonly db: Knex
+  readonly alice: LocalUser
+  readonly bob: LocalUser
+  readonly gina: RemotePerson
+  readonly hosts: RemoteHostsReady
+  readonly hostsProcess: ChildProcess
+  /** Makes a person with a new key and serves the hCard; `livesAt` is the host that the person claims as home. */
+  addPeople(names: readonly string[], at: RemoteHostName, livesAt?: RemoteHostName): Promise<readonly RemotePerson[]>
+  /** A public post of alice, with gina's pod among its subscribers. Returns its guid once it has arrived there. */
+  publishParent(): Promise<string>
+  /** The person becomes known as everybody does: by a signed post. */
+  meet(person: RemotePerson): Promise<void>
+  close(): Promise<void>
+}
+
+/** Undefined: there is no Redis on this machine. */
+export async function startHostilePod(queue: QueueStoreName): Promise<HostilePod | undefined> {
+  const stores = await openBenchStores(queue)
+  if (stores === undefined) return undefined
+  const environment = environmentOf(stores)
+  const hostsProcess = forkFile('./hostile/remote-hosts')
+  const processes: PodProcess[] = []
+  const db = openDatabase({
+    ...WORKER_LIMITS,
+    url: stores.databaseUrl,
+    applicationName: 'bench',
+    statementTimeout: 0,
+    queryTimeout: 0,
+  })
+
+  async function close(): Promise<void> {
+    for (const { child } of processes) await end(child)
+    hostsProcess.kill()
+    await db.destroy()
+    await stores?.close()
+  }
+
+  try {
+    const hosts = await said<RemoteHostsReady>(hostsProcess)
+    const [alice, bob] = await addUsers(environment, ['alice', 'bob'])
+    if (alice === undefined || bob === undefined) throw new Error('two users were to be made')
+    processes.push(await startProcess('../src/server', environment), await startProcess('../workers/main', environment))
+    const port = processes.find(({ name }) => name === 'web')?.port ?? 0
+
+    async function addPeople(names: readonly string[], at: RemoteHostName, livesAt = at) {
+      const added = names.map((name) => makePerson(`${name}@${hosts[at]}`, `http://${hosts[livesAt]}/`))
+      const serve = added.map(({ privateKey: _, ...served }) => served)
+      hostsProcess.send({ serve } satisfies ServePeople)
+      let message: PeopleServed | Arrival
+      do message = await said<PeopleServed | Arrival>(hostsProcess)
+      while (!('served' in message))
+      return added
+    }
+
+    async function meet(person: RemotePerson): Promise<void> {
+      const post = postOf(person)
+      await sendMessage(port, post.envelope)
+      const deadline = performance.now() + WARM_UP_WITHIN_MS
+      while ((await db('posts').where({ guid: post.guid }).first('id')) === undefined) {
+        if (performance.now() > deadline) throw new Error(`The post of ${person.address} was not stored.`)
+        await pause(POLL_MS)
+      }
+    }
+
+    async function publishParent(user: LocalUser, subscriber: RemotePerson): Promise<string> {
+      const body = JSON.stringify({ public: true, body: 'Good morning' })
+      const headers = { authorization: `Bearer ${user.token}`, 'content-type': 'application/json' }
+      const response = await fetch(`http://127.0.0.1:${port}/api/v1/posts`, { method: 'POST', headers, body })
+      const { guid } = (await response.json()) as { readonly guid: string } // the API documents it
+      let message: Arrival | object
+      do message = await said<Arrival | object>(hostsProcess)
+      while (!('guid' in message) || message.guid !== guid)
+      await db.raw(
+        `insert into participations (guid, post_id, author_id)
+         select ?, posts.id, people.id from posts, people where posts.guid = ? and people.address = ?`,
+        [newGuid(), guid, subscriber.address],
+      )
+      return guid
+    }
+
+    const [gina] = await addPeople(['gina'], 'good')
+    const [hank] = await addPeople(['hank'], 'uninvolved')
+    if (gina === undefined || hank === undefined) throw new Error('two people were to be made')
+    await meet(gina)
+    await meet(hank)
+    await addContact(db, alice, gina)
+    await addContact(db, bob, hank)
+    return {
+      queue,
+      port,
+      db,
+      alice,
+      bob,
+      gina,
+      hosts,
+      hostsProcess,
+      addPeople,
+      publishParent: () => publishParent(alice, gina),
+      meet,
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Every pod gets the same keys: to make new ones takes seconds. */
+const keysOfUsers = new Map<string, KeyPair>()
+
+async function addUsers(environment: NodeJS.ProcessEnv, names: readonly string[]): Promise<readonly LocalUser[]> {
+  const crypto = openCryptoPool(1)
+  const pod = await openPod(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
+  const users: LocalUser[] = []
+  try {
+    for (const username of names) {
+      const keys = keysOfUsers.get(username) ?? (await crypto.generateKeyPair())
+      keysOfUsers.set(username, keys)
+      const withKeys = { ...pod, crypto: { ...crypto, generateKeyPair: async () => keys } }
+      await createUser(withKeys, { username, password: `the password of ${username}` })
+      const { id: userId, personId } = await pod.db('users').where({ username }).first('id', 'personId')
+      const { accessToken: token } = await mintToken(pod, username, { scopes: SCOPES, lifetime: AN_HOUR })
+      users.push({ userId, personId, token })
+    }
+    return users
+  } finally {
+    await pod.close()
+    await crypto.close()
+  }
+}
+
+async function addContact(db: Knex, user: LocalUser, { address }: RemotePerson): Promise<void> {
+  await db.raw(
+    `insert into contacts (user_id, person_id, sharing, receiving) select ?, id, true, true from people where address = ?`,
+    [user.userId, address],
+  )
+}
+
+function makePerson(address: string, podUrl: string): RemotePerson {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  return {
+    address,
+    guid: newGuid(),
+    publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+    podUrl,
+    privateKey,
+  }
+}
+
+/** A signed message and the guid of what it creates. */
+export interface SignedMessage {
+  readonly guid: string
+  readonly envelope: string
+}
+
+const SENTENCE = 'The quick brown fox — «schnell» — jumps over the lazy dog & 狐 too. '
+
+export function postOf(author: RemotePerson): SignedMessage {
+  const guid = newGuid()
+  const entity: Entity = {
+    type: 'status_message',
+    author: author.address,
+    guid,
+    created_at: new Date(),
+    public: true,
+    text: SENTENCE.repeat(4),
+    photos: [],
+  }
+  return { guid, envelope: envelopeOf(author, entity) }
+}
+
+export function commentOf(author: RemotePerson, parentGuid: string): SignedMessage {
+  const guid = newGuid()
+  const comment: Relayable = {
+    type: 'comment',
+    author: author.address,
+    guid,
+    parent_guid: parentGuid,
+    text: SENTENCE.repeat(2),
+    created_at: new Date(),
+  }
+  const signed = { ...comment, author_signature: signRelayable(comment, author.privateKey) }
+  return { guid, envelope: envelopeOf(author, signed) }
+}
+
+export function envelopeOf({ address, privateKey }: RemotePerson, entity: Entity): string {
+  return sealMagicEnvelope(writeEntity(entity), address, privateKey)
+}
+
+export function newGuid(): string {
+  return randomBytes(16).toString('hex')
+}
+
+/** As the pod of an honest person sends it. Returns the status of the answer. */
+export async function sendMessage(port: number, body: string): Promise<number> {
+  const headers = { 'content-type': 'application/magic-envelope+xml', 'x-forwarded-for': '198.51.100.7' }
+  const answer = await fetch(`http://127.0.0.1:${port}/receive/public`, { method: 'POST', headers, body })
+  await answer.arrayBuffer()
+  return answer.status
+}
