@@ -12,7 +12,8 @@ import type {
   Handlers,
 } from '../src/jobs/definitions.js'
 import type { Work } from '../src/jobs/outbox.js'
-import { REMOTE_LIMITS } from '../src/limits.js'
+import { findKnownHosts } from '../src/jobs/signer-lookups.js'
+import { REMOTE_LIMITS, SIGNER_LIMITS } from '../src/limits.js'
 import type { Pod } from '../src/pod.js'
 import { splitAddress } from '../src/protocol/address.js'
 import { ProtocolError, type ProtocolFault } from '../src/protocol/errors.js'
@@ -29,7 +30,7 @@ const again = { again: true }
 
 export const fetchHandlers: Handlers<FetchJob, Pod, Work> = {
   'discover-person': (pod, { data: { address } }) =>
-    withShareOf(pod, address, 'DiscoveryFailed', () => discoverPerson(pod, address, again)),
+    withShareOf(pod, address, 'DiscoveryFailed', (within) => discoverPerson(pod, address, { ...again, ...within })),
 
   'fetch-entity': (pod, { data }) => withShareOf(pod, data.from, 'NotFetchable', () => fetchEntity(pod, data, again)),
 
@@ -37,7 +38,9 @@ export const fetchHandlers: Handlers<FetchJob, Pod, Work> = {
     withHalfShareOf(pod, work.data.address, 'DiscoveryFailed', () => ifPossible(pod, () => meetMentioned(pod, work))),
 
   'discover-searched': (pod, { data: { address } }) =>
-    ifPossible(pod, () => withShareOf(pod, address, 'DiscoveryFailed', () => discoverPerson(pod, address))),
+    ifPossible(pod, () =>
+      countedAt(inHand, shareOf(pod), address, 'DiscoveryFailed', () => discoverPerson(pod, address)),
+    ),
 
   'fetch-linked': (pod, { data }) =>
     withHalfShareOf(pod, data.from, 'NotFetchable', () => ifPossible(pod, () => fetchEntity(pod, data))),
@@ -70,9 +73,25 @@ const inHand = new Map<string, number>()
  * A slow pod gets as many slots as may ask it at the same time. More jobs for it would do nothing but wait, in slots that
  * other pods need; they come back by their back-off.
  */
-async function withShareOf(pod: Pod, from: string, fault: ProtocolFault, work: () => Promise<unknown>): Promise<void> {
-  await countedAt(inHand, shareOf(pod), from, fault, work)
+async function withShareOf(
+  pod: Pod,
+  from: string,
+  fault: ProtocolFault,
+  work: (within?: { readonly within: number }) => Promise<unknown>,
+): Promise<void> {
+  const host = splitAddress(from)?.host ?? from
+  const isKnown = (await findKnownHosts(pod.db, [host])).has(host)
+  if (isKnown) return countedAt(inHand, shareOf(pod), host, fault, () => work())
+  // Verified senders may name invented hosts too: those take half of a share each, and half of the slots together.
+  const share = Math.max(1, Math.floor(shareOf(pod) / 2))
+  const within = { within: SIGNER_LIMITS.strangeHostMs }
+  await countedAt(inHandAtStrangeHosts, shareOf(pod), STRANGE_HOSTS, fault, () =>
+    countedAt(inHand, share, host, fault, () => work(within)),
+  )
 }
+
+const STRANGE_HOSTS = 'hosts where no pod has answered'
+const inHandAtStrangeHosts = new Map<string, number>()
 
 /** Links and mentions in hand, by host. */
 const inHandOfTexts = new Map<string, number>()

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import {
   discoverMentionedJob,
   discoverPersonJob,
+  discoverSearchedJob,
   fetchEntityJob,
   fetchLinkedJob,
   type WantedEntity,
@@ -187,6 +188,33 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     expect(await failed()).toEqual([{ failedReason: 'NotFetchable', attemptsMade: 11 }])
   })
 
+  it('is not filled by hosts that never answer: half of its slots stay for known pods and for searches', async () => {
+    const [known, sought] = [newPerson(), newPerson()]
+    await pod.db('pods').insert({ host: hostOf(known), port: 443, ssl: true })
+    const held: (() => void)[] = []
+    const slow = Array.from({ length: 20 }, newPerson)
+    for (const person of slow) {
+      const path = `${hostOf(person)}${WEBFINGER}`
+      others.script(path, (_request, response) => held.push(() => response.writeHead(404).end()))
+    }
+    await Promise.all(slow.map((person) => discover(person)))
+    work(pod)
+    await vi.waitFor(() => expect(held.length).toBeGreaterThan(0))
+
+    await discover(known)
+    await pod.jobs.enqueue(discoverSearchedJob, { address: sought.address })
+    const both = [known.address, sought.address].sort()
+    await vi.waitFor(async () => expect(await pod.db('people').orderBy('address').pluck('address')).toEqual(both), {
+      timeout: 5_000,
+    })
+
+    expect(held.length).toBeLessThanOrEqual(8)
+    for (const person of slow) {
+      others.script(`${hostOf(person)}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
+    }
+    for (const answer of held) answer()
+  })
+
   it('is not filled by a slow pod', async () => {
     const slow = newPerson()
     const quick = newPerson()
@@ -200,7 +228,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     await discover(quick)
     await vi.waitFor(async () => expect(await known()).toEqual([quick.address]), { timeout: 10_000 })
 
-    expect(held.length).toBeLessThanOrEqual(8)
+    expect(held.length).toBeLessThanOrEqual(4)
     others.script(`${hostOf(slow)}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
     for (const answer of held) answer()
   })
