@@ -103,23 +103,60 @@ async function drainPod(drain: Drain): Promise<'released' | 'gave way' | 'time o
   return 'time over'
 }
 
-/** A few at a time, begun in their order. Once the pod has failed no other begins. */
+/**
+ * A few at a time, begun in their order; what one person has written, one message after the other. Once the pod has failed no
+ * other begins.
+ */
 async function sendAll(drain: Drain, letters: readonly Letter[], hasAnswered: boolean): Promise<readonly Sent[]> {
   const sent: Sent[] = []
-  const waiting = letters.values()
+  const turns = openTurns()
+  const waiting = letters.map((letter) => ({ letter, turn: turns(letter.due) })).values()
   let isOver = false
   async function sendOneByOne(): Promise<void> {
-    for (const letter of waiting) {
-      if (isOver) return
-      const outcome = await send(drain, letter, hasAnswered)
-      isOver ||= outcome.kind === 'away' || outcome.kind === 'untried'
-      const coat = 'body' in letter && !letter.due.isPublic ? letter.body : undefined
-      sent.push({ due: letter.due, outcome, coat })
-      countDelivery(drain.lane, outcome)
+    for (const { letter, turn } of waiting) {
+      await turn.before
+      if (isOver) return turn.end()
+      try {
+        const outcome = await send(drain, letter, hasAnswered)
+        isOver ||= outcome.kind === 'away' || outcome.kind === 'untried'
+        const coat = 'body' in letter && !letter.due.isPublic ? letter.body : undefined
+        sent.push({ due: letter.due, outcome, coat })
+        countDelivery(drain.lane, outcome)
+      } finally {
+        turn.end()
+      }
     }
   }
   await Promise.all(Array.from({ length: Math.min(drain.limits.atOnce, letters.length) }, sendOneByOne))
   return sent
+}
+
+interface Turn {
+  /** Resolves when the messages that the same person wrote before have ended, whatever became of them. */
+  readonly before: Promise<unknown>
+  end(): void
+}
+
+/** Own words of one sender follow each other; the deliveries of one message, and whatever is relayed, wait for nothing. */
+function openTurns(): (due: DueDelivery) => Turn {
+  const latest = new Map<number, { messageId: number; before: Promise<unknown>; ends: Promise<void>[] }>()
+  return ({ senderId, messageId, priority }) => {
+    if (priority !== DELIVERY_PRIORITY.own) return { before: Promise.resolve(), end() {} }
+    const { promise, resolve } = promiseWithResolvers()
+    const known = latest.get(senderId)
+    const isSameMessage = known?.messageId === messageId
+    const before = isSameMessage ? known.before : Promise.all(known?.ends ?? [])
+    latest.set(senderId, { messageId, before, ends: isSameMessage ? [...known.ends, promise] : [promise] })
+    return { before, end: resolve }
+  }
+}
+
+function promiseWithResolvers(): { readonly promise: Promise<void>; resolve(): void } {
+  let resolve = () => {}
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
 }
 
 async function send(drain: Drain, letter: Letter, hasAnswered: boolean): Promise<Outcome> {

@@ -80,6 +80,7 @@ export interface DueDelivery {
   /** The guid of what it refers to. */
   readonly about: string | null
   readonly priority: DeliveryPriority
+  readonly senderId: number
   readonly isPublic: boolean
   readonly attempts: number
   /** Null: for everybody on the pod. */
@@ -113,7 +114,7 @@ const dueRows = `
     order by priority, id
     limit :limit
   ), due as materialized (
-    select head.*, messages.record, messages.about, messages.public, earlier.due_at as held_until, earlier.priority as held_priority
+    select head.*, messages.record, messages.about, messages.sender_id, messages.public, earlier.due_at as held_until, earlier.priority as held_priority
     from head
     join outbound_messages as messages on messages.id = head.message_id
     cross join lateral (
@@ -145,8 +146,8 @@ const dueRows = `
     from due
     where deliveries.id = due.id and (due.held_until > now() or due.held_priority > due.priority)
   )
-  select due.id, due.message_id as "messageId", due.record, due.about, due.priority, due.public as "isPublic",
-    due.attempts, due.coat,
+  select due.id, due.message_id as "messageId", due.record, due.about, due.priority,
+    due.sender_id as "senderId", due.public as "isPublic", due.attempts, due.coat,
     people.guid as "personGuid", people.public_key as "publicKey", due.held_until is not null as held
   from due
   left join people on people.id = due.person_id

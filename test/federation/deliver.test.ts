@@ -436,6 +436,50 @@ describe('the schedule', () => {
 })
 
 describe('the order', () => {
+  it('is that of writing for what one person has written, however slowly one of them is answered', async () => {
+    const other = await otherPod()
+    const bob = await other.person()
+    const contact: Entity = {
+      type: 'contact',
+      author: ann.address,
+      recipient: bob.address,
+      following: true,
+      sharing: true,
+      blocking: false,
+    }
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] }) // it answers
+    await writeMessage(pod, { senderId: ann.id, record: 'contact', entity: contact, people: [bob.row] })
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    await createUser(pod, { username: 'cem', password: 'the password of cem' })
+    const cem = await Person.byAddress(pod.db, 'cem@pod.example').throwIfNotFound()
+    await writeMessage(pod, {
+      senderId: cem.id,
+      entity: { ...post(), author: cem.address } as Entity,
+      pods: [other.id],
+    })
+    const ends: string[] = []
+    let answerContact: () => void = () => {}
+    pod.others.script(`${other.host}/receive/users/${bob.guid}`, (request, response) => {
+      answerContact = () => {
+        ends.push('contact')
+        response.writeHead(202).end()
+      }
+      request.resume()
+    })
+    pod.others.script(`${other.host}/receive/public`, (request, response) => {
+      request.resume().on('end', () => {
+        ends.push('public')
+        response.writeHead(202).end()
+        if (ends.length === 2) answerContact()
+      })
+    })
+
+    await run(other.id)
+
+    // The first one, the one of somebody else, and only then what follows the contact.
+    expect(ends).toEqual(['public', 'public', 'contact', 'public'])
+  })
+
   it('is that of writing, and everything arrives in one drain', async () => {
     const other = await otherPod()
     const messages: OutboundMessage[] = []
@@ -599,7 +643,9 @@ describe('a drain', () => {
 
   it('sends up to four at a time, and one until a first has arrived', async () => {
     const other = await otherPod()
-    for (let n = 0; n < 9; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    for (let n = 0; n < 9; n += 1) {
+      await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id], priority: 1 })
+    }
     let [under, most] = [0, [] as number[]]
     pod.others.script(`${other.host}/receive/public`, (request, response) => {
       under += 1
@@ -622,7 +668,9 @@ describe('a drain', () => {
 
   it('sends several at a time once the pod has answered, even if it has refused', async () => {
     const other = await otherPod()
-    for (let n = 0; n < 9; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    for (let n = 0; n < 9; n += 1) {
+      await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id], priority: 1 })
+    }
     let [under, most] = [0, 0]
     pod.others.script(`${other.host}/receive/public`, (request, response) => {
       under += 1
