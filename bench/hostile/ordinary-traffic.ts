@@ -76,19 +76,24 @@ export async function runOrdinaryTraffic(
   }
   pod.hostsProcess.on('message', takeArrival)
   try {
-    const under = { guid: parentGuid }
-    await Promise.all([
+    const requests = Promise.all([
       everySecond(RATES.reads, seconds, (index) => read(run, READ_PATHS[index % READ_PATHS.length] ?? '/')),
       everySecond(RATES.postsOfUser, seconds, () => publish(run, pod.alice, 'good')),
       everySecond(RATES.postsOfUser, seconds, () => publish(run, pod.bob, 'uninvolved')),
       everySecond(RATES.postsFromOutside, seconds, () => send(run, postOf(pod.gina), run.stored)),
-      everySecond(RATES.commentsFromOutside, seconds, () => send(run, commentOf(pod.gina, under.guid), run.stored)),
+      everySecond(RATES.commentsFromOutside, seconds, () => send(run, commentOf(pod.gina, parentGuid), run.stored)),
       everySecond(1 / NEWCOMER_EVERY_S, seconds, async (index) => {
         const newcomer = newcomers[index]
         if (newcomer !== undefined) await send(run, postOf(newcomer), run.newcomers)
       }),
-      watchRows(run, performance.now() + seconds * 1_000, arrivals),
     ])
+    let areAnswered = false
+    // A slow answer can name a post after everything else has come.
+    const watch = { isOver: () => areAnswered, deadline: performance.now() + seconds * 1_000 + COMPLETE_WITHIN_MS }
+    const answered = requests.then(() => {
+      areAnswered = true
+    })
+    await Promise.all([answered, watchRows(run, watch, arrivals)])
   } finally {
     pod.hostsProcess.off('message', takeArrival)
   }
@@ -163,10 +168,15 @@ async function send(run: Run, { guid, envelope }: SignedMessage, expected: Expec
   else run.refused += 1
 }
 
-/** Until everything has come after the last request, or the time for that is over. */
-async function watchRows(run: Run, lastRequestAt: number, arrivals: ReadonlyMap<string, number>): Promise<void> {
-  const deadline = lastRequestAt + COMPLETE_WITHIN_MS
+/** Until everything has come and no request is open any more, or the time for that is over. */
+async function watchRows(
+  run: Run,
+  { isOver, deadline }: { readonly isOver: () => boolean; readonly deadline: number },
+  arrivals: ReadonlyMap<string, number>,
+): Promise<void> {
   while (performance.now() < deadline) {
+    // Read first: what an answer adds later must be looked for once more.
+    const wereAnswered = isOver()
     const asked = [run.stored, run.newcomers].flatMap((expected) => missingIn(expected))
     const committed = await committedOf(run.pod, asked)
     const now = Date.now()
@@ -178,13 +188,10 @@ async function watchRows(run: Run, lastRequestAt: number, arrivals: ReadonlyMap<
       if (at !== undefined) complete(run.delivered, key, at)
     }
     const isComplete = [run.stored, run.newcomers, run.delivered].every((expected) => countMissing(expected) === 0)
-    if (isComplete && performance.now() > lastRequestAt + SETTLE_MS) return
+    if (isComplete && wereAnswered) return
     await pause(POLL_MS)
   }
 }
-
-/** The last requests were started before the end and may have no answer yet. */
-const SETTLE_MS = 500
 
 async function committedOf({ db }: HostilePod, guids: readonly string[]): Promise<ReadonlySet<string>> {
   if (guids.length === 0) return new Set()
