@@ -104,6 +104,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     acknowledgedMs: '503 with `Retry-After`',
     queuedMessages: '503 with `Retry-After`',
     messagesApart: 'packed apart, behind those of others',
+    bytesApart: 'packed apart, behind those of others',
+    bytesPercentOfSource: '429 with `Retry-After`',
     messagesOfSource: '429 with `Retry-After`',
     sources: 'the others are not counted',
     recipients: 'the oldest is forgotten',

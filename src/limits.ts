@@ -225,10 +225,16 @@ export const RECEIVE_LIMITS = {
   queuedMessages: 500_000,
   /** A longer queue is looked at by who has filled it. */
   fairFromMessages: 1_000,
+  /** The same for a queue of few large messages. */
+  fairFromBytes: 16 * 1024 * 1024,
   /** Of one source while the queue is that long; what comes then lets everybody else pass … */
   messagesApart: 1_000,
+  /** The same in bytes: a few of the largest messages. */
+  bytesApart: 16 * 1024 * 1024,
   /** … and beyond this it has to come later. */
   messagesOfSource: 100_000,
+  /** Of `INBOUND_BYTES` for one source: four sources at least are needed to fill it. */
+  bytesPercentOfSource: 25,
   /** Sources that are counted at a time. */
   sources: 100_000,
   lookEveryMs: 1_000,

@@ -11,7 +11,15 @@ export type Refusal = 'full' | 'over_share'
 
 export type BacklogLimits = Pick<
   { readonly [Name in keyof typeof RECEIVE_LIMITS]: number },
-  'queuedMessages' | 'fairFromMessages' | 'messagesApart' | 'messagesOfSource' | 'sources' | 'lookEveryMs'
+  | 'queuedMessages'
+  | 'fairFromMessages'
+  | 'fairFromBytes'
+  | 'messagesApart'
+  | 'bytesApart'
+  | 'messagesOfSource'
+  | 'bytesPercentOfSource'
+  | 'sources'
+  | 'lookEveryMs'
 > & {
   /** Gathered and queued. */
   readonly bytes: number
@@ -34,10 +42,10 @@ interface BacklogFacts {
 export interface Backlog {
   /** Asked before a message is read. */
   refusalOf(source: Source): Refusal | undefined
-  /** Bytes that this process begins to hold, or lets go where they are negative. */
-  hold(bytes: number): void
-  /** Whether a message of this source, which is counted by it, has to let those of others pass. */
-  isApart(source: Source): boolean
+  /** Bytes of this source that this process begins to hold, or no longer holds where they are negative. */
+  hold(bytes: number, source: Source): void
+  /** Counts a message of this source, and returns whether it has to let those of others pass. */
+  isApart(source: Source, bytes: number): boolean
   /** Adds a job to the queue, and counts it as long as it may be there. */
   add(queue: InboundQueue, job: Packed, add: () => Promise<void>): Promise<void>
   facts(): BacklogFacts
@@ -50,7 +58,11 @@ export interface Backlog {
  */
 export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits: BacklogLimits): Backlog {
   const ledgers: Readonly<Record<InboundQueue, Ledger>> = { inbound: openLedger(), 'inbound-private': openLedger() }
-  const sent = new Map<string, number>()
+  /** What each source has sent since the queue was last short. */
+  const sent = new Map<string, Packed>()
+  /** Bytes of each source that this process holds. */
+  const held = new Map<string, number>()
+  const bytesOfSource = (limits.bytes * limits.bytesPercentOfSource) / 100
   let gathered = 0
   let lookedAt = Number.NEGATIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
@@ -60,6 +72,17 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
   function queued(): Packed {
     const [open, closed] = [ledgers.inbound.total(), ledgers['inbound-private'].total()]
     return { messages: open.messages + closed.messages, bytes: open.bytes + closed.bytes }
+  }
+
+  /** A few large messages are as much work as many small ones. */
+  function isLong(): boolean {
+    const { messages, bytes } = queued()
+    return messages > limits.fairFromMessages || bytes > limits.fairFromBytes
+  }
+
+  function hasHadItsShare(name: string): boolean {
+    const { messages, bytes } = sent.get(name) ?? NOTHING
+    return messages >= limits.messagesOfSource || bytes + (held.get(name) ?? 0) >= bytesOfSource
   }
 
   /** The first message brings the first look at once: a process may begin before a long queue. */
@@ -73,8 +96,8 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
     lookedAt = performance.now()
     await Promise.all([lookForRoom(), ...INBOUND.map(lookAt)])
     timer = undefined
+    if (!isLong()) sent.clear()
     const { messages } = queued()
-    if (messages <= limits.fairFromMessages) sent.clear()
     if (messages > 0 || !hasRoom) keepLooking()
   }
 
@@ -97,22 +120,28 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
       keepLooking()
       const { messages, bytes } = queued()
       if (!hasRoom || gathered + bytes >= limits.bytes || messages >= limits.queuedMessages) return 'full'
-      const name = sent.size === 0 ? undefined : neighbourhoodOf(source)
-      return name !== undefined && (sent.get(name) ?? 0) >= limits.messagesOfSource ? 'over_share' : undefined
+      const name = sent.size === 0 && held.size === 0 ? undefined : neighbourhoodOf(source)
+      return name !== undefined && hasHadItsShare(name) ? 'over_share' : undefined
     },
 
-    hold(bytes) {
+    hold(bytes, source) {
       gathered += bytes
+      const name = neighbourhoodOf(source)
+      if (name === undefined) return
+      const left = (held.get(name) ?? 0) + bytes
+      if (left > 0) held.set(name, left)
+      else held.delete(name)
     },
 
-    isApart(source) {
-      if (queued().messages <= limits.fairFromMessages) return false
+    isApart(source, size) {
+      if (!isLong()) return false
       const name = neighbourhoodOf(source)
       if (name === undefined) return false
-      const count = (sent.get(name) ?? 0) + 1
-      if (count === 1 && sent.size >= limits.sources) return false
-      sent.set(name, count)
-      return count > limits.messagesApart
+      const before = sent.get(name)
+      if (before === undefined && sent.size >= limits.sources) return false
+      const { messages, bytes } = before ?? NOTHING
+      sent.set(name, { messages: messages + 1, bytes: bytes + size })
+      return messages >= limits.messagesApart || bytes + size > limits.bytesApart
     },
 
     async add(queue, job, add) {
@@ -138,6 +167,8 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
     },
   }
 }
+
+const NOTHING: Packed = { messages: 0, bytes: 0 }
 
 /** A proxy that does not tell whom it stands for: everybody would be taken for one. */
 const NOT_PUBLIC = /^(::ffff:)?(127|10|192\.168|172\.(1[6-9]|2[0-9]|3[01]))\.|^::1$|^f[cd]|^fe80:/i

@@ -37,14 +37,17 @@ const WHILE_BUSY = { after: 12, slow: 2, enough: 48, ms: 8 }
 /** The first that are behind all others when the queue hands out work; messages that nobody keeps waiting have no priority. */
 const APART = 10
 
+/** Jobs with one large message on their way to the queue; a second one would take the connections that small messages need. */
+const LARGE_AT_ONCE = 1
+
 /** Messages that come together share a job; whoever fills the queue is packed apart, in jobs that let the others pass. */
 export function openPacking(
   pod: Pick<Pod, 'jobs' | 'config' | 'now'>,
   limits: PackingLimits = { ...RECEIVE_LIMITS, bytes: pod.config.inboundBytes },
 ): Packing {
   const backlog = openBacklog(pod.jobs, limits)
-  const packPublic = (priority?: number) =>
-    gather(groups(limits, lengthOfPublic), (messages: readonly PublicMessage[]) =>
+  const packPublic = (priority?: number, atOnce?: number) =>
+    gather(groups(limits, lengthOfPublic, atOnce), (messages: readonly PublicMessage[]) =>
       backlog.add('inbound', { messages: messages.length, bytes: sum(messages.map(lengthOfPublic)) }, () =>
         pod.jobs.enqueue(behind(receivePublicJob, priority), {
           acceptedAt: pod.now().toISOString(),
@@ -52,21 +55,39 @@ export function openPacking(
         }),
       ),
     )
-  const packPrivate = (priority?: number) =>
-    gather(groups(limits, lengthOfPrivate), (messages: readonly PrivateMessage[]) =>
+  const packPrivate = (priority?: number, atOnce?: number) =>
+    gather(groups(limits, lengthOfPrivate, atOnce), (messages: readonly PrivateMessage[]) =>
       backlog.add('inbound-private', { messages: messages.length, bytes: sum(messages.map(lengthOfPrivate)) }, () =>
         pod.jobs.enqueue(behind(receivePrivateJob, priority), { acceptedAt: pod.now().toISOString(), messages }),
       ),
     )
-  const publicly = { together: packPublic(), apart: packPublic(APART) }
-  const privately = { together: packPrivate(), apart: packPrivate(APART) }
+  // Large messages are jobs of their own and take long: in one line with small ones they would keep those waiting.
+  const publicly = {
+    small: { together: packPublic(), apart: packPublic(APART) },
+    large: { together: packPublic(undefined, LARGE_AT_ONCE), apart: packPublic(APART, LARGE_AT_ONCE) },
+  }
+  const privately = {
+    small: { together: packPrivate(), apart: packPrivate(APART) },
+    large: { together: packPrivate(undefined, LARGE_AT_ONCE), apart: packPrivate(APART, LARGE_AT_ONCE) },
+  }
+
+  function lineOf<Line>(
+    lines: Readonly<Record<'small' | 'large', Readonly<Record<'together' | 'apart', Line>>>>,
+    source: Source,
+    bytes: number,
+  ): Line {
+    const size = bytes > RECEIVE_LIMITS.bytesPerJob ? 'large' : 'small'
+    return lines[size][backlog.isApart(source, bytes) ? 'apart' : 'together']
+  }
 
   return {
     ...backlog,
-    acceptPublic: (envelope, source) =>
-      publicly[backlog.isApart(source) ? 'apart' : 'together']([{ envelope, source: neighbourhoodOf(source) }]),
+    acceptPublic: (envelope, source) => {
+      const message = { envelope, source: neighbourhoodOf(source) }
+      return lineOf(publicly, source, lengthOfPublic(message))([message])
+    },
     acceptPrivate: (message, source) =>
-      privately[backlog.isApart(source) ? 'apart' : 'together']([withSource(message, neighbourhoodOf(source))]),
+      lineOf(privately, source, lengthOfPrivate(message))([withSource(message, neighbourhoodOf(source))]),
   }
 }
 
@@ -82,9 +103,13 @@ function withSource({ recipientGuid, envelope }: PrivateMessage, source: string 
   return source === undefined ? { recipientGuid, envelope } : { recipientGuid, envelope, source }
 }
 
-function groups<Message>({ acknowledgedMs }: PackingLimits, sizeOf: (message: Message) => number) {
+function groups<Message>(
+  { acknowledgedMs }: PackingLimits,
+  sizeOf: (message: Message) => number,
+  atOnce: number = RECEIVE_LIMITS.jobsUnderWay,
+) {
   return {
-    atOnce: RECEIVE_LIMITS.jobsUnderWay,
+    atOnce,
     enough: WORTH_A_SECOND_JOB,
     swell: WHILE_BUSY,
     items: RECEIVE_LIMITS.messagesPerJob,

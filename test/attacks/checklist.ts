@@ -62,5 +62,6 @@ export const CHECKLIST = {
   S85: 'a pod that is blocked is answered, and ignored',
   S86: 'a tree of links is followed thirty times at most',
   S87: 'connections of one address leave room for others',
+  S88: 'large messages of one address leave room for small ones of others',
   S90: 'senders without proof cost next to nothing',
 } as const

@@ -140,11 +140,11 @@ describe('what is let in', () => {
   it('is as much as may be here, held bytes included', () => {
     const packing = openPacking(cannedQueue({ inbound: 0 }).pod, limits)
 
-    packing.hold(999)
+    packing.hold(999, { ip: undefined })
     expect(packing.refusalOf(anybody)).toBeUndefined()
-    packing.hold(1)
+    packing.hold(1, { ip: undefined })
     expect(packing.refusalOf(anybody)).toBe('full')
-    packing.hold(-1)
+    packing.hold(-1, { ip: undefined })
     expect(packing.refusalOf(anybody)).toBeUndefined()
     packing.close()
   })
@@ -210,6 +210,45 @@ describe('what is let in', () => {
     }
     counts.inbound = 5
     await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBeUndefined(), soon)
+    packing.close()
+  })
+
+  it('is a refusal of a source that holds its share of the bytes, and of no other', () => {
+    const packing = openPacking(cannedQueue({ inbound: 0 }).pod, { ...limits, bytes: 1_000 })
+    packing.hold(249, anybody)
+    expect(packing.refusalOf(anybody)).toBeUndefined()
+
+    packing.hold(1, anybody)
+
+    expect(packing.refusalOf(anybody)).toBe('over_share')
+    expect(packing.refusalOf({ ip: '192.0.2.2' })).toBeUndefined()
+    packing.hold(-250, anybody)
+    expect(packing.refusalOf(anybody)).toBeUndefined()
+    packing.close()
+  })
+
+  it('sets large messages of a source apart once they are many bytes', async () => {
+    const { added, pod } = cannedQueue({ inbound: 0 })
+    const packing = openPacking(pod, { ...limits, bytes: 1e9, fairFromBytes: 100, bytesApart: 250 })
+    for (let message = 0; message < 5; message += 1) await packing.acceptPublic('x'.repeat(101), anybody)
+    await packing.acceptPublic('of another source', { ip: '192.0.2.2' })
+
+    expect(added.map(({ priority }) => priority === undefined)).toEqual([true, true, true, false, false, true])
+    packing.close()
+  })
+
+  it('never makes a small message wait for a large one on its way to the queue', async () => {
+    const { pod } = cannedQueue({ inbound: 0 })
+    const enqueue: Pod['jobs']['enqueue'] = async (_job, data) => {
+      const { messages } = data as { readonly messages: readonly string[] }
+      if (messages.some((message) => message.length > 1_000)) await new Promise(() => undefined)
+    }
+    const packing = openPacking({ ...pod, jobs: { ...pod.jobs, enqueue } }, { ...limits, bytes: 1e9 })
+    const large = 'x'.repeat(RECEIVE_LIMITS.bytesPerJob + 1)
+    for (let message = 0; message < 3; message += 1) packing.acceptPublic(large, anybody).catch(() => undefined)
+    await new Promise(setImmediate)
+
+    await packing.acceptPublic('small', anybody)
     packing.close()
   })
 

@@ -67,13 +67,14 @@ async function takeIn(
   const refusal = refusalOf(request)
   if (refusal !== undefined) return refusal
   if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') return 'compressed'
-  const options = { limit: RECEIVE_LIMITS.bodyBytes, hold, refusal: () => refusalOf(request) }
+  const holdForSender = (bytes: number) => hold(bytes, request)
+  const options = { limit: RECEIVE_LIMITS.bodyBytes, hold: holdForSender, refusal: () => refusalOf(request) }
   const body = await readRawBody(request.raw, options)
   if (typeof body === 'string') return body
   try {
     return await orAway(() => accept(textOf(body)))
   } finally {
-    hold(-body.length)
+    holdForSender(-body.length)
   }
 }
 
