@@ -79,6 +79,14 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     namesOnPage: 'shown as they are written',
     discoveryMs: 'not found',
   },
+  PAGE_LIMITS: {
+    cachedPages: 'the oldest is forgotten',
+    cachedBytes: 'the oldest is forgotten',
+    renderMs: '503 with `Retry-After`',
+    rendersQueued: '503 with `Retry-After`',
+    threadMegabytes: 'the thread ends, and the request with 500',
+    sources: 'the oldest is forgotten',
+  },
   LOOKUP_LIMITS: {
     chainDepth: 'not fetched: `NotFetchable`',
     linksOfText: 'not looked for',
@@ -149,6 +157,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     redirects: 'the pod is looked at anew',
   },
   OIDC_LIMITS: {
+    interactions: 'the oldest without a sign-in is deleted',
+    stateBytes: '`invalid_request`',
     bodyBytes: '413',
     accessTokenSeconds: '401 `invalid_token`',
     codeSeconds: '`invalid_grant`',

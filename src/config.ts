@@ -55,8 +55,17 @@ export interface Config {
   readonly registrations: 'open' | 'invite' | 'closed'
   /** Whether everybody may know how many people, posts and comments there are. */
   readonly statistics: boolean
-  /** Of one network address: tries to sign in or up in five minutes, new clients in an hour, asking for tokens in a minute; 0: no limit. */
-  readonly addressLimits: { readonly signIns: number; readonly clients: number; readonly tokens: number }
+  /**
+   * Per network address and web process: failed sign-ins and sign-ups in five minutes, client registrations in an hour, token
+   * requests in a minute, authorization requests in five minutes, page requests in a minute. 0: unlimited.
+   */
+  readonly addressLimits: {
+    readonly signIns: number
+    readonly clients: number
+    readonly tokens: number
+    readonly authorizations: number
+    readonly pages: number
+  }
   /** What one person may change in a minute, in each process; 0: as much as they like. */
   readonly writeLimit: number
   /** How clients are answered in the few places where what is documented and what diaspora* does exclude each other. */
@@ -105,6 +114,8 @@ interface Environment {
   readonly SIGN_IN_LIMIT: number
   readonly CLIENT_LIMIT: number
   readonly TOKEN_LIMIT: number
+  readonly AUTHORIZATION_LIMIT: number
+  readonly PAGE_LIMIT: number
   readonly WRITE_LIMIT: number
   readonly CLIENT_API_DIALECT: ClientApiDialect
   readonly USERNAME_BLACKLIST: string
@@ -161,6 +172,8 @@ const settings = {
   SIGN_IN_LIMIT: rateLimit(20),
   CLIENT_LIMIT: rateLimit(20),
   TOKEN_LIMIT: rateLimit(120),
+  AUTHORIZATION_LIMIT: rateLimit(60),
+  PAGE_LIMIT: rateLimit(300),
   WRITE_LIMIT: rateLimit(600),
   CLIENT_API_DIALECT: {
     type: 'string',
@@ -227,7 +240,13 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     podminAccount: given.PODMIN_ACCOUNT?.toLowerCase(),
     registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
     statistics: given.STATISTICS === 'on',
-    addressLimits: { signIns: given.SIGN_IN_LIMIT, clients: given.CLIENT_LIMIT, tokens: given.TOKEN_LIMIT },
+    addressLimits: {
+      signIns: given.SIGN_IN_LIMIT,
+      clients: given.CLIENT_LIMIT,
+      tokens: given.TOKEN_LIMIT,
+      authorizations: given.AUTHORIZATION_LIMIT,
+      pages: given.PAGE_LIMIT,
+    },
     writeLimit: given.WRITE_LIMIT,
     clientApiDialect: given.CLIENT_API_DIALECT,
     allowPrivateAddresses,

@@ -166,14 +166,31 @@ export const SERVE_LIMITS = {
   /** The newest posts of a person, on their page and for pods that have just met them. */
   postsOfPerson: 15,
   commentsOnPage: 50,
-  /** Of a comment, and of each post where there are several: a page is not to cost a second. */
-  excerptCharacters: 4_000,
+  /** Of a comment, a profile and each post where there are several: only this much is read, scanned and shown. */
+  excerptCharacters: 2_000,
   /** People and posts that the texts of one page may name: each is looked up. */
   namesOnPage: 200,
   /** Counting goes through whole tables. */
   usageAgeMs: 60 * 60 * 1_000,
   /** Somebody is in front of the screen, and another pod may be slow. */
   discoveryMs: 8_000,
+} as const
+
+/** Pages that anybody may request: posts and people. Their texts come from other people. */
+export const PAGE_LIMITS = {
+  /** Long enough that a page which many people request is rendered a few times a minute. */
+  cachedMs: 5_000,
+  cachedPages: 500,
+  cachedBytes: 16 * 1024 * 1024,
+  /** The longest post of the worst Markdown takes a third of a second; requests that wait longer get a 503. */
+  renderMs: 4_000,
+  rendersQueued: 20,
+  threadIdleMs: 60_000,
+  threadMegabytes: 64,
+  /** The time in which the setting PAGE_LIMIT counts the pages of one network address. */
+  perSeconds: 60,
+  /** Network addresses that are counted at a time. */
+  sources: 20_000,
 } as const
 
 /** What a stranger's word may make us look for. */
@@ -430,11 +447,18 @@ export const OIDC_LIMITS = {
   refreshTokenSeconds: 100 * 365 * 86_400,
   /** To find the password, or to make an account first. */
   interactionSeconds: 3_600,
+  /** Authorization requests that are being decided about, in all; the oldest without a sign-in go first. */
+  interactions: 5_000,
+  /** New authorization requests of a web process between two looks at their number. */
+  interactionsBetweenTrims: 50,
+  /** Of `state`, and of `nonce`. */
+  stateBytes: 1_024,
   sessionSeconds: 14 * 86_400,
   /** The times in which the settings count what one network address does. */
   signInsPerSeconds: 300,
   clientsPerSeconds: 3_600,
   tokensPerSeconds: 60,
+  authorizationsPerSeconds: 300,
   /** Wrong passwords of one network address for one account; from then on each costs a wait that doubles. */
   wrongPasswords: 5,
   firstWaitSeconds: 5,

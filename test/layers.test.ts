@@ -24,7 +24,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   ioredis: /^src\/jobs\//,
   fastify: /^src\/(web\/|server\.ts$)/,
   'oidc-provider': /^src\/web\/oidc\//,
-  piscina: /^workers\/threads\//,
+  piscina: /^(workers\/threads|src\/web\/pages)\//,
   'ipaddr.js': /^src\/federation\/remote-pod\//,
   saxes: /^src\/protocol\//,
   sharp: /^workers\//,

@@ -31,7 +31,7 @@ const leftovers = {
   access_tokens: `expires_at < now() - interval '1 day'`,
   refresh_tokens: `expires_at < now() - interval '1 day'`,
   authorization_codes: `expires_at < now() - interval '1 day'`,
-  oidc_records: `expires_at < now() - interval '1 day'`,
+  oidc_records: 'expires_at < now()',
   // Anybody may register a client; nobody has ever let these in.
   clients: `created_at < now() - interval '30 days'
     and not exists (select from authorizations where authorizations.client_id = clients.id)`,

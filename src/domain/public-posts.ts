@@ -1,10 +1,9 @@
-import type { QueryBuilder } from 'objection'
+import { type QueryBuilder, raw } from 'objection'
 import { SERVE_LIMITS } from '../limits.js'
 import { Comment } from '../persistence/models/comment.js'
 import { Person } from '../persistence/models/person.js'
 import { Post } from '../persistence/models/post.js'
 import type { Pod } from '../pod.js'
-import { readLinks, readMentions } from '../protocol/mentions.js'
 
 type Source = Pick<Pod, 'db'>
 
@@ -24,14 +23,22 @@ export async function findPublicPost(pod: Source, guid: string): Promise<PublicP
 
 /** The newest first. */
 export function publicPostsOf(pod: Source, personId: number): Promise<readonly PublicPost[]> {
-  const newest = Post.query(pod.db)
+  return readPosts(pod, newestPublic(pod, personId))
+}
+
+/** Guids and counters of the same posts, without their texts: differs when one of them is added, removed or answered. */
+export async function publicPostVersions(pod: Source, personId: number): Promise<readonly object[]> {
+  return newestPublic(pod, personId).select('guid', 'commentsCount', 'likesCount', 'resharesCount')
+}
+
+function newestPublic(pod: Source, personId: number): QueryBuilder<Post> {
+  return Post.query(pod.db)
     .where({ authorId: personId, public: true })
     .orderBy([
       { column: 'createdAt', order: 'desc' },
       { column: 'id', order: 'desc' },
     ])
     .limit(SERVE_LIMITS.postsOfPerson)
-  return readPosts(pod, newest)
 }
 
 async function readPosts(pod: Source, which: QueryBuilder<Post>): Promise<readonly PublicPost[]> {
@@ -53,34 +60,40 @@ async function findRoot(pod: Source, post: Post): Promise<PublicPost | undefined
   return root && findPublicPost(pod, root.guid)
 }
 
-/** The oldest first, each with its author. */
+/**
+ * The comments of a page, the oldest first, each with its author and the beginning of its text: one character more than is
+ * shown, so that the page can say that there is more. Fifty whole comments would be 13 MB.
+ */
 export async function commentsUnder(pod: Source, post: Post): Promise<readonly Comment[]> {
   return Comment.query(pod.db)
+    .select('id', 'guid', 'authorId', 'createdAt')
+    .select(raw('left(text, ?)', [SERVE_LIMITS.excerptCharacters + 1]).as('text'))
     .where({ postId: post.id })
     .orderBy(['createdAt', 'id'])
     .limit(SERVE_LIMITS.commentsOnPage)
     .withGraphFetched('author')
 }
 
-/** Everybody and everything public that texts name and that is known here. */
-export interface NamedInTexts {
+interface KnownNames {
   readonly people: ReadonlyMap<string, Person>
   /** Addresses of the authors, by guid of the post. */
   readonly posts: ReadonlyMap<string, string>
 }
 
-export async function namedIn(pod: Source, texts: readonly string[]): Promise<NamedInTexts> {
-  const addresses = new Set(texts.flatMap(readMentions).map(({ address }) => address))
-  const guids = new Set(texts.flatMap(readLinks).map(({ guid }) => guid))
-  const people =
-    addresses.size === 0 ? [] : await Person.byAddresses(pod.db, [...addresses].slice(0, SERVE_LIMITS.namesOnPage))
-  const posts =
-    guids.size === 0
+/** The people and public posts among these that are known here. */
+export async function lookUpNames(
+  pod: Source,
+  { addresses, guids }: { readonly addresses: readonly string[]; readonly guids: readonly string[] },
+): Promise<KnownNames> {
+  const [people, posts] = await Promise.all([
+    addresses.length === 0 ? [] : Person.byAddresses(pod.db, addresses.slice(0, SERVE_LIMITS.namesOnPage)),
+    guids.length === 0
       ? []
-      : await Post.query(pod.db)
+      : Post.query(pod.db)
           .where({ 'posts.public': true })
-          .whereIn('posts.guid', [...guids].slice(0, SERVE_LIMITS.namesOnPage))
-          .withGraphFetched('author')
+          .whereIn('posts.guid', guids.slice(0, SERVE_LIMITS.namesOnPage))
+          .withGraphFetched('author'),
+  ])
   return {
     people: new Map(people.map((person) => [person.address, person])),
     posts: new Map(posts.flatMap(({ guid, author }) => (author ? [[guid, author.address] as const] : []))),

@@ -34,6 +34,19 @@ export async function findRecord(
   return record?.payload
 }
 
+/** Deletes expired interactions and, beyond this many, the oldest ones: those without a sign-in first. */
+export async function trimInteractions(db: Knex, kept: number): Promise<number> {
+  const { rowCount } = await db.raw(
+    `delete from oidc_records where model = 'Interaction' and (expires_at < now() or id_hash in (
+       select id_hash from oidc_records where model = 'Interaction'
+       order by payload #>> '{session,accountId}' is null, expires_at desc
+       offset ?
+     ))`,
+    [kept],
+  )
+  return rowCount
+}
+
 /** Every browser in which somebody is signed in asks them again. */
 export async function dropSessionsOf(db: Knex, address: string): Promise<void> {
   await db('oidc_records').where({ model: 'Session' }).whereRaw(`payload ->> 'accountId' = ?`, [address]).delete()

@@ -1,4 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { limitAddresses } from './address-limit.js'
+import { openPageCache, type PageCache } from './pages/page-cache.js'
+import { openPageRenderer, type PageRenderer } from './pages/page-renderer.js'
 import { discoveryRoutes } from './routes/discovery.js'
 import { fetchRoutes } from './routes/fetch.js'
 import { linkRoutes } from './routes/links.js'
@@ -7,13 +10,30 @@ import { personPageRoutes } from './routes/person-pages.js'
 import { postPageRoutes } from './routes/post-pages.js'
 import { uploadRoutes } from './routes/uploads.js'
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly publicPages: { readonly renderer: PageRenderer; readonly cache: PageCache }
+  }
+}
+
 /** What everybody may ask for: other pods, and people who followed a link. */
 export const networkRoutes: FastifyPluginAsync = async (app) => {
   await app.register(discoveryRoutes)
   await app.register(nodeInfoRoutes)
   await app.register(fetchRoutes)
-  await app.register(personPageRoutes)
-  await app.register(postPageRoutes)
+  await app.register(publicPageRoutes)
   await app.register(linkRoutes)
   await app.register(uploadRoutes)
+}
+
+/** Pages that anybody may request are rendered outside the event loop, kept for seconds, and limited per network address. */
+const publicPageRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const renderer = openPageRenderer(pod)
+  app.addHook('onClose', () => renderer.close())
+  app.decorate('publicPages', { renderer, cache: openPageCache(() => pod.now()) })
+  const { onRequest } = limitAddresses(pod, 'pages')
+  app.addHook('onRequest', onRequest)
+  await app.register(personPageRoutes)
+  await app.register(postPageRoutes)
 }

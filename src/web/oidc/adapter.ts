@@ -2,8 +2,15 @@ import type { Adapter, AdapterPayload, errors } from 'oidc-provider'
 import { hashToken } from '../../domain/access.js'
 import { endGrant, findGrant } from '../../domain/authorizations.js'
 import { findClient } from '../../domain/clients.js'
+import { OIDC_LIMITS } from '../../limits.js'
 import { consumeCode, dropToken, findToken, keepToken, type TokenKind } from '../../persistence/issued-tokens.js'
-import { dropRecord, findRecord, keepRecord, type RecordKind } from '../../persistence/oidc-records.js'
+import {
+  dropRecord,
+  findRecord,
+  keepRecord,
+  type RecordKind,
+  trimInteractions,
+} from '../../persistence/oidc-records.js'
 import type { Pod } from '../../pod.js'
 
 type Errors = Pick<typeof errors, 'InvalidGrant'>
@@ -82,10 +89,16 @@ function isOver({ exp }: Record<string, unknown>): boolean {
 }
 
 function recordAdapter(pod: Pod, kind: RecordKind): Adapter {
+  let upserts = 0
   return {
     ...nothing,
-    upsert: (id, payload, lifetime = 0) =>
-      keepRecord(pod.db, kind, { hash: hashToken(id), uid: payload.uid, payload: withoutIds(payload), lifetime }),
+    async upsert(id, payload, lifetime = 0) {
+      await keepRecord(pod.db, kind, { hash: hashToken(id), uid: payload.uid, payload: withoutIds(payload), lifetime })
+      upserts += 1
+      if (kind !== 'Interaction' || upserts % OIDC_LIMITS.interactionsBetweenTrims !== 0) return
+      const deleted = await trimInteractions(pod.db, OIDC_LIMITS.interactions)
+      if (deleted > 0) pod.log.info({ rows: deleted }, 'authorization requests deleted: expired, or too many')
+    },
     async find(id) {
       const payload = await findRecord(pod.db, kind, { idHash: hashToken(id) })
       return payload && { ...payload, jti: id }

@@ -104,6 +104,7 @@ function settings(pod: Pod, library: Library): Configuration {
       claims: (ctx, claims) => {
         const { params } = ctx.oidc
         if (params === undefined) return
+        for (const name of ['state', 'nonce']) checkLength(name, params[name], errors)
         // As it was asked for: what the library does not know is gone from its own account of it.
         params['scope'] = scopesOf(ctx.query['scope'], claims, errors).join(' ')
       },
@@ -128,6 +129,14 @@ function settings(pod: Pod, library: Library): Configuration {
     fetch: async () => {
       throw new Error('The authorization server asks nobody.')
     },
+  }
+}
+
+/** Both are stored with the request of the client, before anybody has signed in. */
+function checkLength(name: string, value: unknown, { InvalidRequest }: Library['errors']): void {
+  const bytes = typeof value === 'string' ? Buffer.byteLength(value) : 0
+  if (bytes > OIDC_LIMITS.stateBytes) {
+    throw new InvalidRequest(`${name} has ${bytes} bytes; at most ${OIDC_LIMITS.stateBytes} are accepted`)
   }
 }
 

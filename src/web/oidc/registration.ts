@@ -7,9 +7,9 @@ import {
   registerClient,
 } from '../../domain/clients.js'
 import { Refusal } from '../../domain/refusals.js'
+import { limitAddresses } from '../address-limit.js'
 import { MalformedBody } from '../faults.js'
 import { InvalidRequest } from '../validation.js'
-import { limitAddresses } from './address-limit.js'
 import { OIDC_PATHS } from './paths.js'
 
 const text = { type: 'string', minLength: 1, maxLength: 2048 }

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Provider } from 'oidc-provider'
 import { OIDC_LIMITS } from '../../limits.js'
+import { limitAddresses } from '../address-limit.js'
 import { addBodyReaders, refusePacked } from '../bodies.js'
 import { RequestFault } from '../faults.js'
 import { holdsPlainText } from '../plain-text.js'
 import { addValidation } from '../validation.js'
-import { limitAddresses } from './address-limit.js'
 import { applicationRoutes } from './applications.js'
 import { consentRoutes } from './consent.js'
 import { describeIssuer } from './discovery.js'
@@ -85,7 +85,8 @@ const providerRoutes: FastifyPluginAsync = async (app) => {
 
   const limited = limitAddresses(app.pod, 'tokens')
 
-  app.get(OIDC_PATHS.authorization, { config, schema }, handOver)
+  // Each of these stores a row, for anybody who knows the id of a client.
+  app.get(OIDC_PATHS.authorization, { config, schema, ...limitAddresses(app.pod, 'authorizations') }, handOver)
   app.get(`${OIDC_PATHS.authorization}/:request`, { config, schema }, handOver)
   app.get(OIDC_PATHS.jwks, { config, schema }, handOver)
   await app.register(async (programs) => {

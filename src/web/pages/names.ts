@@ -1,16 +1,17 @@
-import { type NamedInTexts, namedIn } from '../../domain/public-posts.js'
-import type { Pod } from '../../pod.js'
+import type { Person } from '../../persistence/models/person.js'
 import { presentName } from '../presenters/people.js'
 import type { Names } from '../text/write-html.js'
 
 const POSTS: readonly string[] = ['post', 'status_message', 'reshare']
 
-/** Looks up what some texts name, all of it at once. */
-export async function namesIn(pod: Pick<Pod, 'db'>, texts: readonly string[]): Promise<Names> {
-  return asNames(await namedIn(pod, texts))
+/** The people and public posts that texts name, as far as they are known here. */
+export interface NamedEntities {
+  readonly people: ReadonlyMap<string, Pick<Person, 'guid' | 'name' | 'address'>>
+  /** Addresses of the authors, by guid of the post. */
+  readonly posts: ReadonlyMap<string, string>
 }
 
-function asNames({ people, posts }: NamedInTexts): Names {
+export function namesFrom({ people, posts }: NamedEntities): Names {
   return {
     personOf({ address, name }) {
       const person = people.get(address)

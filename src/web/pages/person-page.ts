@@ -1,10 +1,9 @@
-import type { Config } from '../../config.js'
 import type { PublicPost } from '../../domain/public-posts.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
 import { escapeHtml, page } from '../html.js'
 import { presentName } from '../presenters/people.js'
 import { summaryOf } from '../text/plain-text.js'
-import { type Names, writeHtml } from '../text/write-html.js'
+import { type Names, writeExcerpt } from '../text/write-html.js'
 import { pageHead } from './head.js'
 import { face } from './people.js'
 import { postCard } from './post-card.js'
@@ -17,7 +16,10 @@ export interface PersonPageFacts {
 }
 
 /** Somebody who lives here, as everybody may see them. */
-export function personPage({ person, profile, posts, names }: PersonPageFacts, { url, podName }: Config): string {
+export function personPage(
+  { person, profile, posts, names }: PersonPageFacts,
+  { url, podName }: { readonly url: string; readonly podName: string },
+): string {
   const name = presentName(person)
   const bio = profile.publicDetails ? profile.bio : ''
   return page({
@@ -36,7 +38,7 @@ export function personPage({ person, profile, posts, names }: PersonPageFacts, {
 <h1><bdi>${escapeHtml(name)}</bdi></h1>
 <p><code>${escapeHtml(person.address)}</code></p>
 ${tagLine(profile)}</div></header>
-${bio.trim() === '' ? '' : `<div class="text" dir="auto">\n${writeHtml(bio, names)}\n</div>\n`}${details(profile)}
+${bio.trim() === '' ? '' : `<div class="text" dir="auto">\n${writeExcerpt(bio, names).html}\n</div>\n`}${details(profile)}
 <p class="soft small foot">To follow, search for this address on the pod where you live.</p>
 </section>`,
       ...posts.map((post) => postCard(post, { podUrl: url, names, excerpt: true })),

@@ -1,4 +1,3 @@
-import type { Config } from '../../config.js'
 import type { PublicPost } from '../../domain/public-posts.js'
 import type { Comment } from '../../persistence/models/comment.js'
 import { escapeHtml, page } from '../html.js'
@@ -17,7 +16,10 @@ export interface PostPageFacts {
 }
 
 /** A public post with its comments, for everybody. */
-export function postPage({ shared, comments, names }: PostPageFacts, { url, podName }: Config): string {
+export function postPage(
+  { shared, comments, names }: PostPageFacts,
+  { url, podName }: { readonly url: string; readonly podName: string },
+): string {
   const { post, author, root } = shared
   const title = postTitle(shared)
   const hidden = isNsfw(shared)

@@ -1,14 +1,12 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { findAnybody, findLocalPerson } from '../../domain/people.js'
-import { publicPostsOf } from '../../domain/public-posts.js'
+import { publicPostsOf, publicPostVersions } from '../../domain/public-posts.js'
 import { lookUpPerson } from '../../federation/look-up.js'
 import { podOrigin } from '../../federation/pod-origin.js'
 import type { Person } from '../../persistence/models/person.js'
 import { addressOf } from '../../protocol/address.js'
 import { isGuid } from '../../protocol/values.js'
 import { RequestFault } from '../faults.js'
-import { namesIn } from '../pages/names.js'
-import { personPage } from '../pages/person-page.js'
 import { presentStreamItem } from '../presenters/posts.js'
 import { queryText } from '../query-text.js'
 
@@ -39,9 +37,11 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     }
     const { profile } = person
     if (profile === undefined) throw new Error(`Person ${person.guid} has no profile.`)
-    const posts = await publicPostsOf(pod, person.id)
-    const texts = [profile.bio, ...posts.map((shared) => (shared.root ?? shared).post.text)]
-    const html = personPage({ person, profile, posts, names: await namesIn(pod, texts) }, pod.config)
+    const versions = await publicPostVersions(pod, person.id)
+    const key = JSON.stringify(['person', person.guid, person.name, profile, versions])
+    const html = await app.publicPages.cache.get(key, async () =>
+      app.publicPages.renderer.personPage({ person, profile, posts: await publicPostsOf(pod, person.id) }),
+    )
     return reply.type('text/html; charset=utf-8').send(html)
   })
 

@@ -1,11 +1,9 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { commentsUnder, findPublicPost } from '../../domain/public-posts.js'
+import { commentsUnder, findPublicPost, type PublicPost } from '../../domain/public-posts.js'
 import { podOrigin } from '../../federation/pod-origin.js'
 import { findFetchable } from '../../persistence/fetchable.js'
 import { isGuid } from '../../protocol/values.js'
 import { RequestFault } from '../faults.js'
-import { namesIn } from '../pages/names.js'
-import { postPage } from '../pages/post-page.js'
 import { presentPublicPost } from '../presenters/posts.js'
 
 interface ByGuid {
@@ -34,9 +32,9 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
     if (wantsJson(request)) {
       return reply.type('application/json; charset=utf-8').send(presentPublicPost(shared, pod.config.url))
     }
-    const comments = await commentsUnder(pod, shared.post)
-    const texts = [(shared.root ?? shared).post.text, ...comments.map(({ text }) => text)]
-    const html = postPage({ shared, comments, names: await namesIn(pod, texts) }, pod.config)
+    const html = await app.publicPages.cache.get(keyOf(shared), async () =>
+      app.publicPages.renderer.postPage({ shared, comments: await commentsUnder(pod, shared.post) }),
+    )
     return reply.type('text/html; charset=utf-8').send(html)
   })
 
@@ -45,6 +43,13 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
     if (!isGuid(guid)) throw noPost()
     return reply.redirect(`${pod.config.url}/posts/${guid}`, 301)
   })
+}
+
+/** Changes with everything that people notice at once; profiles and names may be seconds old. */
+function keyOf({ post, root }: PublicPost): string {
+  const counts = [post, root?.post].map((each) => each && [each.commentsCount, each.likesCount, each.resharesCount])
+  const votes = post.poll?.answers?.map(({ voteCount }) => voteCount)
+  return JSON.stringify(['post', post.guid, counts, votes])
 }
 
 function wantsJson({ headers }: FastifyRequest): boolean {

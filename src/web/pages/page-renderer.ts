@@ -1,0 +1,64 @@
+import { Piscina } from 'piscina'
+import { lookUpNames } from '../../domain/public-posts.js'
+import { HTTP_LIMITS, PAGE_LIMITS } from '../../limits.js'
+import type { Pod } from '../../pod.js'
+import { tooBusy } from '../faults.js'
+import type { PersonPageFacts } from './person-page.js'
+import type { PostPageFacts } from './post-page.js'
+import type * as tasks from './render-thread.js'
+
+const entry = import.meta.url.endsWith('.ts') ? './render-thread-from-source.mjs' : './render-thread.js'
+const threadFile = new URL(entry, import.meta.url).href
+
+type Tasks = typeof tasks
+
+/**
+ * Renders the pages that anybody may request, outside the event loop: texts of other people take up to a third of a second to
+ * read. One page at a time; requests that find a long queue, or wait too long, are answered with 503.
+ */
+export interface PageRenderer {
+  postPage(facts: Omit<PostPageFacts, 'names'>): Promise<string>
+  personPage(facts: Omit<PersonPageFacts, 'names'>): Promise<string>
+  close(): Promise<void>
+}
+
+export function openPageRenderer(pod: Pick<Pod, 'db' | 'config'>): PageRenderer {
+  const { url, podName } = pod.config
+  const threads = new Piscina({
+    filename: threadFile,
+    minThreads: 0,
+    maxThreads: 1,
+    idleTimeout: PAGE_LIMITS.threadIdleMs,
+    maxQueue: PAGE_LIMITS.rendersQueued,
+    resourceLimits: { maxOldGenerationSizeMb: PAGE_LIMITS.threadMegabytes },
+  })
+
+  async function run<Name extends keyof Tasks>(
+    name: Name,
+    task: Parameters<Tasks[Name]>[0],
+  ): Promise<ReturnType<Tasks[Name]>> {
+    if (threads.queueSize >= PAGE_LIMITS.rendersQueued) throw tooBusy(HTTP_LIMITS.retryAfterSeconds)
+    const signal = AbortSignal.timeout(PAGE_LIMITS.renderMs)
+    try {
+      return await threads.run(task, { name, signal })
+    } catch (error) {
+      if (signal.aborted) throw tooBusy(HTTP_LIMITS.retryAfterSeconds)
+      throw error
+    }
+  }
+
+  const namedIn = async (texts: readonly string[]) => lookUpNames(pod, await run('findNames', texts))
+
+  return {
+    async postPage(facts) {
+      const { shared, comments } = facts
+      const texts = [(shared.root ?? shared).post.text, ...comments.map(({ text }) => text)]
+      return run('renderPostPage', { facts, named: await namedIn(texts), pod: { url, podName } })
+    },
+    async personPage(facts) {
+      const texts = [facts.profile.bio, ...facts.posts.map((shared) => (shared.root ?? shared).post.text)]
+      return run('renderPersonPage', { facts, named: await namedIn(texts), pod: { url, podName } })
+    },
+    close: () => threads.destroy(),
+  }
+}

@@ -1,0 +1,5 @@
+// Under vitest and tsx the thread runs TypeScript and loads tsx itself: a thread does not inherit the options of its process.
+import { register } from 'tsx/esm/api'
+
+register()
+export const { findNames, renderPostPage, renderPersonPage } = await import('./render-thread.ts')

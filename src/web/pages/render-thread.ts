@@ -1,0 +1,37 @@
+import { readLinks, readMentions } from '../../protocol/mentions.js'
+import { type NamedEntities, namesFrom } from './names.js'
+import { type PersonPageFacts, personPage } from './person-page.js'
+import { type PostPageFacts, postPage } from './post-page.js'
+
+/** What the pages need of the settings; a task is copied into the thread. */
+interface PodFacts {
+  readonly url: string
+  readonly podName: string
+}
+
+/** Exported functions are the tasks of the thread (page-renderer.ts). */
+export function findNames(texts: readonly string[]): {
+  readonly addresses: readonly string[]
+  readonly guids: readonly string[]
+} {
+  return {
+    addresses: [...new Set(texts.flatMap(readMentions).map(({ address }) => address))],
+    guids: [...new Set(texts.flatMap(readLinks).map(({ guid }) => guid))],
+  }
+}
+
+export function renderPostPage(task: {
+  readonly facts: Omit<PostPageFacts, 'names'>
+  readonly named: NamedEntities
+  readonly pod: PodFacts
+}): string {
+  return postPage({ ...task.facts, names: namesFrom(task.named) }, task.pod)
+}
+
+export function renderPersonPage(task: {
+  readonly facts: Omit<PersonPageFacts, 'names'>
+  readonly named: NamedEntities
+  readonly pod: PodFacts
+}): string {
+  return personPage({ ...task.facts, names: namesFrom(task.named) }, task.pod)
+}

@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { keepRecord, trimInteractions } from '../../src/persistence/oidc-records.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+let pod: TestPod
+beforeEach(async () => {
+  pod ??= await startTestPod()
+  await pod.pod.db('oidcRecords').delete()
+})
+afterAll(() => pod?.close())
+
+const keep = (uid: string, lifetime: number, payload: object = {}, kind: 'Interaction' | 'Session' = 'Interaction') =>
+  keepRecord(pod.pod.db, kind, { hash: randomBytes(32), uid, payload, lifetime })
+const kept = async () => (await pod.pod.db('oidcRecords').orderBy('uid').pluck('uid')) as string[]
+
+describe('trimInteractions', () => {
+  it('deletes what has expired, and sessions never', async () => {
+    await keep('expired', -1)
+    await keep('open', 60)
+    await keep('session', -1, {}, 'Session')
+
+    expect(await trimInteractions(pod.pod.db, 10)).toBe(1)
+    expect(await kept()).toEqual(['open', 'session'])
+  })
+
+  it('keeps the newest, and those of people who have signed in before all others', async () => {
+    await keep('a signed in, old', 10, { session: { accountId: 'ann@pod.example' } })
+    for (const [uid, seconds] of [
+      ['b oldest', 20],
+      ['c older', 30],
+      ['d newest', 40],
+    ] as const) {
+      await keep(uid, seconds)
+    }
+
+    expect(await trimInteractions(pod.pod.db, 2)).toBe(2)
+    expect(await kept()).toEqual(['a signed in, old', 'd newest'])
+  })
+})
