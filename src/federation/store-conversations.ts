@@ -170,7 +170,7 @@ async function sortRepeats(
 
 function notAllowed(arrival: Arrival<ConversationEntity>): Wrong & { readonly arrival: Arrival } {
   const { message, entity } = arrival
-  const reason = `somebody here has nothing to do with ${entity.author}, who starts a conversation with them`
+  const reason = `${entity.author} is no contact of a local participant, or is blocked by one`
   return { message, arrival, fault: 'NotAllowed', reason }
 }
 

@@ -76,7 +76,7 @@ export function announcementsBetween(
 /** Old posts come too, because somebody has reshared or linked to them: in a stream they are where nobody looks. */
 const NEW_FOR = `interval '2 days'`
 
-/** Who writes a message has it on all their devices. */
+/** A message is announced to all participants, its author included, except to those who block the author. */
 const newAnnouncements = `
   with news as (
     select 'notification' as kind, notifications.id as subject_id, notifications.user_id
@@ -86,7 +86,9 @@ const newAnnouncements = `
     from messages
     join conversation_visibilities as visible on visible.conversation_id = messages.conversation_id
     join users on users.person_id = visible.person_id and users.closed_at is null
-    where messages.id = any(${unseen('$2', 'bigint[]')}::bigint[])
+    where messages.id = any(${unseen('$2', 'bigint[]')}::bigint[]) and not exists (
+      select from blocks where blocks.user_id = users.id and blocks.person_id = messages.author_id
+    )
     union all
     select 'post', posts.id, null
     from posts

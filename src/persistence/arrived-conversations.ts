@@ -41,8 +41,8 @@ export async function insertNewConversations(
 }
 
 /**
- * Inserts any number into conversations that are here; returns those that are really new. Everybody of this pod who takes part
- * and did not write them has so many more unread.
+ * Inserts any number into conversations that are here; returns those that are really new. They count as
+ * unread for each local participant, except for their author and for those who block the author.
  */
 export async function insertNewMessages(
   transaction: Knex.Transaction,
@@ -58,7 +58,7 @@ export async function insertNewMessages(
   ])
 }
 
-/** Those whose author has nothing to do with somebody of this pod who would take part. */
+/** Returns the guids of those whose author is no contact of a local participant, or is blocked by one. */
 export async function findUnwelcome(
   transaction: Knex.Transaction,
   conversations: readonly Pick<ArrivedConversation, 'guid' | 'author' | 'participants'>[],
@@ -157,6 +157,10 @@ const newMessages = `
       unread = visible.unread + case when people.pod_id is null then (
         select count(*) from inserted
         where inserted.conversation_id = visible.conversation_id and inserted.author_id <> visible.person_id
+          and not exists (
+            select from blocks join users on users.id = blocks.user_id
+            where users.person_id = visible.person_id and blocks.person_id = inserted.author_id
+          )
       ) else 0 end
     from latest, people
     where visible.conversation_id = latest.conversation_id and people.id = visible.person_id
@@ -173,7 +177,8 @@ const unwelcome = `
   cross join json_array_elements_text(arrived.participants) as participant(address)
   join people on people.address = participant.address and people.id <> authors.id and people.closed_at is null
   join users on users.person_id = people.id
-  where not exists (select from contacts where contacts.user_id = users.id and contacts.person_id = authors.id)`
+  where not exists (select from contacts where contacts.user_id = users.id and contacts.person_id = authors.id)
+    or exists (select from blocks where blocks.user_id = users.id and blocks.person_id = authors.id)`
 
 const authors = {
   conversations: `

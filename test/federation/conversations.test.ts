@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { savePerson } from '../../src/federation/save-person.js'
+import { insertAnnouncements } from '../../src/persistence/announcements.js'
 import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
 import { cardOf, newGuid } from '../support/fake-pod.js'
 import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
@@ -16,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
-  await pod.empty('contacts, notifications, conversations, outbox, waiting')
+  await pod.empty('announcements, blocks, contacts, notifications, conversations, outbox, waiting')
   ;({ quin, remy } = await pod.strangers('quin', 'remy'))
   await pod.db('contacts').insert([
     { userId: ann.userId, personId: quin.id, sharing: true },
@@ -109,6 +110,15 @@ describe('a conversation', () => {
     expect(await pod.rows('messages')).toEqual([1])
   })
 
+  it('is refused when one of its local participants blocks its author, contact or not', async () => {
+    await pod.db('blocks').insert({ userId: ben.userId, personId: quin.id })
+    const [alone, together] = [talk([quin, ann]), talk([quin, ann, ben])]
+
+    const delivered = [sealed(quin, ann, alone), sealed(quin, ann, together), sealed(quin, ben, together)]
+    expect(await receive(pod, ...delivered)).toEqual({ ...nothing, wrong: ['NotAllowed', 'NotAllowed'] })
+    expect(await pod.db('conversations').pluck('guid')).toEqual([alone.guid])
+  })
+
   it.each([
     ['without the one it is for', () => sealed(quin, ann, talk([quin, ben])), 'RecipientMismatch'],
     ['without its author', () => sealed(quin, ann, talk([remy, ann])), 'RecipientMismatch'],
@@ -177,6 +187,19 @@ describe('a message', () => {
     expect(await seenBy(guid)).toEqual({ [quin.address]: 0, [ann.address]: 3, [ben.address]: 3, [remy.address]: 0 })
     expect(await pod.db('conversations').select('createdAt', 'updatedAt')).toEqual([{ createdAt, updatedAt: later }])
     expect(await pod.db('conversationVisibilities').distinct('updatedAt')).toEqual([{ updatedAt: later }])
+  })
+
+  it('of a person who is blocked is unread for the others only', async () => {
+    const conversation = talk([quin, ann, ben], { messages: [] })
+    await receive(pod, sealed(quin, ann, conversation))
+    await pod.db('blocks').insert({ userId: ben.userId, personId: quin.id })
+
+    await receive(pod, sealed(quin, ann, messageBy(quin.address, conversation.guid)))
+
+    expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 1, [ben.address]: 0 })
+    const messages = (await pod.db('messages').pluck('id')).map(Number)
+    await pod.db.transaction((transaction) => insertAnnouncements(transaction, { messages }))
+    expect(await pod.db('announcements').where({ kind: 'message' }).select('userId')).toEqual([{ userId: ann.userId }])
   })
 
   it('waits for its conversation, which nobody is asked for', async () => {
