@@ -60,6 +60,14 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     fetchesPerHostPerMinute: 'fault `busy`, tried again later',
     retryAfterSeconds: 'is taken for this much',
   },
+  HCARD_LIMITS: {
+    guidCharacters: 'fault `DiscoveryFailed`',
+    nicknameCharacters: 'cut off',
+    nameCharacters: 'fault `DiscoveryFailed`',
+    flagCharacters: 'not searchable',
+    keyCharacters: 'fault `DiscoveryFailed`',
+    levels: 'fault `DiscoveryFailed`',
+  },
   WORK_LIMITS: {
     startsAlone: 'a dead letter `crashed`',
     sweptRows: 'the next turn',
@@ -68,6 +76,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   THREAD_LIMITS: {
     tasksQueued: '503 with `Retry-After`, or the job is tried again',
+    documentMs: 'fault `DiscoveryFailed`, the thread ends',
   },
   SERVE_LIMITS: {
     envelopes: 'the oldest is forgotten',

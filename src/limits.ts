@@ -111,7 +111,7 @@ export const REMOTE_LIMITS = {
   exchangeMs: 30_000,
   headerBytes: 16 * 1024,
   /** WebFinger, hCard and NodeInfo are a few kilobytes; a key or a long list of links fits many times. */
-  discoveryBytes: 1024 * 1024,
+  discoveryBytes: 128 * 1024,
   /** The largest envelope others may send us. */
   fetchBytes: 8 * 1024 * 1024,
   /** Read from an answer that nobody needs, so that its connection can be used again; beyond it is closed. */
@@ -136,6 +136,20 @@ export const REMOTE_LIMITS = {
 
 export type RemoteLimits = { readonly [Name in keyof typeof REMOTE_LIMITS]: number }
 
+/** What is read of the page that says who a person is; what is longer than a person may have is cut and refused. */
+export const HCARD_LIMITS = {
+  guidCharacters: 255,
+  nicknameCharacters: 255,
+  /** UTF-16 units, with blanks behind the name. */
+  nameCharacters: 255,
+  flagCharacters: 10,
+  keyCharacters: 4 * 1024,
+  /** Of elements. A closing tag that fits no open element makes the parser look at all of them. */
+  levels: 200,
+  /** After each of these the parser stops if nothing is missing any more. */
+  charactersAtOnce: 4 * 1024,
+} as const
+
 /** What the processes do behind everything else. */
 export const WORK_LIMITS = {
   /** Of a job that was in hand when its process ended, and runs alone since then. */
@@ -152,6 +166,8 @@ export const WORK_LIMITS = {
 export const THREAD_LIMITS = {
   /** Not begun yet. A signature takes some milliseconds, and its time limit counts from here: whoever comes later would miss it. */
   tasksQueued: 200,
+  /** To read one document of another pod, waiting for a thread included. The longest legal one takes some milliseconds. */
+  documentMs: 10_000,
 } as const
 
 /** What everybody may ask for without saying who they are. */

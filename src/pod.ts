@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { Config } from './config.js'
 import type { JobQueues } from './jobs/queues.js'
 import type { ReadReplica } from './persistence/read-replica.js'
+import type { ReadDocument, ReceivedDocument } from './protocol/documents.js'
 import type { Relayable } from './protocol/entities/relayables.js'
 import type { KnownKeys, Opened } from './protocol/open-envelope.js'
 
@@ -27,7 +28,7 @@ export interface KeyPair {
   readonly privateKey: string
 }
 
-/** Whole steps that run in threads: an event loop never does any private-key work, and no batch of signatures. */
+/** Whole steps that run in threads: an event loop does no private-key work, verifies no batch of signatures and reads no document of another pod. */
 export interface PodCrypto {
   generateKeyPair(): Promise<KeyPair>
   /** Reads each envelope, verifies it and what is signed inside. One answer for each, in order. */
@@ -40,6 +41,8 @@ export interface PodCrypto {
   sealEnvelope(payload: string, sender: string, key: KeyObject): Promise<string>
   /** The same envelope for each recipient, with a coat of their own. */
   encryptEnvelope(envelope: string, recipientKeys: readonly KeyObject[]): Promise<readonly string[]>
+  /** Anybody can publish any document, so that no event loop reads one. */
+  readDocument(document: ReceivedDocument): Promise<ReadDocument>
 }
 
 export interface SealedMessage {

@@ -2,7 +2,7 @@ import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error
 import { REMOTE_LIMITS } from '../../src/limits.js'
 import type { Pod, RemoteAnswer } from '../../src/pod.js'
 
-export type Asking = Pick<Pod, 'remote'>
+export type Asking = Pick<Pod, 'remote' | 'crypto'>
 
 /** What came, or in words why nothing did. */
 export type Asked = { readonly answer: RemoteAnswer } | { readonly trouble: string }

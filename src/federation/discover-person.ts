@@ -3,10 +3,11 @@ import { Person } from '../persistence/models/person.js'
 import { Pod as OtherPod } from '../persistence/models/pod.js'
 import type { Pod, RemotePods } from '../pod.js'
 import { addressOf } from '../protocol/address.js'
-import { type PersonLinks, readHcard, readWebFinger } from '../protocol/discovery-documents.js'
+import type { PersonLinks } from '../protocol/discovery-documents.js'
 import { ProtocolError } from '../protocol/errors.js'
 import { type Flights, openFlights } from './flights.js'
 import { homeOf, isSamePlace, isThisPod, placeOf } from './pod-place.js'
+import { readRemoteDocument } from './read-document.js'
 import { RemotePodError } from './remote-pod/remote-pod-error.js'
 import { savePerson } from './save-person.js'
 
@@ -69,12 +70,13 @@ async function lookUp(pod: Pod, address: string, home: URL, { within, isKnown }:
   await refuseBlocked(pod, home)
   const began = pod.now()
   const until = performance.now() + (within ?? REMOTE_LIMITS.exchangeMs)
-  const claimed = readWebFinger(await ask(pod, webFingerUrl(home, address), jrdTypes, until), address)
+  const claimed = await askWebFinger(pod, home, address, until)
   const links = isKnown ? claimed : await confirmPod(pod, { address, home, claimed, until })
   const podUrl = new URL(links.podUrl)
   if (isThisPod(pod.config, placeOf(podUrl))) throw failed(`${address} claims to live on this pod`)
   await refuseBlocked(pod, podUrl)
-  const hcard = readHcard(await ask(pod, links.hcardUrl, 'text/html', until))
+  const html = await ask(pod, links.hcardUrl, 'text/html', until)
+  const hcard = await readRemoteDocument(pod, { type: 'hcard', text: html })
   return savePerson(pod, { address, podUrl, hcard, began })
 }
 
@@ -93,9 +95,14 @@ async function confirmPod(pod: Pod, { address, home, claimed, until }: Claim): P
   const podUrl = new URL(claimed.podUrl)
   if (isSamePlace(placeOf(home), placeOf(podUrl)) || isThisPod(pod.config, placeOf(podUrl))) return claimed
   await refuseBlocked(pod, podUrl)
-  const confirmed = readWebFinger(await ask(pod, webFingerUrl(podUrl, address), jrdTypes, until), address)
+  const confirmed = await askWebFinger(pod, podUrl, address, until)
   if (isSamePlace(placeOf(podUrl), placeOf(new URL(confirmed.podUrl)))) return confirmed
   throw failed(`${podUrl.host} does not confirm that ${address} lives there`)
+}
+
+async function askWebFinger(pod: Pod, at: URL, address: string, until: number): Promise<PersonLinks> {
+  const text = await ask(pod, webFingerUrl(at, address), jrdTypes, until)
+  return readRemoteDocument(pod, { type: 'webFinger', text, address })
 }
 
 export const jrdTypes = 'application/jrd+json, application/json'

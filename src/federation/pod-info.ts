@@ -5,9 +5,10 @@ import { reviveGivenUp } from '../persistence/due-deliveries.js'
 import { Pod as OtherPod, type PodPlace, type PodStatus } from '../persistence/models/pod.js'
 import type { Pod, RemoteAnswer } from '../pod.js'
 import { ProtocolError } from '../protocol/errors.js'
-import { type NodeInfo, readNodeInfo, readNodeInfoLink } from '../protocol/node-info.js'
+import type { NodeInfo } from '../protocol/node-info.js'
 import { messageOf } from '../thrown.js'
 import { podStatusOf } from './pod-health.js'
+import { readRemoteDocument } from './read-document.js'
 import { RemotePodError } from './remote-pod/remote-pod-error.js'
 
 /** How a pod is, as far as a look from outside tells. */
@@ -20,7 +21,7 @@ export interface PodCheck {
   readonly nodeInfo?: NodeInfo
 }
 
-type Asking = Pick<Pod, 'remote'>
+type Asking = Pick<Pod, 'remote' | 'crypto'>
 
 /** Looks at the front page, and at what the pod says it runs. Throws a RemotePodError only where it is we who are too busy. */
 export async function checkPod(pod: Asking, origin: string): Promise<PodCheck> {
@@ -75,9 +76,9 @@ async function askFrontPage({ remote }: Asking, origin: string): Promise<URL> {
   return good(answer).url
 }
 
-async function askNodeInfo({ remote }: Asking, origin: string): Promise<NodeInfo> {
+async function askNodeInfo(pod: Asking, origin: string): Promise<NodeInfo> {
   const ask = async (url: string | URL) => {
-    const answer = await remote.get(url, {
+    const answer = await pod.remote.get(url, {
       accept: 'application/json',
       maxBytes: REMOTE_LIMITS.discoveryBytes,
       redirects: REMOTE_LIMITS.redirects,
@@ -85,9 +86,11 @@ async function askNodeInfo({ remote }: Asking, origin: string): Promise<NodeInfo
     })
     return good(answer).body.toString()
   }
-  const link = readNodeInfoLink(await ask(`${origin}/.well-known/nodeinfo`))
+  const links = await ask(`${origin}/.well-known/nodeinfo`)
+  const link = await readRemoteDocument(pod, { type: 'nodeInfoLink', text: links })
   if (!URL.canParse(link, origin)) throw new ProtocolError('ValidationError', 'the link to the document is no address')
-  return readNodeInfo(await ask(new URL(link, origin)))
+  const text = await ask(new URL(link, origin))
+  return readRemoteDocument(pod, { type: 'nodeInfo', text })
 }
 
 function good(answer: RemoteAnswer): RemoteAnswer {

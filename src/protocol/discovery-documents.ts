@@ -1,6 +1,6 @@
-import { Parser } from 'htmlparser2'
 import { splitAddress } from './address.js'
 import { ProtocolError } from './errors.js'
+import { type HcardFields, readHcardFields } from './hcard-fields.js'
 import { memberOf } from './json-member.js'
 import { readPublicKey } from './rsa.js'
 import { isGuid, isName, isUrlWithHost, isUrlWithHostAndPath, isUrlWithPath } from './values.js'
@@ -91,7 +91,7 @@ export function writeWebFinger(person: { readonly address: string; readonly guid
 /** Throws `DiscoveryFailed` unless the page tells who the person is, in values that are fit to be stored. */
 export function readHcard(html: string): Hcard {
   const found = readHcardFields(html)
-  const text = (field: TextField) => cleanText(found.get(field) ?? '').trim()
+  const text = (field: Parameters<HcardFields['get']>[0]) => cleanText(found.get(field) ?? '').trim()
   const hcard: Hcard = {
     guid: text('uid'),
     publicKey: text('key'),
@@ -116,53 +116,6 @@ function problemOf(hcard: Hcard): string | undefined {
   if (!namesFit) return 'has a name that is too long or contains a semicolon'
   const images = [hcard.imageUrl, hcard.imageUrlMedium, hcard.imageUrlSmall]
   return images.every(isUrlWithPath) ? undefined : 'lacks an image'
-}
-
-const textFields = ['uid', 'nickname', 'fn', 'given_name', 'family_name', 'searchable', 'key'] as const
-const imageFields = ['entity_photo', 'entity_photo_medium', 'entity_photo_small'] as const
-type TextField = (typeof textFields)[number]
-type ImageField = (typeof imageFields)[number]
-
-/** What an element says about everything inside it. */
-interface Surroundings {
-  readonly texts: readonly TextField[]
-  readonly frames: readonly ImageField[]
-  readonly inPre: boolean
-}
-
-// Pages are not nested this deep, and closing tags that fit nothing make the parser look at every open element.
-const deepest = 200
-
-/** The text of the first element of each class that counts, and the address of the first picture in each frame that counts. */
-export function readHcardFields(html: string): ReadonlyMap<TextField | ImageField, string> {
-  const found = new Map<TextField | ImageField, string>()
-  const page: Surroundings = { texts: [], frames: [], inPre: false }
-  const openElements = [page]
-  const surroundings = () => openElements.at(-1) ?? page
-  const parser = new Parser({
-    onopentag(name, { class: classList = '', src }) {
-      if (openElements.length > deepest) throw new ProtocolError('DiscoveryFailed', 'the hCard is nested too deep')
-      const { texts, frames, inPre: isWithinPre } = surroundings()
-      const inPre = isWithinPre || name === 'pre'
-      const classes = new Set(classList.split(/\s+/))
-      if (classes.has('photo') && src !== undefined) {
-        for (const frame of frames.filter((candidate) => !found.has(candidate))) found.set(frame, src.trim())
-      }
-      const begins = (field: TextField) => classes.has(field) && !found.has(field) && (field !== 'key' || inPre)
-      const ownTexts = textFields.filter(begins)
-      for (const field of ownTexts) found.set(field, '')
-      const ownFrames = imageFields.filter((field) => classes.has(field) && !frames.includes(field))
-      openElements.push({ texts: [...texts, ...ownTexts], frames: [...frames, ...ownFrames], inPre })
-    },
-    ontext(run) {
-      for (const field of surroundings().texts) found.set(field, (found.get(field) ?? '') + run)
-    },
-    onclosetag() {
-      openElements.pop()
-    },
-  })
-  parser.end(html)
-  return found
 }
 
 /** The page that other pods read a person of this pod from, by its classes. */

@@ -136,13 +136,17 @@ describe('checkPod', () => {
     ['dns_failed', { resolve: () => Promise.reject(new Error('queryA ENOTFOUND')) }],
     ['unknown_error', { allowPrivate: 'none' }],
   ])('is %s when it does not get that far', async (status, options) => {
-    expect(await checkPod({ remote: others.remotePods(options) }, `https://${podWith()}`)).toMatchObject({ status })
+    expect(await checkPod({ ...pod, remote: others.remotePods(options) }, `https://${podWith()}`)).toMatchObject({
+      status,
+    })
   })
 
   it('says nothing about a pod when it is we who are too busy', async () => {
     const limits = { fetchesPerHostPerMinute: 0 }
 
-    await expect(checkPod({ remote: others.remotePods({ limits }) }, `https://${podWith()}`)).rejects.toMatchObject({
+    await expect(
+      checkPod({ ...pod, remote: others.remotePods({ limits }) }, `https://${podWith()}`),
+    ).rejects.toMatchObject({
       fault: 'busy',
     })
   })

@@ -1,6 +1,7 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { HCARD_LIMITS } from '../../src/limits.js'
 import {
   type Hcard,
   readHcard,
@@ -8,6 +9,7 @@ import {
   writeHcard,
   writeWebFinger,
 } from '../../src/protocol/discovery-documents.js'
+import { readHcardFields } from '../../src/protocol/hcard-fields.js'
 
 const publicKey = generateKeyPairSync('rsa', { modulusLength: 1024 })
   .publicKey.export({ type: 'spki', format: 'pem' })
@@ -197,6 +199,8 @@ describe('an hCard', () => {
       changed('<pre class="key">', '<pre><b><i class="key">').replace('</pre>', '</i></b></pre>'),
     ],
     ['without a nickname', changed('class="nickname"', '')],
+    ['with its key outside of a pre', changed(/<(\/?)pre/g, '<$1div')],
+    ['with another key in front of the pre', changed('<h2>', '<p class="key">of the house</p><h2>')],
     ['with blanks around its values', changed(alice.guid, `\n  ${alice.guid}\n`)],
     ['with relative images', changed('https://pod.example/s.jpg', '/s.jpg')],
     ['without an end', changed(/<\/div>\s*<\/div>[\s\S]*/, '')],
@@ -214,15 +218,49 @@ describe('an hCard', () => {
     ['a first name of 33 characters', changed('"given_name">Alice', `"given_name">${'a'.repeat(33)}`)],
     ['a last name of 33 characters', changed('"family_name">', `"family_name">${'a'.repeat(33)}`)],
     ['no key', changed('class="key"', '')],
-    ['a key outside of a pre', changed(/<(\/?)pre/g, '<$1p')],
     ['an unusable key', changed('MI', 'AA')],
     ['no large image', changed('entity_photo"', '"')],
     ['no medium image', changed('entity_photo_medium', '')],
     ['no small image', changed('entity_photo_small', '')],
     ['an image without a path', changed('https://pod.example/s.jpg', 'https://pod.example')],
     ['an image that is no photo', changed('class="photo avatar" width="50"', 'class="avatar"')],
-    ['100 000 levels', changed('</body>', '<b>'.repeat(100_000))],
+    ['100 000 levels', changed('<body>', `<body>${'<b>'.repeat(100_000)}`)],
+    ['a guid behind a field without an end', changed('<h2>', '<p class="uid">').replace('</h2>', '')],
   ])('fails with %s', (_what, page) => expect(() => readHcard(page)).toThrow(failed))
+
+  it('is read no further than its last field', () => {
+    expect(readHcard(changed('</body>', `${' '.repeat(10_000)}${'<b>'.repeat(100_000)}`)).guid).toBe(alice.guid)
+  })
+
+  it.each([
+    ['<', '<'],
+    ['references', '&lt;'],
+    ['blanks and <', ' <'],
+    ['elements', '<i>x</i>'],
+  ])('keeps no more of a field than it may have when it is full of %s', (_what, run) => {
+    const fields = readHcardFields(
+      `<pre><div class="fn uid nickname given_name family_name searchable key">${run.repeat(30_000)}`,
+    )
+
+    expect([...fields.keys()].toSorted()).toEqual([
+      'family_name',
+      'fn',
+      'given_name',
+      'key',
+      'nickname',
+      'searchable',
+      'uid',
+    ])
+    for (const [field, value] of fields) {
+      expect([field, value.length]).toEqual([field, expect.any(Number)])
+      expect(value.length).toBeLessThanOrEqual(HCARD_LIMITS.keyCharacters + 1)
+    }
+    expect(fields.get('uid')?.length).toBeLessThanOrEqual(HCARD_LIMITS.guidCharacters + 1)
+  })
+
+  it('has its values behind any number of blanks', () => {
+    expect(readHcard(changed(alice.guid, `${' \n'.repeat(1_000)}${alice.guid}`)).guid).toBe(alice.guid)
+  })
 
   it('holds no characters that can be neither stored nor sent on', () => {
     expect(readHcard(changed('"fn">Alice', '"fn">A\0l&#1;i\ud800ce')).fullName).toBe('A\ufffdl\ufffdi\ufffdce')

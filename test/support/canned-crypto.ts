@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { KeyPair, PodCrypto } from '../../src/pod.js'
+import { readDocument } from '../../src/protocol/documents.js'
 import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
 import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
 import { openEnvelope } from '../../src/protocol/open-envelope.js'
@@ -26,6 +27,7 @@ export function cannedCrypto(): PodCrypto {
     sealEnvelope: async (payload, sender, key) => sealMagicEnvelope(payload, sender, key),
     encryptEnvelope: async (envelope, recipientKeys) =>
       recipientKeys.map((key) => writeEncryptedEnvelope(envelope, key)),
+    readDocument: async (document) => readDocument(document),
   }
 }
 

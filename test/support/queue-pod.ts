@@ -38,6 +38,7 @@ export async function openQueuePod(stores: Stores): Promise<QueuePod> {
       signRelayable: noKeys,
       sealEnvelope: noKeys,
       encryptEnvelope: noKeys,
+      readDocument: noKeys,
     },
     remote: { get: nobodyThere, post: nobodyThere },
     secrets: { seal: (text) => Buffer.from(text), unseal: (sealed) => sealed.toString() },

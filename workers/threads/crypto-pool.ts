@@ -35,7 +35,7 @@ class ThreadsBusy extends Error {
   override name = 'ThreadsBusy'
 }
 
-/** Threads for private-key work. They start with the first step that needs one. */
+/** Threads for private-key work, signatures and documents of other pods. They start with the first step that needs one. */
 export function openCryptoPool(
   threads = availableParallelism(),
   keyGenerationWithin = KEY_GENERATION_WITHIN,
@@ -92,6 +92,14 @@ export function openCryptoPool(
         run('encryptEnvelope', { envelope, recipientKeys: part }, OPENING_WITHIN),
       )
       return (await Promise.all(tasks)).flat()
+    },
+    async readDocument(document) {
+      try {
+        return await run('readDocument', document, THREAD_LIMITS.documentMs)
+      } catch (error) {
+        if (!(error instanceof ThreadTimeout)) throw error
+        return { state: 'wrong', fault: 'DiscoveryFailed', reason: 'the document takes too long to read' }
+      }
     },
     async close() {
       closed = true

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import type { EncryptedMessage, KeyPair, SealedMessage } from '../../src/pod.js'
+import { type ReadDocument, type ReceivedDocument, readDocument as read } from '../../src/protocol/documents.js'
 import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
@@ -48,4 +49,8 @@ export function encryptEnvelope(task: {
   readonly recipientKeys: readonly KeyObject[]
 }): string[] {
   return task.recipientKeys.map((key) => writeEncryptedEnvelope(task.envelope, key))
+}
+
+export function readDocument(document: ReceivedDocument): ReadDocument {
+  return read(document)
 }

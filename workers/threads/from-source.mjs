@@ -4,5 +4,12 @@ import { register } from 'tsx/esm/api'
 register()
 const tasks = await import('./crypto-thread.ts')
 
-export const { generateKeyPair, openEnvelopes, openEncryptedEnvelopes, signRelayable, sealEnvelope, encryptEnvelope } =
-  tasks
+export const {
+  generateKeyPair,
+  openEnvelopes,
+  openEncryptedEnvelopes,
+  signRelayable,
+  sealEnvelope,
+  encryptEnvelope,
+  readDocument,
+} = tasks

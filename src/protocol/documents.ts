@@ -1,0 +1,45 @@
+import { type Hcard, type PersonLinks, readHcard, readWebFinger } from './discovery-documents.js'
+import { ProtocolError, type ProtocolFault } from './errors.js'
+import { type NodeInfo, readNodeInfo, readNodeInfoLink } from './node-info.js'
+
+/** What is read from each type of document that other pods publish about their people and themselves. */
+export interface DocumentContents {
+  readonly webFinger: PersonLinks
+  readonly hcard: Hcard
+  readonly nodeInfoLink: string
+  readonly nodeInfo: NodeInfo
+}
+
+export type DocumentType = keyof DocumentContents
+
+/** One document as it came. */
+export type ReceivedDocument =
+  | { readonly type: 'webFinger'; readonly text: string; readonly address: string }
+  | { readonly type: Exclude<DocumentType, 'webFinger'>; readonly text: string }
+
+export type ReadDocument<Type extends DocumentType = DocumentType> =
+  | { readonly state: 'read'; readonly content: DocumentContents[Type] }
+  | { readonly state: 'wrong'; readonly fault: ProtocolFault; readonly reason: string }
+
+/** Errors lose their class on the way from thread to thread, so faults are part of the result. */
+export function readDocument(document: ReceivedDocument): ReadDocument {
+  try {
+    return { state: 'read', content: contentOf(document) }
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    return { state: 'wrong', fault: error.fault, reason: error.message }
+  }
+}
+
+function contentOf(document: ReceivedDocument): DocumentContents[DocumentType] {
+  switch (document.type) {
+    case 'webFinger':
+      return readWebFinger(document.text, document.address)
+    case 'hcard':
+      return readHcard(document.text)
+    case 'nodeInfoLink':
+      return readNodeInfoLink(document.text)
+    case 'nodeInfo':
+      return readNodeInfo(document.text)
+  }
+}
