@@ -25,6 +25,7 @@ import { roomBesidePosts } from './0033-room-beside-posts.js'
 import { payloadsAsTheyAre } from './0034-payloads-as-they-are.js'
 import { unprovenSenders } from './0043-unproven-senders.js'
 import { deliveryLines } from './0046-delivery-lines.js'
+import { unprovenDue } from './0067-unproven-due.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -56,4 +57,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0034-payloads-as-they-are', payloadsAsTheyAre],
   ['0043-unproven-senders', unprovenSenders],
   ['0046-delivery-lines', deliveryLines],
+  ['0067-unproven-due', unprovenDue],
 ])

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Message, Waiting } from '../../src/federation/batch.js'
 import { discoverPerson } from '../../src/federation/discover-person.js'
 import { fetchEntity } from '../../src/federation/fetch-entity.js'
-import { isFetchable, partsOf } from '../../src/jobs/waiting.js'
+import { fetchableOf, isFetchable, partsOf } from '../../src/jobs/waiting.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod.js'
 import { entityToJson } from '../../src/protocol/entities/entity-json.js'
@@ -72,7 +72,7 @@ async function fetchMissing(pod: Pod, { waitsFor, askAt = '', orAskAt, author }:
   try {
     if (kind === 'person') await discoverPerson(pod, name, { again: true })
     else if (isFetchable(kind)) {
-      const wanted = { type: kind, guid: name, from: askAt, orFrom: orAskAt, author, depth: 0 }
+      const wanted = { ...fetchableOf(kind), guid: name, from: askAt, orFrom: orAskAt, author, depth: 0 }
       await fetchEntity(pod, wanted, { again: true })
     } else return `The ${kind} ${name} can only come by itself.`
     return `The ${kind} ${name} was fetched, and is kept.`

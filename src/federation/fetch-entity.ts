@@ -1,6 +1,6 @@
 import type { QueryBuilder } from 'objection'
 import type { WantedEntity } from '../jobs/definitions.js'
-import { isFetchable, partsOf } from '../jobs/waiting.js'
+import { fetchableOf, isFetchable, partsOf } from '../jobs/waiting.js'
 import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../limits.js'
 import { despiteLocks } from '../persistence/errors.js'
 import { Person } from '../persistence/models/person.js'
@@ -40,10 +40,10 @@ interface Way {
  */
 export async function fetchEntity(pod: Pod, wanted: WantedEntity, options: FetchOptions = {}): Promise<Post> {
   const until = performance.now() + (options.within ?? REMOTE_LIMITS.exchangeMs)
-  const here = await findHere(pod, wanted)
+  const here = wanted.isUnreadable ? undefined : await findHere(pod, wanted)
   if (here !== undefined) return here
   // Who is asked is part of it: a pod that does not have it says nothing about one that does.
-  const name = `${wanted.type}:${wanted.guid} ${wanted.from} ${wanted.orFrom} ${wanted.author}`
+  const name = `${wanted.isUnreadable ?? ''}${wanted.type}:${wanted.guid} ${wanted.from} ${wanted.orFrom} ${wanted.author}`
   return flightsOf(pod).join(name, () => bring(pod, wanted, { chain: [], until }), { ...options, now: pod.now })
 }
 
@@ -86,7 +86,7 @@ async function bringFrom(pod: Pod, wanted: WantedEntity, from: string, way: Way)
   const origin = await originOf(pod, from, way)
   const envelope = await ask(pod, `${origin}/fetch/${wanted.type}/${encodeURIComponent(wanted.guid)}`, way.until)
   await takeIn(pod, { envelope, acceptedAt: pod.now(), wanted }, way)
-  const post = await findHere(pod, wanted)
+  const post = wanted.isUnreadable ? undefined : await findHere(pod, wanted)
   if (post === undefined) throw notFetchable(`${wanted.guid} was fetched and is not here`)
   return post
 }
@@ -171,7 +171,7 @@ async function bringMissing(pod: Pod, missing: Waiting, way: Way): Promise<numbe
   const depth = (message.wanted?.depth ?? 0) + 1
   // Half is kept for the links of what needed it; a reshare has no text and keeps nothing.
   const kept = arrival === undefined || textOf(arrival.entity) === '' ? 0 : Math.floor((fetchesLeft - 1) / 2)
-  const wanted = { type: kind, guid: name, from: askAt, orFrom: orAskAt, author: missing.author, depth }
+  const wanted = { ...fetchableOf(kind), guid: name, from: askAt, orFrom: orAskAt, author: missing.author, depth }
   await bring(pod, { ...wanted, fetchesLeft: fetchesLeft - 1 - kept }, way)
   return kept
 }

@@ -1,3 +1,4 @@
+import { type Thing, UNREADABLE } from '../jobs/waiting.js'
 import type { Pod } from '../pod.js'
 import { splitAddress } from '../protocol/address.js'
 import type { Surroundings } from '../protocol/sender-rules.js'
@@ -12,6 +13,7 @@ import {
   holdsForeignParts,
   isPhotoTakenBack,
   isTakenBack,
+  isUnreadableParent,
   parentOf,
   surroundingsOf,
   targetThing,
@@ -26,6 +28,8 @@ export interface Resolved extends Arrival<StorableEntity> {
   readonly taken: boolean
   /** It says that somebody wrote it who lives here. */
   readonly ours: boolean
+  /** Its parent is here, but its author does not receive it. */
+  readonly hasUnreadableParent: boolean
 }
 
 /** Finds what the entities refer to, with one statement for each kind of thing; who refers to something unknown has to wait. */
@@ -71,6 +75,7 @@ function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntit
     deleted: isTakenBack(arrival, surroundings, found),
     taken: holdsForeignParts(entity, found),
     ours: !speaksOfOthers.has(entity.type) && entity.author.endsWith(`@${config.host}`),
+    hasUnreadableParent: isUnreadableParent(entity, found),
   }
 }
 
@@ -103,7 +108,10 @@ function missingFor(pod: Pick<Pod, 'config'>, resolved: Resolved): Missing | und
   return isAuthorised({ ...resolved, surroundings }) ? missing : undefined
 }
 
-function unknownTo({ config }: Pick<Pod, 'config'>, { entity, sender, surroundings }: Resolved): Missing | undefined {
+function unknownTo(
+  { config }: Pick<Pod, 'config'>,
+  { entity, sender, surroundings, hasUnreadableParent }: Resolved,
+): Missing | undefined {
   if (entity.type === 'retraction') {
     const waitsFor = targetThing(entity)
     if (surroundings.target !== undefined || waitsFor === undefined) return undefined
@@ -118,7 +126,8 @@ function unknownTo({ config }: Pick<Pod, 'config'>, { entity, sender, surroundin
   const askAt = (entity.type === 'reshare' ? entity.root_author : undefined) ?? entity.author
   if (hostOf(askAt) === config.host) return undefined // what we do not know of our own is gone
   const orAskAt = hostOf(sender) === hostOf(askAt) ? undefined : sender
-  return { waitsFor: `${parent.kind}:${parent.guid}`, fault: 'NotFetchable', askAt, orAskAt }
+  const waitsFor: Thing = `${hasUnreadableParent ? UNREADABLE : ''}${parent.kind}:${parent.guid}`
+  return { waitsFor, fault: 'NotFetchable', askAt, orAskAt }
 }
 
 /** Longer than a batch takes: the target may be in another one. */

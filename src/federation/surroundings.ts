@@ -10,7 +10,7 @@ import type { Surroundings } from '../protocol/sender-rules.js'
 import type { Arrival } from './batch.js'
 import type { StorableEntity } from './storable.js'
 
-type KnownThing = NonNullable<Surroundings['root']>
+type KnownThing = NonNullable<Surroundings['root']> & Partial<Pick<KnownRoot, 'readers'>>
 type Target = NonNullable<Surroundings['target']>
 type Conversation = NonNullable<Surroundings['conversation']>
 type Parent = Pick<KnownRoot, 'kind' | 'guid'>
@@ -38,6 +38,7 @@ export async function findAround({ db }: Pick<Pod, 'db'>, entities: readonly Sto
     ...byKind(entities.flatMap(parentOf)),
     parts,
     deleted: [...entities.flatMap(guidOf), ...parts],
+    authors: entities.flatMap((entity) => (isAnswer(entity) ? [entity.author] : [])),
   })
   const targets = await findRetractionTargets(db, entities.flatMap(targetOf))
   const conversations = await findConversations(db, entities.flatMap(conversationOf))
@@ -58,9 +59,26 @@ export function byKind(parents: readonly Parent[]): Readonly<Record<`${Parent['k
   return { posts: guidsOf('post'), comments: guidsOf('comment'), polls: guidsOf('poll') }
 }
 
+type Answer = Extract<StorableEntity, { readonly type: 'comment' | 'like' | 'poll_participation' | 'participation' }>
+
+function isAnswer(entity: StorableEntity): entity is Answer {
+  const { type } = entity
+  return type === 'comment' || type === 'like' || type === 'poll_participation' || type === 'participation'
+}
+
+/** True for an answer to a private local post by a person who does not receive that post: for them it is an unknown parent. */
+export function isUnreadableParent(entity: StorableEntity, { roots }: Found): boolean {
+  if (!isAnswer(entity)) return false
+  const [parent] = parentOf(entity)
+  const readers = parent && roots.get(`${parent.kind} ${parent.guid}`)?.readers
+  return Array.isArray(readers) && !readers.includes(entity.author)
+}
+
 export function surroundingsOf(entity: StorableEntity, found: Found): Surroundings {
   const { roots, targets, conversations, reshares } = found
-  const [parent] = parentOf(entity).filter(({ guid }) => entity.type !== 'reshare' || !reshares.has(guid))
+  const [parent] = isUnreadableParent(entity, found)
+    ? []
+    : parentOf(entity).filter(({ guid }) => entity.type !== 'reshare' || !reshares.has(guid))
   const [target] = targetOf(entity)
   const [conversation] = conversationOf(entity)
   return {

@@ -157,6 +157,8 @@ export interface WantedEntity {
   readonly orFrom?: string | undefined
   /** Only something of this author will do. */
   readonly author?: string | undefined
+  /** It is here already, but the author of what refers to it does not receive it: it is fetched as if it were unknown. */
+  readonly isUnreadable?: true
   /** How many things have led to this one. */
   readonly depth: number
   /** How many more fetches this one may cause, all levels together; not set: as for the first of a message, below it none. */

@@ -25,8 +25,16 @@ const PATIENCE = 6 * 3_600
 /** Under load a parent is often in a batch that has not committed yet. */
 const GRACE = 1_000
 
+/**
+ * In front of a parent that is here, but that the author of the message does not receive. The message waits as for any unknown
+ * parent and the same pod is asked, so that nobody learns from our requests that a private post exists. It never resumes.
+ */
+export const UNREADABLE = 'unreadable-'
+
 /** What something waits for, as the rows say it: `post:<guid>`, `comment:<guid>`, `person:<address>` … */
-export type Thing = `${keyof typeof tables}:${string}`
+export type Thing = `${Kind}:${string}`
+
+type Kind = keyof typeof tables | `${typeof UNREADABLE}${WantedEntity['type']}`
 
 /** A message with what it waits for; its body as its job carried it. */
 export interface ParkedMessage {
@@ -173,7 +181,7 @@ async function askOnce(
     if (kind === 'person') people.set(name, { address: key })
     else if (isFetchable(kind))
       entities.set(name, {
-        type: kind,
+        ...fetchableOf(kind),
         guid: key,
         from: askAt,
         orFrom: orAskAt,
@@ -217,13 +225,21 @@ const askedAlready = `
   where asked_by is not null
   group by waits_for, asked_of`
 
-export function partsOf(thing: Thing): readonly [kind: keyof typeof tables, key: string] {
+export function partsOf(thing: Thing): readonly [kind: Kind, key: string] {
   const colon = thing.indexOf(':')
-  return [thing.slice(0, colon) as keyof typeof tables, thing.slice(colon + 1)] // as the type of a thing says
+  return [thing.slice(0, colon) as Kind, thing.slice(colon + 1)] // as the type of a thing says
 }
 
-export function isFetchable(kind: string): kind is WantedEntity['type'] {
-  return kind === 'post' || kind === 'poll' || kind === 'comment'
+type FetchableKind = WantedEntity['type'] | `${typeof UNREADABLE}${WantedEntity['type']}`
+
+export function isFetchable(kind: string): kind is FetchableKind {
+  return /^(unreadable-)?(post|poll|comment)$/.test(kind)
+}
+
+/** What is fetched for such a thing. */
+export function fetchableOf(kind: FetchableKind): Pick<WantedEntity, 'type' | 'isUnreadable'> {
+  if (!kind.startsWith(UNREADABLE)) return { type: kind as WantedEntity['type'] } // as its type says
+  return { type: kind.slice(UNREADABLE.length) as WantedEntity['type'], isUnreadable: true }
 }
 
 /** Sorted, and the same message only once: two batches never wait for each other, and a repeat waits with the first. */

@@ -11,6 +11,8 @@ export interface KnownRoot {
   readonly author: string
   readonly local: boolean
   readonly public: boolean
+  /** Of a private local post: which of the authors asked about receive it. Null: anybody may answer it. */
+  readonly readers: readonly string[] | null
 }
 
 /** Something that was deleted, and who did it; there may be others. */
@@ -36,6 +38,8 @@ interface Wanted {
   readonly parts?: readonly string[]
   /** Of what may have been deleted. */
   readonly deleted?: readonly string[]
+  /** Addresses of those who answer the posts. */
+  readonly authors?: readonly string[]
 }
 
 interface Known {
@@ -46,10 +50,10 @@ interface Known {
 
 /** Those of these that are known here, with one statement. */
 export async function findSurroundings(db: Knex, wanted: Wanted): Promise<Known> {
-  const { posts = [], comments = [], polls = [], parts = [], deleted = [] } = wanted
+  const { posts = [], comments = [], polls = [], parts = [], deleted = [], authors = [] } = wanted
   const guids = [posts, comments, polls, parts, deleted].map((some) => [...new Set(some)])
   const [known] = guids.some((some) => some.length > 0)
-    ? await named<Known>(db, 'surroundings', surroundings, guids)
+    ? await named<Known>(db, 'surroundings', surroundings, [...guids, [...new Set(authors)]])
     : []
   return known ?? { roots: [], parts: [], deleted: [] }
 }
@@ -63,16 +67,28 @@ function isAnyIn(list: `$${number}`): string {
 const roots = `
   select
     found.kind, found.guid, people.id as "authorId", people.address as author, people.pod_id is null as local,
-    found.public
+    found.public,
+    case when people.pod_id is null and not found.public then (
+      select coalesce(json_agg(writers.address), '[]')
+      from unnest(${unseen('$6', 'text[]')}) as address
+      join people as writers using (address)
+      join users on users.person_id = found.author_id
+      join contacts on contacts.user_id = users.id and contacts.person_id = writers.id
+      where exists (
+        select from aspect_memberships
+        join post_aspects on post_aspects.aspect_id = aspect_memberships.aspect_id
+        where aspect_memberships.contact_id = contacts.id and post_aspects.post_id = found.post_id
+      )
+    ) end as readers
   from (
-    select 'post' as kind, guid, author_id, public from unnest(${unseen('$1', 'text[]')}) as guid join posts using (guid)
+    select 'post' as kind, guid, author_id, public, id as post_id from unnest(${unseen('$1', 'text[]')}) as guid join posts using (guid)
     union all
-    select 'comment', comments.guid, posts.author_id, posts.public
+    select 'comment', comments.guid, posts.author_id, posts.public, posts.id
     from unnest(${unseen('$2', 'text[]')}) as guid join comments using (guid)
     join posts on posts.id = comments.post_id
     where ${isAnyIn('$2')}
     union all
-    select 'poll', polls.guid, posts.author_id, posts.public
+    select 'poll', polls.guid, posts.author_id, posts.public, posts.id
     from unnest(${unseen('$3', 'text[]')}) as guid join polls using (guid)
     join posts on posts.id = polls.post_id
     where ${isAnyIn('$3')}

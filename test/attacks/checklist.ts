@@ -66,4 +66,5 @@ export const CHECKLIST = {
   S90: 'senders without proof cost next to nothing',
   S95: 'public pages are rendered outside the event loop',
   S96: 'authorization requests are bounded, by address and in all',
+  S97: 'only people who receive a private post can answer it, and nobody else learns that it exists',
 } as const

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { addToAspect } from '../../src/domain/contacts.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { Aspect } from '../../src/persistence/models/aspect.js'
+import type { Entity } from '../../src/protocol/entities/registry.js'
+import { commentBy, likeBy, participationBy, voteBy } from '../support/entities.js'
+import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { viewerOf } from '../support/network.js'
+import type { TestPerson } from '../support/people.js'
+import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
+
+interface Guids {
+  readonly post: string
+  readonly comment: string
+  readonly poll: string
+  readonly answer: string
+}
+
+/** Every kind of answer to a post. */
+const KINDS: Readonly<Record<string, (author: FakePerson, guids: Guids) => Entity>> = {
+  'a comment': (author, { post }) => commentBy(author, { guid: post }),
+  'a like of the post': (author, { post }) => likeBy(author, { guid: post }),
+  'a like of a comment': (author, { comment }) => likeBy(author, { guid: comment }, { parent_type: 'Comment' }),
+  'a vote': (author, { poll, answer }) => voteBy(author, { guid: poll }, { guid: answer }),
+  'a participation': (author, { post }) => participationBy(author, { guid: post }),
+}
+
+const TABLES = ['comments', 'likes', 'poll_participations', 'participations', 'notifications'] as const
+
+describe('S97: answers to a private post by people who do not receive it', () => {
+  let others: FakePods
+  let pod: AttackedPod
+  let alice: TestPerson
+  let gina: FakePerson
+  let mallory: FakePerson
+  let known: Guids
+
+  beforeAll(async () => {
+    others = await startFakePods()
+    pod = await startAttackedPod({ others })
+    ;({ alice } = await pod.people('alice'))
+    gina = others.person('gina@good.example')
+    mallory = others.person('mallory@evil.example')
+    await pod.meet(gina)
+    await pod.meet(mallory)
+    const viewer = await viewerOf(pod, alice)
+    const aspect = await Aspect.query(pod.db).findOne({ userId: viewer.userId }).throwIfNotFound()
+    await addToAspect(pod, viewer, { aspectId: aspect.id, personGuid: gina.guid })
+    const { guid, id } = await publishPost(pod, viewer, {
+      text: 'For friends',
+      public: false,
+      aspectIds: [aspect.id],
+      poll: { question: 'Tea?', answers: ['Yes', 'No'] },
+    })
+    const comment = commentBy(gina, { guid })
+    await pod.privately(comment, gina, alice)
+    await pod.settled()
+    const poll = await pod.db('polls').where({ postId: id }).first('id', 'guid')
+    const answer = await pod.db('pollAnswers').where({ pollId: poll.id }).first('guid')
+    known = { post: guid, comment: comment.guid, poll: poll.guid, answer: answer.guid }
+  })
+  afterAll(async () => {
+    await pod.close()
+    await others.close()
+  })
+
+  /** What the pod of mallory sees of us because of a message. */
+  async function requestsAfter(guids: Guids, send: () => Promise<number>): Promise<readonly string[]> {
+    const before = others.requests.length
+    expect(await send()).toBe(202)
+    await pod.settled()
+    return others.requests.slice(before).map((request) => {
+      let text = String(request)
+      for (const [name, guid] of Object.entries(guids)) text = text.replaceAll(guid, name)
+      return text
+    })
+  }
+
+  const rows = () => pod.rows(...TABLES)
+  const madeUp = (): Guids => ({ post: newGuid(), comment: newGuid(), poll: newGuid(), answer: newGuid() })
+
+  describe.each(Object.entries(KINDS))('%s', (kind, build) => {
+    it.each(['publicly', 'privately'] as const)(
+      'sent %s, meets the same unknown parent as a made-up guid',
+      async (way) => {
+        const before = await rows()
+        const send = (guids: Guids) => () => {
+          const entity = build(mallory, guids)
+          return way === 'publicly' ? pod.publicly(entity, mallory) : pod.privately(entity, mallory, alice)
+        }
+        const invented = madeUp()
+
+        const requests = await requestsAfter(known, send(known))
+
+        expect(requests).toEqual(await requestsAfter(invented, send(invented)))
+        // The parent of a participation is never fetched: it must be a post of this pod.
+        expect(requests.length > 0).toBe(kind !== 'a participation')
+        expect(await rows()).toEqual(before)
+      },
+    )
+
+    it('of a person who receives it is stored', async () => {
+      const table = { 'a comment': 'comments', 'a vote': 'poll_participations', 'a participation': 'participations' }
+      const [before] = await pod.rows(table[kind as keyof typeof table] ?? 'likes')
+      await pod.privately(build(gina, known), gina, alice)
+      await pod.settled()
+
+      const [after] = await pod.rows(table[kind as keyof typeof table] ?? 'likes')
+      expect(after).toBe(Number(before) + 1)
+    })
+  })
+})
