@@ -1,11 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { databaseReachable } from '../src/persistence/database.js'
+import { isTooMuch } from '../src/persistence/errors.js'
 import type { Pod } from '../src/pod.js'
 import { outcomeOfError } from './outcome.js'
 
 const ASK_EVERY = 500
 /** Outages and deadlocks that one attempt of a job outlives; a handler that causes them itself gets no further. */
 const RUNS = 4
+/** A transaction that is too large fails each time, and holds up others each time. */
+const RUNS_OF_TOO_MUCH = 2
 
 /** Work that is begun again when our own database is back, unless it is away again and again. */
 export async function despiteOutages<Result>(
@@ -17,7 +20,7 @@ export async function despiteOutages<Result>(
     try {
       return await work()
     } catch (error) {
-      const isWorthIt = run < RUNS && outcomeOfError(error).kind === 'ours'
+      const isWorthIt = run < (isTooMuch(error) ? RUNS_OF_TOO_MUCH : RUNS) && outcomeOfError(error).kind === 'ours'
       if (!isWorthIt || !(await databaseAnswers(pod, stopping))) throw error
     }
   }

@@ -4,24 +4,26 @@ import type { Message } from '../src/federation/batch.js'
 import { receiveBatch } from '../src/federation/receive-batch.js'
 import { gather } from '../src/jobs/gather.js'
 import type { QueueName } from '../src/jobs/queue-names.js'
+import { isTooMuch } from '../src/persistence/errors.js'
 import type { Pod } from '../src/pod.js'
 import { bisect } from './bisect.js'
 import { despiteOutages } from './database-pause.js'
 import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
 import { carriesMessages, goOnAlone, messageReader } from './messages.js'
-import { outcomeOfError } from './outcome.js'
+import { OutOfTime, outcomeOfError } from './outcome.js'
 import { endOfFailure, hasFurtherTries, jobRunner, type RunnerOptions } from './run-job.js'
 import { isSuspect } from './suspects.js'
 
 /**
  * Three transactions keep the database busy; a batch of the largest size costs a message next to nothing. A second and a third
- * begin only with so many that it is cheap too: what comes in jobs of one message would else be stored in batches of ten.
+ * begin only with so many that it is cheap too: what comes in jobs of one message would else be stored in batches of ten. Beside
+ * a slow batch any number is enough: one large transaction must not hold up all other messages.
  */
 const MERGED = { atOnce: 3, bytes: 4 * 1024 * 1024, sizeOf: ({ envelope }: Message) => envelope.length }
 /** A private one takes a thread as long as sixty public ones. */
 const MESSAGES = {
-  inbound: { items: 256, enough: 64 },
+  inbound: { items: 256, enough: 64, slowMs: 200 },
   'inbound-private': { items: 64, enough: 1 },
 } as const
 
@@ -76,15 +78,26 @@ async function takeIn(pod: Pod, options: RunnerOptions, messages: readonly Messa
   return new Map([...failures, ...dead])
 }
 
-/** An outage or a deadlock costs a batch no attempt of its jobs, unless it lasts. */
+/** An outage or a deadlock costs a batch no attempt of its jobs, unless it lasts. A deadline is missed twice before it counts. */
 async function receive(pod: Pod, { deadline, stopping }: RunnerOptions, messages: readonly Message[]) {
-  return despiteOutages(pod, stopping, () => withDeadline(deadline, stopping, () => receiveBatch(pod, messages)))
+  const run = () =>
+    despiteOutages(pod, stopping, () => withDeadline(deadline, stopping, () => receiveBatch(pod, messages)))
+  try {
+    return await run()
+  } catch (error) {
+    if (!(error instanceof OutOfTime && error.fault === 'timeout') || messages.length === 1) throw error
+    return run()
+  }
 }
 
-/** Only what nobody has foreseen can be the fault of one message; there is no use in looking for anything else. */
+/**
+ * False for errors that one message of a batch may cause: unforeseen ones, and a transaction that is too large or takes too
+ * long. Such a batch is bisected, so that the message fails alone.
+ */
 function isPassing(error: unknown): boolean {
   const outcome = outcomeOfError(error)
-  return outcome.kind !== 'retry' || outcome.fault !== 'internal'
+  if (outcome.kind === 'ours') return !isTooMuch(error)
+  return outcome.kind !== 'retry' || (outcome.fault !== 'internal' && outcome.fault !== 'timeout')
 }
 
 /** A message that fails never takes its neighbours with it: only jobs of one message fail for good. */

@@ -73,19 +73,30 @@ async function lookForStrangers(
   arrivals: readonly Arrival<ConversationEntity>[],
 ): Promise<ReadonlySet<string>> {
   const named = arrivals.flatMap(({ entity }) => entity.participants)
-  const unknown = (await withoutKnown(transaction, named)).filter((address) => isElsewhere(pod, address))
+  const unknown = firstUnknown(
+    arrivals,
+    new Set((await withoutKnown(transaction, named)).filter((address) => isElsewhere(pod, address))),
+  )
   if (unknown.length === 0) return new Set()
   await lockThings(
     transaction,
     unknown.map((address) => `person:${address}` as const),
   )
   const strangers = new Set(await withoutKnown(transaction, unknown))
-  const wanted = arrivals.flatMap(({ entity }) =>
-    entity.participants.filter((address) => strangers.has(address)).slice(0, LOOKUP_LIMITS.strangersOfText),
-  )
-  const jobs = [...new Set(wanted)].map((address) => ({ address }))
+  const jobs = [...strangers].map((address) => ({ address }))
   await enqueueAllWith(pod, transaction, discoverMentionedJob, jobs)
   return strangers
+}
+
+/** The first unknown participants of each conversation; those beyond the limit are neither looked up nor kept. */
+function firstUnknown(
+  arrivals: readonly Arrival<ConversationEntity>[],
+  unknown: ReadonlySet<string>,
+): readonly string[] {
+  const first = arrivals.flatMap(({ entity }) =>
+    entity.participants.filter((address) => unknown.has(address)).slice(0, LOOKUP_LIMITS.strangersOfText),
+  )
+  return [...new Set(first)]
 }
 
 async function withoutKnown(transaction: Knex.Transaction, addresses: readonly string[]): Promise<readonly string[]> {
@@ -106,7 +117,7 @@ function conversationOf(
     author: entity.author,
     subject: entity.subject,
     participants,
-    strangers: participants.filter((address) => strangers.has(address)),
+    strangers: participants.filter((address) => strangers.has(address)).slice(0, LOOKUP_LIMITS.strangersOfText),
     createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
   }
 }

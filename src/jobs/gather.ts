@@ -3,6 +3,8 @@ export interface GatherLimits<Item> {
   readonly atOnce: number
   /** So many are worth a group beside those that are under way; fewer wait until one of them ends. Not set: any are. */
   readonly enough?: number
+  /** A group that takes longer than this is slow: beside it any number of items is enough. Not set: however long it takes. */
+  readonly slowMs?: number
   /** How a group grows while many are coming. Not set: it sets out with whatever is there. */
   readonly swell?: Swell
   /** Of a group; a caller who brings more than these has a group of their own. */
@@ -42,7 +44,10 @@ export function gather<Item, Result>(
   run: (items: readonly Item[]) => Promise<Result>,
 ): (items: readonly Item[]) => Promise<Result> {
   const line: Entry<Item, Result>[] = []
-  const { atOnce, enough = 1, swell } = limits
+  const { atOnce, enough = 1, slowMs = Number.POSITIVE_INFINITY, swell } = limits
+  /** When the groups under way began, the oldest first. */
+  const starts = new Map<object, number>()
+  let slowTimer: NodeJS.Timeout | undefined
   let underWay = 0
   let isDue = false
   let isBusy = false
@@ -55,12 +60,27 @@ export function gather<Item, Result>(
       if (group.length === 0) return
       void runGroup(group)
     }
+    if (line.length > 0 && underWay > 0 && underWay < atOnce) lookWhenSlow()
     if (swell !== undefined && line.length > 0 && underWay === 0 && !isGrowing) void grow(swell.ms)
+  }
+
+  function ageOfOldest(): number {
+    const [oldest = Number.POSITIVE_INFINITY] = starts.values()
+    return performance.now() - oldest
+  }
+
+  function lookWhenSlow(): void {
+    if (slowMs === Number.POSITIVE_INFINITY || slowTimer !== undefined) return
+    const look = () => {
+      slowTimer = undefined
+      startGroups()
+    }
+    slowTimer = setTimeout(look, Math.max(1, slowMs - ageOfOldest()))
   }
 
   function isTime(): boolean {
     const waiting = itemsIn(line)
-    if (underWay > 0) return underWay < atOnce && waiting >= enough
+    if (underWay > 0) return underWay < atOnce && (waiting >= enough || ageOfOldest() >= slowMs)
     return swell === undefined || !isBusy || waiting >= swell.enough
   }
 
@@ -79,6 +99,7 @@ export function gather<Item, Result>(
   async function runGroup(group: readonly Entry<Item, Result>[]): Promise<void> {
     underWay += 1
     const start = performance.now()
+    starts.set(group, start)
     try {
       const result = await run(group.flatMap(({ items }) => items))
       for (const entry of group) entry.resolve(result)
@@ -86,6 +107,7 @@ export function gather<Item, Result>(
       for (const entry of group) entry.reject(error)
     }
     underWay -= 1
+    starts.delete(group)
     if (swell) isBusy = itemsIn(group) >= swell.after && performance.now() - start >= swell.slow
     startGroups()
   }

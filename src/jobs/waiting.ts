@@ -90,11 +90,19 @@ export async function lockThings(
   await named(transaction, 'locked-things', lockedThings, [things, shared])
 }
 
+/** One conversation may name 255 unknown people, and the lock table of a server has a few thousand places for all sessions. */
+const LOCKS_OF_PEOPLE = 64
+
+const LOCK_KEY = `case
+  when starts_with(thing, 'person:') then hashtextextended(thing, 0) & ${LOCKS_OF_PEOPLE - 1}
+  else hashtextextended(thing, 0)
+end`
+
 /** Each once, by the stronger of two locks: who has shared one and wants it alone waits for somebody who does the same. */
 const lockedThings = `
   select count(case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end)
   from (
-    select hashtextextended(thing, 0) as key, bool_or(alone) as alone
+    select ${LOCK_KEY} as key, bool_or(alone) as alone
     from (
       select thing, true as alone from unnest($1::text[]) as thing
       union all

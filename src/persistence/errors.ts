@@ -46,6 +46,18 @@ export function isOurs(error: unknown): boolean {
   )
 }
 
+/**
+ * The statement ran into its time limit, or into a limit of memory or locks. The database may be busy, or the work may be too
+ * much for one transaction: a second failure says that it is the work.
+ */
+export function isTooMuch(error: unknown): boolean {
+  return TOO_MUCH.includes(factsOf(error).code)
+}
+
+const QUERY_CANCELED = '57014'
+const OUT_OF_MEMORY = '53200'
+const TOO_MUCH = [QUERY_CANCELED, OUT_OF_MEMORY]
+
 /** Without what knex puts in front of what the driver said: the statement, perhaps with values. */
 export function withoutStatement(message: string): string {
   return message.split(' - ').at(-1) ?? message

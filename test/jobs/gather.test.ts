@@ -57,6 +57,25 @@ describe('gathering', () => {
     expect(groups.slice(2).map(({ items }) => items)).toEqual([['c', 'd', 'e'], ['f']])
   })
 
+  it('begins another one beside a slow group however few items there are', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    try {
+      const { groups, bring } = openGroups({ enough: 3, slowMs: 200 })
+      void bring(['slow'])
+      await aTurn()
+      void bring(['a'])
+      await aTurn()
+      vi.advanceTimersByTime(199)
+      expect(groups.map(({ items }) => items)).toEqual([['slow']])
+
+      vi.advanceTimersByTime(1)
+
+      expect(groups.map(({ items }) => items)).toEqual([['slow'], ['a']])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('begins another one beside it only with enough to be worth it, and else waits for its end', async () => {
     const { groups, bring } = openGroups({ items: 9, atOnce: 3, enough: 3 })
     const answers = []

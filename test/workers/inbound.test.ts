@@ -217,6 +217,23 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     expect(sizes).toEqual([20, 20])
   })
 
+  it.each(['57014', '53200'])('are stored without the one that is too much for a transaction (%s)', async (code) => {
+    const others = Array.from({ length: 7 }, () => 'ordinary')
+    const pod = await start({
+      crypto: cryptoWith(async (envelopes) => {
+        if (envelopes.includes(heavy)) throw Object.assign(new Error('canceling statement'), { code })
+      }),
+    })
+    const quin = await known(pod)
+    const heavy = envelopeOf(quin, postBy(quin))
+    const posts = others.map((text) => postBy(quin, { text }))
+    await pack(pod, [heavy, ...posts.map((post) => envelopeOf(quin, post))])
+    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toHaveLength(1), { timeout: 15_000 })
+    await pod.settled()
+
+    expect(await postGuids(pod)).toEqual(guidsOf(posts))
+  })
+
   it('never die together, however often their job fails', async () => {
     const pod = await start({
       timing: { deadline: 50 },

@@ -233,7 +233,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'internal' }]), {
       timeout: 10_000,
     })
-    expect(handler).toHaveBeenCalledTimes(3 * 4)
+    expect(handler).toHaveBeenCalledTimes(3 * 2)
   })
 })
 
