@@ -26,6 +26,7 @@ import { payloadsAsTheyAre } from './0034-payloads-as-they-are.js'
 import { unprovenSenders } from './0043-unproven-senders.js'
 import { deliveryLines } from './0046-delivery-lines.js'
 import { unprovenDue } from './0067-unproven-due.js'
+import { deletedPosts } from './0084-deleted-posts.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -58,4 +59,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0043-unproven-senders', unprovenSenders],
   ['0046-delivery-lines', deliveryLines],
   ['0067-unproven-due', unprovenDue],
+  ['0084-deleted-posts', deletedPosts],
 ])

@@ -101,7 +101,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     linksOfText: 'not looked for',
     linkDepth: 'not looked for',
     fetchesOfMessage: 'not looked for; what needs one more ends as `NotFetchable`',
-    strangersOfText: 'not looked for',
+    strangersOfText: 'not looked for; of a conversation, not kept',
     mentionsOfText: 'shown, and nobody is told',
     tagsOfText: 'shown, and not found by them',
     failuresRemembered: 'the oldest is forgotten',

@@ -1,8 +1,17 @@
 import { tellOfTodaysBirthdays } from '../src/domain/birthdays.js'
 import { checkPods } from '../src/federation/check-pods.js'
-import { birthdaysJob, checkPodsJob, type Handlers, pruneJob } from '../src/jobs/definitions.js'
+import {
+  birthdaysJob,
+  checkPodsJob,
+  type Handlers,
+  pruneJob,
+  purgePostsJob,
+  type wakeWaitingJob,
+} from '../src/jobs/definitions.js'
 import { sweepAllNow, type Work } from '../src/jobs/outbox.js'
 import type { Schedule } from '../src/jobs/queues.js'
+import { wakeWaiting } from '../src/jobs/waiting.js'
+import { purgeDeletedPosts } from '../src/persistence/deleted-posts.js'
 import { giveUpDeliveries } from '../src/persistence/due-deliveries.js'
 import { databaseTime, noteRun } from '../src/persistence/periodic.js'
 import type { Pod } from '../src/pod.js'
@@ -16,14 +25,22 @@ const schedules: readonly Schedule[] = [
   { job: pruneJob, every: 600_000 },
   { job: checkPodsJob, every: 60_000 },
   { job: birthdaysJob, every: 60_000 },
+  { job: purgePostsJob, every: 60_000 },
 ]
 
-type MaintenanceJob = typeof pruneJob | typeof checkPodsJob | typeof birthdaysJob
+type MaintenanceJob =
+  | typeof pruneJob
+  | typeof purgePostsJob
+  | typeof wakeWaitingJob
+  | typeof checkPodsJob
+  | typeof birthdaysJob
 
 export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, Work> = {
   prune: (pod) => prune(pod),
   'check-pods': (pod) => checkPods(pod),
   birthdays: (pod) => tellOfBirthdays(pod),
+  'purge-posts': (pod) => purgePosts(pod),
+  'wake-waiting': (pod, { data }) => wakeWaiting(pod, data.things),
 }
 
 /** What is kept too long, table by table. A dead letter is kept for 30 days, a tombstone for 400. */
@@ -65,6 +82,11 @@ export async function prune(pod: Pod): Promise<void> {
     }
   }
   await noteRun(pod.db, 'prune')
+}
+
+async function purgePosts(pod: Pod): Promise<void> {
+  const posts = await purgeDeletedPosts(pod.db)
+  if (posts > 0) pod.log.info({ posts }, 'deleted posts purged')
 }
 
 /** A day begins once, whichever process notices it first, and however wrong its clock is. */

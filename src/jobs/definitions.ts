@@ -176,6 +176,16 @@ export const checkPodsJob = defineJob<object>()('maintenance', 'check-pods', per
 /** Tell of the birthdays of the day. */
 export const birthdaysJob = defineJob<object>()('maintenance', 'birthdays', periodic)
 
+/** Resume messages that wait for these things, beyond those that the transaction which stored them has resumed. */
+export const wakeWaitingJob = defineJob<{ readonly things: readonly string[] }>()(
+  'maintenance',
+  'wake-waiting',
+  patient,
+)
+
+/** Delete soft-deleted posts with what is under them. */
+export const purgePostsJob = defineJob<object>()('maintenance', 'purge-posts', periodic)
+
 /** Delete what was kept long enough. */
 export const pruneJob = defineJob<object>()('maintenance', 'prune', periodic)
 

@@ -14,6 +14,7 @@ import {
   receivePrivateJob,
   receivePublicJob,
   type WantedEntity,
+  wakeWaitingJob,
 } from './definitions.js'
 import { enqueueAllWith, handOverAfter, markFailed } from './outbox.js'
 import type { OutboxJob } from './queues.js'
@@ -24,6 +25,8 @@ const TIMES = 3
 const PATIENCE = 6 * 3_600
 /** Under load a parent is often in a batch that has not committed yet. */
 const GRACE = 1_000
+/** Messages that one transaction wakes. */
+const WOKEN_AT_ONCE = 1_000
 
 /**
  * In front of a parent that is here, but that the author of the message does not receive. The message waits as for any unknown
@@ -136,7 +139,21 @@ export async function waitAndWake(
   await insertWaiting(transaction, kept, asked)
   await boundUnproven(pod, transaction, kept)
   if (here.length === 0) return
-  handOverAfter(pod, transaction, await wake(transaction, here, counts))
+  const woken = await wake(transaction, here, counts)
+  handOverAfter(pod, transaction, woken)
+  if (woken.length === WOKEN_AT_ONCE) await enqueueAllWith(pod, transaction, wakeWaitingJob, [{ things: here }])
+}
+
+/** Turns messages that wait for things which are here into outbox rows, in transactions of bounded size. */
+export async function wakeWaiting(pod: Pick<Pod, 'jobs' | 'db'>, things: readonly string[]): Promise<void> {
+  let woken = WOKEN_AT_ONCE
+  while (woken === WOKEN_AT_ONCE) {
+    woken = await pod.db.transaction(async (transaction) => {
+      const rows = await wake(transaction, things, NO_COUNTS)
+      handOverAfter(pod, transaction, rows)
+      return rows.length
+    })
+  }
 }
 
 /** No further try can help this outbox row: its job is a dead letter, and who waited for its effect is woken for the last time. */
@@ -299,13 +316,19 @@ function digestOf({ recipientGuid, payload }: ParkedMessage): string {
     .digest('hex')
 }
 
-/** What waits for these things. Joined and not `= any(…)`, for the reason that post-surroundings.ts tells. */
+/**
+ * The oldest of what waits for these things, up to a limit. Joined and not `= any(…)`, for the reason that post-surroundings.ts
+ * tells.
+ */
 async function wake(
   transaction: Knex.Transaction,
-  things: readonly Thing[],
+  things: readonly string[],
   counts: Counts,
 ): Promise<readonly OutboxJob[]> {
-  const which = `using unnest(${unseen('$1', 'text[]')}) as thing where waits_for = thing`
+  const which = `using (
+    select waiting.id from unnest(${unseen('$1', 'text[]')}) as thing join waiting on waits_for = thing
+    order by waiting.id limit ${WOKEN_AT_ONCE}
+  ) as oldest where waiting.id = oldest.id`
   const statement = woken(which, false, `, ${countsRaised(2)}`)
   return named(transaction, 'woken', statement, [things, ...countColumns(counts)])
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { deleteCreations } from './audiences.js'
+import { ROWS_AT_ONCE, softDeletePosts } from './deleted-posts.js'
 import { destroy } from './destroy.js'
 
 /** With all that is under them each takes its time, and a statement has only so much. */
@@ -21,8 +22,14 @@ export async function emptyPeople(
   for (const statement of emptied) await transaction.raw(statement, { ids })
 }
 
+/** The posts of a long history are only taken out of sight in this transaction. */
 async function destroyPosts(transaction: Knex.Transaction, authorIds: readonly number[]): Promise<void> {
   const posts: number[] = await transaction('posts').whereIn('authorId', authorIds).orderBy('id').pluck('id')
+  if (posts.length > ROWS_AT_ONCE) {
+    const gone = await softDeletePosts(transaction, posts)
+    await deleteCreations(transaction, gone)
+    return
+  }
   for (let done = 0; done < posts.length; done += POSTS_AT_ONCE) {
     const gone = await destroy(transaction, 'post', posts.slice(done, done + POSTS_AT_ONCE))
     await deleteCreations(transaction, gone)

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { findLargePosts, softDeletePosts } from './deleted-posts.js'
 
 /** Something that is gone, under the name that it had on its way to other pods. */
 export interface Destroyed {
@@ -15,7 +16,7 @@ interface GoneRow extends Destroyed {
 
 /**
  * Destroys any number of one kind with all that is under them, corrects what counted them, and tells what is gone; what was not
- * there is not told. Reshares of a post stay, with nothing to show.
+ * there is not told. Reshares of a post stay, with nothing to show. Of a post with very much under it, that part is deleted later.
  */
 export async function destroy(
   transaction: Knex.Transaction,
@@ -23,12 +24,26 @@ export async function destroy(
   ids: readonly number[],
 ): Promise<readonly Destroyed[]> {
   if (ids.length === 0) return []
-  const { rows }: { rows: readonly GoneRow[] } = await transaction.raw(destroyed[kind], [[...ids]])
+  const large = kind === 'post' ? await findLargePosts(transaction, ids) : []
+  const rows = [
+    ...(await softDeletePosts(transaction, large)),
+    ...(await destroyAtOnce(transaction, kind, large.length === 0 ? ids : ids.filter((id) => !large.includes(id)))),
+  ]
   const holds = rows.flatMap(({ held, author }) => (held === null || author === null ? [] : [{ post: held, author }]))
   if (holds.length > 0) {
     await transaction.raw(letGo, [holds.map(({ post }) => post), holds.map(({ author }) => author)])
   }
   return rows.map(({ record, id, guid }) => ({ record, id, guid }))
+}
+
+async function destroyAtOnce(
+  transaction: Knex.Transaction,
+  kind: Destructible,
+  ids: readonly number[],
+): Promise<readonly GoneRow[]> {
+  if (ids.length === 0) return []
+  const { rows } = await transaction.raw(destroyed[kind], [[...ids]])
+  return rows
 }
 
 /**

@@ -80,5 +80,5 @@ const knownTargets = `
     ) end as root
   from found
   join people as authors on authors.id = found.author_id
-  left join posts as roots on roots.id = found.post_id
+  left join posts as roots on roots.id = found.post_id and roots.author_id is not null
   left join people as root_authors on root_authors.id = roots.author_id`

@@ -67,4 +67,5 @@ export const CHECKLIST = {
   S95: 'public pages are rendered outside the event loop',
   S96: 'authorization requests are bounded, by address and in all',
   S97: 'only people who receive a private post can answer it, and nobody else learns that it exists',
+  S98: 'work that is too much for one transaction delays nothing else',
 } as const

@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { giveUp, lockThings, type ParkedMessage, type Thing, waitAndWake, wakeOverdue } from '../../src/jobs/waiting.js'
+import { wakeWaitingJob } from '../../src/jobs/definitions.js'
+import {
+  giveUp,
+  lockThings,
+  type ParkedMessage,
+  type Thing,
+  waitAndWake,
+  wakeOverdue,
+  wakeWaiting,
+} from '../../src/jobs/waiting.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
 
@@ -88,6 +97,29 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     await park(message('one'), message('one', { recipientGuid: 'fedcba9876543210' }))
 
     expect(await pod.db('waiting').count({ rows: '*' })).toEqual([{ rows: 2 }])
+  })
+
+  it('are woken in transactions of bounded size when very many wait for one thing', async () => {
+    const count = 2_500
+    await pod.db.raw(
+      `insert into waiting (waits_for, payload, accepted_at, name, digest, times, due_at)
+       select ?, 'message ' || i, now(), 'receive-public', sha256(convert_to(i::text, 'UTF8')), 1, now() + interval '1 hour'
+       from generate_series(1, ?::integer) as i`,
+      [bob, count],
+    )
+
+    await storeBob()
+
+    const rows = await pod.db('outbox').orderBy('id').select('name', 'data', 'payload')
+    const rest = rows.filter(({ name }) => name === wakeWaitingJob.name)
+    expect(rows).toHaveLength(1_001)
+    expect(rest).toMatchObject([{ data: { things: [bob] } }])
+
+    await wakeWaiting(pod, rest[0]?.data.things)
+
+    const woken = await pod.db('outbox').where({ name: 'receive-public' }).orderBy('id').pluck('payload')
+    expect(woken).toEqual(Array.from({ length: count }, (_, index) => `message ${index + 1}`))
+    expect(await pod.db('waiting')).toEqual([])
   })
 
   it('are woken at once when what they wait for came in between', async () => {

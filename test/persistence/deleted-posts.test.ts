@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { emptyPeople } from '../../src/persistence/closed-people.js'
+import { purgeDeletedPosts, ROWS_AT_ONCE } from '../../src/persistence/deleted-posts.js'
+import { destroy } from '../../src/persistence/destroy.js'
+import type { Post } from '../../src/persistence/models/post.js'
+import { findRetractionTargets } from '../../src/persistence/retraction-targets.js'
+import { newGuid } from '../support/fake-pod.js'
+import type { Stranger } from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { addPost } from '../support/network.js'
+
+const MANY = ROWS_AT_ONCE + 1
+const UNDER = ['comments', 'likes', 'participations', 'poll_participations', 'polls'] as const
+
+let pod: MeetingPod
+let quin: Stranger
+let remy: Stranger
+beforeAll(async () => {
+  pod = await openMeetingPod()
+})
+afterAll(() => pod.close())
+beforeEach(async () => {
+  await pod.empty('posts, people, outbound_messages')
+  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+})
+
+async function addComments(post: Post, count: number): Promise<readonly string[]> {
+  const comments = Array.from({ length: count }, () => ({
+    guid: newGuid(),
+    postId: post.id,
+    authorId: remy.id,
+    text: 'Hi',
+  }))
+  await pod.db.batchInsert('comments', comments)
+  return comments.map(({ guid }) => guid)
+}
+
+/** One row under the post for each of as many people. */
+async function addByMany(table: 'likes' | 'participations' | 'poll_participations', post: Post): Promise<void> {
+  await pod.db.raw(
+    `insert into people (guid, address, public_key)
+     select md5('person' || i), 'person' || i || '@far.example', 'key' from generate_series(1, ?::integer) as i`,
+    [MANY],
+  )
+  const [poll] = await pod.db('polls').insert({ guid: newGuid(), postId: post.id, question: 'Tea?' }).returning('id')
+  const answerRow = { guid: newGuid(), pollId: poll.id, answer: 'Yes', position: 0 }
+  const [answer] = await pod.db('pollAnswers').insert(answerRow).returning('id')
+  const columns = {
+    likes: ['post_id', post.id],
+    participations: ['post_id', post.id],
+    poll_participations: ['poll_answer_id, poll_id', `${answer.id}, ${poll.id}`],
+  } as const
+  const [names, values] = columns[table]
+  await pod.db.raw(
+    `insert into ${table} (guid, author_id, ${names})
+     select md5('row' || id), id, ${values} from people where address like 'person%'`,
+  )
+}
+
+const rowsUnder = () => pod.rows('posts', ...UNDER)
+const destroyPost = (post: Post) => pod.db.transaction((transaction) => destroy(transaction, 'post', [post.id]))
+
+describe('a post with more rows under it than one transaction deletes', () => {
+  it('is out of sight at once, and purged later in chunks', async () => {
+    const post = await addPost(pod, quin)
+    const reshare = await addPost(pod, remy, { type: 'Reshare', text: '', rootId: post.id })
+    const [comment = ''] = await addComments(post, 2 * ROWS_AT_ONCE + 1)
+
+    const gone = await destroyPost(post)
+
+    expect(gone).toEqual([{ record: 'post', id: post.id, guid: post.guid }])
+    expect(await pod.db('posts').whereNotNull('authorId').select('id', 'rootId')).toEqual([
+      { id: reshare.id, rootId: null },
+    ])
+    expect(await pod.db('posts').where({ id: post.id }).first('public', 'text', 'guid')).toEqual({
+      public: false,
+      text: '',
+      guid: expect.stringMatching(/^deleted-post-\d{12}$/),
+    })
+    const target = await findRetractionTargets(pod.db, [{ type: 'Comment', guid: comment }])
+    expect([...target.values()]).toMatchObject([{ root: undefined }])
+
+    const deletions: string[] = []
+    const note = ({ sql }: { sql: string }) => void (sql.startsWith('delete from comments') && deletions.push(sql))
+    pod.db.on('query', note)
+    expect(await purgeDeletedPosts(pod.db)).toBe(1)
+    pod.db.off('query', note)
+
+    expect(await rowsUnder()).toEqual([1, 0, 0, 0, 0, 0])
+    expect(deletions.length).toBeGreaterThanOrEqual(3)
+  })
+
+  it.each(['likes', 'participations', 'poll_participations'] as const)('is recognised by its %s', async (table) => {
+    const post = await addPost(pod, quin)
+    await addByMany(table, post)
+
+    await destroyPost(post)
+
+    expect((await pod.rows(table))[0]).toBe(MANY)
+    await purgeDeletedPosts(pod.db)
+    expect(await rowsUnder()).toEqual([0, 0, 0, 0, 0, 0])
+  })
+
+  it('is recognised by the likes of its comments', async () => {
+    const post = await addPost(pod, quin)
+    await addComments(post, 1)
+    await addByMany('likes', post)
+    await pod.db.raw('update likes set comment_id = (select id from comments), post_id = null')
+
+    await destroyPost(post)
+
+    expect((await pod.rows('likes'))[0]).toBe(MANY)
+    await purgeDeletedPosts(pod.db)
+    expect(await rowsUnder()).toEqual([0, 0, 0, 0, 0, 0])
+  })
+
+  it('causes no delivery any more of what is purged with it', async () => {
+    const post = await addPost(pod, quin)
+    const [guid = ''] = await addComments(post, MANY)
+    await destroyPost(post)
+    const about = { record: 'comment', verb: 'create', senderId: quin.id, public: true, entity: '<comment/>' }
+    await pod.db('outboundMessages').insert([
+      { ...about, guid },
+      { ...about, guid: newGuid() },
+    ])
+
+    await purgeDeletedPosts(pod.db)
+
+    expect((await pod.rows('outbound_messages'))[0]).toBe(1)
+  })
+})
+
+it('a post with as many rows under it as one transaction deletes is deleted at once', async () => {
+  const post = await addPost(pod, quin)
+  await addComments(post, ROWS_AT_ONCE)
+
+  await destroyPost(post)
+
+  expect(await rowsUnder()).toEqual([0, 0, 0, 0, 0, 0])
+})
+
+it('the posts of a closed person with a long history are out of sight at once, and purged later', async () => {
+  await pod.db.raw(
+    `insert into posts (guid, author_id, type, public, text)
+     select md5('post' || i), ?, 'StatusMessage', true, 'one of many' from generate_series(1, ?::integer) as i`,
+    [quin.id, MANY],
+  )
+
+  await pod.db.transaction((transaction) => emptyPeople(transaction, [quin.id], new Date()))
+
+  expect(await pod.db('posts').whereNotNull('authorId')).toEqual([])
+  expect(await purgeDeletedPosts(pod.db)).toBe(MANY)
+  expect((await pod.rows('posts'))[0]).toBe(0)
+})
