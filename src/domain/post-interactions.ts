@@ -1,11 +1,9 @@
 import { inTransaction } from '../persistence/errors.js'
-import { involve } from '../persistence/involvements.js'
 import { Participation } from '../persistence/models/participation.js'
 import { Post } from '../persistence/models/post.js'
 import type { Pod } from '../pod.js'
 import { requirePost, type Viewer } from './access.js'
 import { askAuthor, unmute } from './participations.js'
-import { newGuid } from './posts.js'
 import { Refusal } from './refusals.js'
 
 type InteractionRefusal = 'subscribed_already' | 'not_subscribed' | 'hidden_already' | 'not_hidden'
@@ -15,16 +13,10 @@ export async function subscribe(pod: Pod, viewer: Viewer, postGuid: string): Pro
   const post = await requirePost(pod, viewer, postGuid)
   await inTransaction(pod.db, async (transaction) => {
     await Post.hold(transaction, post.id)
-    const guid = newGuid()
-    const made = await transaction('participations')
-      .insert({ guid, postId: post.id, authorId: viewer.personId, createdAt: pod.now() })
-      .onConflict(['postId', 'authorId'])
-      .ignore()
-      .returning('guid')
-    if (made.length === 0) throw refusal('subscribed_already', 'You hear of this post already.')
-    await involve(transaction, post.id, [viewer.personId])
+    const [held] = await Participation.hold(transaction, post.id, [viewer.personId])
+    if (held?.count !== 1) throw refusal('subscribed_already', 'You hear of this post already.')
     await unmute(transaction, viewer, post)
-    await askAuthor(pod, transaction, post, guid)
+    await askAuthor(pod, transaction, post, held.guid)
   })
 }
 

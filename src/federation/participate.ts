@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { sendLetters } from '../domain/outgoing.js'
 import type { Work } from '../jobs/outbox.js'
 import { DELIVERY_PRIORITY } from '../persistence/delivery-priority.js'
 import { inTransaction } from '../persistence/errors.js'
+import { participationGuid } from '../persistence/models/participation.js'
 import type { Person } from '../persistence/models/person.js'
 import {
   findNextPosts,
@@ -57,7 +57,7 @@ async function participateIn(pod: Pod, transaction: Knex.Transaction, postGuids:
 }
 
 function letterAbout(post: PostOfPod, speaker: Person) {
-  const guid = createHash('sha256').update(`participation ${speaker.guid} ${post.guid}`).digest('hex').slice(0, 32)
+  const guid = participationGuid(speaker.guid, post.guid)
   return {
     record: 'participation',
     guid,

@@ -60,6 +60,36 @@ describe('subscribing', () => {
   })
 })
 
+describe('a participation that is made again', () => {
+  const participateBySubscribing = async (post: Post) => {
+    await subscribe(village.pod, ben, post.guid)
+    const [participation] = await village.participationsOf(post)
+    return participation?.guid
+  }
+
+  it('has the same guid: diaspora* refuses a second one', async () => {
+    const theirs = await addPost(village.pod, village.quin)
+    const first = await participateBySubscribing(theirs)
+    await village.pod.db('participations').where({ guid: first }).delete()
+    expect(await participateBySubscribing(theirs)).toBe(first)
+
+    await village.pod.db('participations').where({ guid: first }).delete()
+    await comment(ben, theirs)
+    expect(await village.participationsOf(theirs)).toMatchObject([{ guid: first }])
+  })
+
+  it('has another one when a different row has taken it', async () => {
+    const [theirs, ours] = [await addPost(village.pod, village.quin), await publish()]
+    const first = await participateBySubscribing(theirs)
+    await village.pod.db('participations').where({ guid: first }).update({ postId: ours.id, authorId: cem.personId })
+
+    const second = await participateBySubscribing(theirs)
+
+    expect(second).toMatch(/^[0-9a-f]{32}$/)
+    expect(second).not.toBe(first)
+  })
+})
+
 describe('muting', () => {
   it('silences the post, and tells nobody', async () => {
     const post = await publish()

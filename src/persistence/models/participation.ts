@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { involve } from '../involvements.js'
 import { Model } from './model.js'
@@ -33,15 +33,43 @@ export class Participation extends Model {
     personIds: readonly number[],
   ): Promise<readonly Pick<Participation, 'guid' | 'authorId' | 'count'>[]> {
     const ids = [...new Set(personIds)].sort((one, other) => one - other)
-    const guids = ids.map(() => randomBytes(16).toString('hex'))
-    const { rows } = await transaction.raw(holdParticipations, [postId, guids, ids])
+    const { rows } = await transaction.raw(holdParticipations, [ids, postId])
     await involve(transaction, postId, ids)
     return rows
   }
 }
 
+/**
+ * The guid of a participation that is sent: the same for each participation of a person in a post, because diaspora* keeps the
+ * first one until it is retracted, and refuses a second guid.
+ */
+export function participationGuid(personGuid: string, postGuid: string): string {
+  return createHash('sha256').update(textOfGuid(personGuid, postGuid)).digest('hex').slice(0, 32)
+}
+
+function textOfGuid(personGuid: string, postGuid: string): string {
+  return `participation ${personGuid} ${postGuid}`
+}
+
+/** As `participationGuid`, unless another row has taken that guid: anybody can compute it. */
 const holdParticipations = `
   insert into participations (post_id, guid, author_id)
-  select ?::bigint, guid, author_id from unnest(?::text[], ?::bigint[]) as held (guid, author_id)
+  select posts.id, coalesce(
+    (select derived.guid where not exists (
+      select from participations as others
+      where others.guid = derived.guid and (others.post_id, others.author_id) <> (posts.id, people.id)
+    )),
+    md5(random()::text || clock_timestamp())
+  ), people.id
+  from posts
+  cross join unnest(?::bigint[]) as held (author_id)
+  join people on people.id = held.author_id
+  cross join lateral (
+    select left(
+      encode(sha256(convert_to('${textOfGuid("' || people.guid || '", "' || posts.guid || '")}', 'UTF8')), 'hex'), 32
+    ) as guid
+  ) as derived
+  where posts.id = ?
+  order by people.id
   on conflict (post_id, author_id) do update set count = participations.count + 1
   returning guid, author_id as "authorId", count`
