@@ -32,7 +32,7 @@ function endOf({ entity, signer, deleted, ours }: Resolved): string | undefined 
   if (ours) return `${entity.author} lives here`
   // Who moves away takes the key along; everything else that is signed with it comes from this pod.
   if (signer.local && entity.type !== 'account_migration') return `${signer.address} lives here`
-  return deleted ? 'it was taken back before it came' : undefined
+  return deleted ? 'it, or what it stands under, was taken back before it came' : undefined
 }
 
 function faultOf(arrival: Resolved): Pick<Wrong, 'fault' | 'reason'> | undefined {

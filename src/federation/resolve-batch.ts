@@ -13,6 +13,7 @@ import {
   holdsForeignParts,
   isPhotoTakenBack,
   isTakenBack,
+  isUnderDeleted,
   isUnreadableParent,
   parentOf,
   surroundingsOf,
@@ -22,7 +23,7 @@ import {
 /** An arrival together with everything that decides about it. */
 export interface Resolved extends Arrival<StorableEntity> {
   readonly surroundings: Surroundings
-  /** Somebody who had the right to has taken it back. */
+  /** Somebody who had the right to has taken it back, or what it stands under. */
   readonly deleted: boolean
   /** Something in it has a guid that is somebody else's. */
   readonly taken: boolean
@@ -72,7 +73,7 @@ function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntit
     recipient,
     underOurs: surroundings.root?.local ?? false,
     surroundings,
-    deleted: isTakenBack(arrival, surroundings, found),
+    deleted: isTakenBack(arrival, surroundings, found) || isUnderDeleted(arrival, surroundings, found),
     taken: holdsForeignParts(entity, found),
     ours: !speaksOfOthers.has(entity.type) && entity.author.endsWith(`@${config.host}`),
     hasUnreadableParent: isUnreadableParent(entity, found),

@@ -25,6 +25,8 @@ export interface Found {
   readonly reshares: Set<string>
   /** What was deleted, with the name of its type and of who did it. */
   readonly deleted: ReadonlySet<string>
+  /** The same without a name: what people of this pod have deleted. */
+  readonly deletedHere: ReadonlySet<string>
   /** Whose the parts are that are known here or come with the batch. */
   readonly owners: Map<string, string>
   /** Whether anything is taken back in the batch; else nobody asks what of it could be. */
@@ -34,10 +36,11 @@ export interface Found {
 /** At most one statement for everything about posts, one for targets of retractions and one for conversations. */
 export async function findAround({ db }: Pick<Pod, 'db'>, entities: readonly StorableEntity[]): Promise<Found> {
   const parts = entities.flatMap(partsOf).map(({ guid }) => guid)
+  const parents = entities.flatMap(parentOf)
   const known = await findSurroundings(db, {
-    ...byKind(entities.flatMap(parentOf)),
+    ...byKind(parents),
     parts,
-    deleted: [...entities.flatMap(guidOf), ...parts],
+    deleted: [...entities.flatMap(guidOf), ...parts, ...parents.map(({ guid }) => guid)],
     authors: entities.flatMap((entity) => (isAnswer(entity) ? [entity.author] : [])),
   })
   const targets = await findRetractionTargets(db, entities.flatMap(targetOf))
@@ -48,6 +51,7 @@ export async function findAround({ db }: Pick<Pod, 'db'>, entities: readonly Sto
     conversations: new Map(conversations.map((conversation) => [conversation.guid, conversation])),
     reshares: new Set(),
     deleted: new Set(known.deleted.map(({ type, guid, by }) => `${type} ${guid} ${by}`)),
+    deletedHere: new Set(known.deleted.flatMap(({ type, guid, local }) => (local ? [`${type} ${guid}`] : []))),
     owners: new Map(known.parts.map(({ type, guid, author }) => [`${type} ${guid}`, author])),
     retracted: entities.some(({ type }) => type === 'retraction'),
   }
@@ -210,6 +214,12 @@ const retractedAs = {
   conversation: ['Conversation'],
 } as const satisfies { readonly [Type in StorableEntity['type']]?: readonly TargetType[] }
 
+const namesOfKind: Readonly<Record<Parent['kind'], readonly TargetType[]>> = {
+  post: retractedAs.status_message,
+  comment: retractedAs.comment,
+  poll: ['Poll'],
+}
+
 /** Only the word of those counts who may take it back: anybody could leave a tombstone for what somebody else is about to write. */
 export function isTakenBack({ entity, sender }: Sent, { root, target }: Surroundings, { deleted }: Found): boolean {
   switch (entity.type) {
@@ -228,6 +238,18 @@ export function isTakenBack({ entity, sender }: Sent, { root, target }: Surround
     default:
       return false
   }
+}
+
+/**
+ * True for an answer to something that a person of this pod has deleted, or that its sender has. Tombstones of others say nothing:
+ * anybody could leave one for what somebody else is about to write.
+ */
+export function isUnderDeleted({ entity, sender }: Sent, { root }: Surroundings, found: Found): boolean {
+  const { deleted, deletedHere } = found
+  if (root !== undefined || deleted.size === 0 || isUnreadableParent(entity, found)) return false
+  return parentOf(entity).some(({ kind, guid }) =>
+    namesOfKind[kind].some((type) => deletedHere.has(`${type} ${guid}`) || deleted.has(`${type} ${guid} ${sender}`)),
+  )
 }
 
 /** A photo that comes with its post. */

@@ -20,6 +20,8 @@ interface Deleted {
   readonly type: string
   readonly guid: string
   readonly by: string
+  /** Who did it lives here. */
+  readonly local: boolean
 }
 
 /** A part of a post that is known here. */
@@ -115,7 +117,7 @@ const parts = `
   where ${isAnyIn('$4')}`
 
 const tombstones = `
-  select tombstones.target_type as type, tombstones.guid, people.address as by
+  select tombstones.target_type as type, tombstones.guid, people.address as by, people.pod_id is null as local
   from unnest(${unseen('$5', 'text[]')}) as guid join tombstones using (guid)
   join people on people.id = tombstones.deleted_by_id`
 

@@ -322,6 +322,27 @@ describe('a retraction of what is not here', () => {
     expect(seconds).toBeLessThanOrEqual(3_600)
   })
 
+  it.each(['a person of this pod', 'its sender'])(
+    'keeps out answers to what %s has deleted, and asks nobody',
+    async (by) => {
+      const [post, author] = by === 'its sender' ? [await addPost(pod, quin), quin] : [await ownPost(), undefined]
+      const comment = commentUnder(post.guid)
+      const deleter = author ?? (await Person.query(pod.db).findById(ann.personId).throwIfNotFound())
+      await pod.db('tombstones').insert({ targetType: 'Post', guid: post.guid, deletedById: deleter.id })
+      await pod.db('posts').where({ id: post.id }).delete()
+
+      expect(await receive(open(quin, comment))).toEqual({ ...done, over: 1 })
+      expect(await pod.rows('outbox', 'waiting')).toEqual([0, 0])
+    },
+  )
+
+  it('of an unknown post by a third person keeps no answers out', async () => {
+    const guid = newGuid()
+    await pod.db('tombstones').insert({ targetType: 'Post', guid, deletedById: remy.id })
+
+    expect(await receive(open(quin, commentUnder(guid)))).toMatchObject({ waiting: [[`post:${guid}`, undefined]] })
+  })
+
   it('waits for a participation like for anything else', async () => {
     const post = await ownPost()
     const participation = participationBy(quin, post)
