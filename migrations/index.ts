@@ -27,6 +27,7 @@ import { unprovenSenders } from './0043-unproven-senders.js'
 import { deliveryLines } from './0046-delivery-lines.js'
 import { unprovenDue } from './0067-unproven-due.js'
 import { deletedPosts } from './0084-deleted-posts.js'
+import { outboxSenders } from './0085-outbox-senders.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -60,4 +61,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0046-delivery-lines', deliveryLines],
   ['0067-unproven-due', unprovenDue],
   ['0084-deleted-posts', deletedPosts],
+  ['0085-outbox-senders', outboxSenders],
 ])

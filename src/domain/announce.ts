@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { announceJob, dispatchJob, type OutgoingRecord } from '../jobs/definitions.js'
-import { enqueueEachWith, type ToDo, toDo, type Work } from '../jobs/outbox.js'
+import { announceJob, type OutgoingRecord } from '../jobs/definitions.js'
+import { enqueueEachWith, type ToDo, toDispatch, toDo, type Work } from '../jobs/outbox.js'
 import { giveSignal } from '../jobs/signals.js'
 import { insertAnnouncements, type News } from '../persistence/announcements.js'
 import { inTransaction } from '../persistence/errors.js'
@@ -15,10 +15,11 @@ export async function announceWith(pod: Pick<Pod, 'jobs'>, transaction: Knex.Tra
 export async function dispatchAndAnnounce(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
+  senderId: number,
   record: OutgoingRecord,
   news: News,
 ): Promise<void> {
-  await enqueueEachWith(pod, transaction, [toDo(dispatchJob, record), ...announcement(news)])
+  await enqueueEachWith(pod, transaction, [toDispatch(senderId, record), ...announcement(news)])
 }
 
 /** None where nothing is new. */

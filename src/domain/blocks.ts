@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import { dispatchJob } from '../jobs/definitions.js'
-import { enqueueWith } from '../jobs/outbox.js'
+import { enqueueEachWith, toDispatch } from '../jobs/outbox.js'
 import { stopReceiving, stopSharing } from '../persistence/contact-changes.js'
 import { inTransaction } from '../persistence/errors.js'
 import { Block } from '../persistence/models/contact.js'
@@ -54,7 +53,8 @@ async function tell(
   blocking: boolean,
 ): Promise<void> {
   if (podId !== null) {
-    await enqueueWith(pod, transaction, dispatchJob, { record: 'contact', userId, personId, sharing: false, blocking })
+    const record = { record: 'contact', userId, personId, sharing: false, blocking } as const
+    await enqueueEachWith(pod, transaction, [toDispatch(ownPersonId, record)])
     return
   }
   if (!blocking) return

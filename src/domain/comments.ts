@@ -85,7 +85,7 @@ export async function createComment(
         interactedAt: transaction.raw('greatest(interacted_at, ?)', [createdAt]),
       })
     const notifications = await notifyAbout(transaction, { comments: [comment.id] }, createdAt)
-    await dispatchAndAnnounce(pod, transaction, { record: 'comment', guid }, { notifications })
+    await dispatchAndAnnounce(pod, transaction, viewer.personId, { record: 'comment', guid }, { notifications })
     return comment
   })
 }

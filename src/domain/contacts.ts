@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import { dispatchJob } from '../jobs/definitions.js'
-import { enqueueAllWith } from '../jobs/outbox.js'
+import { enqueueEachWith, type ToDo, toDispatch } from '../jobs/outbox.js'
 import {
   followBack,
   type Sharing,
@@ -107,10 +106,9 @@ export async function beginSharing(
   await announceWith(pod, transaction, { notifications: await notifyAbout(transaction, { sharing: begun }, now) })
   const followed = await followBack(transaction, begun)
   const remote = followed.filter(({ theirUserId }) => theirUserId === null)
-  await enqueueAllWith(
+  await enqueueEachWith(
     pod,
     transaction,
-    dispatchJob,
     remote.flatMap(({ userId, personId, ownPersonId }) => introduction({ userId, personId: ownPersonId }, personId)),
   )
   const mirrored = followed.flatMap(({ theirUserId, ownPersonId }) =>
@@ -139,17 +137,18 @@ async function ceaseSharing(
     users.map(({ id }) => ({ userId: id, personId: viewer.personId })),
   )
   const remote = await Person.query(transaction).select('id').whereIn('id', ids).whereNotNull('podId').orderBy('id')
-  await enqueueAllWith(
+  await enqueueEachWith(
     pod,
     transaction,
-    dispatchJob,
-    remote.map(({ id }) => ({ record: 'contact' as const, userId, personId: id, sharing: false, blocking: false })),
+    remote.map(({ id }) =>
+      toDispatch(viewer.personId, { record: 'contact', userId, personId: id, sharing: false, blocking: false }),
+    ),
   )
 }
 
 async function tellOfSharing(pod: Pod, transaction: Knex.Transaction, viewer: Viewer, person: Person): Promise<void> {
   if (person.podId !== null) {
-    await enqueueAllWith(pod, transaction, dispatchJob, introduction(viewer, person.id))
+    await enqueueEachWith(pod, transaction, introduction(viewer, person.id))
     return
   }
   const user = await User.query(transaction).findOne({ personId: person.id }).throwIfNotFound()
@@ -157,11 +156,11 @@ async function tellOfSharing(pod: Pod, transaction: Knex.Transaction, viewer: Vi
 }
 
 /** That somebody of this pod shares with a person elsewhere, and who that is. */
-function introduction({ userId, personId }: Sharing, to: number) {
+function introduction({ userId, personId }: Sharing, to: number): readonly ToDo[] {
   return [
-    { record: 'contact', userId, personId: to, sharing: true, blocking: false },
-    { record: 'profile', personId, to },
-  ] as const
+    toDispatch(personId, { record: 'contact', userId, personId: to, sharing: true, blocking: false }),
+    toDispatch(personId, { record: 'profile', personId, to }),
+  ]
 }
 
 async function checkMayBeAdded(transaction: Knex.Transaction, viewer: Viewer, person: Person): Promise<void> {

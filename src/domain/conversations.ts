@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import { dispatchJob } from '../jobs/definitions.js'
-import { toDo } from '../jobs/outbox.js'
+import { toDispatch } from '../jobs/outbox.js'
 import { TEXT_LIMITS } from '../limits.js'
 import { insertNewConversations } from '../persistence/arrived-conversations.js'
 import { inTransaction } from '../persistence/errors.js'
@@ -47,7 +46,7 @@ export async function startConversation(pod: Pod, viewer: Viewer, input: NewConv
     const participants = [author, ...recipients.map(({ address }) => address)]
     await insertNewConversations(transaction, [{ guid, author, subject, participants, strangers: [], createdAt }])
     const first = { guid: newGuid(), conversationGuid: guid, author, text, createdAt }
-    await addMessages(pod, transaction, [first], [toDo(dispatchJob, { record: 'conversation', guid })])
+    await addMessages(pod, transaction, [first], [toDispatch(viewer.personId, { record: 'conversation', guid })])
   })
   return findConversation(pod, viewer, guid)
 }
@@ -72,7 +71,7 @@ export async function writeMessage(
   } = await Person.query(pod.db).findById(viewer.personId).throwIfNotFound()
   await inTransaction(pod.db, async (transaction) => {
     const message = { guid, conversationGuid, author: address, text, createdAt }
-    const dispatch = toDo(dispatchJob, { record: 'message', guid })
+    const dispatch = toDispatch(viewer.personId, { record: 'message', guid })
     const [written] = await addMessages(pod, transaction, [message], [dispatch])
     if (written === undefined) throw conversationMissing()
   })

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import { dispatchJob } from '../jobs/definitions.js'
-import { enqueueWith } from '../jobs/outbox.js'
+import { enqueueEachWith, toDispatch } from '../jobs/outbox.js'
 import { emptyWithoutPhotos } from '../persistence/destroy.js'
 import { inTransaction } from '../persistence/errors.js'
 import { Like } from '../persistence/models/like.js'
@@ -136,7 +135,7 @@ async function removeFromProfile(pod: Pod, transaction: Knex.Transaction, { auth
   if (![imageUrl, imageUrlMedium, imageUrlSmall].some((url) => url?.endsWith(name))) return
   const none = { imageUrl: null, imageUrlMedium: null, imageUrlSmall: null }
   await Person.edit(transaction, authorId, { ...none, updatedAt: pod.now() })
-  await enqueueWith(pod, transaction, dispatchJob, { record: 'profile', personId: authorId })
+  await enqueueEachWith(pod, transaction, [toDispatch(authorId, { record: 'profile', personId: authorId })])
 }
 
 function refusal(reason: DeletionRefusal, message: string): Refusal<DeletionRefusal> {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { dispatchJob, removePhotoFilesJob, type Upload } from '../jobs/definitions.js'
-import { enqueueWith, type Work } from '../jobs/outbox.js'
+import { removePhotoFilesJob, type Upload } from '../jobs/definitions.js'
+import { enqueueEachWith, enqueueWith, toDispatch, type Work } from '../jobs/outbox.js'
 import { inTransaction } from '../persistence/errors.js'
 import { Person } from '../persistence/models/person.js'
 import { Photo } from '../persistence/models/photo.js'
@@ -35,7 +35,7 @@ export async function keepPhoto(pod: Pod, work: UploadWork, { width, height, pla
     if (use === 'profile') await showInProfile(pod, transaction, photo)
     if (use === 'published') {
       await sharePhoto(transaction, photo.id, aspectIds)
-      await enqueueWith(pod, transaction, dispatchJob, { record: 'photo', guid })
+      await enqueueEachWith(pod, transaction, [toDispatch(author.id, { record: 'photo', guid })])
     }
     // Last, while nobody can withdraw the upload: files without a row would never be deleted.
     await place()
@@ -69,5 +69,5 @@ async function showInProfile(pod: Pod, transaction: Knex.Transaction, photo: Pho
     imageUrlSmall: urlOf(PHOTO_SIZES.small),
     updatedAt: pod.now(),
   })
-  await enqueueWith(pod, transaction, dispatchJob, { record: 'profile', personId })
+  await enqueueEachWith(pod, transaction, [toDispatch(personId, { record: 'profile', personId })])
 }

@@ -67,7 +67,7 @@ export async function createLike(
         : Post.query(transaction).findById(post.id)
       await counted.patch({ likesCount: transaction.raw('likes_count + 1') })
       const notifications = await notifyAbout(transaction, { likes: [like.id] }, pod.now())
-      await dispatchAndAnnounce(pod, transaction, { record: 'like', guid }, { notifications })
+      await dispatchAndAnnounce(pod, transaction, viewer.personId, { record: 'like', guid }, { notifications })
       return like
     })
   } catch (error) {

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import { dispatchJob } from '../jobs/definitions.js'
-import { enqueueWith } from '../jobs/outbox.js'
+import { enqueueEachWith, toDispatch } from '../jobs/outbox.js'
 import { Participation } from '../persistence/models/participation.js'
 import { Person } from '../persistence/models/person.js'
 import type { Post } from '../persistence/models/post.js'
@@ -20,7 +19,7 @@ export async function joinIn(
   await unmute(transaction, viewer, post)
   if (post.authorId === viewer.personId) return
   const [held] = await Participation.hold(transaction, post.id, [viewer.personId])
-  if (held?.count === 1) await askAuthor(pod, transaction, post, held.guid)
+  if (held?.count === 1) await askAuthor(pod, transaction, post, held)
 }
 
 export async function unmute(
@@ -36,9 +35,11 @@ export async function askAuthor(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   { authorId }: Pick<Post, 'authorId'>,
-  participationGuid: string,
+  participation: Pick<Participation, 'guid' | 'authorId'>,
 ): Promise<void> {
   const author = await Person.query(transaction).findById(authorId).select('podId')
   if (author === undefined || author.podId === null) return
-  await enqueueWith(pod, transaction, dispatchJob, { record: 'participation', guid: participationGuid })
+  await enqueueEachWith(pod, transaction, [
+    toDispatch(participation.authorId, { record: 'participation', guid: participation.guid }),
+  ])
 }

@@ -2,7 +2,7 @@ import { inTransaction } from '../persistence/errors.js'
 import { Participation } from '../persistence/models/participation.js'
 import { Post } from '../persistence/models/post.js'
 import type { Pod } from '../pod.js'
-import { requirePost, type Viewer } from './access.js'
+import { noSuchPost, requirePost, type Viewer } from './access.js'
 import { askAuthor, unmute } from './participations.js'
 import { Refusal } from './refusals.js'
 
@@ -14,9 +14,10 @@ export async function subscribe(pod: Pod, viewer: Viewer, postGuid: string): Pro
   await inTransaction(pod.db, async (transaction) => {
     await Post.hold(transaction, post.id)
     const [held] = await Participation.hold(transaction, post.id, [viewer.personId])
-    if (held?.count !== 1) throw refusal('subscribed_already', 'You hear of this post already.')
+    if (held === undefined) throw noSuchPost()
+    if (held.count > 1) throw refusal('subscribed_already', 'You hear of this post already.')
     await unmute(transaction, viewer, post)
-    await askAuthor(pod, transaction, post, held.guid)
+    await askAuthor(pod, transaction, post, held)
   })
 }
 

@@ -72,6 +72,7 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
     await dispatchAndAnnounce(
       pod,
       transaction,
+      viewer.personId,
       { record: 'post', guid: post.guid },
       { notifications, posts: [post.id] },
     )

@@ -1,5 +1,4 @@
-import { dispatchJob } from '../jobs/definitions.js'
-import { enqueueWith } from '../jobs/outbox.js'
+import { enqueueEachWith, toDispatch } from '../jobs/outbox.js'
 import { TEXT_LIMITS } from '../limits.js'
 import { inTransaction } from '../persistence/errors.js'
 import { Person, Profile, type ProfileFields } from '../persistence/models/person.js'
@@ -35,7 +34,7 @@ export async function changeProfile(pod: Pod, viewer: Viewer, change: ProfileCha
     const profile = await Profile.query(transaction).findById(personId).throwIfNotFound()
     if (isShown(profile, wanted)) return
     await Person.edit(transaction, personId, { ...wanted, updatedAt: pod.now() })
-    await enqueueWith(pod, transaction, dispatchJob, { record: 'profile', personId })
+    await enqueueEachWith(pod, transaction, [toDispatch(personId, { record: 'profile', personId })])
   })
   return findOwnProfile(pod, viewer)
 }

@@ -67,6 +67,7 @@ async function addReshare(pod: Pod, transaction: Knex.Transaction, viewer: Viewe
   await dispatchAndAnnounce(
     pod,
     transaction,
+    viewer.personId,
     { record: 'post', guid: reshare.guid },
     { notifications, posts: [reshare.id] },
   )

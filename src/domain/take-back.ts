@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
+import { isUndispatched } from '../jobs/outbox.js'
 import { lockThings } from '../jobs/waiting.js'
+import { deleteRetractions, deleteUnsentPairs } from '../persistence/audiences.js'
 import { type Destroyed, type Destructible, destroy } from '../persistence/destroy.js'
 import { Person } from '../persistence/models/person.js'
 import { Tombstone } from '../persistence/models/tombstone.js'
@@ -23,7 +25,8 @@ export interface TakenBack {
 
 /**
  * Destroys it with all that is under it, tells everybody who has it, and leaves a tombstone in case it comes by once more;
- * its lock is held, so that this is not at the very same moment. False: somebody else has taken it back meanwhile.
+ * its lock is held, so that this is not at the very same moment. A pod to which nothing of it was sent receives no retraction
+ * either. False: somebody else has taken it back meanwhile.
  */
 export async function takeBack(
   pod: Pick<Pod, 'jobs'>,
@@ -37,7 +40,11 @@ export async function takeBack(
   const message = { record: kind, guid, verb: 'retract', senderId: byId, public: taken.public, entity } as const
   // First of all: who has it is known only as long as it is here.
   await sendOut(pod, transaction, message, audience)
-  const gone = await destroyAndCancel(transaction, kind, [id])
+  const gone = await destroy(transaction, kind, [id])
+  // The record is gone, so a dispatch of it has either come to its end or will find nothing.
+  if (await isUndispatched(transaction, authorId, { record: kind, guid })) await deleteRetractions(transaction, message)
+  else await deleteUnsentPairs(transaction, message)
+  await cancelOutgoing(transaction, gone)
   await Tombstone.leave(transaction, [{ type, guid, by: by.address }])
   return gone.length > 0
 }

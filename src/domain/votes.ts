@@ -1,5 +1,4 @@
-import { dispatchJob } from '../jobs/definitions.js'
-import { enqueueWith } from '../jobs/outbox.js'
+import { enqueueEachWith, toDispatch } from '../jobs/outbox.js'
 import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
 import { Poll, PollAnswer, PollParticipation } from '../persistence/models/poll.js'
 import { Post } from '../persistence/models/post.js'
@@ -46,7 +45,7 @@ export async function vote(
       await PollAnswer.query(transaction)
         .findById(answer.id)
         .patch({ voteCount: transaction.raw('vote_count + 1') })
-      await enqueueWith(pod, transaction, dispatchJob, { record: 'poll_participation', guid })
+      await enqueueEachWith(pod, transaction, [toDispatch(viewer.personId, { record: 'poll_participation', guid })])
       return participation
     })
   } catch (error) {

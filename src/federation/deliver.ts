@@ -178,7 +178,7 @@ async function send(drain: Drain, letter: Letter, hasAnswered: boolean): Promise
     const answer = mayGiveWay ? await askOrGiveWay(post, signal, limits) : await post(signal)
     return answer === undefined ? { kind: 'silent' } : outcomeOfAnswer(answer, letter.due.isPublic)
   } catch (error) {
-    return signal.aborted ? { kind: 'untried' } : outcomeOfError(error)
+    return signal.aborted ? { kind: 'untried', hasBegun: true } : outcomeOfError(error)
   }
 }
 

@@ -30,8 +30,8 @@ export type Outcome =
   | { readonly kind: 'forbidden'; readonly fault: 'not_allowed'; readonly reason: string }
   /** There is no envelope to send; whatever the reason, the pod has no part in it. */
   | { readonly kind: 'unsealed'; readonly fault: 'internal' | 'no_key' }
-  /** We did not get to it. */
-  | { readonly kind: 'untried' }
+  /** We did not get to it, or were stopped before the answer. */
+  | { readonly kind: 'untried'; readonly hasBegun: boolean }
   /** We had no time to wait for the answer. */
   | { readonly kind: 'silent' }
 
@@ -48,7 +48,7 @@ export function outcomeOfAnswer({ status, retryAfter }: DeliveryAnswer, isPublic
 export function outcomeOfError(error: unknown): Outcome {
   if (!(error instanceof RemotePodError)) throw error
   const { fault, message: reason } = error
-  if (fault === 'busy') return { kind: 'untried' }
+  if (fault === 'busy') return { kind: 'untried', hasBegun: false }
   if (fault === 'not_allowed') return { kind: 'forbidden', fault, reason }
   return { kind: 'away', fault, status: undefined, reason, retryAfter: undefined }
 }
@@ -58,13 +58,17 @@ export function retrySeconds(failures: number, random = Math.random): number {
   return (failures + 3) ** 4 + Math.floor(random() * 30) * (failures + 1)
 }
 
-/** What becomes of a delivery that did not arrive; undefined: it arrived, or nobody has tried to the end. */
+/** What becomes of a delivery that did not arrive; undefined: it arrived, or nobody has tried. */
 export function failureOf(
   outcome: Outcome,
   { record, attempts }: Pick<DueDelivery, 'record' | 'attempts'>,
   { tries, triesOfContact }: Pick<DeliveryLimits, 'tries' | 'triesOfContact'>,
 ): Omit<FailedDelivery, 'id' | 'coat'> | undefined {
-  if (outcome.kind === 'arrived' || outcome.kind === 'untried' || outcome.kind === 'silent') return undefined
+  if (outcome.kind === 'arrived' || (outcome.kind === 'untried' && !outcome.hasBegun)) return undefined
+  if (outcome.kind === 'untried' || outcome.kind === 'silent') {
+    // It may have arrived: noted, because a retraction must follow it.
+    return { status: undefined, fault: 'timeout', counts: false, seconds: undefined, dead: false }
+  }
   const failures = attempts + 1
   if (outcome.kind === 'away') {
     // A pod that is away keeps the time for all that is due. A delivery that may itself be the cause is put aside in the end.

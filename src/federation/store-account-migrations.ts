@@ -1,9 +1,7 @@
 import type { Knex } from 'knex'
-import { dispatchJob } from '../jobs/definitions.js'
-import { enqueueAllWith } from '../jobs/outbox.js'
+import { enqueueEachWith, toDispatch } from '../jobs/outbox.js'
 import { lockProfileOwners, replaceProfiles } from '../persistence/arrived-profiles.js'
 import { emptyPeople } from '../persistence/closed-people.js'
-import { Contact } from '../persistence/models/contact.js'
 import { Person } from '../persistence/models/person.js'
 import { User } from '../persistence/models/user.js'
 import { migrationFrom, movePerson, movePhotos, newestIdentity } from '../persistence/moved-people.js'
@@ -104,13 +102,16 @@ async function updateProfile(
 
 /** Where people have moved, nobody knows yet who shares with them. */
 async function tellNewIdentity(pod: Pod, transaction: Knex.Transaction, personId: number): Promise<void> {
-  const contacts = await Contact.query(transaction).where({ personId, sharing: true }).orderBy('userId')
-  await enqueueAllWith(
+  const contacts: readonly { userId: number; receiving: boolean; ownPersonId: number }[] = await transaction('contacts')
+    .join('users', 'users.id', 'contacts.userId')
+    .where({ 'contacts.personId': personId, sharing: true })
+    .orderBy('userId')
+    .select('userId', 'receiving', 'users.personId as ownPersonId')
+  await enqueueEachWith(
     pod,
     transaction,
-    dispatchJob,
-    contacts.map(({ userId, receiving }) => {
-      return { record: 'contact' as const, userId, personId, sharing: receiving, blocking: false }
-    }),
+    contacts.map(({ userId, receiving, ownPersonId }) =>
+      toDispatch(ownPersonId, { record: 'contact', userId, personId, sharing: receiving, blocking: false }),
+    ),
   )
 }

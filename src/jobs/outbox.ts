@@ -3,7 +3,7 @@ import { named } from '../persistence/database.js'
 import { unseen } from '../persistence/unseen.js'
 import type { Pod } from '../pod.js'
 import { afterCommit } from './after-commit.js'
-import type { AnyJob, DataOf } from './definitions.js'
+import { type AnyJob, type DataOf, dispatchJob, type OutgoingRecord } from './definitions.js'
 import { gather } from './gather.js'
 import { QUEUES, type QueueName } from './queue-names.js'
 import type { OutboxJob } from './queues.js'
@@ -21,6 +21,10 @@ export interface Work<Data = unknown> {
   /** The body of a message that waited, and when the web process accepted it. */
   readonly payload: string | undefined
   readonly acceptedAt: Date | undefined
+  /** Of the row; not set: the job has none. */
+  readonly outboxId?: number | undefined
+  /** The person of this pod who has written what the row is about. */
+  readonly senderId?: number | undefined
   /**
    * Deletes the outbox row in the transaction of the effect. Throws AlreadyDone, so that everything rolls back, when
    * somebody else has done the work meanwhile.
@@ -74,10 +78,17 @@ export async function enqueueAllWith<Definition extends AnyJob>(
 export interface ToDo {
   readonly job: AnyJob
   readonly data: unknown
+  /** The person of this pod whose rows are dispatched in order. */
+  readonly senderId?: number
 }
 
 export function toDo<Definition extends AnyJob>(job: Definition, data: DataOf<Definition>): ToDo {
   return { job, data }
+}
+
+/** Has records of one person of this pod sent to other pods, after all that they have written before. */
+export function toDispatch(senderId: number, record: OutgoingRecord): ToDo {
+  return { job: dispatchJob, data: record, senderId }
 }
 
 /** The same for jobs of any kinds: what is written together is one statement. */
@@ -92,6 +103,7 @@ export async function enqueueEachWith(
     all.map(({ job }) => job.queue),
     all.map(({ job }) => job.name),
     all.map(({ data }) => JSON.stringify(data)),
+    all.map(({ senderId }) => senderId ?? null),
   ])
   const rows = written.flatMap(({ id }, index) => {
     const { queue, name, options } = all[index]?.job ?? {}
@@ -102,9 +114,10 @@ export async function enqueueEachWith(
 }
 
 const newWork = `
-  insert into outbox (queue, name, data)
-  select queue, name, data::jsonb
-  from unnest(${unseen('$1', 'text[]')}, $2::text[], $3::text[]) with ordinality as row(queue, name, data, place)
+  insert into outbox (queue, name, data, sender_id)
+  select queue, name, data::jsonb, sender_id
+  from unnest(${unseen('$1', 'text[]')}, $2::text[], $3::text[], $4::bigint[])
+    with ordinality as row(queue, name, data, sender_id, place)
   order by place
   returning id`
 
@@ -142,6 +155,7 @@ export async function takeWork(db: Knex, data: unknown): Promise<TakenWork | und
     data: row.data,
     payload: row.payload ?? undefined,
     acceptedAt: row.acceptedAt ?? undefined,
+    senderId: row.senderId ?? undefined,
     async finish(transaction) {
       const deleted = await takeRows(transaction, [outboxId])
       if (deleted.size === 0) throw new AlreadyDone('The outbox row is gone.')
@@ -157,9 +171,53 @@ interface WorkRow {
   readonly data: unknown
   readonly payload: string | null
   readonly acceptedAt: Date | null
+  readonly senderId: number | null
 }
 
-const workOfRow = `select data, payload, accepted_at as "acceptedAt" from outbox where id = $1`
+const workOfRow = `select data, payload, accepted_at as "acceptedAt", sender_id as "senderId" from outbox where id = $1`
+
+/** A row of a sender, locked until the transaction ends. */
+interface SenderRow {
+  readonly id: number
+  readonly data: OutgoingRecord
+}
+
+/**
+ * Locks the oldest row of a sender that is not younger than a given one. Undefined: there is none any more, or the oldest was
+ * deleted while this waited for its lock.
+ */
+export async function lockOldestOfSender(
+  transaction: Knex.Transaction,
+  senderId: number,
+  upTo: number,
+  except: readonly number[],
+): Promise<SenderRow | undefined> {
+  const [row] = await named<SenderRow>(transaction, 'oldest-of-sender', oldestOfSender, [senderId, upTo, except])
+  return row
+}
+
+const oldestOfSender = `
+  select id, data from outbox
+  where sender_id = $1 and id <= $2 and failed_at is null and id <> all($3::bigint[])
+  order by sender_id, id limit 1
+  for update`
+
+export async function isInOutbox(db: Knex, outboxId: number): Promise<boolean> {
+  return (await db('outbox').where({ id: outboxId }).first('id')) !== undefined
+}
+
+/** True for a record that nobody has dispatched yet. Its row may be locked by a dispatch that waits for the record. */
+export async function isUndispatched(
+  transaction: Knex.Transaction,
+  senderId: number,
+  { record, guid }: { readonly record: string; readonly guid: string },
+): Promise<boolean> {
+  const row = await transaction('outbox')
+    .where({ senderId })
+    .whereRaw(`data ->> 'record' = ? and data ->> 'guid' = ?`, [record, guid])
+    .first('id')
+  return row !== undefined
+}
 
 async function nothing(): Promise<void> {}
 

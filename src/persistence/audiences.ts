@@ -105,6 +105,35 @@ export async function deleteCreations(transaction: Knex.Transaction, gone: reado
   )
 }
 
+/** Deletes the retraction of something that nobody was sent. */
+export async function deleteRetractions(transaction: Knex.Transaction, { record, guid }: Told): Promise<void> {
+  await transaction('outboundMessages').where({ record, guid, verb: 'retract' }).delete()
+}
+
+/**
+ * Deletes the deliveries of a retraction that go where the creation waits and was certainly never sent: its delivery has seen no
+ * exchange, nobody delivers to the pod now, and the pod is not away, unless it was when the creation was written.
+ */
+export async function deleteUnsentPairs(transaction: Knex.Transaction, { record, guid }: Told): Promise<void> {
+  await transaction.raw(unsentPairs, { record, guid })
+}
+
+const unsentPairs = `
+  with unsent as (
+    select created.pod_id, created.person_id
+    from outbound_messages as messages
+    join deliveries as created on created.message_id = messages.id
+    join pods on pods.id = created.pod_id
+    where messages.record = :record and messages.guid = :guid and messages.verb = 'create'
+      and created.state = 'waiting' and created.attempts = 0 and created.last_fault is null
+      and pods.drained_by is null and (pods.offline_since is null or pods.offline_since < messages.created_at)
+  )
+  delete from deliveries
+  using outbound_messages as messages, unsent
+  where messages.record = :record and messages.guid = :guid and messages.verb = 'retract'
+    and deliveries.message_id = messages.id and deliveries.pod_id = unsent.pod_id
+    and deliveries.person_id is not distinct from unsent.person_id`
+
 /** Ids of people, some of them several times. */
 const members: Readonly<Record<Audience['of'], string>> = {
   post: subscribersOf('cast(:postId as bigint)', 'cast(:commentId as bigint)'),

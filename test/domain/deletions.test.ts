@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/access.js'
 import { createComment } from '../../src/domain/comments.js'
@@ -40,9 +41,15 @@ describe('taking back', () => {
   afterAll(() => pod.close())
   beforeEach(() => pod.pod.db.raw('truncate posts, photos, outbound_messages, tombstones, outbox cascade'))
 
-  const publish = (text = 'Good morning') => publishPost(pod.pod, ann, { text, public: true })
+  /** As after its dispatch. */
+  async function dispatched<Record>(record: Promise<Record>): Promise<Record> {
+    const written = await record
+    await pod.pod.db('outbox').where({ name: 'dispatch' }).delete()
+    return written
+  }
+  const publish = (text = 'Good morning') => dispatched(publishPost(pod.pod, ann, { text, public: true }))
   const comment = (viewer: Viewer, { guid }: Post, text = 'Hello') =>
-    createComment(pod.pod, viewer, { postGuid: guid, text })
+    dispatched(createComment(pod.pod, viewer, { postGuid: guid, text }))
   const reasonOf = (deleting: Promise<unknown>) =>
     deleting.then(
       () => 'done',
@@ -178,11 +185,36 @@ describe('taking back', () => {
 
       await deletePost(pod.pod, ann, post.guid)
 
-      expect(await told()).toMatchObject([
-        { verb: 'create', record: 'post' },
-        { verb: 'retract', entity: { target_guid: post.guid } },
-      ])
+      expect(await told()).toMatchObject([{ verb: 'create', record: 'post', readers: ['r.example'] }])
       expect(await pod.pod.db('outboundMessages').where({ guid: other.guid })).toHaveLength(1)
+    })
+
+    it('that is deleted before its dispatch sends nothing', async () => {
+      const post = await publishPost(pod.pod, ann, { text: 'Too early', public: true })
+
+      await deletePost(pod.pod, ann, post.guid)
+
+      expect(await told()).toEqual([])
+      expect(await rowsOf('outbound_messages')).toBe(0)
+      expect(await rowsOf('tombstones')).toBe(1)
+    })
+
+    it.each<[why: string, change: () => Promise<unknown>]>([
+      ['it was tried', () => pod.pod.db('deliveries').update({ lastFault: 'timeout' })],
+      ['it is being delivered', () => pod.pod.db('pods').update({ drainedBy: randomUUID(), drainedUntil: new Date() })],
+      [
+        'the pod went away after it',
+        () => pod.pod.db('pods').update({ offlineSince: pod.pod.db.raw(`now() + '1 s'`) }),
+      ],
+    ])('is taken back where it may have arrived: %s', async (_, change) => {
+      const post = await publish()
+      await undelivered('post', post.guid)
+      await change()
+
+      await deletePost(pod.pod, ann, post.guid)
+
+      await pod.pod.db('pods').update({ drainedBy: null, drainedUntil: null, offlineSince: null })
+      expect(await told()).toMatchObject([{ verb: 'retract', readers: ['r.example'] }])
     })
 
     it.each<[what: string, act: (post: Post) => Promise<unknown>]>([
@@ -215,7 +247,9 @@ describe('taking back', () => {
       const contact = await Contact.query(pod.pod.db).findOne({ userId: ann.userId, personId: remy.id })
       await contact?.$query(pod.pod.db).patch({ receiving: true })
       await pod.pod.db('aspectMemberships').insert({ aspectId: aspect.id, contactId: contact?.id })
-      const post = await publishPost(pod.pod, ann, { text: 'For you', public: false, aspectIds: [aspect.id] })
+      const post = await dispatched(
+        publishPost(pod.pod, ann, { text: 'For you', public: false, aspectIds: [aspect.id] }),
+      )
 
       await deletePost(pod.pod, ann, post.guid)
 
@@ -402,7 +436,7 @@ describe('taking back', () => {
     const withPhotos = async (text: string, count: number) => {
       const photos = await Promise.all(Array.from({ length: count }, () => photoOf(ann, { pending: true })))
       const photoGuids = photos.map(({ guid }) => guid)
-      return { post: await publishPost(pod.pod, ann, { text, public: true, photoGuids }), photoGuids }
+      return { post: await dispatched(publishPost(pod.pod, ann, { text, public: true, photoGuids })), photoGuids }
     }
 
     it('leaves a post that has something else to show', async () => {

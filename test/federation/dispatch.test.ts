@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Viewer } from '../../src/domain/access.js'
 import { createComment } from '../../src/domain/comments.js'
 import { publishPost } from '../../src/domain/posts.js'
@@ -7,7 +7,7 @@ import { changeProfile } from '../../src/domain/profiles.js'
 import { createReshare } from '../../src/domain/reshares.js'
 import { dispatch } from '../../src/federation/dispatch.js'
 import { outgoingOf } from '../../src/federation/outgoing-of.js'
-import { AlreadyDone } from '../../src/jobs/outbox.js'
+import { AlreadyDone, takeWork } from '../../src/jobs/outbox.js'
 import { Block, Contact } from '../../src/persistence/models/contact.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Participation } from '../../src/persistence/models/participation.js'
@@ -614,5 +614,57 @@ describe('somebody of this pod', () => {
     })
     expect(await sentOnce(guids[1])).toMatchObject({ public: true, to: [inside, outside].map(hostOf).sort() })
     expect(await sentAbout(pod, guids[2])).toEqual([])
+  })
+})
+
+describe('the order of dispatches', () => {
+  const rowsOfSender = (viewer: Viewer) =>
+    pod.db('outbox').where({ senderId: viewer.personId, name: 'dispatch' }).orderBy('id').select('id', 'data')
+  const dispatchRow = async (outboxId: number) => {
+    const work = await takeWork(pod.db, { outboxId })
+    if (work === undefined) throw new Error('The outbox row is gone.')
+    await dispatch(pod, work as Parameters<typeof dispatch>[1])
+  }
+  const sentGuids = async (...guids: readonly string[]) =>
+    pod.db('outboundMessages').whereIn('guid', guids).orderBy('id').pluck('guid')
+  const publish = (viewer: Viewer) => publishPost(pod, viewer, { text: 'One of several', public: true })
+
+  beforeEach(() => pod.db('outbox').delete())
+
+  it('is that of writing, whichever job comes first', async () => {
+    const posts = [await publish(ann), await publish(ann), await publish(ann)]
+    const others = await publish(ben)
+    const guids = posts.map(({ guid }) => guid)
+    const [first, second, third] = await rowsOfSender(ann)
+
+    await Promise.all([third, second].map((row) => dispatchRow(row?.id)))
+
+    expect(await sentGuids(...guids, others.guid)).toEqual(guids)
+    expect(await takeWork(pod.db, { outboxId: first?.id })).toBeUndefined()
+    expect(await rowsOfSender(ben)).toHaveLength(1)
+  })
+
+  it('leaves out a record that cannot be dispatched, and keeps its row', async () => {
+    const [broken, sound] = [await publish(ann), await publish(ann)]
+    const [first, second] = await rowsOfSender(ann)
+    await pod
+      .db('outbox')
+      .where({ id: first?.id })
+      .update({ data: { record: 'unknown', guid: broken.guid } })
+
+    await dispatchRow(second?.id)
+
+    expect(await sentGuids(broken.guid, sound.guid)).toEqual([sound.guid])
+    expect(await rowsOfSender(ann)).toMatchObject([{ id: first?.id }])
+  })
+
+  it('does not wait for a record whose job has ended as a dead letter', async () => {
+    const [dead, sound] = [await publish(ann), await publish(ann)]
+    const [first, second] = await rowsOfSender(ann)
+    await pod.db('outbox').where({ id: first?.id }).update({ failedAt: new Date() })
+
+    await dispatchRow(second?.id)
+
+    expect(await sentGuids(dead.guid, sound.guid)).toEqual([sound.guid])
   })
 })

@@ -7,7 +7,7 @@ const arrived: Outcome = { kind: 'arrived' }
 const refused: Outcome = { kind: 'refused', fault: 'refused', status: 400, reason: 'no' }
 const moved: Outcome = { kind: 'refused', fault: 'moved', status: 301, reason: 'elsewhere' }
 const away: Outcome = { kind: 'away', fault: 'net', status: undefined, reason: 'refused', retryAfter: undefined }
-const untried: Outcome = { kind: 'untried' }
+const untried: Outcome = { kind: 'untried', hasBegun: false }
 const least = () => 0
 const most = () => 1 - Number.EPSILON
 
