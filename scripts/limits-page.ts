@@ -96,6 +96,16 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     threadMegabytes: 'the thread ends, and the request with 500',
     sources: 'the oldest is forgotten',
   },
+  LOOK_UP_LIMITS: {
+    waitMs: '202, with a page that reloads itself',
+    reloads: '503 with `Retry-After`',
+    ofAddress: '429 with `Retry-After`',
+    ofAll: '429 with `Retry-After`',
+    sources: 'the oldest is forgotten',
+    waitingAtOnce: '503 with `Retry-After`',
+    atOnce: 'not found',
+    atOnceOfHost: 'not found',
+  },
   LOOKUP_LIMITS: {
     chainDepth: 'not fetched: `NotFetchable`',
     linksOfText: 'not looked for',

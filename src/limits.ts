@@ -209,6 +209,26 @@ export const PAGE_LIMITS = {
   sources: 20_000,
 } as const
 
+/** Look-ups of people and links that anybody may request without an account. */
+export const LOOK_UP_LIMITS = {
+  /** How long a request waits for a worker; then a page says that the search continues, and reloads itself. */
+  waitMs: 2_000,
+  lookEveryMs: 100,
+  reloadSeconds: 3,
+  reloads: 5,
+  /** Of one network address, and of all; each web process counts for itself. */
+  ofAddress: 30,
+  ofAll: 300,
+  perSeconds: 60,
+  /** Network addresses that are counted at a time. */
+  sources: 20_000,
+  /** Requests that wait in one web process. */
+  waitingAtOnce: 32,
+  /** Look-ups in hand in one worker, and those of one host. */
+  atOnce: 32,
+  atOnceOfHost: 4,
+} as const
+
 /** What a stranger's word may make us look for. */
 export const LOOKUP_LIMITS = {
   /** A reshare of a reshare, a link in a linked post: who goes on for longer leads us around. */

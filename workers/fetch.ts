@@ -57,7 +57,7 @@ async function meetMentioned(
 }
 
 /** Nothing waits for it: where it cannot be had, that is all there is to it. */
-async function ifPossible(pod: Pod, work: () => Promise<unknown>): Promise<void> {
+export async function ifPossible(pod: Pod, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
   } catch (error) {
@@ -107,7 +107,8 @@ async function withHalfShareOf(
   await countedAt(inHandOfTexts, share, from, fault, () => withShareOf(pod, from, fault, work))
 }
 
-async function countedAt(
+/** Refuses what would be one too many for this host. */
+export async function countedAt(
   inHand: Map<string, number>,
   most: number,
   from: string,

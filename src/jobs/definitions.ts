@@ -142,6 +142,9 @@ export const discoverMentionedJob = defineJob<{
 /** The same for somebody who is searched for: whoever asks looks for a moment, and asks again if they still want to know. */
 export const discoverSearchedJob = defineJob<{ readonly address: string }>()('fetch', 'discover-searched', knock)
 
+/** A person whom anybody may look up without an account; the page that requests it reloads itself. */
+export const lookUpPersonJob = defineJob<{ readonly address: string }>()('fetch-unproven', 'look-up-person', knock)
+
 export interface NamingText {
   readonly record: 'post' | 'comment'
   readonly guid: string
@@ -164,6 +167,9 @@ export interface WantedEntity {
   /** How many more fetches this one may cause, all levels together; not set: as for the first of a message, below it none. */
   readonly fetchesLeft?: number | undefined
 }
+
+/** Something linked that anybody may look up without an account. */
+export const lookUpLinkedJob = defineJob<WantedEntity>()('fetch-unproven', 'look-up-linked', knock)
 
 export const fetchEntityJob = defineJob<WantedEntity>()('fetch', 'fetch-entity', patient)
 

@@ -82,6 +82,8 @@ export interface JobQueues {
   ): Promise<void>
   /** Adds one job per outbox row, unless there is one. */
   handOver(rows: readonly OutboxJob[], options?: AddOptions): Promise<void>
+  /** Whether a job that was added under this unique name waits or is running. */
+  isUnderWay(queue: QueueName, unique: string): Promise<boolean>
   counts(queue: QueueName): Promise<QueueCounts>
   /** The job that is next in line. */
   oldestWaiting(queue: QueueName): Promise<Job | undefined>
@@ -235,6 +237,10 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
       await Promise.all(
         queues.map((name) => addNamed(name, rows.filter((row) => row.queue === name).map(bulkJob), options)),
       )
+    },
+
+    async isUnderWay(name, unique) {
+      return (await ask(name, (queue) => queue.getDeduplicationJobId(unique))) !== null
     },
 
     async counts(name) {

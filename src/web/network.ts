@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { limitAddresses } from './address-limit.js'
+import { type AnswerLookUp, openAnonymousLookUps } from './anonymous-look-ups.js'
 import { openPageCache, type PageCache } from './pages/page-cache.js'
 import { openPageRenderer, type PageRenderer } from './pages/page-renderer.js'
 import { discoveryRoutes } from './routes/discovery.js'
@@ -12,12 +13,14 @@ import { uploadRoutes } from './routes/uploads.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
+    readonly answerLookUp: AnswerLookUp
     readonly publicPages: { readonly renderer: PageRenderer; readonly cache: PageCache }
   }
 }
 
 /** What everybody may ask for: other pods, and people who followed a link. */
 export const networkRoutes: FastifyPluginAsync = async (app) => {
+  app.decorate('answerLookUp', openAnonymousLookUps(app.pod))
   await app.register(discoveryRoutes)
   await app.register(nodeInfoRoutes)
   await app.register(fetchRoutes)

@@ -68,4 +68,5 @@ export const CHECKLIST = {
   S96: 'authorization requests are bounded, by address and in all',
   S97: 'only people who receive a private post can answer it, and nobody else learns that it exists',
   S98: 'work that is too much for one transaction delays nothing else',
+  S93: 'pages of unknown people are read outside of the event loop',
 } as const

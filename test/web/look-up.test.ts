@@ -1,120 +1,127 @@
-import { createPrivateKey } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
-import type { OpenPod } from '../../src/open-pod.js'
-import { writeHcard, writeWebFinger } from '../../src/protocol/discovery-documents.js'
-import { writeEntity } from '../../src/protocol/entities/registry.js'
-import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
-import { newGuid, readKey } from '../support/network.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { LOOK_UP_LIMITS } from '../../src/limits.js'
+import { postBy } from '../support/entities.js'
+import { type FakePods, startFakePods } from '../support/fake-pod.js'
+import { newGuid } from '../support/network.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
 
-const ZOE = 'zoe@z.example'
-const zoeGuid = newGuid()
-const postGuid = newGuid()
-const image = 'https://z.example/images/user/default.png'
-
-/** What the pod of zoe answers; every other pod is away. */
-const answers: ReadonlyMap<string, string> = new Map([
-  [
-    `https://z.example/.well-known/webfinger?resource=acct:${ZOE}`,
-    JSON.stringify(writeWebFinger({ address: ZOE, guid: zoeGuid, podUrl: 'https://z.example/' })),
-  ],
-  [
-    `https://z.example/hcard/users/${zoeGuid}`,
-    writeHcard({
-      guid: zoeGuid,
-      publicKey: readKey('4.public.pem'),
-      nickname: 'zoe',
-      fullName: 'Zoe',
-      firstName: 'Zoe',
-      lastName: '',
-      searchable: true,
-      imageUrl: image,
-      imageUrlMedium: image,
-      imageUrlSmall: image,
-    }),
-  ],
-  [
-    `https://z.example/fetch/post/${postGuid}`,
-    sealMagicEnvelope(
-      writeEntity({
-        type: 'status_message',
-        author: ZOE,
-        guid: postGuid,
-        created_at: new Date('2024-05-06T07:08:09Z'),
-        public: true,
-        text: 'Hello from afar',
-        photos: [],
-      }),
-      ZOE,
-      createPrivateKey(readKey('4.private.pem')),
-    ),
-  ],
-])
-
-describe('a link to what is not known here yet', () => {
-  let pod: TestPod
-  let asked: string[] = []
+describe.each(queueBackends)('a look-up of what is not known here, with the queue in $store', (backend) => {
+  let others: FakePods
+  let stores: TestStores
+  let pod: ReceivingPod
+  let visitors = 0
   beforeAll(async () => {
-    const withoutNetwork = (opened: OpenPod): OpenPod => ({
-      ...opened,
-      remote: {
-        async get(url) {
-          asked.push(String(url))
-          const body = answers.get(String(url))
-          if (body === undefined) throw new RemotePodError('net', 'There is nobody.')
-          return { status: 200, body: Buffer.from(body), url: new URL(url), contentType: undefined }
-        },
-        post: () => Promise.reject(new Error('Nothing is sent in these tests.')),
-      },
-    })
-    pod = await startTestPod({ environment: { POD_URL: 'https://p.example' }, change: withoutNetwork })
+    others = await startFakePods()
+    stores = await openTestStores(backend)
+    pod = await startReceivingPod({ others, stores })
   })
-  afterAll(() => pod.close())
+  afterAll(async () => {
+    await pod.close()
+    await stores.close()
+    await others.close()
+  })
+  afterEach(() => pod.settled())
 
-  async function where(url: string): Promise<readonly [number, unknown]> {
-    asked = []
-    const { statusCode, headers } = await pod.inject(url)
-    return [statusCode, headers.location]
+  function visitor(): string {
+    visitors += 1
+    return `203.0.113.${visitors}`
   }
-  const link = (text: string) => where(`/link?q=${encodeURIComponent(text)}`)
 
-  it('leads nowhere, and asks once, where nobody answers', async () => {
-    expect(await link('diaspora://nobody@y.example')).toEqual([404, undefined])
+  async function get(url: string, remoteAddress = visitor()) {
+    const { statusCode, headers, body } = await pod.app.inject({ url, remoteAddress })
+    return { status: statusCode, location: headers.location, retryAfter: headers['retry-after'], body }
+  }
+  const link = (text: string, from?: string) => get(`/link?q=${encodeURIComponent(text)}`, from)
+
+  it('leads nowhere, and requests once, where no pod answers', async () => {
+    const before = others.requests.length
+
+    expect(await link('diaspora://missing@y.example')).toMatchObject({ status: 404 })
+    expect(await get('/people?q=missing@y.example')).toMatchObject({ status: 404 })
+    expect(others.requests.slice(before)).toEqual(['y.example/.well-known/webfinger?resource=acct:missing@y.example'])
+  })
+
+  it('finds a person and leads to them; then they are known', async () => {
+    const zoe = others.person('zoe@z.example')
+    const page = `https://pod.example/people/${zoe.guid}`
+
+    expect(await get(`/people?q=acct:${zoe.address}`)).toMatchObject({ status: 302, location: page })
+    const before = others.requests.length
+    expect(await link(`web+diaspora://${zoe.address}/`)).toMatchObject({ status: 302, location: page })
+    expect(await get(`/people/${zoe.guid}`)).toMatchObject({ location: `https://z.example/people/${zoe.guid}` })
+    expect(others.requests.slice(before)).toEqual([])
+  })
+
+  it('fetches a post from the pod of its author and leads to it; then it is known', async () => {
+    const yuri = others.person('yuri@y2.example')
+    const post = postBy(yuri, { text: 'Hello from afar' })
+    others.serve(yuri, post, 'post')
+    const text = `diaspora://${yuri.address}/post/${post.guid}`
+    const page = `https://pod.example/posts/${post.guid}`
+
+    expect(await link(text)).toMatchObject({ status: 302, location: page })
+    const before = others.requests.length
+    expect(await link(text)).toMatchObject({ status: 302, location: page })
+    expect(others.requests.slice(before)).toEqual([])
+  })
+
+  it('shows a page that reloads itself while the other pod is silent, and then leads to the person', async () => {
+    const slow = others.person('slow@slow.example')
+    let answer: (() => void) | undefined
+    const silent = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    others.script('slow.example/.well-known/webfinger', (_request, response) => {
+      void silent.then(() => response.end(JSON.stringify(others.webFinger(slow))))
+    })
+    const pending = await get(`/people?q=${slow.address}`)
+    expect(pending).toMatchObject({ status: 202, retryAfter: String(LOOK_UP_LIMITS.reloadSeconds) })
+    const [, next = ''] = /url=([^"]+)"/.exec(pending.body) ?? []
+    expect(next).toContain('/people?q=slow%40slow.example')
+
+    answer?.()
+    await pod.settled()
+    expect(await get(next.replaceAll('&#38;', '&'))).toMatchObject({ status: 302 })
+    const asked = others.requests.filter((request) => request.startsWith('slow.example/.well-known'))
     expect(asked).toHaveLength(1)
-    expect(await where('/people?q=nobody@y.example')).toEqual([404, undefined])
-    expect(asked).toEqual([])
   })
 
-  it('fetches a post from its author’s pod and leads to it; then it is known', async () => {
-    const text = `diaspora://${ZOE}/post/${postGuid}`
-    const page = `https://p.example/posts/${postGuid}`
+  it('ends the reloads with an answer', async () => {
+    others.script('never.example/.well-known/webfinger', () => {})
+    const last = `reload=${LOOK_UP_LIMITS.reloads}`
 
-    expect(await link(text)).toEqual([302, page])
-    expect(asked).toContain(`https://z.example/fetch/post/${postGuid}`)
-    expect(await link(text)).toEqual([302, page])
-    expect(asked).toEqual([])
-    expect(await where(`/posts/${postGuid}`)).toEqual([302, page.replace('p.example', 'z.example')])
+    expect(await get(`/people?q=who@never.example&${last}`)).toMatchObject({ status: 503, retryAfter: '60' })
   })
 
-  it('finds a person and leads to them', async () => {
-    const page = `https://p.example/people/${zoeGuid}`
+  it('limits look-ups of one network address, and not what is known', async () => {
+    const known = others.person('known@k.example')
+    await pod.meet(known)
+    const from = visitor()
+    const statuses: number[] = []
+    for (let time = 0; time <= LOOK_UP_LIMITS.ofAddress; time += 1) {
+      statuses.push((await get(`/people?q=u${time}@gone.example`, from)).status)
+    }
 
-    expect(await where(`/people?q=acct:${ZOE}`)).toEqual([302, page])
-    expect(await link(`web+diaspora://${ZOE}/`)).toEqual([302, page])
-    expect(await where(`/people/${zoeGuid}`)).toEqual([302, `https://z.example/people/${zoeGuid}`])
+    expect(statuses.slice(0, -1).every((status) => status === 404)).toBe(true)
+    expect(statuses.at(-1)).toBe(429)
+    expect((await link('diaspora://v@gone.example', from)).status).toBe(429)
+    expect((await get(`/people?q=${known.address}`, from)).status).toBe(302)
+    expect((await get('/people?q=w@gone.example')).status).toBe(404)
   })
 
-  it('asks nobody for what would have to be here, or for what nobody gives away', async () => {
+  it('asks no pod for what would have to be here, or for what no pod gives away', async () => {
+    const zoe = others.person('zoe@z.example')
+    const before = others.requests.length
     for (const text of [
-      `diaspora://ann@p.example/post/${newGuid()}`,
-      `diaspora://ann@p.example`,
-      `diaspora://${ZOE}/comment/${newGuid()}`,
-      `diaspora://${ZOE}/profile/${newGuid()}`,
+      `diaspora://ann@pod.example/post/${newGuid()}`,
+      `diaspora://ann@pod.example`,
+      `diaspora://${zoe.address}/comment/${newGuid()}`,
+      `diaspora://${zoe.address}/profile/${newGuid()}`,
       'http://127.0.0.1/',
     ]) {
-      expect([text, ...(await link(text))]).toEqual([text, 404, undefined])
-      expect([text, asked]).toEqual([text, []])
+      expect([text, (await link(text)).status]).toEqual([text, 404])
     }
+    expect(others.requests.slice(before)).toEqual([])
   })
 })

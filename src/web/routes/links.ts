@@ -1,7 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { lookUpLinked, lookUpPerson } from '../../federation/look-up.js'
+import { type LookUp, lookUpLinked, lookUpPerson } from '../../federation/look-up.js'
 import { fetchableKind } from '../../federation/serve-entity.js'
 import { type Fetchable, findFetchable } from '../../persistence/fetchable.js'
+import type { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod.js'
 import { type EntityLink, readLinks } from '../../protocol/mentions.js'
 import { RequestFault } from '../faults.js'
@@ -14,21 +15,19 @@ export const linkRoutes: FastifyPluginAsync = async (app) => {
   app.get('/link', { config: { public: true }, schema: { hide: true } }, async (request, reply) => {
     // A plus sign that stands in a query as it is reads as a space.
     const text = (queryText(request, 'q') ?? '').trim().replace(/^web diaspora:/, 'web+diaspora:')
-    const path = (await entityPath(pod, text)) ?? (await personPath(pod, text))
-    if (path === undefined) throw new RequestFault(404, 'What this link leads to is not known here.')
-    return reply.redirect(`${pod.config.url}${path}`, 302)
+    return app.answerLookUp(request, reply, lookUpPath(pod, text), {
+      known: (path) => reply.redirect(`${pod.config.url}${path}`, 302),
+      unknown: () => new RequestFault(404, 'What this link leads to is not known here.'),
+    })
   })
 }
 
-async function entityPath(pod: Pod, text: string): Promise<string | undefined> {
-  if (!/^(web\+)?diaspora:\/\//.test(text)) return undefined
-  const [link] = readLinks(text)
+function lookUpPath(pod: Pod, text: string): LookUp<string> {
+  const [link] = /^(web\+)?diaspora:\/\//.test(text) ? readLinks(text) : []
   const kind = link && fetchableKind(link.type)
-  if (link === undefined || kind === undefined) return undefined
-  const known = await findFetchable(pod.db, kind, link.guid)
-  if (known !== undefined || kind === 'comment') return pathTo(known, link)
-  await lookUpLinked(pod, link, kind)
-  return pathTo(await findFetchable(pod.db, kind, link.guid), link)
+  if (link === undefined || kind === undefined) return personPath(pod, text)
+  const find = async () => pathTo(await findFetchable(pod.db, kind, link.guid), link)
+  return kind === 'comment' ? { find } : lookUpLinked(pod, link, kind, find)
 }
 
 /** A link may claim any author; it only leads on if that is true. */
@@ -37,8 +36,20 @@ function pathTo(found: Fetchable | undefined, { author }: EntityLink): string | 
   return found.record === 'comment' ? `/posts/${found.postGuid}#${found.guid}` : `/posts/${found.postGuid}`
 }
 
-async function personPath(pod: Pod, text: string): Promise<string | undefined> {
+function personPath(pod: Pod, text: string): LookUp<string> {
   const [, address = ''] = /^(?:web\+)?diaspora:\/\/([^/]{1,510})\/?$/.exec(text) ?? []
-  const person = await lookUpPerson(pod, address)
-  return person && `/people/${person.guid}`
+  const { find, runJob } = lookUpPerson(pod, address)
+  const pathOf = ({ guid }: Person) => `/people/${guid}`
+  return {
+    async find() {
+      const person = await find()
+      return person && pathOf(person)
+    },
+    ...(runJob && {
+      async runJob() {
+        const result = await runJob()
+        return result.state === 'found' ? { state: 'found', found: pathOf(result.found) } : result
+      },
+    }),
+  }
 }

@@ -62,9 +62,10 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
 
   // Where other software sends somebody who wants to follow a person from here.
   app.get('/people', { config, schema }, async (request, reply) => {
-    const person = await lookUpPerson(pod, queryText(request, 'q') ?? '')
-    if (person === undefined) throw nobody()
-    return reply.redirect(`${url}/people/${person.guid}`, 302)
+    return app.answerLookUp(request, reply, lookUpPerson(pod, queryText(request, 'q') ?? ''), {
+      known: ({ guid }) => reply.redirect(`${url}/people/${guid}`, 302),
+      unknown: nobody,
+    })
   })
 }
 
