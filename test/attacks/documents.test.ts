@@ -61,8 +61,8 @@ describe.each(queueBackends)('S93: pages of unknown people, with the queue in $s
     async (attack) => {
       const host = `evil${attack.bytes}-${attack.lookUps}.example`
       openEvilPod(host, attack.bytes)
-      const quin = others.person('quin@q.example')
-      if ((await pod.db('people').where({ address: quin.address })).length === 0) await pod.meet(quin)
+      const quin = others.person(`quin@friend-of-${host}`)
+      await pod.meet(quin)
       const { ann } = await pod.people('ann')
       const mallory = others.person(`mallory@${host}`)
       const posts: string[] = []
