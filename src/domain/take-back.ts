@@ -43,7 +43,7 @@ export async function takeBack(
   const gone = await destroy(transaction, kind, [id])
   // The record is gone, so a dispatch of it has either come to its end or will find nothing.
   if (await isUndispatched(transaction, authorId, { record: kind, guid })) await deleteRetractions(transaction, message)
-  else await deleteUnsentPairs(transaction, message)
+  else await deleteUnsentPairs(transaction, kind, [guid])
   await cancelOutgoing(transaction, gone)
   await Tombstone.leave(transaction, [{ type, guid, by: by.address }])
   return gone.length > 0

@@ -1,12 +1,14 @@
 import type { Knex } from 'knex'
-import { sendOut } from '../domain/outgoing.js'
+import { cancelOutgoing, sendOut } from '../domain/outgoing.js'
 import { destroyAndCancel } from '../domain/take-back.js'
+import { deleteRetractionsOfUndispatched, deleteUnsentPairs } from '../persistence/audiences.js'
 import { stopSharing } from '../persistence/contact-changes.js'
 import { DELIVERY_PRIORITY } from '../persistence/delivery-priority.js'
-import { type Destroyed, type Destructible, emptyWithoutPhotos } from '../persistence/destroy.js'
+import { type Destroyed, type Destructible, destroy, emptyWithoutPhotos } from '../persistence/destroy.js'
+import type { RelayableKind } from '../persistence/dispatched.js'
 import { Mention } from '../persistence/models/mention.js'
 import { Tombstone } from '../persistence/models/tombstone.js'
-import { findRetractionTargets, type RetractionTarget } from '../persistence/retraction-targets.js'
+import { findRetractionTargets, type RetractionTarget, recentRelayables } from '../persistence/retraction-targets.js'
 import type { Pod } from '../pod.js'
 import type { RetractionEntity } from '../protocol/entities/retraction.js'
 import { faultOfArrival } from '../protocol/sender-rules.js'
@@ -97,14 +99,30 @@ async function takeAway(
   const ids = [...new Set(found.map(({ target }) => target.id))]
   const mentions = kind === 'comment' ? await Mention.query(transaction).whereRaw('comment_id = any(?)', [ids]) : []
   const emptied = kind === 'photo' ? await emptyWithoutPhotos(transaction, ids) : []
-  const gone = await destroyAndCancel(transaction, kind, ids)
-  const emptiedIds = emptied.map(({ id }) => id)
-  await destroyAndCancel(transaction, 'post', emptiedIds)
+  const isPassedOn = found.some(({ target }) => target.root?.local)
+  const recent = isPassedOn && isRelayable(kind) ? await recentRelayables(transaction, kind, ids) : []
+  const gone = await destroy(transaction, kind, ids)
 
+  const passedOn: string[] = []
   for (const { arrival, target } of firstOfEach(kind, found, gone)) {
     const mentioned = mentions.filter(({ commentId }) => commentId === target.id).map(({ personId }) => personId)
-    await passOn(pod, transaction, kind, arrival.entity, target, mentioned)
+    if (!target.root?.local) continue
+    await passOn(pod, transaction, kind, arrival.entity, target.root, target, mentioned)
+    passedOn.push(arrival.entity.target_guid)
   }
+  await deleteRetractionsOfUndispatched(
+    transaction,
+    kind,
+    recent.filter((guid) => passedOn.includes(guid)),
+  )
+  await deleteUnsentPairs(transaction, kind, passedOn)
+  await cancelOutgoing(transaction, gone)
+  const emptiedIds = emptied.map(({ id }) => id)
+  await destroyAndCancel(transaction, 'post', emptiedIds)
+}
+
+function isRelayable(kind: Destructible): kind is RelayableKind {
+  return kind === 'comment' || kind === 'like' || kind === 'poll_participation'
 }
 
 /** What is really gone, once: of two who take the same thing back the second changes nothing. In one order for all batches. */
@@ -116,16 +134,19 @@ function firstOfEach(kind: Destructible, found: readonly Found[], gone: readonly
     .sort((one, other) => (one.arrival.entity.target_guid < other.arrival.entity.target_guid ? -1 : 1))
 }
 
-/** Who got it from the author of the post hears from them that it is gone; the pod of its author knows. */
+/**
+ * Who got it from the author of the post hears from them that it is gone; the pod of its author knows. A pod to which nothing of it
+ * was sent receives no retraction either.
+ */
 async function passOn(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   kind: Destructible,
   { target_guid: guid, target_type }: RetractionEntity,
-  { root, author, authorId }: RetractionTarget,
+  root: NonNullable<RetractionTarget['root']>,
+  { author, authorId }: RetractionTarget,
   mentioned: readonly number[],
 ): Promise<void> {
-  if (!root?.local) return
   const entity = { type: 'retraction', author, target_guid: guid, target_type } as const
   await sendOut(
     pod,

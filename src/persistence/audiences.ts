@@ -110,27 +110,48 @@ export async function deleteRetractions(transaction: Knex.Transaction, { record,
   await transaction('outboundMessages').where({ record, guid, verb: 'retract' }).delete()
 }
 
+/** Deletes the retractions of records without an envelope of their own: no job has dispatched them. */
+export async function deleteRetractionsOfUndispatched(
+  transaction: Knex.Transaction,
+  record: string,
+  guids: readonly string[],
+): Promise<void> {
+  if (guids.length === 0) return
+  await transaction.raw(
+    `delete from outbound_messages as messages
+     where record = ? and verb = 'retract' and guid = any(?) and not exists (
+       select from outbound_messages as created
+       where created.record = messages.record and created.guid = messages.guid and created.verb = 'create'
+     )`,
+    [record, [...guids]],
+  )
+}
+
 /**
- * Deletes the deliveries of a retraction that go where the creation waits and was certainly never sent: its delivery has seen no
+ * Deletes the deliveries of retractions that go where the creation waits and was certainly never sent: its delivery has seen no
  * exchange, nobody delivers to the pod now, and the pod is not away, unless it was when the creation was written.
  */
-export async function deleteUnsentPairs(transaction: Knex.Transaction, { record, guid }: Told): Promise<void> {
-  await transaction.raw(unsentPairs, { record, guid })
+export async function deleteUnsentPairs(
+  transaction: Knex.Transaction,
+  record: string,
+  guids: readonly string[],
+): Promise<void> {
+  if (guids.length > 0) await transaction.raw(unsentPairs, { record, guids: [...guids] })
 }
 
 const unsentPairs = `
   with unsent as (
-    select created.pod_id, created.person_id
+    select messages.guid, created.pod_id, created.person_id
     from outbound_messages as messages
     join deliveries as created on created.message_id = messages.id
     join pods on pods.id = created.pod_id
-    where messages.record = :record and messages.guid = :guid and messages.verb = 'create'
+    where messages.record = :record and messages.guid = any(:guids) and messages.verb = 'create'
       and created.state = 'waiting' and created.attempts = 0 and created.last_fault is null
       and pods.drained_by is null and (pods.offline_since is null or pods.offline_since < messages.created_at)
   )
   delete from deliveries
   using outbound_messages as messages, unsent
-  where messages.record = :record and messages.guid = :guid and messages.verb = 'retract'
+  where messages.record = :record and messages.guid = unsent.guid and messages.verb = 'retract'
     and deliveries.message_id = messages.id and deliveries.pod_id = unsent.pod_id
     and deliveries.person_id is not distinct from unsent.person_id`
 

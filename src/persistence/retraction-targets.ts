@@ -35,6 +35,23 @@ export async function findRetractionTargets(
   return new Map(rows.map(({ root, ...row }) => [`${row.type} ${row.guid}`, { ...row, root: root ?? undefined }]))
 }
 
+const TABLES = { comment: 'comments', like: 'likes', poll_participation: 'poll_participations' } as const
+
+/**
+ * The guids of relayables that are so young that an envelope of them is still in its table if there ever was one: envelopes without
+ * deliveries are kept for a day.
+ */
+export async function recentRelayables(
+  db: Knex,
+  kind: keyof typeof TABLES,
+  ids: readonly number[],
+): Promise<readonly string[]> {
+  return db(TABLES[kind])
+    .whereIn('id', [...ids])
+    .where('createdAt', '>', db.raw(`now() - interval '12 hours'`))
+    .pluck('guid')
+}
+
 /** Kinds of things with a guid of their own, and where their author stands. */
 const alone = {
   posts: ['Post', 'StatusMessage', 'Reshare'],

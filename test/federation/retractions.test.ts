@@ -54,10 +54,17 @@ async function receive(...messages: readonly Message[]) {
 const done = { waiting: [], wrong: [], over: 0, dead: 0 }
 const ownPost = (fields: Partial<Post> = {}) => addPost(pod, { id: ann.personId }, fields)
 
-async function commentBy(author: { readonly id: number }, post: Post): Promise<Comment> {
+/** Of what was relayed long ago: nothing of that is left here. */
+const createdAt = new Date('2024-05-06T07:08:09Z')
+
+async function commentBy(
+  author: { readonly id: number },
+  post: Post,
+  fields: Partial<Comment> = { createdAt },
+): Promise<Comment> {
   await pod.db('posts').where({ id: post.id }).increment('commentsCount', 1)
   return Comment.query(pod.db)
-    .insert({ guid: newGuid(), authorId: author.id, postId: post.id, text: 'Hi' })
+    .insert({ guid: newGuid(), authorId: author.id, postId: post.id, text: 'Hi', ...fields })
     .returning('*')
 }
 
@@ -138,6 +145,33 @@ describe('a retraction of a comment', () => {
     expect(await Participation.query(pod.db)).toHaveLength(2)
   })
 
+  it('is passed on to no pod if no job has dispatched the comment', async () => {
+    const post = await ownPost()
+    await follow(post, remy)
+    const { guid } = await commentBy(quin, post, { createdAt: new Date() })
+
+    expect(await receive(open(quin, retraction('Comment', guid, quin.address)))).toEqual(done)
+
+    expect(await sentAbout(pod, guid)).toEqual([])
+  })
+
+  it.each([
+    ['no pod to which the comment was not sent', {}, []],
+    ['a pod to which the comment may have been sent', { lastFault: 'timeout' }, ['r.example']],
+  ])('is passed on to %s', async (_, delivery, to) => {
+    const post = await ownPost()
+    await follow(post, remy)
+    const { guid } = await commentBy(quin, post, { createdAt: new Date() })
+    const message = { record: 'comment', guid, verb: 'create', senderId: ann.personId, public: true, entity: '<x/>' }
+    const [{ id: messageId }] = await pod.db('outboundMessages').insert(message).returning('id')
+    const { podId } = await Person.query(pod.db).findById(remy.id).throwIfNotFound()
+    await pod.db('deliveries').insert({ messageId, podId, ...delivery })
+
+    expect(await receive(open(quin, retraction('Comment', guid, quin.address)))).toEqual(done)
+
+    expect(await sentAbout(pod, guid)).toMatchObject([{ verb: 'retract', to }])
+  })
+
   it('is passed on to whom it mentioned', async () => {
     const post = await ownPost()
     const { id, guid } = await commentBy(quin, post)
@@ -199,7 +233,7 @@ describe('a retraction of something else', () => {
     await follow(post, remy)
     const [first, second, disliked] = [newGuid(), newGuid(), newGuid()]
     await pod.db('likes').insert([
-      { guid: first, authorId: quin.id, postId: post.id },
+      { guid: first, authorId: quin.id, postId: post.id, createdAt },
       { guid: second, authorId: quin.id, commentId: comment.id },
       { guid: disliked, authorId: remy.id, postId: post.id, positive: false },
     ])
@@ -226,7 +260,7 @@ describe('a retraction of something else', () => {
     const answer = { guid: newGuid(), pollId: poll.id, position: 0, answer: 'Yes', voteCount: 2 }
     const [{ id: pollAnswerId }] = await pod.db('pollAnswers').insert(answer).returning('id')
     const guid = newGuid()
-    await pod.db('pollParticipations').insert({ guid, pollId: poll.id, pollAnswerId, authorId: quin.id })
+    await pod.db('pollParticipations').insert({ guid, pollId: poll.id, pollAnswerId, authorId: quin.id, createdAt })
 
     expect(await receive(open(quin, retraction('PollParticipation', guid, quin.address)))).toEqual(done)
 
