@@ -10,7 +10,7 @@ import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/data
 import { startAssailedPod } from '../faults/matrix/assailed-pod.js'
 import { until } from '../soak/until.js'
 import { openEventStream } from '../support/event-stream.js'
-import { freePort } from '../support/redis-server.js'
+import { freePort } from '../support/free-port.js'
 import { sendBurst } from './burst.js'
 import { provide } from './debian-packages.js'
 import { type Outcome, type ScaleOptions, withAll } from './part.js'

@@ -1,6 +1,6 @@
 import { type AssailedPod, type LocalClient, startAssailedPod } from '../faults/matrix/assailed-pod.js'
 import { callApi } from '../faults/matrix/senders.js'
-import { freePort } from '../support/redis-server.js'
+import { freePort } from '../support/free-port.js'
 import { startReplicatedDatabase } from '../support/replicated-database.js'
 import { type Meanwhile, sendBurst } from './burst.js'
 import { type Outcome, type ScaleOptions, withAll } from './part.js'

@@ -12,7 +12,8 @@ import { User } from '../../src/persistence/models/user.js'
 import { cannedCrypto } from '../support/canned-crypto.js'
 import { memoryFolder } from '../support/memory-folder.js'
 import { type PodProcess, startPodProcess } from '../support/pod-process.js'
-import { freePort, startTestRedis, type TestRedis } from '../support/redis-server.js'
+import { freePort } from '../support/free-port.js'
+import { startTestRedis, type TestRedis } from '../support/redis-server.js'
 import { makeTables } from './besieged-pod.js'
 
 /** Somebody who lives on the pod, with a client that may do everything. */

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { until } from '../soak/until.js'
-import { freePort, type OwnRedis, redisProgram, startRedisServer, whyNoRedis } from './redis-server.js'
+import { freePort } from './free-port.js'
+import { type OwnRedis, redisProgram, startRedisServer, whyNoRedis } from './redis-server.js'
 
 /** Servers that share all keys out among them. */
 export interface RedisCluster {

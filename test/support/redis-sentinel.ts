@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { until } from '../soak/until.js'
-import { freePort, type OwnRedis, redisProgram, startRedisServer, whyNoRedis } from './redis-server.js'
+import { freePort } from './free-port.js'
+import { type OwnRedis, redisProgram, startRedisServer, whyNoRedis } from './redis-server.js'
 
 /** A master with replicas, and those who watch it and choose another one when it is gone. */
 export interface WatchedRedis {

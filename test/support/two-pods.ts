@@ -1,4 +1,3 @@
-import { createServer } from 'node:net'
 import { vi } from 'vitest'
 import { readConfig } from '../../src/config.js'
 import type { Viewer } from '../../src/domain/access.js'
@@ -9,6 +8,7 @@ import { User } from '../../src/persistence/models/user.js'
 import { makeFolder, type Outcome, pod, type Settings, startPod } from '../bin/program.js'
 import { cannedCrypto } from './canned-crypto.js'
 import { createTestDatabase } from './database.js'
+import { freePort } from './free-port.js'
 
 /** Somebody who lives on a whole pod. */
 export interface Inhabitant extends Viewer {
@@ -36,7 +36,7 @@ export interface WholePod {
 
 /** All of them, or none. */
 export async function startWholePods<Count extends 2 | 3>(count: Count): Promise<PodsOf<Count>> {
-  const started = await Promise.allSettled(Array.from({ length: count }, startWholePod))
+  const started = await Promise.allSettled(Array.from({ length: count }, () => startWholePod()))
   const pods = started.flatMap((pod) => (pod.status === 'fulfilled' ? [pod.value] : []))
   if (pods.length === count) return pods as unknown as PodsOf<Count> // it is as long as was asked for
   await Promise.all(pods.map((pod) => pod.stop()))
@@ -85,9 +85,10 @@ async function whatIsLeft(pods: readonly WholePod[]) {
   )
 }
 
-async function startWholePod(): Promise<WholePod> {
-  const [folder, database, port] = await Promise.all([makeFolder(), createTestDatabase(), freePort()])
-  const host = `localhost:${port}`
+/** A pod behind a proxy listens on another port than the one of its address. */
+export async function startWholePod(ports?: { readonly publicPort: number; readonly port: number }): Promise<WholePod> {
+  const [folder, database, port] = await Promise.all([makeFolder(), createTestDatabase(), ports?.port ?? freePort()])
+  const host = `localhost:${ports?.publicPort ?? port}`
   const settings: Settings = {
     PORT: String(port),
     POD_URL: `http://${host}`,
@@ -133,18 +134,4 @@ async function startWholePod(): Promise<WholePod> {
     },
   }
   return whole
-}
-
-/** The address of a pod has its port in it, so that must be known before anything listens there. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() =>
-        typeof address === 'object' && address !== null ? resolve(address.port) : reject(new Error('no port')),
-      )
-    })
-  })
 }

@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { freePort } from '../support/free-port.js'
+import { startWholePod, startWholePods, untilQuiet, type WholePod } from '../support/two-pods.js'
+import { type ApiPerson, openApiPerson, shareWith } from './api-person.js'
+import { type LossyProxy, openLossyProxy } from './lossy-proxy.js'
+
+interface Item {
+  readonly guid: string
+  readonly body: string
+}
+interface Post extends Item {
+  readonly interaction_counters: { readonly comments: number; readonly likes: number; readonly reshares: number }
+  readonly poll?: { readonly poll_answers: readonly { readonly id: number; readonly vote_count: number }[] }
+}
+
+/**
+ * Three of our pods; everything that is sent to the third one crosses a network that delays, loses deliveries and loses answers
+ * to deliveries that have arrived. Each test finds the pods as the one before left them.
+ */
+describe('three pods, one behind a network that delays and loses', { timeout: 120_000 }, () => {
+  let pods: readonly WholePod[] = []
+  let proxy: LossyProxy
+  let alice: ApiPerson
+  let bob: ApiPerson
+  let carol: ApiPerson
+  let post: Post
+
+  beforeAll(async () => {
+    const [publicPort, port] = [await freePort(), await freePort()]
+    proxy = await openLossyProxy(publicPort, port, 42)
+    const [[a, b], c] = await Promise.all([startWholePods(2), startWholePod({ publicPort, port })])
+    pods = [a, b, c]
+    ;[alice, bob, carol] = await Promise.all([
+      openApiPerson(a, 'alice'),
+      openApiPerson(b, 'bob'),
+      openApiPerson(c, 'carol'),
+    ])
+    for (const [pod, other] of [
+      [a, bob],
+      [a, carol],
+      [b, alice],
+      [b, carol],
+      [c, alice],
+      [c, bob],
+    ] as const) {
+      await pod.json('fetch', other.address)
+    }
+  }, 120_000)
+  afterAll(async () => {
+    await proxy?.close()
+    await Promise.all(pods.map((pod) => pod.stop()))
+  })
+
+  /** Every delivery has arrived. Instead of minutes for the next attempt, the operator's command makes it due at once. */
+  async function arrived(): Promise<void> {
+    await vi.waitFor(
+      async () => {
+        for (const pod of pods.slice(0, 2)) {
+          const waiting = await pod.open.db('deliveries').where({ state: 'waiting' })
+          if (waiting.length > 0) {
+            await pod.json('pods', 'wake', carol.pod.host)
+            throw new Error(`${waiting.length} deliveries of ${pod.host} are waiting.`)
+          }
+        }
+      },
+      { timeout: 90_000, interval: 100 },
+    )
+    await untilQuiet(...pods)
+  }
+
+  const say = (who: ApiPerson, body: string) => who.send<Post>('POST', 'posts', { public: true, body })
+  const commentsAt = (who: ApiPerson, guid: string) =>
+    who.get<readonly Item[]>(`posts/${guid}/comments?per_page=100`).then((all) => all.map(({ body }) => body))
+  /** Bodies of the author's posts as they are stored at carol's pod, in the order of arrival. */
+  const arrivedAtCarol = async (author: ApiPerson): Promise<readonly string[]> =>
+    carol.pod.open
+      .db('posts')
+      .join('people', 'people.id', 'posts.authorId')
+      .where({ address: author.address })
+      .orderBy('posts.id')
+      .pluck('text')
+
+  it('contacts are known on both sides', async () => {
+    for (const [who, whom] of [
+      [alice, carol],
+      [carol, alice],
+      [bob, carol],
+      [carol, bob],
+      [bob, alice],
+      [alice, bob],
+    ] as const) {
+      await shareWith(who, whom.guid)
+    }
+    await arrived()
+
+    for (const other of [alice, bob]) {
+      expect(await carol.get(`users/${other.guid}`)).toMatchObject({ relationship: { sharing: true, receiving: true } })
+    }
+  })
+
+  it('twenty posts of one person arrive once each, in the order in which they were written', async () => {
+    const bodies = Array.from({ length: 20 }, (_, index) => `Post ${index + 1}`)
+    for (const body of bodies) post = await say(alice, body)
+    await arrived()
+
+    expect(await arrivedAtCarol(alice)).toEqual(bodies)
+  })
+
+  it('a comment of one pod is relayed to the other', async () => {
+    await bob.send('POST', `posts/${post.guid}/comments`, { body: 'From bob' })
+    await arrived()
+
+    expect(await commentsAt(carol, post.guid)).toEqual(['From bob'])
+  })
+
+  it('a comment from behind the bad network reaches everybody', async () => {
+    await carol.send('POST', `posts/${post.guid}/comments`, { body: 'From carol' })
+    await arrived()
+
+    expect(await commentsAt(alice, post.guid)).toEqual(['From bob', 'From carol'])
+    expect(await commentsAt(bob, post.guid)).toEqual(['From bob', 'From carol'])
+  })
+
+  it('a conversation of ten messages arrives once each, in order', async () => {
+    const conversation = await alice.send<Item>('POST', 'conversations', {
+      subject: 'Counting',
+      body: '1',
+      recipients: [carol.guid],
+    })
+    for (let number = 2; number <= 10; number += 1) {
+      await alice.send('POST', `conversations/${conversation.guid}/messages`, { body: String(number) })
+    }
+    await arrived()
+
+    const messages = await carol.get<readonly Item[]>(`conversations/${conversation.guid}/messages?per_page=100`)
+    expect(messages.map(({ body }) => body)).toEqual(['1', '2', '3', '4', '5', '6', '7', '8', '9', '10'])
+  })
+
+  it('a like that is taken back leaves no like', async () => {
+    await bob.send('POST', `posts/${post.guid}/likes`)
+    await bob.send('DELETE', `posts/${post.guid}/likes`)
+    await alice.send('POST', `posts/${post.guid}/likes`)
+    await arrived()
+
+    expect((await carol.get<Post>(`posts/${post.guid}`)).interaction_counters).toMatchObject({ likes: 1 })
+  })
+
+  it('a private post reaches its recipients and nobody else', async () => {
+    const secret = await alice.send<Post>('POST', 'posts', {
+      public: false,
+      body: 'For the aspect',
+      aspects: [alice.aspect],
+    })
+    await arrived()
+
+    expect(await carol.get(`posts/${secret.guid}`)).toMatchObject({ body: 'For the aspect', public: false })
+    expect(await arrivedAtCarol(bob)).toEqual([])
+  })
+
+  it('of ten changes of a profile the last one counts', async () => {
+    for (let number = 1; number <= 10; number += 1) await alice.send('PATCH', 'user', { name: `Alice ${number}` })
+    await arrived()
+
+    expect(await carol.get(`users/${alice.guid}`)).toMatchObject({ name: 'Alice 10' })
+  })
+
+  it('votes count once', async () => {
+    const asked = await alice.send<Post>('POST', 'posts', {
+      public: true,
+      body: 'A question',
+      poll: { question: 'Yes?', poll_answers: ['Yes', 'No'] },
+    })
+    await arrived()
+    for (const who of [bob, carol]) {
+      const [yes] = (await who.get<Post>(`posts/${asked.guid}`)).poll?.poll_answers ?? []
+      await who.send('POST', `posts/${asked.guid}/vote`, { poll_answer: yes?.id })
+    }
+    await arrived()
+
+    for (const who of [alice, bob, carol]) {
+      const votes = (await who.get<Post>(`posts/${asked.guid}`)).poll?.poll_answers.map(({ vote_count }) => vote_count)
+      expect(votes).toEqual([2, 0])
+    }
+  })
+
+  it('a reshare arrives with the post that it shows', async () => {
+    await bob.send('POST', `posts/${post.guid}/reshares`)
+    await arrived()
+
+    expect((await carol.get<Post>(`posts/${post.guid}`)).interaction_counters).toMatchObject({ reshares: 1 })
+  })
+
+  it('what is written while the pod is away arrives in order when it is back', async () => {
+    const before = (await arrivedAtCarol(alice)).length
+    const bodies = Array.from({ length: 10 }, (_, index) => `Away ${index + 1}`)
+    await proxy.disconnect()
+    for (const body of bodies) await say(alice, body)
+    await proxy.reconnect()
+    await arrived()
+
+    expect((await arrivedAtCarol(alice)).slice(before)).toEqual(bodies)
+  })
+
+  it('a post that is written and deleted while the pod is away leaves nothing there', async () => {
+    await proxy.disconnect()
+    const mistake = await say(alice, 'A mistake')
+    await alice.send('DELETE', `posts/${mistake.guid}`)
+    await proxy.reconnect()
+    await arrived()
+
+    await expect(carol.get(`posts/${mistake.guid}`)).rejects.toThrow('404')
+  })
+
+  it('a deleted post is gone everywhere', async () => {
+    await alice.send('DELETE', `posts/${post.guid}`)
+    await arrived()
+
+    for (const who of [alice, bob, carol]) await expect(who.get(`posts/${post.guid}`)).rejects.toThrow('404')
+  })
+
+  it('the network has lost requests and answers, and nothing is left over', async () => {
+    expect(proxy.fates).toEqual({
+      passed: expect.any(Number),
+      'request lost': expect.toSatisfy((count: number) => count > 0),
+      'answer lost': expect.toSatisfy((count: number) => count > 0),
+    })
+    for (const pod of pods) {
+      expect(await pod.json('dead', 'list')).toEqual([])
+      expect(await pod.open.db('waiting')).toEqual([])
+      expect(await pod.open.db('deliveries').where({ state: 'dead' })).toEqual([])
+    }
+  })
+})
