@@ -142,6 +142,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
 
   it('a like that is taken back leaves no like', async () => {
     await bob.send('POST', `posts/${post.guid}/likes`)
+    await arrived()
     await bob.send('DELETE', `posts/${post.guid}/likes`)
     await alice.send('POST', `posts/${post.guid}/likes`)
     await arrived()
