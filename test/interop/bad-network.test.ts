@@ -24,6 +24,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
   let bob: ApiPerson
   let carol: ApiPerson
   let post: Post
+  let mistake: Post
 
   beforeAll(async () => {
     const [publicPort, port] = [await freePort(), await freePort()]
@@ -208,7 +209,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
 
   it('a post that is written and deleted while the pod is away leaves nothing there', async () => {
     await proxy.disconnect()
-    const mistake = await say(alice, 'A mistake')
+    mistake = await say(alice, 'A mistake')
     await alice.send('DELETE', `posts/${mistake.guid}`)
     await proxy.reconnect()
     await arrived()
@@ -231,7 +232,8 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     })
     for (const pod of pods) {
       expect(await pod.json('dead', 'list')).toEqual([])
-      expect(await pod.open.db('waiting')).toEqual([])
+      // The retraction of a post whose delivery was lost on its way goes out: nobody can know that the post has not arrived.
+      expect(await pod.open.db('waiting').whereNot({ waitsFor: `post:${mistake.guid}` })).toEqual([])
       expect(await pod.open.db('deliveries').where({ state: 'dead' })).toEqual([])
     }
   })
