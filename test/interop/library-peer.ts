@@ -17,7 +17,7 @@ export interface LibraryPerson {
 export type Properties = Readonly<Record<string, unknown>>
 
 /** An entity that the library verified and accepted. */
-export interface ReceivedEntity {
+interface ReceivedEntity {
   readonly received: string
   readonly data: Properties
   /** The address whose signature the envelope has. */
@@ -27,12 +27,12 @@ export interface ReceivedEntity {
 }
 
 /** A message that the library refused: its error class and message. */
-export interface RefusedMessage {
+interface RefusedMessage {
   readonly refused: string
   readonly message: string
 }
 
-export interface Sent {
+interface Sent {
   readonly entity: Properties
   /** URLs that did not answer with a success. */
   readonly failed: readonly string[]
