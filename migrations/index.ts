@@ -26,6 +26,7 @@ import { payloadsAsTheyAre } from './0034-payloads-as-they-are.js'
 import { unprovenSenders } from './0043-unproven-senders.js'
 import { deliveryLines } from './0046-delivery-lines.js'
 import { unprovenDue } from './0067-unproven-due.js'
+import { provenPeople } from './0068-proven-people.js'
 import { deletedPosts } from './0084-deleted-posts.js'
 import { outboxSenders } from './0085-outbox-senders.js'
 import type { Migration } from './migration.js'
@@ -60,6 +61,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0043-unproven-senders', unprovenSenders],
   ['0046-delivery-lines', deliveryLines],
   ['0067-unproven-due', unprovenDue],
+  ['0068-proven-people', provenPeople],
   ['0084-deleted-posts', deletedPosts],
   ['0085-outbox-senders', outboxSenders],
 ])

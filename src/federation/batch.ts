@@ -39,6 +39,8 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
   readonly entity: Entity
   /** Of a relayable or a migration. */
   readonly signature: InnerSignature
+  /** The people who have signed the envelope, or the entity, and no message before it. */
+  readonly firstSigned?: readonly string[] | undefined
   /** Set for a private one. */
   readonly recipient?: Recipient | undefined
   /** It stands under something of somebody who lives here: then it is passed on as it came. */

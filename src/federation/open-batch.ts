@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import type { Pod } from '../pod.js'
-import type { ReceivedEntity } from '../protocol/entities/registry.js'
+import { isRelayable, type ReceivedEntity } from '../protocol/entities/registry.js'
 import { peekEnvelope } from '../protocol/magic-envelope.js'
-import type { Opened } from '../protocol/open-envelope.js'
+import type { InnerSignature, Opened } from '../protocol/open-envelope.js'
 import type { Arrival, Message, Sorted, Waiting, Wrong } from './batch.js'
 import { findSigners, type Signer } from './signers.js'
 import type { StorableEntity } from './storable.js'
@@ -26,7 +26,8 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
         const { sender, entity, signature } = result
         const signer = signers.get(sender.toLowerCase())
         if (signer === undefined) throw new Error('An envelope was verified without a key.')
-        const arrival = { message, sender, signer, entity, signature, recipient }
+        const firstSigned = firstSignedBy(entity, signature, [signer, signers.get(entity.author)])
+        const arrival = { message, sender, signer, entity, signature, firstSigned, recipient }
         if (!isStorable(arrival)) {
           wrong.push({ message, arrival, fault: 'UnknownEntity', reason: `nothing is done here with a ${entity.type}` })
         } else if (!isWanted(message, entity)) {
@@ -58,6 +59,19 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
     }
   }
   return { ready, waiting, wrong, over: [] }
+}
+
+/**
+ * The key that an envelope was verified with may be that of another person: only an entity that names its signer as its author
+ * proves that they have the key.
+ */
+function firstSignedBy(
+  entity: ReceivedEntity,
+  signature: InnerSignature,
+  [signer, author]: readonly [Signer, Signer | undefined],
+): readonly string[] {
+  const isSigned = author !== undefined && (author === signer || (isRelayable(entity) && signature === 'valid'))
+  return isSigned && !author.isProven ? [author.address] : []
 }
 
 /** What looking from outside has overlooked is found out by opening: then there is a second round, or a third. */

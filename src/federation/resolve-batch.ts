@@ -61,7 +61,7 @@ export async function resolveBatch(
 
 /** Written out: what is spread into a larger object is copied name by name, which takes longer than all the rest of this. */
 function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntity>, found: Found): Resolved {
-  const { message, sender, signer, signature, recipient } = arrival
+  const { message, sender, signer, signature, firstSigned, recipient } = arrival
   const entity = withoutLostPhotos(arrival.entity, found)
   const surroundings = surroundingsOf(entity, found)
   return {
@@ -70,6 +70,7 @@ function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntit
     signer,
     entity,
     signature,
+    firstSigned,
     recipient,
     underOurs: surroundings.root?.local ?? false,
     surroundings,

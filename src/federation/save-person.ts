@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { lockThings, waitAndWake } from '../jobs/waiting.js'
 import { admitToConversations } from '../persistence/arrived-conversations.js'
 import { despiteLocks, inTransaction, isUniqueViolation } from '../persistence/errors.js'
 import { Person, type ProfileFields } from '../persistence/models/person.js'
 import { Pod as OtherPod } from '../persistence/models/pod.js'
+import { takeOwnGuids } from '../persistence/person-guids.js'
 import type { Pod } from '../pod.js'
 import type { Hcard } from '../protocol/discovery-documents.js'
 import { ProtocolError } from '../protocol/errors.js'
@@ -11,7 +13,7 @@ import { readPublicKey } from '../protocol/rsa.js'
 import { placeOf } from './pod-place.js'
 import { profileImage } from './profile-image.js'
 
-/** What a discovery has found out about somebody. */
+/** The result of a discovery. */
 export interface FoundPerson {
   readonly address: string
   readonly podUrl: URL
@@ -21,17 +23,22 @@ export interface FoundPerson {
 }
 
 /**
- * Remembers somebody from now on: guid, key and pod as they are at first sight, for good. Of those who are known, only what
- * they show of themselves is taken. `DiscoveryFailed` if guid or key are somebody else's.
+ * Stores a person of another pod: guid, key and pod as they are at first sight, for good. Of a known person only the profile is
+ * taken. Two people may claim one guid, since no discovery proves it: the second gets a guid that this pod makes, until a
+ * signature decides (`provePeople`). `DiscoveryFailed` if the guid is that of a local person.
  */
 export async function savePerson(pod: Pod, found: FoundPerson): Promise<Person> {
-  try {
-    return await despiteLocks(() => inTransaction(pod.db, (transaction) => save(pod, transaction, found)))
-  } catch (error) {
-    if (!isUniqueViolation(error, 'people_guid_key')) throw error
-    throw new ProtocolError('DiscoveryFailed', `the guid of ${found.address} is somebody else's`, { cause: error })
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await despiteLocks(() => inTransaction(pod.db, (transaction) => save(pod, transaction, found)))
+    } catch (error) {
+      // Another person got the guid at this moment; then the next attempt finds them.
+      if (attempt === ATTEMPTS || !isUniqueViolation(error, 'people_guid_key')) throw error
+    }
   }
 }
+
+const ATTEMPTS = 3
 
 async function save(pod: Pod, transaction: Knex.Transaction, found: FoundPerson): Promise<Person> {
   const { address, podUrl, hcard, began } = found
@@ -39,26 +46,36 @@ async function save(pod: Pod, transaction: Knex.Transaction, found: FoundPerson)
   await lockThings(transaction, [person])
   const known = await Person.byAddress(transaction, address)
   if (known === undefined) {
-    const publicKey = await freeKey(transaction, found)
+    const guids = await findFreeGuid(transaction, found)
+    const publicKey = readKey(found)
     const { id: podId } = await OtherPod.at(transaction, { ...placeOf(podUrl), ssl: podUrl.protocol === 'https:' })
-    const identity = { guid: hcard.guid, address, publicKey, podId, refreshedAt: began }
+    const identity = { ...guids, address, publicKey, podId, refreshedAt: began }
     const { id } = await Person.add(transaction, identity, profileOf(hcard, podUrl))
     await admitToConversations(transaction, { id, address })
     await waitAndWake(pod, transaction, [], [person])
   } else {
     await Person.refresh(transaction, known.id, profileOf(hcard, podUrl), began)
+    if (known.guidAtPod !== null) await takeOwnGuids(transaction, [known.id])
   }
   return Person.byAddress(transaction, address).throwIfNotFound()
 }
 
-/** In the one form in which keys can be compared. Who has the key of somebody else could speak for them, or be them. */
-async function freeKey(transaction: Knex.Transaction, { address, hcard }: FoundPerson): Promise<string> {
+async function findFreeGuid(
+  transaction: Knex.Transaction,
+  { address, hcard: { guid } }: FoundPerson,
+): Promise<{ readonly guid: string; readonly guidAtPod?: string }> {
+  const holder = await Person.query(transaction).findOne({ guid }).select('address', 'podId')
+  if (holder === undefined) return { guid }
+  if (holder.podId === null) {
+    throw new ProtocolError('DiscoveryFailed', `the guid of ${address} is that of ${holder.address}`)
+  }
+  return { guid: randomBytes(16).toString('hex'), guidAtPod: guid }
+}
+
+function readKey({ address, hcard }: FoundPerson): string {
   const key = readPublicKey(hcard.publicKey)
   if (key === undefined) throw new ProtocolError('DiscoveryFailed', `${address} has no usable key`)
-  const publicKey = key.export({ type: 'spki', format: 'pem' }).toString()
-  const owner = await Person.query(transaction).findOne({ publicKey }).select('address')
-  if (owner === undefined) return publicKey
-  throw new ProtocolError('DiscoveryFailed', `the key of ${address} is that of ${owner.address}`)
+  return key.export({ type: 'spki', format: 'pem' }).toString()
 }
 
 function profileOf(hcard: Hcard, podUrl: URL): ProfileFields {

@@ -10,6 +10,8 @@ export interface Signer {
   readonly address: string
   readonly local: boolean
   readonly closed: boolean
+  /** A signature of theirs was valid before, or they live here. */
+  readonly isProven: boolean
   /** The operator blocks their pod. */
   readonly blocked: boolean
   /** Their pod does not answer. */

@@ -4,6 +4,7 @@ import { lockThings, type ParkedMessage, type Thing, waitAndWake } from '../jobs
 import { raiseCounts } from '../persistence/arrived-counts.js'
 import { inTransaction } from '../persistence/errors.js'
 import { Pod as OtherPod } from '../persistence/models/pod.js'
+import { provePeople } from '../persistence/person-guids.js'
 import type { Pod } from '../pod.js'
 import { splitAddress } from '../protocol/address.js'
 import type { RetractionEntity } from '../protocol/entities/retraction.js'
@@ -74,6 +75,7 @@ export async function storeBatch(pod: Pod, batch: Batch): Promise<Ended> {
     const alone = [...ready.flatMap(changedBy), ...parked.map(({ waitsFor }) => waitsFor)]
     await lockThings(transaction, alone, ready.flatMap(addedTo))
     await leaveTombstones(transaction, parked.flatMap(retractionIn))
+    await provePeople(transaction, [...new Set(ready.flatMap(({ firstSigned = [] }) => firstSigned))])
     const { stored, counted } = await storeAll(pod, transaction, ready, now)
     const records = stored.flatMap((some) => some.records)
     await answerForClosed(pod, transaction, wrong)

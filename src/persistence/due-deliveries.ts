@@ -148,7 +148,7 @@ const dueRows = `
   )
   select due.id, due.message_id as "messageId", due.record, due.about, due.priority,
     due.sender_id as "senderId", due.public as "isPublic", due.attempts, due.coat,
-    people.guid as "personGuid", people.public_key as "publicKey", due.held_until is not null as held
+    coalesce(people.guid_at_pod, people.guid) as "personGuid", people.public_key as "publicKey", due.held_until is not null as held
   from due
   left join people on people.id = due.person_id
   order by due.priority, due.id`

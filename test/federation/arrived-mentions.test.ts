@@ -147,6 +147,7 @@ describe('somebody unknown whom a text of another pod names', () => {
       local: false,
       closed: false,
       blocked: false,
+      isProven: true,
       offline: false,
       key: undefined,
     }

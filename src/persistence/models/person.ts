@@ -13,6 +13,10 @@ export class Person extends Model {
   declare address: string
   /** Null: the person lives on this pod. */
   declare podId: number | null
+  /** The guid of the person on their own pod, where another person has it here; set only then. */
+  declare guidAtPod: string | null
+  /** The first valid signature of a person of another pod. */
+  declare provenAt: Date | null
   /** Pinned at first sight, as PEM. */
   declare publicKey: string
   /** First and last name as in the profile; empty if it has none. */
@@ -120,6 +124,8 @@ export interface SignerRow {
   readonly publicKey: string
   readonly local: boolean
   readonly closed: boolean
+  /** A signature of theirs was valid before, or they live here. */
+  readonly isProven: boolean
   /** The operator blocks their pod. */
   readonly blocked: boolean
   /** Their pod does not answer. */
@@ -132,6 +138,7 @@ const signers = `
     people.public_key as "publicKey",
     people.pod_id is null as local,
     people.closed_at is not null as closed,
+    people.pod_id is null or people.proven_at is not null as "isProven",
     pods.blocked_at is not null as blocked,
     pods.offline_since is not null as offline
   from people
@@ -163,6 +170,7 @@ const localCard = `
 
 type NewPerson = Pick<Person, 'guid' | 'address' | 'publicKey'> & {
   readonly podId?: number
+  readonly guidAtPod?: string | null
   readonly refreshedAt?: Date
 }
 

@@ -33,7 +33,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     if (person.podId !== null) {
       const origin = person.pod && podOrigin(person.pod)
       if (!origin) throw nobody()
-      return reply.redirect(`${origin}/people/${person.guid}`, 302)
+      return reply.redirect(`${origin}/people/${person.guidAtPod ?? person.guid}`, 302)
     }
     const { profile } = person
     if (profile === undefined) throw new Error(`Person ${person.guid} has no profile.`)
