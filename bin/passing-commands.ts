@@ -11,6 +11,7 @@ import { invitationCommands } from './commands/invitations.js'
 import { notificationCommands } from './commands/notifications.js'
 import { peopleCommands } from './commands/people.js'
 import { podsCommands } from './commands/pods.js'
+import { remotePeopleCommands } from './commands/remote-people.js'
 import { seedCommand } from './commands/seed.js'
 import { workCommands } from './commands/work.js'
 
@@ -27,6 +28,7 @@ export const passingCommands = [
   federationCommands,
   inspectCommand,
   podsCommands,
+  remotePeopleCommands,
   deliveryCommands,
   doctorCommand,
   configCommand,

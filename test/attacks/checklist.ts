@@ -64,6 +64,7 @@ export const CHECKLIST = {
   S87: 'connections of one address leave room for others',
   S88: 'large messages of one address leave room for small ones of others',
   S90: 'senders without proof cost next to nothing',
+  S94: 'a claimed key or guid shuts nobody out',
   S95: 'public pages are rendered outside the event loop',
   S96: 'authorization requests are bounded, by address and in all',
   S97: 'only people who receive a private post can answer it, and nobody else learns that it exists',

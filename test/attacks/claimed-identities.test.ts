@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { postBy } from '../support/entities.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
+
+const VICTIMS = 100
+
+describe.each(queueBackends)('S94: the people of a whole pod, with the queue in $store', (backend) => {
+  let others: FakePods
+  let stores: TestStores
+  let pod: ReceivingPod
+
+  beforeAll(async () => {
+    others = await startFakePods()
+    stores = await openTestStores(backend)
+    pod = await startReceivingPod({ others, stores })
+  })
+  afterAll(async () => {
+    await pod.close()
+    await stores.close()
+    await others.close()
+  })
+
+  it.each(['guid', 'publicKey'] as const)(
+    'are not shut out by copies of their %s that anonymous look-ups have made known first',
+    async (field) => {
+      const host = `${field.toLowerCase()}.evil.example`
+      const victims = Array.from({ length: VICTIMS }, (_, index) =>
+        others.person(`v${index}@${field.toLowerCase()}.good.example`),
+      )
+      const cards = new Map<string, FakePerson>()
+      others.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
+        const address = (url.searchParams.get('resource') ?? '').replace(/^acct:/, '')
+        const document = others.webFinger({ ...(victims[0] as FakePerson), address, guid: address })
+        const links = document.links.map((link) =>
+          link.rel.endsWith('hcard') ? { ...link, href: `https://${host}/cards/${address}` } : link,
+        )
+        response.end(JSON.stringify({ ...document, links }))
+      })
+      for (const [index, victim] of victims.entries()) {
+        const thief = others.person(`t${index}@${host}`, { [field]: victim[field] })
+        cards.set(thief.address, thief)
+        others.script(`${host}/cards/${thief.address}`, (_request, response) => response.end(others.hcard(thief)))
+        const remoteAddress = `198.51.100.${index}`
+        const { statusCode } = await pod.app.inject({ url: `/people?q=${thief.address}`, remoteAddress })
+        expect(statusCode).toBe(302)
+      }
+
+      const posts = victims.map((victim) => postBy(victim))
+      const statuses = await Promise.all(
+        victims.map((victim, index) => pod.publicly(posts[index] ?? postBy(victim), victim)),
+      )
+      expect(new Set(statuses)).toEqual(new Set([202]))
+      const guids = posts.map(({ guid }) => guid)
+      await vi.waitFor(async () => expect(await pod.db('posts').whereIn('guid', guids)).toHaveLength(VICTIMS), {
+        timeout: 60_000,
+        interval: 100,
+      })
+      const known = await pod.db('people').whereIn(
+        'address',
+        victims.map(({ address }) => address),
+      )
+      const guidOf = new Map<string, string>(known.map(({ address, guid }) => [address, guid]))
+      expect(victims.filter(({ address, guid }) => guidOf.get(address) !== guid)).toEqual([])
+      expect(await pod.db('people').whereIn('address', [...cards.keys()])).toHaveLength(VICTIMS)
+    },
+    120_000,
+  )
+})

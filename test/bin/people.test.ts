@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config.js'
+import { createUser } from '../../src/domain/accounts.js'
+import { type OpenPod, openPod } from '../../src/open-pod.js'
+import { cannedCrypto } from '../support/canned-crypto.js'
+import { addPost, addStranger } from '../support/network.js'
+import { KNOWN_POD, makePlace, type Place } from './place.js'
+import { pod } from './program.js'
+
+describe('pod people forget', { timeout: 60_000 }, () => {
+  let place: Place
+  let open: OpenPod
+  beforeAll(async () => {
+    place = await makePlace(KNOWN_POD)
+    open = await openPod(readConfig({ ...place.settings, LOG_LEVEL: 'silent' }), 'command', { crypto: cannedCrypto() })
+    await createUser(open, { username: 'alice', password: 'correct horse battery' })
+  })
+  afterAll(async () => {
+    await open.close()
+    await place.remove()
+  })
+
+  it('says what it would delete, and deletes it with --yes', async () => {
+    const mallory = await addStranger(open, 'mallory@m.example')
+    await addPost(open, mallory)
+
+    const question = await pod(['people', 'forget', 'mallory@m.example'], place.settings)
+    expect(question).toMatchObject({ code: 1, stdout: '' })
+    expect(question.stderr).toContain('This would delete mallory@m.example (posts 1, photos 0, comments 0')
+    expect(await open.db('people').where({ id: mallory.id })).toHaveLength(1)
+
+    const done = await pod(['people', 'forget', 'acct:Mallory@m.example', '--yes', '--json'], place.settings)
+    expect(done).toMatchObject({ code: 0, stderr: '' })
+    expect(JSON.parse(done.stdout)).toMatchObject({
+      address: 'mallory@m.example',
+      guid: mallory.guid,
+      deleted: { posts: 1 },
+    })
+    expect(await open.db('people').where({ id: mallory.id })).toEqual([])
+  })
+
+  it.each([
+    ['alice@pod.example', 'is a local person'],
+    ['ghost@m.example', 'No person with the address ghost@m.example is known.'],
+  ])('refuses %s', async (address, reason) => {
+    const { code, stderr } = await pod(['people', 'forget', address, '--yes'], place.settings)
+
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(reason) })
+    expect(await open.db('people').where({ address: 'alice@pod.example' })).toHaveLength(1)
+  })
+})

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { findRemotePerson, forgetPerson } from '../../src/domain/forget-person.js'
+import { discoverPerson } from '../../src/federation/discover-person.js'
+import { commentBy, likeBy, pollWith, postBy, voteBy } from '../support/entities.js'
+import { newGuid } from '../support/fake-pod.js'
+import { nothing, open, receive, sealed } from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+
+let pod: MeetingPod
+beforeAll(async () => {
+  pod = await openMeetingPod()
+})
+afterAll(() => pod.close())
+
+it('forgetting a person deletes all that came from them, corrects counts, and touches nothing else', async () => {
+  const { ann } = await pod.locals('ann')
+  const { quin, remy } = await pod.strangers('quin', 'remy')
+  const root = postBy(remy, { text: `Hello @{${quin.address}}`, poll: pollWith('Yes', 'No') })
+  const own = postBy(quin)
+  const conversation = {
+    type: 'conversation' as const,
+    author: quin.address,
+    guid: newGuid(),
+    subject: 'Hello',
+    created_at: new Date(),
+    participants: [ann.address, quin.address],
+    messages: [],
+  }
+  expect(await receive(pod, open(remy, root), open(quin, own))).toEqual(nothing)
+  const comment = commentBy(quin, root)
+  const [yes] = root.poll?.poll_answers ?? []
+  if (root.poll === undefined || yes === undefined) throw new Error('There is no poll.')
+  const received = await receive(
+    pod,
+    open(remy, comment),
+    open(remy, commentBy(remy, root)),
+    open(remy, likeBy(quin, root)),
+    open(remy, voteBy(quin, root.poll, yes)),
+    open(quin, commentBy(remy, own)),
+    sealed(quin, ann, {
+      type: 'contact',
+      author: quin.address,
+      recipient: ann.address,
+      following: true,
+      sharing: true,
+      blocking: false,
+    }),
+    sealed(quin, ann, conversation),
+  )
+  expect(received).toEqual(nothing)
+  expect(await pod.rows('mentions')).toEqual([1])
+  await pod.db('accountMigrations').insert({ oldPersonId: quin.id, newPersonId: remy.id, signature: 'x' })
+
+  const person = await findRemotePerson(pod, quin.address)
+  expect(person.rows).toMatchObject({ posts: 1, comments: 1, likes: 1, votes: 1, conversations: 1, contacts: 1 })
+  await forgetPerson(pod, person)
+
+  expect(await pod.db('people').where({ address: quin.address })).toEqual([])
+  expect(await pod.rows('posts', 'comments', 'likes', 'poll_participations', 'conversations', 'contacts')).toEqual([
+    1, 1, 0, 0, 0, 0,
+  ])
+  expect(await pod.db('posts').first('guid', 'commentsCount', 'likesCount')).toEqual({
+    guid: root.guid,
+    commentsCount: 1,
+    likesCount: 0,
+  })
+  expect(await discoverPerson(pod, quin.address)).toMatchObject({ guid: quin.guid })
+})
+
+it('a forgotten person frees the guid for the proven person whose pod names it', async () => {
+  const victim = pod.others.person('victim@v.example')
+  const thief = pod.others.person('thief@t.example', { guid: newGuid() })
+  pod.others.script(`t.example/hcard/users/${thief.guid}`, (_request, response) =>
+    response.end(pod.others.hcard({ ...thief, guid: victim.guid })),
+  )
+  for (const each of [thief, victim]) {
+    await discoverPerson(pod, each.address)
+    await receive(pod, open(each, postBy(each)))
+  }
+  expect(await pod.db('people').where({ guid: victim.guid }).pluck('address')).toEqual([thief.address])
+
+  await forgetPerson(pod, await findRemotePerson(pod, thief.address))
+
+  expect(await pod.db('people').where({ guid: victim.guid }).pluck('address')).toEqual([victim.address])
+  expect(await pod.db('posts').join('people', 'people.id', 'authorId').where({ address: victim.address })).toHaveLength(
+    1,
+  )
+})
+
+it.each([
+  ['a local person', 'ann@pod.example', 'forbidden'],
+  ['an unknown person', 'ghost@g.example', 'not_found'],
+])('%s cannot be forgotten', async (_who, address, reason) => {
+  await expect(findRemotePerson(pod, address)).rejects.toMatchObject({ reason })
+})
