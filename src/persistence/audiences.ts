@@ -146,7 +146,7 @@ const unsentPairs = `
     join deliveries as created on created.message_id = messages.id
     join pods on pods.id = created.pod_id
     where messages.record = :record and messages.guid = any(:guids) and messages.verb = 'create'
-      and created.state = 'waiting' and created.attempts = 0 and created.last_fault is null
+      and created.state = 'waiting' and created.attempts = 0 and coalesce(created.last_fault, 'dns') in ('dns', 'ssl')
       and pods.drained_by is null and (pods.offline_since is null or pods.offline_since < messages.created_at)
   )
   delete from deliveries
