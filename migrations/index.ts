@@ -29,6 +29,7 @@ import { unprovenDue } from './0067-unproven-due.js'
 import { provenPeople } from './0068-proven-people.js'
 import { deletedPosts } from './0084-deleted-posts.js'
 import { outboxSenders } from './0085-outbox-senders.js'
+import { publicTags } from './0086-public-tags.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -64,4 +65,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0068-proven-people', provenPeople],
   ['0084-deleted-posts', deletedPosts],
   ['0085-outbox-senders', outboxSenders],
+  ['0086-public-tags', publicTags],
 ])

@@ -75,7 +75,11 @@ export async function createComment(
         ...signature,
       })
       .returning('*')
-    await Tag.attach(transaction, { commentId: comment.id, createdAt: post.createdAt }, taggedIn(text))
+    await Tag.attach(
+      transaction,
+      { commentId: comment.id, createdAt: post.createdAt, isPublic: post.public },
+      taggedIn(text),
+    )
     await Mention.attach(transaction, { commentId: comment.id }, mentionedIn(text))
     await joinIn(pod, transaction, viewer, post)
     await Post.query(transaction)

@@ -62,7 +62,7 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
     await Photo.joinPost(transaction, photos, post)
     if (location !== undefined) await Location.query(transaction).insert({ postId: post.id, ...location })
     if (input.poll !== undefined) await addPoll(transaction, post, input.poll)
-    await Tag.attach(transaction, { postId: post.id, createdAt: post.createdAt }, taggedIn(text))
+    await Tag.attach(transaction, { postId: post.id, createdAt: post.createdAt, isPublic: post.public }, taggedIn(text))
     const mentioned = mentionedIn(text)
     await Mention.attach(transaction, { postId: post.id }, mentioned)
     if (!input.public) await Post.shareWith(transaction, post.id, aspectIds)

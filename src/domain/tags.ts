@@ -2,6 +2,7 @@ import { TEXT_LIMITS } from '../limits.js'
 import { listedTags } from '../persistence/listed-tags.js'
 import type { IndexPage, Page } from '../persistence/paged.js'
 import type { Pod } from '../pod.js'
+import type { Viewer } from './access.js'
 import { Refusal } from './refusals.js'
 import { faultOfText } from './texts.js'
 
@@ -27,8 +28,13 @@ export function soughtTagName(text: string): string | undefined {
   return [...tagNameOf(text)].length > TEXT_LIMITS.tagCharacters ? undefined : requireTagName(text)
 }
 
-/** Names of tags that begin with what somebody has typed. */
-export async function findTags(pod: Pick<Pod, 'db'>, text: string, page: IndexPage): Promise<Page<string>> {
+/** Names of tags that begin with a text. A tag that stands only in private posts of others is not found. */
+export async function findTags(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  text: string,
+  page: IndexPage,
+): Promise<Page<string>> {
   const beginning = soughtTagName(text)
-  return beginning === undefined ? { items: [], more: false } : listedTags(pod.db, beginning, page)
+  return beginning === undefined ? { items: [], more: false } : listedTags(pod.db, viewer, beginning, page)
 }

@@ -144,6 +144,7 @@ async function storeParts(
       return {
         postId,
         createdAt: timeOf(arrival, now),
+        isPublic: entity.public,
         names: taggedIn(entity.text),
       }
     }),

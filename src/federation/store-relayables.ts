@@ -33,12 +33,13 @@ export async function storeComments(
     ),
   )
   const texts = stored.records.map(({ id, arrival: { entity } }) => {
-    return { commentId: id, text: entity.text, postedAt: outcomes.get(entity.guid)?.root?.createdAt ?? now }
+    const root = outcomes.get(entity.guid)?.root
+    return { commentId: id, text: entity.text, postedAt: root?.createdAt ?? now, isPublic: root?.public ?? false }
   })
   await Tag.attachToAll(
     transaction,
-    texts.map(({ commentId, text, postedAt }) => {
-      return { commentId, createdAt: new Date(postedAt), names: taggedIn(text) }
+    texts.map(({ commentId, text, postedAt, isPublic }) => {
+      return { commentId, createdAt: new Date(postedAt), isPublic, names: taggedIn(text) }
     }),
   )
   await Mention.attachToAll(

@@ -39,6 +39,7 @@ export interface RelayableOutcome {
   readonly root: {
     readonly local: boolean
     readonly createdAt: string
+    readonly public: boolean
     /** Its author blocks the author of the relayable: then that is not inserted. */
     readonly ignores: boolean
     /** What the relayable names of it is no part of it: then that is not inserted either. */
@@ -109,6 +110,7 @@ function placed({ table, arrived, columns, joins }: Placement): string {
       people.id as author_id,
       ${columns},
       roots.created_at as root_created_at,
+      roots.public as root_public,
       owners.pod_id is null as local,
       exists (
         select from blocks join users on users.id = blocks.user_id
@@ -131,7 +133,8 @@ function told(table: Table): string {
       select people.address from ${table} join people on people.id = author_id where ${table}.guid = arrived.guid
     ) end as "writtenBy",
     case when placed.guid is not null then json_build_object(
-      'local', placed.local, 'createdAt', placed.root_created_at, 'ignores', placed.ignored, 'misses', placed.misses
+      'local', placed.local, 'createdAt', placed.root_created_at, 'public', placed.root_public,
+      'ignores', placed.ignored, 'misses', placed.misses
     ) end as root
   from arrived
   left join placed on placed.guid = arrived.guid
@@ -165,10 +168,10 @@ const newLikes = `
     columns: `case when parent_type = 'Post' then roots.id end as post_id, roots.comment_id, false as misses`,
     joins: `
     cross join lateral (
-      select id, author_id, created_at, null::bigint as comment_id from posts
+      select id, author_id, created_at, public, null::bigint as comment_id from posts
       where arrived.parent_type = 'Post' and guid = arrived.parent
       union all
-      select posts.id, posts.author_id, posts.created_at, comments.id
+      select posts.id, posts.author_id, posts.created_at, posts.public, comments.id
       from comments join posts on posts.id = comments.post_id
       where arrived.parent_type = 'Comment' and comments.guid = arrived.parent
     ) as roots`,

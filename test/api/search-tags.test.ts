@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ApiPerson, type ApiPod, expectError, readAllPages, startApiPod } from '../support/api-pod.js'
-import { publish } from '../support/neighbourhood.js'
+import { aspectOf, publish } from '../support/neighbourhood.js'
 import { statementsDuring } from '../support/statements.js'
 
 let api: ApiPod
 let alice: ApiPerson
+let carol: ApiPerson
 beforeAll(async () => {
   api = await startApiPod()
-  ;({ alice } = await api.people('alice'))
+  ;({ alice, carol } = await api.people('alice', 'carol'))
   await publish(api, alice, { text: '#Cat #cats #catalogue #ca #dog #katze #c_a #<3 #ärger', public: true })
   await alice.post('/tag_followings', { name: 'catfish' })
 })
@@ -68,4 +69,17 @@ it('165: needs no more than the scope that everybody has, and one statement', as
 
   expect((await client.get('/search/tags?query=dog')).body).toEqual(['dog'])
   expect(await statementsDuring(() => client.get('/search/tags?query=dog'))).toBe(2)
+})
+
+it('finds tags of private posts for their author, and followed ones for who follows them, alone', async () => {
+  const aspectIds = [await aspectOf(api, alice, 'Friends')]
+  await publish(api, alice, { text: 'My #privateailment', public: false, aspectIds })
+  await alice.post('/tag_followings', { name: 'privateinterest' })
+  const found = async (person: ApiPerson) => (await person.get('/search/tags?query=private')).body
+
+  expect(await found(alice)).toEqual(['privateailment', 'privateinterest'])
+  expect(await found(carol)).toEqual([])
+
+  await publish(api, carol, { text: 'Everybody knows #privateailment', public: true })
+  expect(await found(carol)).toEqual(['privateailment'])
 })

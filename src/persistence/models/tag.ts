@@ -8,6 +8,8 @@ export class Tag extends Model {
 
   declare id: number
   declare name: string
+  /** It stands in something public, so that anybody may find its name. */
+  declare public: boolean
 
   declare followers?: User[]
 
@@ -31,7 +33,8 @@ export class Tag extends Model {
   ): Promise<void> {
     const names = [...new Set(targets.flatMap((target) => target.names))].sort()
     if (names.length === 0) return
-    await this.make(transaction, names)
+    const publicNames = new Set(targets.flatMap((target) => (target.isPublic ? target.names : [])))
+    await this.make(transaction, names, publicNames)
     await transaction.raw(taggings, [JSON.stringify(targets)])
   }
 
@@ -55,8 +58,12 @@ export class Tag extends Model {
   }
 
   /** Only a later statement sees a name which somebody else has made in the meantime. */
-  private static async make(db: Knex, names: readonly string[]): Promise<void> {
-    await db.raw(`insert into tags (name) select unnest(?::text[]) on conflict do nothing`, [[...names]])
+  private static async make(
+    db: Knex,
+    names: readonly string[],
+    publicNames: ReadonlySet<string> = new Set(),
+  ): Promise<void> {
+    await db.raw(newTags, [[...names], names.map((name) => publicNames.has(name))])
   }
 }
 
@@ -65,7 +72,18 @@ interface Tagged {
   readonly postId?: number
   readonly commentId?: number
   readonly createdAt: Date
+  /** The post, or that of the comment. */
+  readonly isPublic: boolean
 }
+
+/** A tag that is public stays so: a hot one is not written again. */
+const newTags = `
+  with given as (
+    select name, public from unnest(?::text[], ?::boolean[]) as row(name, public)
+  ), published as (
+    update tags set public = true from given where tags.name = given.name and given.public and not tags.public
+  )
+  insert into tags (name, public) select name, public from given order by name on conflict do nothing`
 
 const taggings = `
   insert into taggings (tag_id, post_id, comment_id, created_at)

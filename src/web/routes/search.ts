@@ -81,7 +81,8 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'searchTags',
         tags,
         summary: 'Search for tags',
-        description: 'Those that begin with what is given, in order, without `#`.',
+        description:
+          'Those that begin with what is given, in order, without `#`: tags of public posts and comments, and those that you follow or use.',
         querystring: Type.Object({ query: Type.String({ description: 'With or without `#`.' }), ...indexPaging }),
         response: { 200: Type.Array(Type.String()) },
       },
@@ -89,7 +90,7 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const page = readIndexPage(request)
-      const found = await readList(request, (pod) => findTags(pod, request.query.query, page))
+      const found = await readList(request, (pod) => findTags(pod, request.viewer, request.query.query, page))
       linkIndexPages(request, reply, page, found)
       return [...found.items]
     },
