@@ -44,7 +44,9 @@ it('lets one transaction after the other announce, so that ids are in the order 
 })
 
 function attach(postId: number, model: typeof Mention | typeof Tag, names: readonly string[]): Promise<void> {
-  return db.transaction((transaction) => model.attach(transaction, { postId, createdAt: new Date(), isPublic: true }, names))
+  return db.transaction((transaction) =>
+    model.attach(transaction, { postId, createdAt: new Date(), isPublic: true }, names),
+  )
 }
 
 /** Transactions that wait for their turn. */
