@@ -30,6 +30,7 @@ import { provenPeople } from './0068-proven-people.js'
 import { deletedPosts } from './0084-deleted-posts.js'
 import { outboxSenders } from './0085-outbox-senders.js'
 import { publicTags } from './0086-public-tags.js'
+import { answersOfPolls } from './0087-answers-of-polls.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -66,4 +67,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0084-deleted-posts', deletedPosts],
   ['0085-outbox-senders', outboxSenders],
   ['0086-public-tags', publicTags],
+  ['0087-answers-of-polls', answersOfPolls],
 ])

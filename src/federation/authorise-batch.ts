@@ -36,14 +36,13 @@ function endOf({ entity, signer, deleted, ours }: Resolved): string | undefined 
 }
 
 function faultOf(arrival: Resolved): Pick<Wrong, 'fault' | 'reason'> | undefined {
-  const { entity, sender, signature, surroundings, taken, recipient } = arrival
+  const { entity, sender, signature, surroundings, hasLostParts, recipient } = arrival
   const name = () => `the ${nameOf(entity)} by ${entity.author}`
   if (recipient?.closed)
     return { fault: 'RecipientClosed', reason: `${name()} is for ${recipient.address}, who has left` }
   const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, surroundings)
   if (fault !== undefined) return { fault, reason: `${name()} must not come from ${sender} in this way` }
-  if (taken) return { fault: 'InvalidAuthor', reason: `${name()} holds something of somebody else` }
-  if (isEmpty(entity)) return { fault: 'ValidationError', reason: `${name()} is empty` }
+  if (!hasLostParts && isEmpty(entity)) return { fault: 'ValidationError', reason: `${name()} is empty` }
   return undefined
 }
 

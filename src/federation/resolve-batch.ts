@@ -10,7 +10,7 @@ import {
   addComing,
   type Found,
   findAround,
-  holdsForeignParts,
+  isForeignPart,
   isPhotoTakenBack,
   isTakenBack,
   isUnderDeleted,
@@ -25,8 +25,8 @@ export interface Resolved extends Arrival<StorableEntity> {
   readonly surroundings: Surroundings
   /** Somebody who had the right to has taken it back, or what it stands under. */
   readonly deleted: boolean
-  /** Something in it has a guid that is somebody else's. */
-  readonly taken: boolean
+  /** A photo or a poll was left out of it, because another author has used its guid. */
+  readonly hasLostParts: boolean
   /** It says that somebody wrote it who lives here. */
   readonly ours: boolean
   /** Its parent is here, but its author does not receive it. */
@@ -62,7 +62,8 @@ export async function resolveBatch(
 /** Written out: what is spread into a larger object is copied name by name, which takes longer than all the rest of this. */
 function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntity>, found: Found): Resolved {
   const { message, sender, signer, signature, firstSigned, recipient } = arrival
-  const entity = withoutLostPhotos(arrival.entity, found)
+  const whole = withoutLostPhotos(arrival.entity, found)
+  const entity = withoutForeignParts(whole, found)
   const surroundings = surroundingsOf(entity, found)
   return {
     message,
@@ -75,7 +76,7 @@ function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntit
     underOurs: surroundings.root?.local ?? false,
     surroundings,
     deleted: isTakenBack(arrival, surroundings, found) || isUnderDeleted(arrival, surroundings, found),
-    taken: holdsForeignParts(entity, found),
+    hasLostParts: entity !== whole,
     ours: !speaksOfOthers.has(entity.type) && entity.author.endsWith(`@${config.host}`),
     hasUnreadableParent: isUnreadableParent(entity, found),
   }
@@ -158,4 +159,14 @@ function withoutLostPhotos(entity: StorableEntity, found: Found): StorableEntity
   if (entity.type !== 'status_message') return entity
   const photos = entity.photos.filter((photo) => isOnTheWeb(photo.remote_photo_path) && !isPhotoTakenBack(photo, found))
   return { ...entity, photos }
+}
+
+/** Guids can be taken in advance by any author: a post does not end with the part that has such a guid. */
+function withoutForeignParts(entity: StorableEntity, found: Found): StorableEntity {
+  if (entity.type !== 'status_message') return entity
+  const { author, poll } = entity
+  const photos = entity.photos.filter((photo) => !isForeignPart(photo, author, found))
+  const isPollForeign = poll !== undefined && isForeignPart(poll, author, found)
+  if (photos.length === entity.photos.length && !isPollForeign) return entity
+  return { ...entity, photos, poll: isPollForeign ? undefined : poll }
 }

@@ -190,16 +190,20 @@ function guidOf(entity: StorableEntity): readonly string[] {
   return 'guid' in entity ? [entity.guid] : []
 }
 
-/** Everything in a post that has a guid of its own. */
+/** Everything in a post that has a guid of its own in all of the pod; answers have one within their poll. */
 function partsOf(entity: StorableEntity): readonly Pick<KnownPart, 'type' | 'guid'>[] {
   if (entity.type !== 'status_message') return []
   const { photos, poll } = entity
-  return [...photos, ...(poll === undefined ? [] : [poll, ...poll.poll_answers])]
+  return [...photos, ...(poll === undefined ? [] : [poll])]
 }
 
-/** Whether something in it has a guid that is somebody else's. */
-export function holdsForeignParts(entity: StorableEntity, { owners }: Found): boolean {
-  return partsOf(entity).some(({ type, guid }) => (owners.get(`${type} ${guid}`) ?? entity.author) !== entity.author)
+/** True for a part of a post whose guid another author has already used. */
+export function isForeignPart(
+  { type, guid }: Pick<KnownPart, 'type' | 'guid'>,
+  author: string,
+  { owners }: Found,
+): boolean {
+  return (owners.get(`${type} ${guid}`) ?? author) !== author
 }
 
 /** Names under which a retraction may have come. */

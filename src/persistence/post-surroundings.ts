@@ -26,7 +26,7 @@ interface Deleted {
 
 /** A part of a post that is known here. */
 export interface KnownPart {
-  readonly type: 'photo' | 'poll' | 'poll_answer'
+  readonly type: 'photo' | 'poll'
   readonly guid: string
   readonly author: string
 }
@@ -105,13 +105,6 @@ const parts = `
   union all
   select 'poll', polls.guid, people.address
   from unnest(${unseen('$4', 'text[]')}) as guid join polls using (guid)
-  join posts on posts.id = polls.post_id
-  join people on people.id = posts.author_id
-  where ${isAnyIn('$4')}
-  union all
-  select 'poll_answer', poll_answers.guid, people.address
-  from unnest(${unseen('$4', 'text[]')}) as guid join poll_answers using (guid)
-  join polls on polls.id = poll_answers.poll_id
   join posts on posts.id = polls.post_id
   join people on people.id = posts.author_id
   where ${isAnyIn('$4')}`

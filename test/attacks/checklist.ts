@@ -70,4 +70,5 @@ export const CHECKLIST = {
   S97: 'only people who receive a private post can answer it, and nobody else learns that it exists',
   S98: 'work that is too much for one transaction delays nothing else',
   S93: 'pages of unknown people are read outside of the event loop',
+  S99: 'a guid that somebody uses in advance loses no post',
 } as const

@@ -264,32 +264,38 @@ describe('a photo in a post', () => {
   })
 })
 
-describe('a post is refused as InvalidAuthor', () => {
+describe('a post with a part whose guid another author has used before', () => {
   it.each([
     ['photo', (theirs: StatusMessageEntity) => ({ photos: [photoBy(remy, { guid: theirs.photos[0]?.guid ?? '' })] })],
     ['poll', (theirs: StatusMessageEntity) => ({ poll: pollWith(['Yes', 'No'], theirs.poll?.guid) })],
-    [
-      'answer of a poll',
-      (theirs: StatusMessageEntity) => {
-        const poll = pollWith(['Yes', 'No'])
-        const guid = theirs.poll?.poll_answers[0]?.guid ?? ''
-        return {
-          poll: {
-            ...poll,
-            poll_answers: poll.poll_answers.map((one, index) => (index === 0 ? { ...one, guid } : one)),
-          },
-        }
-      },
-    ],
-  ])('when a %s in it has the guid of somebody else', async (_what, steal) => {
+  ])('is stored without this part: a %s', async (_what, steal) => {
     const theirs = postBy(quin, { photos: [photoBy(quin)], poll: pollWith(['Yes', 'No']) })
     await receive(...sent(theirs))
     const before = await pod.db('photos').first()
 
-    expect(await receive(...sent(postBy(remy, steal(theirs))))).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
+    expect(await receive(...sent(postBy(remy, steal(theirs))))).toEqual(nothing)
 
-    expect(await pod.rows('posts', 'photos', 'polls', 'poll_answers')).toEqual([1, 1, 1, 2])
+    expect(await pod.rows('posts', 'photos', 'polls', 'poll_answers')).toEqual([2, 1, 1, 2])
     expect(await pod.db('photos').first()).toEqual(before)
+  })
+
+  it('is stored although nothing but the part was in it', async () => {
+    const photo = photoBy(quin)
+    await receive(...sent(postBy(quin, { photos: [photo] })))
+    const onlyPhoto = postBy(remy, { text: '', photos: [photoBy(remy, { guid: photo.guid })] })
+
+    expect(await receive(...sent(onlyPhoto))).toEqual(nothing)
+
+    expect(await pod.db('posts').pluck('guid')).toContain(onlyPhoto.guid)
+  })
+
+  it('keeps its poll when only answers have guids that another poll has', async () => {
+    const theirs = postBy(quin, { poll: pollWith(['Yes', 'No']) })
+    const poll = { ...pollWith(['Yes', 'No']), poll_answers: theirs.poll?.poll_answers ?? [] }
+
+    expect(await receive(...sent(theirs, postBy(remy, { poll })))).toEqual(nothing)
+
+    expect(await pod.rows('posts', 'polls', 'poll_answers')).toEqual([2, 2, 4])
   })
 })
 

@@ -460,7 +460,7 @@ describe('a comment that comes while its post is being deleted', () => {
       receiving = receive(...comments.map((comment) => open(quin, comment)))
       await vi.waitFor(async () => {
         const { rows } = await pod.db.raw(`select from pg_stat_activity
-          where wait_event_type = 'Lock' and datname = current_database() and query like '%insert into comments%'`)
+          where wait_event_type = 'Lock' and datname = current_database() and query like '%with arrived as%'`)
         expect(rows).toHaveLength(1)
       })
     })

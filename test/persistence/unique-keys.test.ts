@@ -61,9 +61,9 @@ describe('unique keys', () => {
       row: () => ({ guid: newGuid(), postId: ids.posts.pop(), question: 'Noon?' }),
     },
     {
-      key: 'poll_answers_guid_key',
+      key: 'poll_answers_guid_once',
       table: 'poll_answers',
-      columns: ['guid'],
+      columns: ['pollId', 'guid'],
       row: () => ({ guid: newGuid(), pollId: ids.poll, answer: 'no', position: 1 }),
     },
     { key: 'likes_guid_key', table: 'likes', columns: ['guid'], row: () => ({ ...like(), postId: ids.posts.pop() }) },

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { photoBy, pollWith, postBy, voteBy } from '../support/entities.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
+import { signedBy } from '../support/receiving-pod.js'
+import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
+
+describe('S99: guids of parts that an attacker has used before the post comes', () => {
+  let others: FakePods
+  let pod: AttackedPod
+  let gina: FakePerson
+  let mallory: FakePerson
+  beforeAll(async () => {
+    others = await startFakePods()
+    pod = await startAttackedPod({ others })
+    gina = others.person('gina@good.example')
+    mallory = others.person('mallory@evil.example')
+    await pod.meet(gina)
+    await pod.meet(mallory)
+  })
+  afterAll(async () => {
+    await pod.close()
+    await others.close()
+  })
+
+  it('of answers: both polls are stored, and votes count for the one that they name', async () => {
+    const theirs = postBy(gina, { poll: pollWith('Yes', 'No') })
+    const poll = { ...pollWith('Yes', 'No'), poll_answers: theirs.poll?.poll_answers ?? [] }
+    expect(await pod.publicly(postBy(mallory, { poll }), mallory)).toBe(202)
+    await pod.settled()
+    expect(await pod.publicly(theirs, gina)).toBe(202)
+    await pod.settled()
+
+    const [yes] = poll.poll_answers
+    if (theirs.poll === undefined || yes === undefined) throw new Error('There is no poll.')
+    await pod.publicly(signedBy(gina, voteBy(gina, theirs.poll, yes)), gina)
+    await pod.settled()
+
+    const votes = pod.db('pollAnswers').join('polls', 'polls.id', 'pollId')
+    expect(
+      await votes.clone().where({ 'polls.guid': theirs.poll.guid }).orderBy('position').pluck('vote_count'),
+    ).toEqual([1, 0])
+    expect(await votes.clone().where({ 'polls.guid': poll.guid }).pluck('vote_count')).toEqual([0, 0])
+  })
+
+  it('of photos and polls: the post is stored with everything else', async () => {
+    const theirs = postBy(gina, { photos: [photoBy(gina), photoBy(gina)], poll: pollWith('Yes', 'No') })
+    const [first] = theirs.photos
+    if (first === undefined) throw new Error('There is no photo.')
+    const taken = postBy(mallory, { photos: [photoBy(mallory, { guid: first.guid })], poll: theirs.poll })
+    expect(await pod.publicly(taken, mallory)).toBe(202)
+    await pod.settled()
+
+    expect(await pod.publicly(theirs, gina)).toBe(202)
+    await pod.settled()
+
+    const post = await pod.db('posts').where({ guid: theirs.guid }).first('id', 'text')
+    expect(post).toMatchObject({ text: theirs.text })
+    expect(await pod.db('photos').where({ postId: post.id }).pluck('guid')).toEqual([theirs.photos[1]?.guid])
+  })
+})
