@@ -1,4 +1,4 @@
-import type { Counts, PartCount, PostCount } from '../persistence/arrived-counts.js'
+import type { AnswerCount, Counts, PartCount, PostCount } from '../persistence/arrived-counts.js'
 import type { StoredRecord } from './batch.js'
 import { plausibleTime } from './plausible-time.js'
 
@@ -8,7 +8,7 @@ type Mutable<Row> = { -readonly [Column in keyof Row]: Row[Column] }
 export function countsOf(records: readonly StoredRecord[], now: Date): Counts {
   const posts = new Map<string, Mutable<PostCount>>()
   const comments = new Map<string, Mutable<PartCount>>()
-  const answers = new Map<string, Mutable<PartCount>>()
+  const answers = new Map<string, Mutable<AnswerCount>>()
   for (const {
     arrival: { entity, message },
   } of records) {
@@ -27,7 +27,7 @@ export function countsOf(records: readonly StoredRecord[], now: Date): Counts {
         else partIn(comments, entity.parent_guid).count += 1
         break
       case 'poll_participation':
-        partIn(answers, entity.poll_answer_guid).count += 1
+        answerIn(answers, entity.parent_guid, entity.poll_answer_guid).count += 1
         break
       case 'reshare':
         if (entity.root_guid !== undefined) postIn(posts, entity.root_guid).reshares += 1
@@ -50,5 +50,14 @@ function partIn(parts: Map<string, Mutable<PartCount>>, guid: string): Mutable<P
   if (known !== undefined) return known
   const fresh = { guid, count: 0 }
   parts.set(guid, fresh)
+  return fresh
+}
+
+function answerIn(answers: Map<string, Mutable<AnswerCount>>, poll: string, guid: string): Mutable<AnswerCount> {
+  const name = `${poll} ${guid}`
+  const known = answers.get(name)
+  if (known !== undefined) return known
+  const fresh = { poll, guid, count: 0 }
+  answers.set(name, fresh)
   return fresh
 }

@@ -15,16 +15,21 @@ export interface PostCount {
   readonly latest: Date | undefined
 }
 
-/** Likes of a comment, or votes for an answer. */
+/** Likes of a comment. */
 export interface PartCount {
   readonly guid: string
   readonly count: number
 }
 
+/** Votes for an answer: its guid is its own within the poll only. */
+export interface AnswerCount extends PartCount {
+  readonly poll: string
+}
+
 export interface Counts {
   readonly posts: readonly PostCount[]
   readonly comments: readonly PartCount[]
-  readonly answers: readonly PartCount[]
+  readonly answers: readonly AnswerCount[]
 }
 
 /** Raises all counters of a batch. */
@@ -37,7 +42,7 @@ export function countColumns({ posts, comments, answers }: Counts): readonly (re
   return [
     ...inColumns(posts, ['guid', 'comments', 'likes', 'reshares', 'latest']),
     ...inColumns(comments, ['guid', 'count']),
-    ...inColumns(answers, ['guid', 'count']),
+    ...inColumns(answers, ['guid', 'count', 'poll']),
   ]
 }
 
@@ -74,8 +79,9 @@ export function countsRaised(first: number): string {
     from locked_comments as fresh where comments.id = fresh.id
   ), locked_answers as (
     select poll_answers.id, fresh.count
-    from unnest(${list(7)}, ${column(8, 'integer')}) as fresh(guid, count)
-    join poll_answers using (guid)
+    from unnest(${list(7)}, ${column(8, 'integer')}, ${column(9, 'text')}) as fresh(guid, count, poll)
+    join polls on polls.guid = fresh.poll
+    join poll_answers on poll_answers.poll_id = polls.id and poll_answers.guid = fresh.guid
     order by poll_answers.id for no key update of poll_answers
   ), raised_answers as (
     update poll_answers set vote_count = vote_count + fresh.count
