@@ -106,6 +106,13 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     atOnce: 'not found',
     atOnceOfHost: 'not found',
   },
+  PERSON_STREAM_LIMITS: {
+    posts: 'not fetched',
+    bytes: 'no post is fetched',
+    requestMs: 'no post is fetched',
+    allMs: 'the rest is not fetched',
+    fetchesOfPost: 'the post is not fetched',
+  },
   LOOKUP_LIMITS: {
     chainDepth: 'not fetched: `NotFetchable`',
     linksOfText: 'not looked for',

@@ -229,6 +229,18 @@ export const LOOK_UP_LIMITS = {
   atOnceOfHost: 4,
 } as const
 
+/** The public posts of a person that are fetched from their pod when the person is found. */
+export const PERSON_STREAM_LIMITS = {
+  /** As many as diaspora* has on a page. */
+  posts: 15,
+  bytes: 1024 * 1024,
+  requestMs: 10_000,
+  /** The stream with all its posts. */
+  allMs: 30_000,
+  /** For what one post needs, such as the root of a reshare. */
+  fetchesOfPost: 2,
+} as const
+
 /** What a stranger's word may make us look for. */
 export const LOOKUP_LIMITS = {
   /** A reshare of a reshare, a link in a linked post: who goes on for longer leads us around. */

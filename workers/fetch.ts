@@ -1,6 +1,7 @@
 import { attachFound } from '../src/federation/arrived-mentions.js'
 import { discoverPerson } from '../src/federation/discover-person.js'
 import { fetchEntity } from '../src/federation/fetch-entity.js'
+import { enqueueFirstStream, fetchPersonStream } from '../src/federation/fetch-person-stream.js'
 import { tellNamed } from '../src/federation/late-mentions.js'
 import type {
   DataOf,
@@ -9,6 +10,7 @@ import type {
   discoverSearchedJob,
   fetchEntityJob,
   fetchLinkedJob,
+  fetchStreamJob,
   Handlers,
 } from '../src/jobs/definitions.js'
 import type { Work } from '../src/jobs/outbox.js'
@@ -22,6 +24,7 @@ type FetchJob =
   | typeof discoverPersonJob
   | typeof discoverMentionedJob
   | typeof discoverSearchedJob
+  | typeof fetchStreamJob
   | typeof fetchEntityJob
   | typeof fetchLinkedJob
 
@@ -39,8 +42,13 @@ export const fetchHandlers: Handlers<FetchJob, Pod, Work> = {
 
   'discover-searched': (pod, { data: { address } }) =>
     ifPossible(pod, () =>
-      countedAt(inHand, shareOf(pod), address, 'DiscoveryFailed', () => discoverPerson(pod, address)),
+      countedAt(inHand, shareOf(pod), address, 'DiscoveryFailed', async () =>
+        enqueueFirstStream(pod, await discoverPerson(pod, address)),
+      ),
     ),
+
+  'fetch-stream': (pod, { data: { address } }) =>
+    withHalfShareOf(pod, address, 'NotFetchable', () => ifPossible(pod, () => fetchPersonStream(pod, address))),
 
   'fetch-linked': (pod, { data }) =>
     withHalfShareOf(pod, data.from, 'NotFetchable', () => ifPossible(pod, () => fetchEntity(pod, data))),

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { type DiscoverOptions, discoverPerson } from '../../src/federation/discover-person.js'
 import { fetchEntity } from '../../src/federation/fetch-entity.js'
+import { fetchPersonStream } from '../../src/federation/fetch-person-stream.js'
 import { podOrigin } from '../../src/federation/pod-origin.js'
 import type { WantedEntity } from '../../src/jobs/definitions.js'
 import { Post } from '../../src/persistence/models/post.js'
@@ -14,6 +15,7 @@ import { withPod } from '../with-pod.js'
 
 interface FetchOptions extends OutputOptions {
   readonly from?: string
+  readonly olderPosts?: boolean
 }
 
 /** Somebody waits in front of it and wants to know how it is now. */
@@ -29,6 +31,7 @@ export function federationCommands(program: Command): void {
       'the host of the pod to ask for a guid, or the address of somebody who lives there',
       readFrom,
     )
+    .option('--older-posts', 'of a person: fetch their public posts before the oldest one that is known here')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -56,8 +59,14 @@ async function fetchNamed(named: Named, options: FetchOptions, command: Command)
   return fetchPost({ type: 'post', guid, from, depth: 0 }, options)
 }
 
-async function fetchPerson(address: string, options: OutputOptions): Promise<void> {
-  const person = await withPod((pod) => told(`${address} was not found`, () => discoverPerson(pod, address, NOW)))
+async function fetchPerson(address: string, options: FetchOptions): Promise<void> {
+  const { person, posts } = await withPod(async (pod) => {
+    const found = await told(`${address} was not found`, () => discoverPerson(pod, address, NOW))
+    const fetched = options.olderPosts
+      ? await told(`The posts of ${address} were not fetched`, () => fetchPersonStream(pod, address, { older: true }))
+      : undefined
+    return { person: found, posts: fetched }
+  })
   const origin = person.pod ? podOrigin(person.pod) : undefined
   const bits = readPublicKey(person.publicKey)?.asymmetricKeyDetails?.modulusLength ?? null
   const { guid, name, avatarUrl, closedAt } = person
@@ -72,6 +81,7 @@ async function fetchPerson(address: string, options: OutputOptions): Promise<voi
       avatar: avatarUrl,
       key_bits: bits,
       closed: closedAt !== null,
+      ...(posts !== undefined && { posts_fetched: posts }),
     },
     [
       `${address} is known, with guid ${guid}.`,
@@ -80,6 +90,7 @@ async function fetchPerson(address: string, options: OutputOptions): Promise<voi
         ['pod', origin ?? 'this one'],
         ['picture', avatarUrl ?? '(none)'],
         ['key', `RSA, ${bits} bits`],
+        ...(posts === undefined ? [] : [['posts fetched', String(posts)]]),
         ...(closedAt === null ? [] : [['closed', closedAt.toISOString()]]),
       ]),
     ].map(printable),

@@ -22,8 +22,9 @@ export async function findPublicPost(pod: Source, guid: string): Promise<PublicP
 }
 
 /** The newest first. */
-export function publicPostsOf(pod: Source, personId: number): Promise<readonly PublicPost[]> {
-  return readPosts(pod, newestPublic(pod, personId))
+export function publicPostsOf(pod: Source, personId: number, before?: Date): Promise<readonly PublicPost[]> {
+  const newest = newestPublic(pod, personId)
+  return readPosts(pod, before === undefined ? newest : newest.where('createdAt', '<', before))
 }
 
 /** Guids and counters of the same posts, without their texts: differs when one of them is added, removed or answered. */

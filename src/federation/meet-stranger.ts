@@ -5,6 +5,7 @@ import { SEARCH_LIMITS } from '../limits.js'
 import { Person } from '../persistence/models/person.js'
 import type { Pod } from '../pod.js'
 import { addressOf } from '../protocol/address.js'
+import { enqueueFirstStream } from './fetch-person-stream.js'
 import { isElsewhere } from './pod-place.js'
 
 /**
@@ -14,8 +15,9 @@ import { isElsewhere } from './pod-place.js'
 export async function meetStranger(pod: Pod, text: string): Promise<void> {
   const address = addressOf(text)
   if (address === undefined || !isElsewhere(pod, address)) return
-  if (await Person.isKnown(pod.db, address)) return
+  const known = await Person.byAddress(pod.db, address)
   try {
+    if (known !== undefined) return await enqueueFirstStream(pod, known)
     await pod.jobs.enqueue(discoverSearchedJob, { address }, { unique: `discover-${address}` })
   } catch (error) {
     if (!(error instanceof QueueAway)) throw error

@@ -142,6 +142,12 @@ export const discoverMentionedJob = defineJob<{
 /** The same for somebody who is searched for: whoever asks looks for a moment, and asks again if they still want to know. */
 export const discoverSearchedJob = defineJob<{ readonly address: string }>()('fetch', 'discover-searched', knock)
 
+/** Fetch the recent public posts of a person who was found by a search; behind everything else, and a failure is the end of it. */
+export const fetchStreamJob = defineJob<{ readonly address: string }>()('fetch', 'fetch-stream', {
+  ...knock,
+  priority: 100,
+})
+
 /** A person whom anybody may look up without an account; the page that requests it reloads itself. */
 export const lookUpPersonJob = defineJob<{ readonly address: string }>()('fetch-unproven', 'look-up-person', knock)
 

@@ -1,6 +1,8 @@
+import { PERSON_STREAM_LIMITS } from '../limits.js'
 import { type Hcard, type PersonLinks, readHcard, readWebFinger } from './discovery-documents.js'
 import { ProtocolError, type ProtocolFault } from './errors.js'
 import { type NodeInfo, readNodeInfo, readNodeInfoLink } from './node-info.js'
+import { readPersonStream } from './person-stream.js'
 
 /** What is read from each type of document that other pods publish about their people and themselves. */
 export interface DocumentContents {
@@ -8,6 +10,8 @@ export interface DocumentContents {
   readonly hcard: Hcard
   readonly nodeInfoLink: string
   readonly nodeInfo: NodeInfo
+  /** guids of posts */
+  readonly personStream: readonly string[]
 }
 
 export type DocumentType = keyof DocumentContents
@@ -15,7 +19,8 @@ export type DocumentType = keyof DocumentContents
 /** One document as it came. */
 export type ReceivedDocument =
   | { readonly type: 'webFinger'; readonly text: string; readonly address: string }
-  | { readonly type: Exclude<DocumentType, 'webFinger'>; readonly text: string }
+  | { readonly type: 'personStream'; readonly text: string; readonly personGuid: string }
+  | { readonly type: Exclude<DocumentType, 'webFinger' | 'personStream'>; readonly text: string }
 
 export type ReadDocument<Type extends DocumentType = DocumentType> =
   | { readonly state: 'read'; readonly content: DocumentContents[Type] }
@@ -41,5 +46,7 @@ function contentOf(document: ReceivedDocument): DocumentContents[DocumentType] {
       return readNodeInfoLink(document.text)
     case 'nodeInfo':
       return readNodeInfo(document.text)
+    case 'personStream':
+      return readPersonStream(document.text, document.personGuid, PERSON_STREAM_LIMITS.posts)
   }
 }

@@ -127,6 +127,18 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     })
   })
 
+  it('fetch brings older posts of a person on demand', async () => {
+    const rosa = others.person(`rosa@${host}`)
+    const older = { ...post, author: rosa.address, guid: newGuid() }
+    others.serve(rosa, older)
+    json(`/people/${rosa.guid}/stream`, [{ guid: older.guid, public: true, author: { guid: rosa.guid } }])
+    const fetched = async () =>
+      JSON.parse((await pod(['fetch', rosa.address, '--older-posts', '--json'], settings)).stdout)
+
+    expect(await fetched()).toMatchObject({ kind: 'person', posts_fetched: 1 })
+    expect(await fetched()).toMatchObject({ kind: 'person', posts_fetched: 0 })
+  })
+
   it('fetch takes for a guid what looks like an address, where a pod is named', async () => {
     const guid = `abcdef0123456789@${host.split(':')[0]}`
     others.serve(quin, { ...post, guid })

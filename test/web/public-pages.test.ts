@@ -323,6 +323,22 @@ describe('GET /people/:guid', () => {
 })
 
 describe('GET /people/:guid/stream', () => {
+  it('lists the posts before max_time, and ignores what is no time', async () => {
+    const { tom } = await pod.people('tom')
+    const { id } = await personOf(tom)
+    const times = ['2024-05-01T00:00:00Z', '2024-05-02T00:00:00Z', '2024-05-03T00:00:00Z'].map((time) => new Date(time))
+    const posts = await Promise.all(times.map((createdAt) => addPost(pod.pod, { id }, { createdAt })))
+    const guids = posts.map(({ guid }) => guid).reverse()
+    const guidsBefore = async (time: number | string): Promise<string[]> => {
+      const response = await get(`/people/${tom.account.guid}/stream?max_time=${time}`)
+      return response.json().map(({ guid }: { guid: string }) => guid)
+    }
+
+    expect(await guidsBefore(Date.parse('2024-05-03T00:00:00Z') / 1_000)).toEqual(guids.slice(1))
+    expect(await guidsBefore(0)).toEqual([])
+    expect(await guidsBefore('yesterday')).toEqual(guids)
+  })
+
   it('lists the newest public posts as JSON (case 32)', async () => {
     const { sam } = await pod.people('sam')
     const { id } = await personOf(sam)

@@ -49,7 +49,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
   app.get<ByGuid>('/people/:guid/stream', { config, schema }, async (request, reply) => {
     const person = await findPerson(request.params.guid)
     if (person.podId !== null) throw nobody()
-    const posts = await publicPostsOf(pod, person.id)
+    const posts = await publicPostsOf(pod, person.id, readMaxTime(queryText(request, 'max_time')))
     return reply.type('application/json; charset=utf-8').send(posts.map(presentStreamItem))
   })
 
@@ -71,4 +71,9 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
 
 function nobody(): RequestFault {
   return new RequestFault(404, 'Nobody of this name is known here.')
+}
+
+/** Seconds since 1970; what is no such time is ignored. */
+function readMaxTime(text: string | undefined): Date | undefined {
+  return text !== undefined && /^[0-9]{1,10}$/.test(text) ? new Date(Number(text) * 1_000) : undefined
 }
