@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander'
 import { blockPod, putPodToSleep, unblockPod, wakePod } from '../../src/domain/other-pods.js'
 import { checkPod, noteCheck } from '../../src/federation/pod-info.js'
-import { askedAt } from '../../src/federation/pod-place.js'
+import { askedAt, isThisPod } from '../../src/federation/pod-place.js'
 import { type KnownPod, type KnownPodFilter, knownPods } from '../../src/persistence/known-pods.js'
-import type { PodPlace } from '../../src/persistence/models/pod.js'
+import { Pod as OtherPod, type PodPlace } from '../../src/persistence/models/pod.js'
 import type { Pod } from '../../src/pod.js'
 import { CommandError } from '../command-error.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
@@ -38,8 +38,8 @@ export function podsCommands(program: Command): void {
   )
   command(
     'block',
-    'Keeps a pod out: nothing goes there, nothing is fetched from there, what its people send is dropped.',
-    (place, options) => change(place, options, blockPod),
+    'Keeps a pod out, met or not: nothing goes there, nothing is fetched from there, what its people send, or others relay of them, is dropped.',
+    (place, options) => change(place, options, blockPod, remember),
   )
   command('unblock', 'Lets a pod in again.', (place, options) => change(place, options, unblockPod))
 
@@ -97,14 +97,21 @@ async function change(
   place: PodPlace,
   options: OutputOptions,
   run: (pod: Pod, podId: number) => Promise<void>,
+  find: (pod: Pod, place: PodPlace) => Promise<{ readonly id: number }> = known,
 ): Promise<void> {
   const changed = await withPod(async (pod) => {
-    const { id } = await known(pod, place)
+    const { id } = await find(pod, place)
     await queueAnswers(pod.jobs) // what follows may knock
     await run(pod, id)
     return known(pod, place)
   })
   printPod(changed, options)
+}
+
+/** A pod can be blocked before it is met. */
+async function remember({ config, db }: Pod, place: PodPlace): Promise<OtherPod> {
+  if (isThisPod(config, place)) throw new CommandError(`${nameOf(place)} is this pod.`)
+  return db.transaction((transaction) => OtherPod.at(transaction, { ...place, ssl: false }))
 }
 
 async function known({ db }: Pod, place: PodPlace): Promise<KnownPod> {

@@ -1,6 +1,8 @@
+import { isRelayable } from '../protocol/entities/registry.js'
 import { faultOfArrival } from '../protocol/sender-rules.js'
 import type { Arrival, Over, Sorted, Wrong } from './batch.js'
 import type { Resolved } from './resolve-batch.js'
+import type { Signer } from './signers.js'
 import type { StorableEntity } from './storable.js'
 
 /** Decides on what the steps before have found, and on nothing else: who may say this, and whether it may still be said. */
@@ -25,14 +27,19 @@ export function isAuthorised(resolved: Resolved): boolean {
 }
 
 /** Why nothing is done about it, whatever it is. */
-function endOf({ entity, signer, deleted, ours }: Resolved): string | undefined {
-  if (signer.blocked) return `the pod of ${signer.address} is blocked`
-  if (signer.closed) return `${signer.address} has left`
+function endOf({ entity, signer, author, deleted, ours }: Resolved): string | undefined {
+  const endOfPerson = endBecauseOf(signer) ?? (isRelayable(entity) && author ? endBecauseOf(author) : undefined)
+  if (endOfPerson !== undefined) return endOfPerson
   // Known here it is a repeat, unknown here it was deleted: whoever has our answer of old could bring it back.
   if (ours) return `${entity.author} lives here`
   // Who moves away takes the key along; everything else that is signed with it comes from this pod.
   if (signer.local && entity.type !== 'account_migration') return `${signer.address} lives here`
   return deleted ? 'it, or what it stands under, was taken back before it came' : undefined
+}
+
+function endBecauseOf({ address, blocked, closed }: Signer): string | undefined {
+  if (blocked) return `the pod of ${address} is blocked`
+  return closed ? `${address} has left` : undefined
 }
 
 function faultOf(arrival: Resolved): Pick<Wrong, 'fault' | 'reason'> | undefined {

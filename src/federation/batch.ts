@@ -37,6 +37,8 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
   readonly sender: string
   readonly signer: Signer
   readonly entity: Entity
+  /** Who wrote the entity, if that is another person who is known here. */
+  readonly author?: Signer | undefined
   /** Of a relayable or a migration. */
   readonly signature: InnerSignature
   /** The people who have signed the envelope, or the entity, and no message before it. */
@@ -81,7 +83,8 @@ export interface Wrong {
 export interface Over {
   readonly message: Message
   readonly reason: string
-  readonly arrival: Arrival
+  /** Set once it was open. */
+  readonly arrival?: Arrival
 }
 
 /** Each step says which messages go on, and what becomes of the others. */

@@ -1,9 +1,11 @@
 import type { KeyObject } from 'node:crypto'
+import { Pod as OtherPod } from '../persistence/models/pod.js'
 import type { Pod } from '../pod.js'
 import { isRelayable, type ReceivedEntity } from '../protocol/entities/registry.js'
 import { peekEnvelope } from '../protocol/magic-envelope.js'
 import type { InnerSignature, Opened } from '../protocol/open-envelope.js'
-import type { Arrival, Message, Sorted, Waiting, Wrong } from './batch.js'
+import type { Arrival, Message, Over, Sorted, Waiting, Wrong } from './batch.js'
+import { homeOf, placeOf } from './pod-place.js'
 import { findSigners, type Signer } from './signers.js'
 import type { StorableEntity } from './storable.js'
 import { takeCoatsOff, type Uncovered } from './take-coats-off.js'
@@ -18,6 +20,8 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
   const ready: Arrival<StorableEntity>[] = []
   const waiting: Waiting[] = []
   const wrong: Wrong[] = [...undecipherable]
+  const over: Over[] = []
+  const blockedHomes = await findBlockedHomes(pod, opened.values())
   for (const each of uncovered) {
     const { message, recipient } = each
     const result = opened.get(each)
@@ -26,8 +30,9 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
         const { sender, entity, signature } = result
         const signer = signers.get(sender.toLowerCase())
         if (signer === undefined) throw new Error('An envelope was verified without a key.')
-        const firstSigned = firstSignedBy(entity, signature, [signer, signers.get(entity.author)])
-        const arrival = { message, sender, signer, entity, signature, firstSigned, recipient }
+        const author = signers.get(entity.author)
+        const firstSigned = firstSignedBy(entity, signature, [signer, author])
+        const arrival = { message, sender, signer, author, entity, signature, firstSigned, recipient }
         if (!isStorable(arrival)) {
           wrong.push({ message, arrival, fault: 'UnknownEntity', reason: `nothing is done here with a ${entity.type}` })
         } else if (!isWanted(message, entity)) {
@@ -50,6 +55,10 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
           wrong.push({ message, fault: 'SenderKeyNotFound', reason: `the key of ${result.of} cannot be used` })
         } else {
           const { of, sender = of } = result
+          if (blockedHomes.has(of)) {
+            over.push({ message, reason: `the pod of ${of} is blocked` })
+            break
+          }
           const signed = result.sender !== undefined
           waiting.push({ message, waitsFor: `person:${of}`, fault: 'DiscoveryFailed', askAt: of, sender, signed })
         }
@@ -58,7 +67,17 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
         throw new Error('A message was not opened.')
     }
   }
-  return { ready, waiting, wrong, over: [] }
+  return { ready, waiting, wrong, over }
+}
+
+/** The unknown signers and authors whose pods the operator blocks: nobody is asked about them. */
+async function findBlockedHomes({ db }: Pick<Pod, 'db'>, opened: Iterable<Opened>): Promise<ReadonlySet<string>> {
+  const unknown = new Set([...opened].flatMap((result) => (result.state === 'needs_key' ? [result.of] : [])))
+  const places = [...unknown].flatMap((address) => {
+    const home = homeOf(address)
+    return home === undefined ? [] : [{ address, ...placeOf(home) }]
+  })
+  return new Set(await OtherPod.blockedAmong(db, places))
 }
 
 /**

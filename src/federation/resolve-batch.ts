@@ -61,7 +61,7 @@ export async function resolveBatch(
 
 /** Written out: what is spread into a larger object is copied name by name, which takes longer than all the rest of this. */
 function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntity>, found: Found): Resolved {
-  const { message, sender, signer, signature, firstSigned, recipient } = arrival
+  const { message, sender, signer, author, signature, firstSigned, recipient } = arrival
   const whole = withoutLostPhotos(arrival.entity, found)
   const entity = withoutForeignParts(whole, found)
   const surroundings = surroundingsOf(entity, found)
@@ -69,6 +69,7 @@ function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntit
     message,
     sender,
     signer,
+    author,
     entity,
     signature,
     firstSigned,

@@ -12,7 +12,7 @@ export interface Signer {
   readonly closed: boolean
   /** A signature of theirs was valid before, or they live here. */
   readonly isProven: boolean
-  /** The operator blocks their pod. */
+  /** The operator blocks their pod, or the pod at the host of their address. */
   readonly blocked: boolean
   /** Their pod does not answer. */
   readonly offline: boolean

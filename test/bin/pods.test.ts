@@ -74,6 +74,19 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     expect(nobody).toMatchObject({ code: 1, stderr: 'No pod at nobody.example has been met.\n' })
   })
 
+  it('block a pod that was never met, however its name is written, and not this one', async () => {
+    expect(await json('pods', 'block', 'https://Never.Example/')).toMatchObject({
+      pod: 'never.example',
+      state: 'blocked',
+    })
+    expect(await db('pods').where({ host: 'never.example' }).select('port')).toEqual([{ port: 443 }])
+    expect(await json('pods', 'block', 'someone@bücher.example')).toMatchObject({ pod: 'xn--bcher-kva.example' })
+
+    const own = await pod(['pods', 'block', new URL(String(settings['POD_URL'])).host], settings)
+    expect([own.code, own.stderr]).toEqual([1, expect.stringContaining('is this pod')])
+    expect((await pod(['pods', 'unblock', 'unmet.example'], settings)).stderr).toContain('No pod at unmet.example')
+  })
+
   it('block a pod, which gives up what waits for it, and let it in again', async () => {
     const podId = await podAt('bad.example')
     await db('deliveries').insert({ messageId: await messageAbout(newGuid()), podId })

@@ -126,7 +126,7 @@ export interface SignerRow {
   readonly closed: boolean
   /** A signature of theirs was valid before, or they live here. */
   readonly isProven: boolean
-  /** The operator blocks their pod. */
+  /** The operator blocks their pod, or the pod at the host of their address. */
   readonly blocked: boolean
   /** Their pod does not answer. */
   readonly offline: boolean
@@ -139,10 +139,17 @@ const signers = `
     people.pod_id is null as local,
     people.closed_at is not null as closed,
     people.pod_id is null or people.proven_at is not null as "isProven",
-    pods.blocked_at is not null as blocked,
+    pods.blocked_at is not null or exists (
+      select from pods as homes
+      where homes.blocked_at is not null and homes.host = split_part(home.place, ':', 1)
+        and homes.port::text = case when home.port in ('', '80') then '443' else home.port end
+    ) as blocked,
     pods.offline_since is not null as offline
   from people
   left join pods on pods.id = people.pod_id
+  cross join lateral (
+    select split_part(people.address, '@', 2) as place, split_part(split_part(people.address, '@', 2), ':', 2) as port
+  ) as home
   where people.address = any($1)`
 
 /** Who somebody is who lives here, for everybody who asks. */

@@ -77,6 +77,20 @@ export class Pod extends Model {
     const found = await this.query(db).findOne({ host, port }).whereNotNull('blockedAt').select('id')
     return found !== undefined
   }
+
+  /** The addresses of those whose pods are blocked, with one statement. */
+  static async blockedAmong(
+    db: Knex,
+    homes: readonly (PodPlace & { readonly address: string })[],
+  ): Promise<readonly string[]> {
+    if (homes.length === 0) return []
+    const { rows } = await db.raw(
+      `select address from unnest(?::text[], ?::text[], ?::integer[]) as home(address, host, port)
+       join pods using (host, port) where pods.blocked_at is not null`,
+      [homes.map(({ address }) => address), homes.map(({ host }) => host), homes.map(({ port }) => port)],
+    )
+    return rows.map(({ address }: { address: string }) => address)
+  }
 }
 
 /** What tells pods apart; 443 stands for both default ports. */

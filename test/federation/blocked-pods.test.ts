@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { discoverPerson } from '../../src/federation/discover-person.js'
+import type { Entity } from '../../src/protocol/entities/registry.js'
+import { commentBy, likeBy, postBy } from '../support/entities.js'
+import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { nothing, open, receive, type Stranger } from '../support/inbox.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { signedBy } from '../support/receiving-pod.js'
+
+let others: FakePods
+let pod: MeetingPod
+let quin: Stranger
+let remy: Stranger
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await openMeetingPod()
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+beforeEach(async () => {
+  await pod.empty('posts, outbox, waiting, pods, people')
+  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+})
+
+const block = (host: string, port = 443) =>
+  pod.db('pods').insert({ host, port, blockedAt: new Date() }).onConflict(['host', 'port']).merge(['blockedAt'])
+const ignored = { ...nothing, over: 1 }
+
+describe('what the pod of an author relays', () => {
+  it.each<[what: string, (author: FakePerson, post: { readonly guid: string }) => Entity]>([
+    ['a comment', (author, post) => signedBy(author, commentBy(author, post))],
+    ['a like', (author, post) => signedBy(author, likeBy(author, post))],
+  ])('of a person whose pod is blocked is ignored: %s', async (_what, make) => {
+    const post = postBy(quin)
+    await receive(pod, open(quin, post))
+    await block('r.example')
+
+    expect(await receive(pod, open(quin, make(remy, post)))).toEqual(ignored)
+
+    await pod.db('pods').update({ blockedAt: null })
+    expect(await receive(pod, open(quin, make(remy, post)))).toEqual(nothing)
+  })
+
+  it('of a person who has left is ignored', async () => {
+    const post = postBy(quin)
+    await receive(pod, open(quin, post))
+    await pod.db('people').where({ id: remy.id }).update({ closedAt: new Date() })
+
+    expect(await receive(pod, open(quin, signedBy(remy, commentBy(remy, post))))).toEqual(ignored)
+  })
+
+  it('of an unknown person of a blocked pod causes no look-up', async () => {
+    const sam = others.person('sam@s.example')
+    const post = postBy(quin)
+    await receive(pod, open(quin, post))
+    await block('s.example')
+
+    expect(await receive(pod, open(quin, signedBy(sam, commentBy(sam, post))))).toEqual(ignored)
+    expect(await pod.rows('outbox', 'waiting', 'comments')).toEqual([0, 0, 0])
+  })
+})
+
+describe('a pod that is blocked before it is met', () => {
+  it.each(['sam@s.example', 'sam@s.example:3000'])('sends nothing that is taken in: %s', async (address) => {
+    const sam = others.person(address)
+    const [, host = '', port = '443'] = /@([^:]+):?(\d+)?/.exec(address) ?? []
+    await block(host, Number(port))
+
+    expect(await receive(pod, open(sam, postBy(sam)))).toEqual(ignored)
+    expect(await pod.rows('outbox', 'waiting', 'posts')).toEqual([0, 0, 0])
+  })
+
+  it('does not block another port of its host', async () => {
+    const sam = others.person('sam@s.example:3000')
+    await block('s.example')
+
+    expect(await receive(pod, open(sam, postBy(sam)))).toEqual({ ...nothing, waiting: [`person:${sam.address}`] })
+  })
+
+  it('is not asked about its people', async () => {
+    await block('s.example')
+
+    await expect(discoverPerson(pod, 'sam@s.example')).rejects.toThrow('blocked by the operator')
+  })
+})
+
+it('a person whose address is at a blocked host is ignored, wherever the pod is that they live on', async () => {
+  await pod
+    .db('people')
+    .where({ id: remy.id })
+    .update({ podId: (await pod.db('people').where({ id: quin.id }).first()).podId })
+  await block('r.example')
+
+  expect(await receive(pod, open(remy, postBy(remy, { guid: newGuid() })))).toEqual(ignored)
+})
