@@ -1,22 +1,53 @@
 import type { Knex } from 'knex'
-import { type Config, readConfig } from '../src/config.js'
+import type { Config } from '../src/config.js'
+import { hasEmbeddedPostgres } from '../src/embedded-postgres.js'
 import { openLog, STDERR } from '../src/log.js'
 import { openPod } from '../src/open-pod.js'
 import { openDatabase, WORKER_LIMITS } from '../src/persistence/database.js'
 import type { Pod } from '../src/pod.js'
+import { hasSecretKey } from '../src/secrets.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { borrowDatabase, migrateIfNew } from './borrow-database.js'
+import { CommandError } from './command-error.js'
 import { describeDatabaseTrouble } from './database-trouble.js'
+import { readCommandConfig, refuseOtherAddress } from './read-command-config.js'
+
+interface PodOptions {
+  /** It makes accounts, so it may be the first command of a pod: the embedded database is made if there is none. */
+  readonly makesPod?: boolean
+}
 
 /** Opens the pod for one command and closes everything behind it, so that the process ends by itself. */
-export async function withPod<Result>(run: (pod: Pod) => Promise<Result>): Promise<Result> {
-  const config = readConfig(process.env)
+export async function withPod<Result>(
+  run: (pod: Pod) => Promise<Result>,
+  { makesPod = false }: PodOptions = {},
+): Promise<Result> {
+  const config = await readCommandConfig(process.env)
+  if (makesPod) await refuseOtherAddress(config)
+  else await requirePod(config)
   const database = await borrowDatabase(config)
   try {
-    if (config.databaseUrl === undefined) await migrateIfNew(database.url)
+    if (makesPod && config.databaseUrl === undefined) await migrateIfNew(database.url)
     return await describeDatabaseTrouble(database.url, () => onPod({ ...config, databaseUrl: database.url }, run))
   } finally {
     await database.release()
+  }
+}
+
+export async function requireDatabase(config: Config): Promise<void> {
+  if (config.databaseUrl !== undefined || (await hasEmbeddedPostgres(config.dataDir))) return
+  throw new CommandError(
+    `There is no pod in ${config.dataDir}: start one with npm start, or set DATA_DIR or DATABASE_URL.`,
+  )
+}
+
+/** What only reads or changes a pod makes neither a database nor a key. */
+export async function requirePod(config: Config): Promise<void> {
+  await requireDatabase(config)
+  if (!(await hasSecretKey(config))) {
+    throw new CommandError(
+      `There is no secret key in ${config.dataDir}: set SECRET_KEY or DATA_DIR as the pod has them.`,
+    )
   }
 }
 

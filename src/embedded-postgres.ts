@@ -1,11 +1,12 @@
 import { resolve } from 'node:path'
+import { hasCluster } from './embedded-postgres/cluster.js'
 import { makeDataFolder } from './embedded-postgres/data-folder.js'
 import { EmbeddedPostgresError } from './embedded-postgres/errors.js'
 import { findRunning, launch, type Running, type ServerOptions } from './embedded-postgres/launch.js'
 import { becomeOwner, untilGone } from './embedded-postgres/session.js'
 import { stopServer } from './embedded-postgres/stop.js'
 
-export { EmbeddedPostgresError }
+export { EmbeddedPostgresError, hasCluster as hasEmbeddedPostgres }
 
 /** A PostgreSQL of the pod's own that somebody started. */
 export interface RunningServer {

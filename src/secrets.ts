@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { link, readFile, unlink, writeFile } from 'node:fs/promises'
+import { access, link, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from './config.js'
 import { makeFolder } from './make-folder.js'
@@ -11,11 +11,21 @@ const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const SHORTEST_KEY = 32
+const KEY_FILE = 'secret-key'
 
 /** The key of everything sealed at rest: the setting, or one that is made once and kept in the data folder. */
 export async function readSecretKey(config: Pick<Config, 'secretKey' | 'dataDir'>): Promise<Buffer> {
   const text = config.secretKey ?? (await keptKey(config.dataDir))
   return createHash('sha256').update(text).digest()
+}
+
+/** True if `readSecretKey` would find a key instead of making one. */
+export async function hasSecretKey({ secretKey, dataDir }: Pick<Config, 'secretKey' | 'dataDir'>): Promise<boolean> {
+  if (secretKey !== undefined) return true
+  return access(join(dataDir, KEY_FILE)).then(
+    () => true,
+    () => false,
+  )
 }
 
 export function openSecrets(key: Buffer): Secrets {
@@ -36,7 +46,7 @@ export function openSecrets(key: Buffer): Secrets {
 
 /** Web and worker may start at the same moment: the file appears whole or not at all, and only one of them makes it. */
 async function keptKey(dataDir: string): Promise<string> {
-  const path = join(dataDir, 'secret-key')
+  const path = join(dataDir, KEY_FILE)
   const draft = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
   try {
     return await readKept(path)

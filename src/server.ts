@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type Config, readConfig } from './config.js'
 import { keepFigures } from './jobs/keep-figures.js'
+import { keepAddress } from './kept-address.js'
 import { HTTP_LIMITS, WORK_LIMITS } from './limits.js'
 import { openLog } from './log.js'
 import { openPod } from './open-pod.js'
@@ -45,6 +46,7 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
 
   const address = await listen(app, config.listen, 'Set PORT or HOST to another address, or stop what is there.')
   const admin = await listenForOperator(operator, config.adminListen, ADMIN_PORTS.web)
+  await keepAddress(config.dataDir, config.url)
   pod.log.info({ address, admin, pod: config.url }, 'the pod answers')
   process.send?.({ ready: true, address, admin })
 

@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
 import type { Knex } from 'knex'
-import { readConfig } from '../../src/config.js'
+import { type Config, readConfig } from '../../src/config.js'
 import { migrateQueue } from '../../src/jobs/queues.js'
 import { migrate, migrationStatus, rollback } from '../../src/persistence/database.js'
 import { CommandError } from '../command-error.js'
 import { type OutputOptions, print, table } from '../output.js'
-import { withDatabase } from '../with-pod.js'
+import { readCommandConfig } from '../read-command-config.js'
+import { requireDatabase, withDatabase } from '../with-pod.js'
 
 export function databaseCommands(program: Command): void {
   const db = program.command('db').description('The tables of the database.')
@@ -44,8 +45,15 @@ async function bringUpToDate(options: OutputOptions): Promise<void> {
   ])
 }
 
+/** The settings of a pod that has a database: only `db migrate` makes one. */
+async function existingPod(): Promise<Config> {
+  const config = await readCommandConfig(process.env)
+  await requireDatabase(config)
+  return config
+}
+
 async function status(options: OutputOptions): Promise<void> {
-  const found = await withDatabase(readConfig(process.env), migrationStatus)
+  const found = await withDatabase(await existingPod(), migrationStatus)
   const { applied, pending, unknown } = found
   print(options, found, [
     ...table([
@@ -61,7 +69,7 @@ async function takeBack(options: OutputOptions & { yes?: boolean }): Promise<voi
   if (!options.yes) {
     throw new CommandError('Taking migrations back deletes what their tables hold: add --yes if that is what you want.')
   }
-  const removed = await withDatabase(readConfig(process.env), rollback)
+  const removed = await withDatabase(await existingPod(), rollback)
   print(options, { removed }, [
     ...removed.map((name) => `took back ${name}`),
     removed.length === 0 ? 'There was nothing to take back.' : `${removed.length} migrations taken back.`,

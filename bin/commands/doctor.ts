@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { type Config, readConfig } from '../../src/config.js'
+import type { Config } from '../../src/config.js'
 import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
-import { type BorrowedDatabase, borrowDatabase, migrateIfNew } from '../borrow-database.js'
+import { type BorrowedDatabase, borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
 import { describeDatabaseTrouble } from '../database-trouble.js'
 import { checkDatabase } from '../doctor/check-database.js'
@@ -10,7 +10,8 @@ import { checkQueue } from '../doctor/check-queue.js'
 import { checkReplica } from '../doctor/check-replica.js'
 import { type Finding, orFail } from '../doctor/finding.js'
 import { type OutputOptions, print, table } from '../output.js'
-import { onPod } from '../with-pod.js'
+import { readCommandConfig } from '../read-command-config.js'
+import { onPod, requirePod } from '../with-pod.js'
 
 export function doctorCommand(program: Command): void {
   program
@@ -19,7 +20,7 @@ export function doctorCommand(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod doctor')
     .action(async (options: OutputOptions) => {
-      const findings = await examine(readConfig(process.env))
+      const findings = await examine(await readCommandConfig(process.env))
       const failed = findings.filter(({ state }) => state === 'fail').length
       print(
         options,
@@ -31,11 +32,15 @@ export function doctorCommand(program: Command): void {
 }
 
 async function examine(config: Config): Promise<readonly Finding[]> {
+  const missing = await orFail('pod', async () => {
+    await requirePod(config)
+    return []
+  })
+  if (missing.length > 0) return missing
   const machine = await checkMachine(config)
   const stores = await orFail('database', async () => {
     const database = await borrowDatabase(config)
     try {
-      if (config.databaseUrl === undefined) await migrateIfNew(database.url)
       return await examineStores(config, database)
     } finally {
       await database.release()

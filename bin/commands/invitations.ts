@@ -26,11 +26,14 @@ async function makeInvitation(options: OutputOptions & { expiresIn: number; note
   if (lifetime < 1 || lifetime > LONGEST_LIFE_SECONDS) {
     throw new CommandError('An invitation lasts from one second to one year.')
   }
-  const made = await withPod(async (pod) => ({
-    ...(await invite(pod, { lifetime, note })),
-    url: pod.config.url,
-    registrations: pod.config.registrations,
-  }))
+  const made = await withPod(
+    async (pod) => ({
+      ...(await invite(pod, { lifetime, note })),
+      url: pod.config.url,
+      registrations: pod.config.registrations,
+    }),
+    { makesPod: true },
+  )
   const address = `${made.url}/users/sign_up?invitation=${made.code}`
   const expires = made.expiresAt.toISOString()
   print(options, { url: address, expires_at: expires }, [

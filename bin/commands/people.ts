@@ -83,7 +83,9 @@ function withPasswordOptions(command: Command): Command {
 
 async function create(username: string, options: PasswordOptions): Promise<void> {
   const password = await passwordOf(options)
-  const account = await withPod((pod) => createUser(pod, { username, password: password.text }))
+  const account = await withPod((pod) => createUser(pod, { username, password: password.text }), {
+    makesPod: true,
+  })
   const { guid, address } = account
   const shown = password.made ? { password: password.text } : {}
   print(options, { guid, address, username, ...shown }, [

@@ -32,14 +32,18 @@ export function seedCommand(program: Command): void {
 }
 
 async function seed({ password, meet, ...options }: SeedOptions): Promise<void> {
-  const { url, residents } = await withPod(async (pod) => {
-    await checkIsPlayground(pod)
-    const friend = meet === undefined ? undefined : await told(`${meet} was not found`, () => discoverPerson(pod, meet))
-    const [alice, bob] = [await moveIn(pod, 'alice', password), await moveIn(pod, 'bob', password)]
-    await liveTogether(pod, alice, bob)
-    if (friend !== undefined) for (const who of [alice, bob]) await greet(pod, who, friend)
-    return { url: pod.config.url, residents: [alice, bob] }
-  })
+  const { url, residents } = await withPod(
+    async (pod) => {
+      await checkIsPlayground(pod)
+      const friend =
+        meet === undefined ? undefined : await told(`${meet} was not found`, () => discoverPerson(pod, meet))
+      const [alice, bob] = [await moveIn(pod, 'alice', password), await moveIn(pod, 'bob', password)]
+      await liveTogether(pod, alice, bob)
+      if (friend !== undefined) for (const who of [alice, bob]) await greet(pod, who, friend)
+      return { url: pod.config.url, residents: [alice, bob] }
+    },
+    { makesPod: true },
+  )
   print(options, residents.map(present), [
     ...residents.map(({ address }) => `${address} lives here now; the password is ${password}.`),
     ...(meet === undefined ? [] : [`Both share with ${meet} and have said hello.`]),

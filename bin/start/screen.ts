@@ -1,4 +1,4 @@
-import { relative } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { styleText } from 'node:util'
 import { type Config, isThisMachine } from '../../src/config.js'
 import { placeOfRedis } from '../../src/jobs/redis-address.js'
@@ -32,7 +32,10 @@ export function screenOf(pod: RunningPod, colours: boolean): readonly string[] {
     line('Database', databaseLine(pod)),
     line('Queue', queueLine(config)),
     line('API', `${address}/api/docs describes it, with a form to try it`),
-    line('Accounts', `${commandLine()} user create alice   (in another terminal, with the same settings)`),
+    line('Accounts', `${commandLine(config)} user create alice   (in another terminal)`),
+    ...(isThisMachine(config.url)
+      ? [line('Playground', `${commandLine(config)} seed   (two people with a small life)`)]
+      : []),
     line('Federation', federationLine(config)),
     line(
       'Metrics',
@@ -64,6 +67,14 @@ function federationLine(config: Config): string {
     : `other pods cannot reach ${config.url}: set POD_URL to a public https address first; it cannot be changed later`
 }
 
-function commandLine(): string {
-  return `node ${relative(process.cwd(), process.argv[1] ?? 'dist/bin/pod.js')}`
+/** What a command needs to find this pod: its data folder or database. The address it takes from there. */
+function commandLine({ dataDir, databaseUrl, redisUrl, secretKey }: Config): string {
+  const settings = [
+    ...(dataDir === resolve('var') ? [] : [`DATA_DIR=${relative(process.cwd(), dataDir) || '.'}`]),
+    // Values that hold a password are named only.
+    ...(databaseUrl === undefined ? [] : ['DATABASE_URL=…']),
+    ...(redisUrl === undefined ? [] : ['REDIS_URL=…']),
+    ...(secretKey === undefined ? [] : ['SECRET_KEY=…']),
+  ]
+  return [...settings, 'node', relative(process.cwd(), process.argv[1] ?? 'dist/bin/pod.js')].join(' ')
 }

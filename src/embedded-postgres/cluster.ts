@@ -53,6 +53,11 @@ export async function readCluster(dataDir: string): Promise<Cluster | undefined>
   }
 }
 
+/** True if a pod has made its database in this folder. */
+export async function hasCluster(dataDir: string): Promise<boolean> {
+  return !(await isMissing(join(dataDir, CLUSTER, 'PG_VERSION')))
+}
+
 /** Makes the cluster under a temporary name, so that an interrupted start leaves none instead of half of one. */
 export async function createCluster(
   place: { readonly dataDir: string; readonly home: string },

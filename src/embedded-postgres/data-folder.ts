@@ -5,7 +5,7 @@ import { EmbeddedPostgresError } from './errors.js'
 import { isRoot } from './run-as.js'
 
 /** Whatever the pod keeps in its data folder guards itself by its own mode. */
-const KEPT_HERE = /^(postgres|secret-key|uploads)/
+const KEPT_HERE = /^(postgres|secret-key|uploads|address\.json)/
 
 /** Closed to everybody else; root, whose database runs as another user, lets that user walk through, but not look around. */
 export async function makeDataFolder(dataDir: string): Promise<void> {

@@ -184,7 +184,7 @@ describe('a post', () => {
 
     const [post] = (await api.alice.get(postsOf(quin))).body
 
-    expect(post).toMatchObject({ body: '', title: `A post by ${quin.address}`, provider_display_name: 'mobile' })
+    expect(post).toMatchObject({ body: '', title: `A post from ${quin.address}`, provider_display_name: 'mobile' })
     const local = 'https://pod.example/uploads/images'
     expect(post.photos).toEqual([
       {
@@ -252,7 +252,7 @@ describe('a reshare', () => {
 
     const [post] = (await api.alice.get(postsOf(remy))).body
 
-    expect(post).toMatchObject({ body: '', title: `A post by ${remy.address}` })
+    expect(post).toMatchObject({ body: '', title: `A post from ${remy.address}` })
     expect(post).not.toHaveProperty('root')
   })
 
@@ -263,7 +263,7 @@ describe('a reshare', () => {
 
     const [post] = (await api.alice.get(postsOf(quin))).body
 
-    expect(post).toMatchObject({ body: '', nsfw: false, title: `A post by ${quin.address}` })
+    expect(post).toMatchObject({ body: '', nsfw: false, title: `A post from ${quin.address}` })
     expect(post).not.toHaveProperty('root')
   })
 

@@ -242,7 +242,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
       const post = await written({ photos: [first, second] })
 
-      expect(post).toMatchObject({ body: '', title: 'A post by alice@pod.example' })
+      expect(post).toMatchObject({ body: '', title: 'A post from alice@pod.example' })
       expect(post.photos).toMatchObject([
         { dimensions: { height: 3, width: 4 }, sizes: { raw: expect.stringContaining(`/${first}.png`) } },
         { sizes: { raw: expect.stringContaining(`/${second}.png`) } },

@@ -94,7 +94,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await bob.delete(`/posts/${post}`)).status).toBe(204)
 
     const left = await read(guid)
-    expect(left).toMatchObject({ post_type: 'Reshare', body: '', title: 'A post by alice@pod.example' })
+    expect(left).toMatchObject({ post_type: 'Reshare', body: '', title: 'A post from alice@pod.example' })
     expect(left).not.toHaveProperty('root')
   })
 

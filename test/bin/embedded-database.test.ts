@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -13,11 +13,34 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
   })
   afterEach(() => folder.remove())
 
+  it.each([['user', 'list'], ['status'], ['doctor'], ['db', 'status'], ['pods', 'list'], ['dead', 'list']])(
+    'that only reads makes neither a database nor a key: %s %s',
+    async (...words) => {
+      const { code, stdout, stderr } = await pod(words, { DATA_DIR: folder.path })
+
+      expect(code).toBe(1)
+      expect(stdout + stderr).toContain('There is no pod in')
+      expect(readdirSync(folder.path)).toEqual([])
+    },
+  )
+
+  it('takes the address of the pod of its data folder, and makes no account under another one', async () => {
+    const settings = { DATA_DIR: folder.path }
+    writeFileSync(join(folder.path, 'address.json'), JSON.stringify({ url: 'http://localhost:5700', pid: process.pid }))
+
+    const other = await pod(['user', 'create', 'alice', '--json'], { ...settings, PORT: '5701' })
+    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('runs at http://localhost:5700')])
+
+    const made = await pod(['user', 'create', 'alice', '--json'], settings)
+    expect(JSON.parse(made.stdout)).toMatchObject({ address: 'alice@localhost:5700' })
+    expect(JSON.parse((await pod(['user', 'list', '--json'], settings)).stdout)).toHaveLength(1)
+  })
+
   it('makes the embedded database, uses it and stops it', async () => {
     const settings = { DATA_DIR: folder.path }
 
-    const first = await pod(['user', 'list', '--json'], settings)
-    expect(first).toEqual({ code: 0, stdout: '[]\n', stderr: '' })
+    const first = await pod(['user', 'create', 'alice', '--json'], settings)
+    expect(first).toMatchObject({ code: 0, stderr: '' })
     expect(existsSync(join(folder.path, 'postgres', 'PG_VERSION'))).toBe(true)
     expect(databasePid(folder.path)).toBeUndefined()
 
@@ -29,9 +52,10 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
   it('works beside others that begin at the same moment', async () => {
     const settings = { DATA_DIR: folder.path }
 
-    const outcomes = await Promise.all(Array.from({ length: 3 }, () => pod(['user', 'list', '--json'], settings)))
+    const names = ['alice', 'bob', 'carol']
+    const outcomes = await Promise.all(names.map((name) => pod(['user', 'create', name, '--json'], settings)))
 
-    expect(outcomes).toEqual(outcomes.map(() => ({ code: 0, stdout: '[]\n', stderr: '' })))
+    expect(outcomes).toMatchObject(outcomes.map(() => ({ code: 0, stderr: '' })))
     expect(databasePid(folder.path)).toBeUndefined()
   })
 

@@ -113,7 +113,7 @@ describe('GET /posts/:guid', () => {
     expect(body).toContain(
       '<a href="/uploads/images/a.png"><img src="/uploads/images/scaled_full_a.png" alt="A &#34;tree&#34;" width="10" height="20" loading="lazy"></a>',
     )
-    expect(body).toContain('<title>A post by ann@p.example')
+    expect(body).toContain('<title>A post from ann@p.example')
   })
 
   it('shows comments, the oldest first, each under its own name', async () => {

@@ -89,7 +89,7 @@ function titleOrPhrase({ text, mentionedPeople = [] }: Titled, author: Named): s
     const person = mentionedPeople.find((mentioned) => mentioned.address === address)
     return name ?? (person ? presentName(person) : address)
   }
-  return titleOf(text, nameOf) ?? `A post by ${presentName(author)}`
+  return titleOf(text, nameOf) ?? `A post from ${presentName(author)}`
 }
 
 /** The author says so about this post, or about all of theirs; a reshare whose root is gone shows nothing. */

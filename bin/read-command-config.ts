@@ -1,0 +1,21 @@
+import { type Config, readConfig } from '../src/config.js'
+import { isRunning, readKeptAddress } from '../src/kept-address.js'
+import { CommandError } from './command-error.js'
+
+/** The settings of a command. Without POD_URL and PORT, or with any port (0), it takes the address of the pod whose data folder it uses. */
+export async function readCommandConfig(environment: NodeJS.ProcessEnv): Promise<Config> {
+  const config = readConfig(environment)
+  const { POD_URL, PORT } = environment
+  if (POD_URL || (PORT && PORT !== '0')) return config
+  const kept = await readKeptAddress(config.dataDir)
+  return kept === undefined ? config : readConfig({ ...environment, POD_URL: kept.url })
+}
+
+/** An account keeps its address for ever: none is made under another address than that of the running pod. */
+export async function refuseOtherAddress(config: Config): Promise<void> {
+  const kept = await readKeptAddress(config.dataDir)
+  if (kept === undefined || !isRunning(kept) || new URL(kept.url).host === new URL(config.url).host) return
+  throw new CommandError(
+    `The pod in ${config.dataDir} runs at ${kept.url}, and by the settings of this command it is ${config.url}: leave out POD_URL and PORT, or set them as the pod has them.`,
+  )
+}
