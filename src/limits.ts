@@ -379,6 +379,10 @@ export const DELIVERY_LIMITS = {
   asleepAfterDays: 14,
   /** Rows of one pod that are read at a time; an envelope may have megabytes. */
   rowsAtOnce: 20,
+  /** Relays and participations of one round, … */
+  relaysInRound: 3,
+  /** … and the longest pause after a round of relays, which is as long as the round: a flood takes half of the time. */
+  relayPauseMs: 60,
   /** Deliveries to one pod under way, once a first one has gone well; the way out has the same limit. */
   atOnce: 4,
   /** Relays of one dispatch; each may have hundreds of deliveries. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { knock } from '../jobs/knock.js'
 import { DELIVERY_LIMITS, type DeliveryLimits } from '../limits.js'
 import { DELIVERY_PRIORITY } from '../persistence/delivery-priority.js'
@@ -76,7 +77,9 @@ async function drainPod(drain: Drain): Promise<'released' | 'gave way' | 'time o
   let hasAnswered = false
   while (performance.now() < until) {
     // The first one is a probe: a pod that does not answer costs one exchange and no more.
-    const due = await dueDeliveries(drain.pod.db, drain.other.id, hasAnswered ? drain.limits.rowsAtOnce : 1)
+    const began = performance.now()
+    const rows = await dueDeliveries(drain.pod.db, drain.other.id, hasAnswered ? drain.limits.rowsAtOnce : 1)
+    const due = shortRound(rows, drain.limits)
     const letters = await writeLetters(
       drain.pod,
       due.filter(({ held }) => !held),
@@ -99,8 +102,28 @@ async function drainPod(drain: Drain): Promise<'released' | 'gave way' | 'time o
     if (note.kind === 'silent') return 'gave way'
     if (!isMoreDue) return 'released'
     if (sent.some(({ outcome }) => outcome.kind === 'untried')) return 'broken off'
+    if (isOnlyRelays(due)) await pauseFor(performance.now() - began, drain)
   }
   return 'time over'
+}
+
+/** Own words of local users go without relays, and wait for one round of these at most: it has only a few. */
+function shortRound(due: readonly DueDelivery[], { relaysInRound }: DeliveryLimits): readonly DueDelivery[] {
+  const own = due.filter(isOwnWord)
+  return own.length > 0 ? own : due.slice(0, relaysInRound)
+}
+
+function isOwnWord({ priority }: DueDelivery): boolean {
+  return priority === DELIVERY_PRIORITY.own
+}
+
+function isOnlyRelays(due: readonly DueDelivery[]): boolean {
+  return due.length > 0 && due.every(({ priority }) => priority === DELIVERY_PRIORITY.relay)
+}
+
+/** A flood of relays takes half of the time: each relay is signed, and signatures keep the processors from everything else. */
+async function pauseFor(roundMs: number, { signal, limits }: Drain): Promise<void> {
+  await pause(Math.min(roundMs, limits.relayPauseMs), undefined, { signal }).catch(() => undefined)
 }
 
 /**
