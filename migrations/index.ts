@@ -31,6 +31,7 @@ import { deletedPosts } from './0084-deleted-posts.js'
 import { outboxSenders } from './0085-outbox-senders.js'
 import { publicTags } from './0086-public-tags.js'
 import { answersOfPolls } from './0087-answers-of-polls.js'
+import { endOfAccess } from './0088-end-of-access.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -68,4 +69,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0085-outbox-senders', outboxSenders],
   ['0086-public-tags', publicTags],
   ['0087-answers-of-polls', answersOfPolls],
+  ['0088-end-of-access', endOfAccess],
 ])

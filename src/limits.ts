@@ -495,8 +495,10 @@ export const OIDC_LIMITS = {
   accessTokenSeconds: 86_400,
   codeSeconds: 600,
   idTokenSeconds: 1_800,
-  /** Until it is revoked; it has to be a number somewhere. */
-  refreshTokenSeconds: 100 * 365 * 86_400,
+  /** Counted from the last use. */
+  refreshTokenSeconds: 400 * 86_400,
+  /** A refresh token that was used within this time is not written again. */
+  refreshTokenUseSeconds: 86_400,
   /** To find the password, or to make an account first. */
   interactionSeconds: 3_600,
   /** Authorization requests that are being decided about, in all; the oldest without a sign-in go first. */

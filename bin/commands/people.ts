@@ -50,7 +50,10 @@ export function peopleCommands(program: Command): void {
     .action(show)
 
   withPasswordOptions(user.command('password <username>'))
-    .description('Sets a new password.')
+    .description(
+      'Sets a new password and ends all access: sessions, tokens of applications and of the operator, live streams.',
+    )
+    .option('--keep-applications', 'end browser sessions only; tokens stay valid')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  echo "correct horse battery" | pod user password alice --password-stdin')
     .action(changePassword)
@@ -120,13 +123,20 @@ async function show(username: string, options: OutputOptions): Promise<void> {
   print(options, shown, table(Object.entries(shown).map(([name, value]) => [name, value ?? 'no'])))
 }
 
-async function changePassword(username: string, options: PasswordOptions): Promise<void> {
+async function changePassword(
+  username: string,
+  options: PasswordOptions & { keepApplications?: boolean },
+): Promise<void> {
+  const { keepApplications: keepsApplications = false } = options
   const password = await passwordOf(options)
-  await withPod((pod) => setPassword(pod, username, password.text))
+  await withPod((pod) => setPassword(pod, username, password.text, { keepsApplications }))
   print(options, { username, ...(password.made ? { password: password.text } : {}) }, [
     password.made
       ? `The new password of ${username} is ${password.text} and is not shown again.`
       : `${username} has the new password.`,
+    keepsApplications
+      ? 'All browser sessions have ended; applications keep their access.'
+      : 'All sessions and tokens have ended: applications have to be authorized again.',
   ])
 }
 

@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { hash } from '@node-rs/argon2'
 import type { Knex } from 'knex'
 import { raw } from 'objection'
+import { giveSignal } from '../jobs/signals.js'
 import { TEXT_LIMITS } from '../limits.js'
 import { emptyPeople } from '../persistence/closed-people.js'
 import { inTransaction, isUniqueViolation } from '../persistence/errors.js'
+import { dropCodesOf } from '../persistence/issued-tokens.js'
 import { AccessToken, Authorization } from '../persistence/models/access-token.js'
 import { Aspect } from '../persistence/models/aspect.js'
 import { Person } from '../persistence/models/person.js'
@@ -115,14 +117,27 @@ export async function findUser(pod: Pod, username: string): Promise<Account | un
   return user && accountOf(user, personOf(user))
 }
 
-/** Whoever is signed in with the old one is not any more; applications keep the access that was given to them. */
-export async function setPassword(pod: Pod, username: string, password: string): Promise<void> {
+/** Ends all access of the account: sessions, tokens, codes and live streams. Applications can be excepted. */
+export async function setPassword(
+  pod: Pod,
+  username: string,
+  password: string,
+  { keepsApplications = false }: { readonly keepsApplications?: boolean } = {},
+): Promise<void> {
   checkPassword(password)
   const passwordHash = await hash(password, ARGON2)
   await changeOpenUser(pod, username, async (transaction, user) => {
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
     await dropSessionsOf(transaction, personOf(user).address)
+    if (keepsApplications) await dropCodesOf(transaction, user.id)
+    else await endAuthorizationsOf(transaction, user.id)
   })
+}
+
+/** Deletes the authorizations of a user, with their codes and tokens, and ends live streams. */
+async function endAuthorizationsOf(transaction: Knex.Transaction, userId: number): Promise<void> {
+  await Authorization.query(transaction).delete().where({ userId })
+  await giveSignal(transaction, 'access_ended')
 }
 
 export async function setRole(pod: Pod, username: string, role: Role): Promise<void> {
@@ -141,7 +156,8 @@ export async function closeUser(pod: Pod, username: string): Promise<void> {
     await tellOfClosing(pod, transaction, user)
     await user.$query(transaction).patch({ closedAt, role: null })
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash: null })
-    await Authorization.query(transaction).delete().where({ userId: user.id }) // and with them codes and tokens
+    await endAuthorizationsOf(transaction, user.id)
+    await dropSessionsOf(transaction, personOf(user).address)
     await emptyPeople(transaction, [user.personId], closedAt)
   })
 }

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import { giveSignal } from '../jobs/signals.js'
+import { inTransaction } from '../persistence/errors.js'
 import { Authorization } from '../persistence/models/access-token.js'
 import { Client } from '../persistence/models/client.js'
 import { User } from '../persistence/models/user.js'
+import { dropSessionsOf } from '../persistence/oidc-records.js'
 import type { Pod } from '../pod.js'
 import { Refusal } from './refusals.js'
 import { isScope, type Scope } from './scopes.js'
@@ -58,9 +61,17 @@ export async function findGrantOf(
   return grantWhere(pod, { 'user:person.address': who.address, 'client.clientId': who.clientId })
 }
 
-/** With it go all its tokens. */
+/** Deletes an authorization with all its tokens, and ends their live streams. */
 export async function endGrant(pod: Pick<Pod, 'db'>, grantId: string): Promise<void> {
-  await Authorization.query(pod.db).delete().where({ grantId })
+  await inTransaction(pod.db, async (transaction) => {
+    await Authorization.query(transaction).delete().where({ grantId })
+    await giveSignal(transaction, 'access_ended')
+  })
+}
+
+/** Ends all sessions of an account, and authorization requests in which its password was given. */
+export async function endSessions(pod: Pick<Pod, 'db'>, address: string): Promise<void> {
+  await dropSessionsOf(pod.db, address)
 }
 
 /** The newest first; those of the operator are not the user's to take back. */
@@ -88,11 +99,14 @@ export async function listAuthorizedClients(
 
 /** Only an authorization of this very user, whoever knows its number. */
 export async function withdrawAuthorization(pod: Pick<Pod, 'db'>, address: string, id: number): Promise<void> {
-  const ended = await Authorization.query(pod.db)
-    .delete()
-    .where({ id })
-    .whereNotNull('clientId')
-    .whereIn('userId', userIdsAt(pod, address))
+  const ended = await inTransaction(pod.db, async (transaction) => {
+    await giveSignal(transaction, 'access_ended')
+    return Authorization.query(transaction)
+      .delete()
+      .where({ id })
+      .whereNotNull('clientId')
+      .whereIn('userId', userIdsAt(pod, address))
+  })
   if (ended === 0) throw refusal('authorization_missing', 'This application has no access any more.')
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hash, verify } from '@node-rs/argon2'
 import { User, UserSecrets } from '../persistence/models/user.js'
+import { dropSessionsOf } from '../persistence/oidc-records.js'
 import type { Pod } from '../pod.js'
 import { ARGON2 } from './accounts.js'
 
@@ -10,18 +11,33 @@ export function usernameIn(pod: Pick<Pod, 'config'>, typed: string): string {
   return name.endsWith(`@${pod.config.host}`) ? name.slice(0, -pod.config.host.length - 1) : name
 }
 
-/** The address of whom the password lets in. A name nobody has, a closed and a locked account cost the same time as a wrong password. */
+export interface SignIn {
+  readonly address: string
+  /** To be called after the session is stored: false if the password has changed meanwhile. Then its sessions are ended. */
+  confirm(): Promise<boolean>
+}
+
+/** Undefined: refused. An unknown name, a closed and a locked account cost the same time as a wrong password. */
 export async function signIn(
   pod: Pick<Pod, 'db' | 'now'>,
   username: string,
   password: string,
-): Promise<string | undefined> {
+): Promise<SignIn | undefined> {
   const user = await User.byUsername(pod.db, username)
   const secrets = user && (await UserSecrets.query(pod.db).findById(user.id))
-  const isRight = await verify(secrets?.passwordHash ?? (await hashOfNobody()), password).catch(() => false)
-  if (!isRight || !secrets?.passwordHash || !user?.person || user.closedAt || user.lockedAt) return undefined
+  const passwordHash = secrets?.passwordHash
+  const isRight = await verify(passwordHash ?? (await hashOfNobody()), password).catch(() => false)
+  if (!isRight || !passwordHash || !user?.person || user.closedAt || user.lockedAt) return undefined
   await user.$query(pod.db).patch({ lastSignInAt: pod.now() })
-  return user.person.address
+  const { address } = user.person
+  return {
+    address,
+    async confirm() {
+      if (await UserSecrets.query(pod.db).findOne({ userId: user.id, passwordHash })) return true
+      await dropSessionsOf(pod.db, address)
+      return false
+    },
+  }
 }
 
 let ofNobody: Promise<string> | undefined

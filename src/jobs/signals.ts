@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import { openSession } from '../persistence/database.js'
 import type { Pod } from '../pod.js'
 
-/** What one process tells the others at once: that something is there, never what it is. Who hears it looks for itself. */
-export type Signal = 'announced'
+/** What one process notifies the others of at once: that something has changed, never what. A listener looks for itself. */
+export type Signal = 'announced' | 'access_ended'
 
 export interface Signals {
   /** Calls after each such signal and whenever one may have been missed; returns what ends that. */

@@ -7,6 +7,9 @@ export type TokenKind = 'access_token' | 'refresh_token' | 'authorization_code'
 export interface IssuedToken {
   readonly payload: Record<string, unknown>
   readonly consumedAt: Date | null
+  /** By the clock of the database. */
+  readonly expiresAt: Date | null
+  readonly isExpired: boolean
   readonly grantId: string
   readonly scopes: readonly string[]
   readonly clientId: string
@@ -27,17 +30,31 @@ export async function keepToken(
     readonly hash: Buffer
     readonly grantId: string
     readonly payload: object
-    /** In seconds; undefined: until it is revoked. */
-    readonly lifetime: number | undefined
+    /** In seconds. */
+    readonly lifetime: number
   },
 ): Promise<boolean> {
   const { rowCount } = await db.raw(
     `insert into ${kind}s (authorization_id, ${HASH_COLUMNS[kind]}, payload, expires_at)
      select id, ?, ?::jsonb, date_trunc('milliseconds', now()) + make_interval(secs => ?::int)
      from authorizations where grant_id = ? for share`,
-    [token.hash, JSON.stringify(token.payload), token.lifetime ?? null, token.grantId],
+    [token.hash, JSON.stringify(token.payload), token.lifetime, token.grantId],
   )
   return rowCount === 1
+}
+
+/** Counts the life of a refresh token from now on; one that was used within `useSeconds` is left as it is. */
+export async function renewRefreshToken(
+  db: Knex,
+  hash: Buffer,
+  { lifetime, useSeconds }: { readonly lifetime: number; readonly useSeconds: number },
+): Promise<void> {
+  await db.raw(
+    `update refresh_tokens
+     set expires_at = date_trunc('milliseconds', now()) + make_interval(secs => :lifetime::int)
+     where token_hash = :hash and expires_at < now() + make_interval(secs => :lifetime::int - :useSeconds::int)`,
+    { hash, lifetime, useSeconds },
+  )
 }
 
 /** Tokens of the operator belong to no client and are not found. */
@@ -50,6 +67,8 @@ export async function findToken(db: Knex, kind: TokenKind, hash: Buffer): Promis
     .where(`tokens.${HASH_COLUMNS[kind]}`, hash)
     .first(
       'tokens.payload',
+      'tokens.expiresAt',
+      db.raw('coalesce(tokens.expires_at <= now(), false) as is_expired'),
       kind === 'authorization_code' ? 'tokens.consumedAt' : db.raw('null as consumed_at'),
       'authorizations.grantId',
       'authorizations.scopes',
@@ -64,6 +83,14 @@ export async function consumeCode(db: Knex, hash: Buffer): Promise<boolean> {
     .where({ codeHash: hash, consumedAt: null })
     .update({ consumedAt: db.raw(`date_trunc('milliseconds', now())`) })
   return codes === 1
+}
+
+/** The codes that were issued to applications of a user and not exchanged yet. */
+export async function dropCodesOf(db: Knex, userId: number): Promise<void> {
+  await db('authorization_codes')
+    .whereIn('authorizationId', db('authorizations').where({ userId }).select('id'))
+    .where({ consumedAt: null })
+    .delete()
 }
 
 export async function dropToken(db: Knex, kind: TokenKind, hash: Buffer): Promise<void> {

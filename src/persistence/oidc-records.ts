@@ -47,9 +47,18 @@ export async function trimInteractions(db: Knex, kept: number): Promise<number> 
   return rowCount
 }
 
-/** Every browser in which somebody is signed in asks them again. */
+/** Ends all sessions of an account, and every authorization request in which its password was given. */
 export async function dropSessionsOf(db: Knex, address: string): Promise<void> {
-  await db('oidc_records').where({ model: 'Session' }).whereRaw(`payload ->> 'accountId' = ?`, [address]).delete()
+  await db.raw(
+    `delete from oidc_records
+     where (model = 'Session' and payload ->> 'accountId' = :address)
+       or (model = 'Interaction' and :address in (
+         payload #>> '{session,accountId}',
+         payload #>> '{result,login,accountId}',
+         payload #>> '{lastSubmission,login,accountId}'
+       ))`,
+    { address },
+  )
 }
 
 export async function dropRecord(db: Knex, kind: RecordKind, idHash: Buffer): Promise<void> {

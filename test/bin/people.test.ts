@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config.js'
-import { createUser } from '../../src/domain/accounts.js'
+import { createUser, mintToken } from '../../src/domain/accounts.js'
 import { type OpenPod, openPod } from '../../src/open-pod.js'
 import { cannedCrypto } from '../support/canned-crypto.js'
 import { addPost, addStranger } from '../support/network.js'
@@ -47,5 +47,38 @@ describe('pod people forget', { timeout: 60_000 }, () => {
 
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(reason) })
     expect(await open.db('people').where({ address: 'alice@pod.example' })).toHaveLength(1)
+  })
+})
+
+describe('pod user password', { timeout: 60_000 }, () => {
+  let place: Place
+  let open: OpenPod
+  beforeAll(async () => {
+    place = await makePlace(KNOWN_POD)
+    open = await openPod(readConfig({ ...place.settings, LOG_LEVEL: 'silent' }), 'command', { crypto: cannedCrypto() })
+    await createUser(open, { username: 'alice', password: 'correct horse battery' })
+  })
+  afterAll(async () => {
+    await open.close()
+    await place.remove()
+  })
+
+  it('ends tokens, unless --keep-applications is given', async () => {
+    await mintToken(open, 'alice', { scopes: ['openid'], lifetime: 60 })
+    const password = ['user', 'password', 'alice', '--password', 'another horse battery']
+
+    const kept = await pod([...password, '--keep-applications'], place.settings)
+    expect({ ...kept, tokens: await open.db('accessTokens') }).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('applications keep their access'),
+      tokens: [expect.anything()],
+    })
+
+    const ended = await pod(password, place.settings)
+    expect({ ...ended, tokens: await open.db('accessTokens') }).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('All sessions and tokens have ended'),
+      tokens: [],
+    })
   })
 })

@@ -50,7 +50,10 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
   let stopAll: (() => void) | undefined
 
   function begin(): () => void {
-    const stopHearing = signals.hear('announced', () => void look())
+    const stopHearing = [
+      signals.hear('announced', () => void look()),
+      signals.hear('access_ended', () => void checkTokens([...everybody]).catch(report)),
+    ]
     const timers = [
       setInterval(() => {
         for (const listener of everybody) listener.beat()
@@ -58,7 +61,7 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
       setInterval(() => void checkTokens([...everybody]).catch(report), limits.tokensAgainMs),
     ]
     return () => {
-      stopHearing()
+      for (const stop of stopHearing) stop()
       for (const timer of timers) clearInterval(timer)
     }
   }

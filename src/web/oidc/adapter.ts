@@ -49,15 +49,14 @@ function tokenAdapter(pod: Pod, { InvalidGrant }: Errors, kind: TokenKind): Adap
   const followsAuthorization = kind !== 'authorization_code'
   return {
     ...nothing,
-    async upsert(id, { jti: _jti, grantId = '', ...payload }, expiresIn) {
-      // A refresh token lasts until it is revoked.
-      const lifetime = kind === 'refresh_token' ? undefined : expiresIn
-      const kept = await keepToken(pod.db, kind, { hash: hashToken(id), grantId, payload, lifetime })
+    async upsert(id, { jti: _jti, grantId = '', ...payload }, expiresIn = 0) {
+      const kept = await keepToken(pod.db, kind, { hash: hashToken(id), grantId, payload, lifetime: expiresIn })
       if (!kept) throw new InvalidGrant('the authorization has been withdrawn')
     },
     async find(id) {
       const token = await findToken(pod.db, kind, hashToken(id))
       if (token === undefined) return undefined
+      if (kind === 'refresh_token' && token.isExpired) return undefined
       if (token.consumedAt !== null) {
         // Whatever else is wrong with the request: somebody has a code that was used already.
         if (!isOver(token.payload)) await endGrant(pod, token.grantId)
@@ -65,6 +64,8 @@ function tokenAdapter(pod: Pod, { InvalidGrant }: Errors, kind: TokenKind): Adap
       }
       return {
         ...token.payload,
+        // A refresh token lives on with each use.
+        ...(kind === 'refresh_token' && { exp: Math.ceil(Number(token.expiresAt) / 1_000) }),
         jti: id,
         grantId: token.grantId,
         clientId: token.clientId,

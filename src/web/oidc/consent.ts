@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { authorize } from '../../domain/authorizations.js'
+import { authorize, endGrant, endSessions } from '../../domain/authorizations.js'
 import { findClient, type RegisteredClient } from '../../domain/clients.js'
 import { readScopes, type Scope } from '../../domain/scopes.js'
 import { RequestFault } from '../faults.js'
@@ -55,11 +55,18 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
       formText(request, 'request'),
     )
     browser.checkForm(formText(request, 'form'))
-    const result =
-      formText(request, 'approve') === 'true'
-        ? { consent: { grantId: await authorize(pod, whose(address, client), scopes satisfies readonly Scope[]) } }
-        : { error: 'access_denied', error_description: 'the user said no' }
-    return reply.redirect(await browser.decide(interaction, result), 303)
+    if (formText(request, 'approve') !== 'true') {
+      const denied = { error: 'access_denied', error_description: 'the user said no' }
+      return reply.redirect(await browser.decide(interaction, denied), 303)
+    }
+    const grantId = await authorize(pod, whose(address, client), scopes satisfies readonly Scope[])
+    const target = await browser.decide(interaction, { consent: { grantId } })
+    if ((await browser.address()) !== address) {
+      // All access of the account was ended at the same moment; what has been stored since ends as well.
+      await Promise.all([endGrant(pod, grantId), endSessions(pod, address)])
+      throw nothingAsked()
+    }
+    return reply.redirect(target, 303)
   })
 }
 

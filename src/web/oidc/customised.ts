@@ -5,6 +5,8 @@ import type { Library } from './library.js'
 interface Pieces {
   readonly isSecret: (secretHash: string, secret: string) => boolean
   readonly subject: (address: string, clientId: string) => Promise<string>
+  /** Called for each refresh token that was accepted. */
+  readonly renew: (refreshToken: string) => Promise<void>
 }
 
 /** The seams of the library that are no settings; its types know few of them. */
@@ -32,7 +34,7 @@ interface IdTokenSeams {
 }
 
 /** Makes the library answer as the contract of this pod says, where it would answer in another way. */
-export function reshape(provider: Provider, library: Library, { isSecret, subject }: Pieces): void {
+export function reshape(provider: Provider, library: Library, { isSecret, subject, renew }: Pieces): void {
   const seams = provider as unknown as Seams
 
   for (const model of [seams.AccessToken, seams.RefreshToken, seams.AuthorizationCode]) {
@@ -73,7 +75,10 @@ export function reshape(provider: Provider, library: Library, { isSecret, subjec
     context.query = readable(context.query)
     await next()
     const ctx = context as Partial<KoaContextWithOIDC> // none where the library has no such route
-    if (ctx.oidc?.route === 'token') shapeTokenAnswer(context as KoaContextWithOIDC)
+    if (ctx.oidc?.route !== 'token') return
+    const used = context.status === 200 ? ctx.oidc.entities.RefreshToken?.jti : undefined
+    if (used !== undefined && ctx.oidc.params?.['grant_type'] === 'refresh_token') await renew(used)
+    shapeTokenAnswer(context as KoaContextWithOIDC)
   })
 }
 

@@ -1,11 +1,13 @@
 import { createHmac } from 'node:crypto'
 import type { Configuration, Provider } from 'oidc-provider'
+import { hashToken } from '../../domain/access.js'
 import { findGrantOf, openUserAt } from '../../domain/authorizations.js'
 import { findClient, isClientSecret } from '../../domain/clients.js'
 import { SCOPES } from '../../domain/scopes.js'
 import { signingKey } from '../../domain/signing-keys.js'
 import { subjectOf } from '../../domain/subjects.js'
 import { OIDC_LIMITS } from '../../limits.js'
+import { renewRefreshToken } from '../../persistence/issued-tokens.js'
 import type { Pod } from '../../pod.js'
 import { openAdapters } from './adapter.js'
 import { reshape } from './customised.js'
@@ -50,6 +52,11 @@ async function openProvider(pod: Pod): Promise<Provider> {
       const client = await findClient(pod, clientId)
       return client === undefined ? address : subjectOf(pod, address, client)
     },
+    renew: (refreshToken) =>
+      renewRefreshToken(pod.db, hashToken(refreshToken), {
+        lifetime: OIDC_LIMITS.refreshTokenSeconds,
+        useSeconds: OIDC_LIMITS.refreshTokenUseSeconds,
+      }),
   })
   watchFaults(provider, pod.log)
   return provider

@@ -67,14 +67,15 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     }
     const interaction = uid === undefined ? undefined : await browser.request(uid)
 
-    const address = await signIn(pod, username, formText(request, 'password') ?? '')
-    if (address === undefined) {
+    const signedIn = await signIn(pod, username, formText(request, 'password') ?? '')
+    const target = signedIn && (await browser.signIn(signedIn.address, interaction))
+    if (target === undefined || !(await signedIn?.confirm())) {
       wrongPasswords.count(request.ip, username)
       const wrong = 'This username and this password do not belong together.'
       return show(reply.code(422), browser, uid, { username, wrong })
     }
     wrongPasswords.forget(request.ip, username)
-    return reply.redirect(await browser.signIn(address, interaction), 303)
+    return reply.redirect(target, 303)
   })
 
   app.post(OIDC_PATHS.signOut, { config, schema }, async (request, reply) => {
