@@ -9,6 +9,13 @@ export function readDuration(text: string): number {
   return Number(digits) * SECONDS[unit as keyof typeof SECONDS]
 }
 
+/** How long something is valid. A plain number is refused: people mean days by it as often as seconds. */
+export function readLifetime(text: string): number {
+  if (/[0-9]$/.test(text.trim()))
+    throw new InvalidArgumentError('It must be a time with its unit, like 15m, 12h or 30d.')
+  return readDuration(text)
+}
+
 export function readCount(text: string): number {
   if (!/^[1-9][0-9]{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a number from 1.')
   return Number(text)

@@ -23,7 +23,7 @@ export async function runProgram(words: readonly string[]): Promise<number> {
     return DONE
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? DONE : WRONG_USE // it has said why already
-    process.stderr.write(`${sentenceOf(error)}\n`)
+    process.stderr.write(`${errorText(error, words.includes('--json'))}\n`)
     return FAILED
   }
 }
@@ -44,6 +44,14 @@ export async function buildProgram(wanted?: string): Promise<Command> {
   const { passingCommands } = await import('./passing-commands.js')
   for (const add of passingCommands) add(program)
   return program
+}
+
+/** For a program that asked for JSON, JSON too. */
+function errorText(error: unknown, asJson: boolean): string {
+  const sentence = sentenceOf(error)
+  if (!asJson) return sentence
+  const reason = error instanceof Refusal ? { reason: error.reason } : {}
+  return JSON.stringify({ error: sentence, ...reason })
 }
 
 /** People read this one: never a stack, never a statement with its values. */

@@ -327,9 +327,11 @@ function readAdminListen(text: string | undefined, faults: string[]): Config['ad
   if (text === undefined) return 'default'
   if (text.trim() === '') return 'off'
   if (text.includes('/')) return { path: text }
-  const [, host, port] = /^(?:(.+):)?([0-9]{1,5})$/.exec(text) ?? []
+  const [, host, port] = /^(?:(\[[0-9a-fA-F:.]+\]|[^:[\]\s]+):)?([0-9]{1,5})$/.exec(text) ?? []
   if (port === undefined || Number(port) > 65_535) {
-    faults.push('ADMIN_LISTEN must be host:port, a port, a socket path, or empty for none.')
+    faults.push(
+      'ADMIN_LISTEN must be host:port, a port, a socket path, or empty for none; an IPv6 host stands in brackets.',
+    )
     return 'off'
   }
   return { host: host?.replace(/^\[(.*)\]$/, '$1') ?? '127.0.0.1', port: Number(port) }

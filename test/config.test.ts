@@ -111,6 +111,10 @@ describe('an empty text', () => {
 
   it('turns the admin server off', () => {
     expect(readConfig({ ADMIN_LISTEN: '' }).adminListen).toBe('off')
+    expect(readConfig({ ADMIN_LISTEN: '[::1]:9000' }).adminListen).toEqual({ host: '::1', port: 9000 })
+    for (const text of ['1:2:3', '::1:9000', 'a b:1', ':9000']) {
+      expect(() => readConfig({ ADMIN_LISTEN: text })).toThrow('ADMIN_LISTEN must be')
+    }
   })
 })
 

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { mintToken, revokeToken } from '../../src/domain/accounts.js'
 import { readScopes, SCOPES } from '../../src/domain/scopes.js'
 import { CommandError } from '../command-error.js'
-import { readDuration } from '../options.js'
+import { readLifetime } from '../options.js'
 import { type OutputOptions, print } from '../output.js'
 import { withPod } from '../with-pod.js'
 
@@ -17,7 +17,7 @@ export function clientCommands(program: Command): void {
     .option('--scopes <scopes>', `what it may do, separated by blanks: ${SCOPES.join(' ')}`)
     .addOption(
       new Option('--expires-in <time>', 'like 90s, 15m, 12h or 30d')
-        .argParser(readDuration)
+        .argParser(readLifetime)
         .default(DEFAULT_LIFE_SECONDS, '365d'),
     )
     .option('--json', 'print JSON')

@@ -79,7 +79,11 @@ async function list(options: FilterOptions & { limit: number }): Promise<void> {
         letter.fault ?? '',
       ]),
     ),
-    letters.length === 0 ? 'There are no dead letters.' : `${letters.length} dead letters`,
+    letters.length === 0
+      ? 'There are no dead letters.'
+      : letters.length === 1
+        ? '1 dead letter'
+        : `${letters.length} dead letters`,
   ])
 }
 

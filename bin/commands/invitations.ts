@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { invite } from '../../src/domain/invitations.js'
 import { CommandError } from '../command-error.js'
-import { readDuration } from '../options.js'
+import { readLifetime } from '../options.js'
 import { type OutputOptions, print } from '../output.js'
 import { withPod } from '../with-pod.js'
 
@@ -13,7 +13,7 @@ export function invitationCommands(program: Command): void {
     .command('invite')
     .description('Lets one person sign up, where REGISTRATIONS is invite: prints the address to send them.')
     .addOption(
-      new Option('--expires-in <time>', 'like 12h or 30d').argParser(readDuration).default(DEFAULT_LIFE_SECONDS, '14d'),
+      new Option('--expires-in <time>', 'like 12h or 30d').argParser(readLifetime).default(DEFAULT_LIFE_SECONDS, '14d'),
     )
     .option('--note <text>', 'what you want to remember about it')
     .option('--json', 'print JSON')

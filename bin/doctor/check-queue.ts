@@ -54,6 +54,13 @@ async function checkBacklog(pod: Pod): Promise<readonly Finding[]> {
           `The oldest work waits for ${Math.round(oldest / 60)} minutes: see "pod status", and run more workers.`,
         )
       : ok('backlog', `Nothing waits too long; ${deliveries.due} deliveries are due.`),
-    ...(dead > 0 ? [warn('dead letters', `There are ${dead}: see "pod dead list", then replay or drop them.`)] : []),
+    ...(dead > 0
+      ? [
+          warn(
+            'dead letters',
+            `There ${dead === 1 ? 'is 1' : `are ${dead}`}: see "pod dead list", then replay or drop them.`,
+          ),
+        ]
+      : []),
   ]
 }

@@ -1,4 +1,4 @@
-import { relative, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { styleText } from 'node:util'
 import { type Config, isThisMachine } from '../../src/config.js'
 import { placeOfRedis } from '../../src/jobs/redis-address.js'
@@ -76,5 +76,6 @@ function commandLine({ dataDir, databaseUrl, redisUrl, secretKey }: Config): str
     ...(redisUrl === undefined ? [] : ['REDIS_URL=…']),
     ...(secretKey === undefined ? [] : ['SECRET_KEY=…']),
   ]
-  return [...settings, 'node', relative(process.cwd(), process.argv[1] ?? 'dist/bin/pod.js')].join(' ')
+  const program = relative(process.cwd(), process.argv[1] ?? 'dist/bin/pod.js')
+  return [...settings, program === join('dist', 'bin', 'pod.js') ? 'npx pod' : `node ${program}`].join(' ')
 }

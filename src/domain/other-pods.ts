@@ -20,10 +20,12 @@ export async function unblockPod({ db }: Pick<Pod, 'db'>, podId: number): Promis
   await OtherPod.query(db).findById(podId).patch({ blockedAt: null })
 }
 
-/** As if it had not answered for two weeks: nothing more is stored for it, until a look at it goes well or it writes itself. */
+/** As after two weeks without an answer: nothing more is stored for it, until a look at it goes well or it writes itself. */
 export async function putPodToSleep({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
-  const longAgo = raw(`least(offline_since, now() - interval '14 days')`)
-  await OtherPod.query(db).findById(podId).patch({ offlineSince: longAgo, checkWanted: false })
+  const offlineSince = raw('coalesce(offline_since, now())')
+  await OtherPod.query(db)
+    .findById(podId)
+    .patch({ offlineSince, asleepAt: raw('now()'), checkWanted: false })
   await giveUpAll(db)
 }
 

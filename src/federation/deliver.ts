@@ -93,11 +93,11 @@ async function drainPod(drain: Drain): Promise<'released' | 'gave way' | 'time o
     hasAnswered ||= sent.some(isAnswered)
     await participateAfter(drain, sent)
     if (note.kind === 'well') {
-      if (failures > 0) drain.pod.log.info({ pod: drain.other.host }, 'the pod answers again')
+      if (failures > 0) drain.pod.log.info({ pod: nameOf(drain.other) }, 'the pod answers again')
       failures = 0
     }
     if (note.kind === 'away' && failures === 0) {
-      drain.pod.log.info({ pod: drain.other.host, reason: note.error }, 'the pod does not answer')
+      drain.pod.log.info({ pod: nameOf(drain.other), reason: note.error }, 'the pod does not answer')
     }
     if (note.kind === 'silent') return 'gave way'
     if (!isMoreDue) return 'released'
@@ -105,6 +105,10 @@ async function drainPod(drain: Drain): Promise<'released' | 'gave way' | 'time o
     if (isOnlyRelays(due)) await pauseFor(performance.now() - began, drain)
   }
   return 'time over'
+}
+
+function nameOf({ host, port }: LeasedPod): string {
+  return port === 443 ? host : `${host}:${port}`
 }
 
 /** Own words of local users go without relays, and wait for one round of these at most: it has only a few. */

@@ -1,3 +1,4 @@
+import { IS_ASLEEP } from '../persistence/due-deliveries.js'
 import type { Pod } from '../pod.js'
 import { QUEUES, type QueueName } from './queue-names.js'
 import type { QueueCounts } from './queues.js'
@@ -22,8 +23,6 @@ export interface QueueFacts {
   readonly lastSweep: number | null
 }
 
-/** After so long offline nothing more is stored for a pod. */
-const ASLEEP_AFTER = '14 days'
 
 /** Asks the queue and the database what there is to do. */
 export async function queueFacts(pod: Pick<Pod, 'db' | 'jobs'>): Promise<QueueFacts> {
@@ -63,7 +62,7 @@ async function factsOfRows({ db }: Pick<Pod, 'db'>): Promise<Omit<QueueFacts, 'q
         'waiting', count(*) filter (where state = 'waiting'),
         'dead', count(*) filter (where state = 'dead')
       ) from deliveries join pods on pods.id = deliveries.pod_id) as deliveries,
-      (select count(*) from pods where offline_since < now() - interval '${ASLEEP_AFTER}') as asleep,
+      (select count(*) from pods where ${IS_ASLEEP}) as asleep,
       (select extract(epoch from now() - last_run_at) from periodic where name = 'sweep') as last_sweep`)
   const [row] = rows
   return {
@@ -76,7 +75,7 @@ async function factsOfRows({ db }: Pick<Pod, 'db'>): Promise<Omit<QueueFacts, 'q
 }
 
 const isDue = `state = 'waiting' and due_at <= now() and (next_try_at is null or next_try_at <= now()) and blocked_at is null
-  and coalesce(offline_since > now() - interval '${ASLEEP_AFTER}', true)`
+  and not ${IS_ASLEEP}`
 
 /**
  * Whether nothing is left to do: no job but the scheduled ones, no outbox row but those of dead letters, no due delivery.

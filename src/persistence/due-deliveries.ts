@@ -6,8 +6,8 @@ import type { PodStatus } from './models/pod.js'
 /** Its last exchange went well, and not long ago. */
 export const IS_PROVEN = `coalesce(pods.failures = 0 and pods.last_success_at > now() - interval '7 days', false)`
 
-/** Has been offline for so long that nothing is stored for it any more. */
-export const IS_ASLEEP = `coalesce(pods.offline_since <= now() - interval '14 days', false)`
+/** Has been offline for so long that nothing is stored for it any more, or was put to sleep since it is offline. */
+export const IS_ASLEEP = `coalesce(pods.offline_since <= greatest(now() - interval '14 days', pods.asleep_at), false)`
 
 /** Has waited for as long as anything waits. */
 const IS_OLD = `deliveries.created_at <= now() - interval '${DELIVERY_LIMITS.asleepAfterDays} days'`

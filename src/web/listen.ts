@@ -43,9 +43,9 @@ export async function listenForOperator(
 }
 
 async function listenAt(app: FastifyInstance, where: Listen): Promise<string> {
-  if ('port' in where) return app.listen({ host: where.host, port: where.port, listenTextResolver: () => 'listening' })
+  if ('port' in where) return app.listen({ host: where.host, port: where.port, listenTextResolver })
   await removeAbandonedSocket(where.path)
-  await app.listen({ path: where.path, listenTextResolver: () => 'listening' })
+  await app.listen({ path: where.path, listenTextResolver })
   return `unix:${where.path}`
 }
 
@@ -77,4 +77,9 @@ function explained(error: unknown, where: Listen, hint: string): unknown {
   if (reason === undefined) return error
   const place = 'port' in where ? `port ${where.port} of ${where.host}` : where.path
   return new StartError(`The pod cannot listen on ${place}: ${reason}. ${hint}`, { cause: error })
+}
+
+/** One line for each address. */
+function listenTextResolver(address: string): string {
+  return `listening at ${address}`
 }

@@ -206,7 +206,7 @@ describe('the commands', { timeout: 60_000 }, () => {
       const { code, stdout, stderr } = await pod(['doctor', '--json'], settings)
 
       const { healthy, findings } = JSON.parse(stdout)
-      expect({ code, healthy, stderr }).toEqual({ code: 1, healthy: false, stderr: 'One check failed.\n' })
+      expect({ code, healthy, stderr }).toEqual({ code: 1, healthy: false, stderr: '{"error":"One check failed."}\n' })
       expect(findings).toContainEqual({
         check: 'workers',
         state: 'fail',

@@ -27,6 +27,14 @@ describe('pod invite', { timeout: 60_000 }, () => {
     expect(stdout).toContain('REGISTRATIONS is closed')
   })
 
+  it('asks for the unit of a lifetime, and answers errors in JSON where JSON is wanted', async () => {
+    const plain = await pod(['invite', '--expires-in', '5'], settings)
+    expect([plain.code, plain.stderr]).toEqual([2, expect.stringContaining('with its unit')])
+
+    const { stderr } = await pod(['invite', '--json', '--expires-in', '800d'], settings)
+    expect(JSON.parse(stderr)).toEqual({ error: 'An invitation lasts from one second to one year.' })
+  })
+
   it('makes none that lasts for ever', async () => {
     const { code, stderr } = await pod(['invite', '--expires-in', '800d'], settings)
 

@@ -101,8 +101,16 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     const podId = await podAt('sleepy.example', { lastSuccessAt: new Date() })
     await db('deliveries').insert({ messageId: await messageAbout(newGuid()), podId })
 
-    expect(await json('pods', 'sleep', 'sleepy.example')).toMatchObject({ state: 'asleep', waiting: 0, dead: 1 })
+    const asleep = await json('pods', 'sleep', 'sleepy.example')
+    expect(asleep).toMatchObject({ state: 'asleep', waiting: 0, dead: 1 })
+    const { offline_since: since } = asleep as { offline_since: string }
+    expect(Date.now() - Date.parse(since)).toBeLessThan(60_000)
     expect(await json('pods', 'wake', 'sleepy.example')).toMatchObject({ state: 'proven', offline_since: null })
+
+    await db('pods')
+      .where({ id: podId })
+      .update({ offlineSince: new Date(Date.now() + 1_000) })
+    expect(await json('pods', 'show', 'sleepy.example')).not.toMatchObject({ state: 'asleep' })
   })
 
   it('look at a pod now, and keep what was found', async () => {

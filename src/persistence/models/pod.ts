@@ -32,6 +32,8 @@ export class Pod extends Model {
   /** Nothing is sent before; null: nothing stands in the way. */
   declare nextTryAt: Date | null
   declare offlineSince: Date | null
+  /** When an operator has put it to sleep; it counts until the pod is back. */
+  declare asleepAt: Date | null
   declare lastSuccessAt: Date | null
   /** The first delivery that it has answered with any HTTP status. */
   declare answeredAt: Date | null
