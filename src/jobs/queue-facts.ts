@@ -23,7 +23,6 @@ export interface QueueFacts {
   readonly lastSweep: number | null
 }
 
-
 /** Asks the queue and the database what there is to do. */
 export async function queueFacts(pod: Pick<Pod, 'db' | 'jobs'>): Promise<QueueFacts> {
   const [queues, rows] = await Promise.all([factsOfQueues(pod).catch(() => null), factsOfRows(pod)])
