@@ -32,6 +32,7 @@ import { outboxSenders } from './0085-outbox-senders.js'
 import { publicTags } from './0086-public-tags.js'
 import { answersOfPolls } from './0087-answers-of-polls.js'
 import { endOfAccess } from './0088-end-of-access.js'
+import { narrowedTokens } from './0089-narrowed-tokens.js'
 import { podsPutToSleep } from './0095-pods-put-to-sleep.js'
 import type { Migration } from './migration.js'
 
@@ -71,5 +72,6 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0086-public-tags', publicTags],
   ['0087-answers-of-polls', answersOfPolls],
   ['0088-end-of-access', endOfAccess],
+  ['0089-narrowed-tokens', narrowedTokens],
   ['0095-pods-put-to-sleep', podsPutToSleep],
 ])

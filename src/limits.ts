@@ -503,6 +503,8 @@ export const OIDC_LIMITS = {
   interactionSeconds: 3_600,
   /** Authorization requests that are being decided about, in all; the oldest without a sign-in go first. */
   interactions: 5_000,
+  /** Authorization requests that one browser can answer side by side; the oldest is forgotten for a new one. */
+  requestsOfBrowser: 8,
   /** New authorization requests of a web process between two looks at their number. */
   interactionsBetweenTrims: 50,
   /** Of `state`, and of `nonce`. */

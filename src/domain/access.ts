@@ -82,7 +82,7 @@ function viewerFor(holder: TokenHolder): Viewer | undefined {
     authorizationId,
     tokenId,
     ...(writtenUpTo !== null && { writtenUpTo }),
-    scopes: scopesOf(holder.scopes),
+    scopes: holder.narrowed ? new Set(holder.scopes.split(' ').filter(isScope)) : scopesOf(holder.scopes),
   }
 }
 

@@ -32,13 +32,17 @@ export async function keepToken(
     readonly payload: object
     /** In seconds. */
     readonly lifetime: number
+    /** Of an access token: it may do nothing else, whatever the authorization allows. */
+    readonly scopes?: readonly string[] | undefined
   },
 ): Promise<boolean> {
+  const { hash, grantId, lifetime, scopes } = token
   const { rowCount } = await db.raw(
-    `insert into ${kind}s (authorization_id, ${HASH_COLUMNS[kind]}, payload, expires_at)
-     select id, ?, ?::jsonb, date_trunc('milliseconds', now()) + make_interval(secs => ?::int)
-     from authorizations where grant_id = ? for share`,
-    [token.hash, JSON.stringify(token.payload), token.lifetime, token.grantId],
+    `insert into ${kind}s (authorization_id, ${HASH_COLUMNS[kind]}, payload, expires_at${scopes ? ', scopes' : ''})
+     select id, :hash, :payload::jsonb, date_trunc('milliseconds', now()) + make_interval(secs => :lifetime::int)
+       ${scopes ? ', :scopes::text[]' : ''}
+     from authorizations where grant_id = :grantId for share`,
+    { hash, payload: JSON.stringify(token.payload), lifetime, grantId, ...(scopes && { scopes: [...scopes] }) },
   )
   return rowCount === 1
 }

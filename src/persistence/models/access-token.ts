@@ -48,6 +48,8 @@ export interface TokenHolder {
   readonly authorizationId: number
   /** With blanks between them. */
   readonly scopes: string
+  /** It was refreshed with fewer scopes than were granted, and may do nothing else. */
+  readonly narrowed: boolean
   /** By the clock of the database. */
   readonly expired: boolean
   readonly locked: boolean
@@ -90,7 +92,14 @@ const columns = `
     users.id as "userId",
     users.person_id as "personId",
     authorizations.id as "authorizationId",
-    array_to_string(authorizations.scopes, ' ') as scopes,
+    case
+      when access_tokens.scopes is null then array_to_string(authorizations.scopes, ' ')
+      else (
+        select coalesce(string_agg(scope, ' '), '')
+        from unnest(authorizations.scopes) as scope where scope = any(access_tokens.scopes)
+      )
+    end as scopes,
+    access_tokens.scopes is not null as narrowed,
     coalesce(access_tokens.expires_at <= now(), false) as expired,
     users.locked_at is not null as locked,
     users.closed_at is not null as closed,

@@ -1,4 +1,4 @@
-import type { Adapter, AdapterPayload, errors } from 'oidc-provider'
+import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 import { hashToken } from '../../domain/access.js'
 import { endGrant, findGrant } from '../../domain/authorizations.js'
 import { findClient } from '../../domain/clients.js'
@@ -12,8 +12,10 @@ import {
   trimInteractions,
 } from '../../persistence/oidc-records.js'
 import type { Pod } from '../../pod.js'
+import type { Library } from './library.js'
 
-type Errors = Pick<typeof errors, 'InvalidGrant'>
+/** Set by the pod for authorization requests without a `redirect_uri`; only their codes are exchanged without one. */
+export const REDIRECT_URI_OMITTED = 'redirect_uri_omitted'
 
 const TOKENS: Readonly<Record<string, TokenKind>> = {
   AccessToken: 'access_token',
@@ -22,10 +24,10 @@ const TOKENS: Readonly<Record<string, TokenKind>> = {
 }
 
 /** Where the authorization server keeps what it knows. Of names that let somebody in, only hashes are stored. */
-export function openAdapters(pod: Pod, errors: Errors): (model: string) => Adapter {
+export function openAdapters(pod: Pod, library: Library): (model: string) => Adapter {
   return (model) => {
     const kind = TOKENS[model]
-    if (kind !== undefined) return tokenAdapter(pod, errors, kind)
+    if (kind !== undefined) return tokenAdapter(pod, library, kind)
     if (model === 'Session' || model === 'Interaction') return recordAdapter(pod, model)
     if (model === 'Client') return { ...nothing, find: (id) => findProviderClient(pod, id) }
     if (model === 'Grant') return grantAdapter(pod)
@@ -45,12 +47,23 @@ const nothing: Adapter = {
   revokeByGrantId: async () => undefined,
 }
 
-function tokenAdapter(pod: Pod, { InvalidGrant }: Errors, kind: TokenKind): Adapter {
+function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind): Adapter {
+  const { InvalidGrant, InvalidRequest } = errors
+  const current = () => Provider.ctx as KoaContextWithOIDC | undefined
   const followsAuthorization = kind !== 'authorization_code'
   return {
     ...nothing,
     async upsert(id, { jti: _jti, grantId = '', ...payload }, expiresIn = 0) {
-      const kept = await keepToken(pod.db, kind, { hash: hashToken(id), grantId, payload, lifetime: expiresIn })
+      const kept = await keepToken(pod.db, kind, {
+        hash: hashToken(id),
+        grantId,
+        payload:
+          kind === 'authorization_code' && current()?.oidc.params?.[REDIRECT_URI_OMITTED] === 'true'
+            ? { ...payload, [REDIRECT_URI_OMITTED]: true }
+            : payload,
+        lifetime: expiresIn,
+        scopes: kind === 'access_token' && isNarrowed(current()) ? String(payload.scope ?? '').split(' ') : undefined,
+      })
       if (!kept) throw new InvalidGrant('the authorization has been withdrawn')
     },
     async find(id) {
@@ -58,9 +71,14 @@ function tokenAdapter(pod: Pod, { InvalidGrant }: Errors, kind: TokenKind): Adap
       if (token === undefined) return undefined
       if (kind === 'refresh_token' && token.isExpired) return undefined
       if (token.consumedAt !== null) {
-        // Whatever else is wrong with the request: somebody has a code that was used already.
-        if (!isOver(token.payload)) await endGrant(pod, token.grantId)
+        // Whatever else is wrong with the request of its client: a used code has become known. Other clients end nothing.
+        const isOfClient = current()?.oidc.client?.clientId === token.clientId
+        if (isOfClient && !isOver(token.payload)) await endGrant(pod, token.grantId)
         return undefined
+      }
+      if (kind === 'authorization_code' && token.payload[REDIRECT_URI_OMITTED] !== true) {
+        const { body } = current()?.oidc ?? {}
+        if (body?.['redirect_uri'] === undefined) throw new InvalidRequest("missing required parameter 'redirect_uri'")
       }
       return {
         ...token.payload,
@@ -82,6 +100,12 @@ function tokenAdapter(pod: Pod, { InvalidGrant }: Errors, kind: TokenKind): Adap
     },
     destroy: (id) => dropToken(pod.db, kind, hashToken(id)),
   }
+}
+
+/** A client may ask for fewer scopes than were granted when it refreshes its token. */
+function isNarrowed(ctx: KoaContextWithOIDC | undefined): boolean {
+  const { params } = ctx?.oidc ?? {}
+  return params?.['grant_type'] === 'refresh_token' && params['scope'] !== undefined
 }
 
 /** An address with a code in it stays in the history of a browser; opened again much later, it does no harm. */

@@ -5,6 +5,7 @@ import { openUserAt } from '../../domain/authorizations.js'
 import { OIDC_LIMITS } from '../../limits.js'
 import { RequestFault } from '../faults.js'
 import { OIDC_PATHS } from './paths.js'
+import { hasBegunRequest } from './request-cookies.js'
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
@@ -61,6 +62,12 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
     return finish(interaction)
   }
 
+  /** False: the session in which it began has ended, or has another account. */
+  async function isOfSession({ session: begun }: Interaction): Promise<boolean> {
+    if (begun?.uid === undefined) return true
+    return (await provider.Session.findByUid(begun.uid))?.accountId === begun.accountId
+  }
+
   async function finish(interaction: Interaction): Promise<string> {
     await interaction.persist()
     return new URL(interaction.returnTo).pathname // the cookies are those of the name by which the browser knows the pod
@@ -92,12 +99,9 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
       )
     },
     async request(uid) {
-      const interaction = await provider.interactionDetails(request.raw, reply.raw).catch(() => undefined)
-      if (interaction?.uid === uid) return interaction
-      throw new RequestFault(
-        400,
-        'This page is too old, or an application has asked for you in this browser again since. Please go back to the application and begin again.',
-      )
+      const interaction = hasBegunRequest(cookies, uid) ? await provider.Interaction.find(uid) : undefined
+      if (interaction !== undefined && (await isOfSession(interaction))) return interaction
+      throw new RequestFault(400, 'This page is too old. Please go back to the application and begin again.')
     },
     async decide(interaction, result) {
       interaction.result = 'error' in result ? result : { ...interaction.lastSubmission, ...result }

@@ -75,6 +75,7 @@ export function reshape(provider: Provider, library: Library, { isSecret, subjec
     context.query = readable(context.query)
     await next()
     const ctx = context as Partial<KoaContextWithOIDC> // none where the library has no such route
+    if (ctx.oidc?.route === 'authorization') describeUnsupported(context as KoaContextWithOIDC)
     if (ctx.oidc?.route !== 'token') return
     const used = context.status === 200 ? ctx.oidc.entities.RefreshToken?.jti : undefined
     if (used !== undefined && ctx.oidc.params?.['grant_type'] === 'refresh_token') await renew(used)
@@ -100,6 +101,25 @@ function readable(query: Query): Record<string, string | string[] | undefined> {
   return read
 }
 
+const UNSUPPORTED: Readonly<Record<string, string>> = {
+  request_not_supported: 'request objects are not supported',
+  request_uri_not_supported: 'request objects are not supported; request_uri is never fetched',
+  registration_not_supported: 'clients register at the registration endpoint',
+}
+
+/** The library describes these errors with nothing but their name. */
+function describeUnsupported(ctx: KoaContextWithOIDC): void {
+  const location = String(ctx.response.get('location') ?? '')
+  const [match, error = ''] = /[?#&]error=(\w+)(?=(?:&(?!error=)[^&]*)*$)/.exec(location) ?? []
+  const description = UNSUPPORTED[error]
+  if (match === undefined || description === undefined || location.includes('error_description=')) return
+  const described = `${match}&${new URLSearchParams({ error_description: description })}`
+  ctx.set(
+    'location',
+    location.replace(match, () => described),
+  )
+}
+
 function shapeTokenAnswer(ctx: KoaContextWithOIDC): void {
   ctx.set('pragma', 'no-cache')
   if (ctx.status !== 200) {
@@ -108,8 +128,6 @@ function shapeTokenAnswer(ctx: KoaContextWithOIDC): void {
   }
   const { token_type: _type, ...answer } = ctx.body as Record<string, unknown> // made by the token endpoint
   if (ctx.oidc.params?.['grant_type'] === 'refresh_token') {
-    // Also to a client that asked for less: what its token can do is what the authorization says.
-    answer['scope'] = ctx.oidc.entities.RefreshToken?.scope
     // The old one stays valid, and nobody has signed in anew.
     delete answer['refresh_token']
     delete answer['id_token']

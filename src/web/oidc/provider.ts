@@ -9,12 +9,13 @@ import { subjectOf } from '../../domain/subjects.js'
 import { OIDC_LIMITS } from '../../limits.js'
 import { renewRefreshToken } from '../../persistence/issued-tokens.js'
 import type { Pod } from '../../pod.js'
-import { openAdapters } from './adapter.js'
+import { openAdapters, REDIRECT_URI_OMITTED } from './adapter.js'
 import { reshape } from './customised.js'
 import { answerFault, watchFaults } from './faults.js'
 import { type Library, loadLibrary } from './library.js'
 import { OIDC_PATHS } from './paths.js'
 import { askingPolicy } from './policy.js'
+import { keepRequestCookies } from './request-cookies.js'
 import { ClaimsFault, requestedScopes, ScopeFault } from './scope-rules.js'
 
 /** The authorization server. Its key is made when the first client comes; the next ones wait for the same. */
@@ -36,7 +37,7 @@ async function openProvider(pod: Pod): Promise<Provider> {
   const key = await signingKey(pod)
   const provider = new library.Provider(pod.config.url, {
     ...settings(pod, library),
-    adapter: openAdapters(pod, library.errors),
+    adapter: openAdapters(pod, library),
     jwks: { keys: [key] } as NonNullable<Configuration['jwks']>, // made by Node, which has a looser type for it
     cookies: {
       names: { session: 'pod_session', interaction: 'pod_request', resume: 'pod_resume' },
@@ -58,6 +59,7 @@ async function openProvider(pod: Pod): Promise<Provider> {
         useSeconds: OIDC_LIMITS.refreshTokenUseSeconds,
       }),
   })
+  keepRequestCookies(provider)
   watchFaults(provider, pod.log)
   return provider
 }
@@ -108,10 +110,12 @@ function settings(pod: Pod, library: Library): Configuration {
     revokeGrantPolicy: ({ oidc }) => !(oidc.route === 'revocation' && oidc.entities.AccessToken),
     clientBasedCORS: () => true,
     extraParams: {
+      [REDIRECT_URI_OMITTED]: null,
       claims: (ctx, claims) => {
         const { params } = ctx.oidc
         if (params === undefined) return
         for (const name of ['state', 'nonce']) checkLength(name, params[name], errors)
+        params[REDIRECT_URI_OMITTED] = ctx.query['redirect_uri'] === undefined ? 'true' : undefined
         // As it was asked for: what the library does not know is gone from its own account of it.
         params['scope'] = scopesOf(ctx.query['scope'], claims, errors).join(' ')
       },

@@ -78,7 +78,8 @@ function readRegistration(body: unknown) {
     Object.entries(body ?? {}).filter(([name, value]) => Object.hasOwn(properties, name) && value !== null),
   )
   if (!isRegistration(given)) throw new Refusal('invalid_client_metadata', sentence())
-  if (given.response_types !== undefined && !given.response_types.includes('code')) {
+  const { response_types: responseTypes = [] } = given
+  if (responseTypes.length > 0 && !responseTypes.includes('code')) {
     throw new Refusal('invalid_client_metadata', 'The only response type here is code.')
   }
   const metadata = Object.fromEntries(Object.entries(given).filter(([name]) => !OWN_COLUMNS.includes(name)))

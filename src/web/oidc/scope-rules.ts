@@ -13,9 +13,10 @@ export class ClaimsFault extends Error {
 /** All that a request asks for: its scopes, those it names as claims of the user info, and the one that always comes along. */
 export function requestedScopes(scope: string, claims: string | undefined): readonly Scope[] {
   const names = scope.split(' ').filter((name) => name !== '')
-  const unknown = names.filter((name) => !isScope(name))
-  if (unknown.length > 0) throw new ScopeFault(`unknown scope: ${unknown.join(' ').slice(0, 100)}`)
-  const scopes = new Set<Scope>([...names.filter(isScope), ...claimedScopes(claims), ALWAYS_GRANTED])
+  const known = [...names.filter(isScope), ...claimedScopes(claims)]
+  // OpenID Connect Core 3.1.2.1: what is not known is ignored, `offline_access` included; refresh tokens always come.
+  if (names.length > 0 && known.length === 0) throw new ScopeFault(`unknown scope: ${names.join(' ').slice(0, 100)}`)
+  const scopes = new Set<Scope>([...known, ALWAYS_GRANTED])
   // Who may read private posts learns who the contacts are.
   if ((scopes.has('private:read') || scopes.has('private:modify')) && !scopes.has('contacts:read')) {
     throw new ScopeFault('private:read and private:modify need contacts:read')

@@ -1,0 +1,35 @@
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { OIDC_LIMITS } from '../../limits.js'
+
+const PREFIX = 'pod_request_'
+const OPTIONS = { httpOnly: true, sameSite: 'lax', signed: true, path: '/' } as const
+
+type Cookies = KoaContextWithOIDC['cookies']
+
+/** Each authorization request of a browser has a cookie of its own, so that several can be answered side by side. */
+export function keepRequestCookies(provider: Provider): void {
+  provider.on('interaction.started', (ctx) => {
+    const uid = ctx.oidc.entities.Interaction?.uid
+    if (uid === undefined) return
+    const kept = namesIn(ctx.req.headers.cookie).map((name) => ({ name, begun: begunAt(ctx.cookies, name) }))
+    kept.sort((one, other) => other.begun - one.begun)
+    for (const { name } of kept.slice(OIDC_LIMITS.requestsOfBrowser - 1)) ctx.cookies.set(name, null, OPTIONS)
+    ctx.cookies.set(`${PREFIX}${uid}`, Date.now().toString(36), {
+      ...OPTIONS,
+      maxAge: OIDC_LIMITS.interactionSeconds * 1_000,
+    })
+  })
+}
+
+export function hasBegunRequest(cookies: Cookies, uid: string): boolean {
+  return /^[\w-]+$/.test(uid) && cookies.get(`${PREFIX}${uid}`, OPTIONS) !== undefined
+}
+
+function namesIn(header = ''): readonly string[] {
+  return header.split(/; */).flatMap((pair) => /^(pod_request_[\w-]+)=/.exec(pair)?.[1] ?? [])
+}
+
+/** Zero: the signature is wrong. */
+function begunAt(cookies: Cookies, name: string): number {
+  return Number.parseInt(cookies.get(name, OPTIONS) ?? '0', 36)
+}
