@@ -74,7 +74,7 @@ async function tokensOf(pod: OpenPod): Promise<readonly string[]> {
       const guid = newGuid()
       const person = await Person.add(transaction, { guid, address: `${username}@pod.example`, publicKey: username })
       const user = await User.query(transaction).insert({ username, personId: person.id }).returning('*')
-      const secrets = { passwordHash: 'none', sealedPrivateKey: pod.secrets.seal('none') }
+      const secrets = { passwordHash: 'none', sealedPrivateKey: pod.secrets.seal('none', `user ${user.id}`) }
       await user.$relatedQuery('secrets', transaction).insert(secrets)
     })
     tokens.push((await mintToken(pod, username, { scopes: SCOPES, lifetime: AN_HOUR })).accessToken)

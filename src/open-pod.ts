@@ -163,7 +163,7 @@ async function checkSecretKey(db: Knex, secrets: Secrets, { secretKey, dataDir }
   const oldest = await UserSecrets.query(db).orderBy('userId').first()
   if (oldest === undefined) return
   try {
-    secrets.unseal(oldest.sealedPrivateKey)
+    secrets.unseal(oldest.sealedPrivateKey, `user ${oldest.userId}`)
   } catch (cause) {
     const place = secretKey === undefined ? `the file secret-key in ${dataDir}` : 'SECRET_KEY'
     throw new StartError(

@@ -98,7 +98,12 @@ export interface DeliveryAnswer {
 }
 
 /** Seals what must not be readable in a dump of the database. */
+/** Whose a sealed text is. */
+export type SecretOwner = `user ${number}` | 'id tokens'
+
 export interface Secrets {
-  seal(text: string): Buffer
-  unseal(sealed: Buffer): string
+  /** It opens for the same owner only. */
+  seal(text: string, owner: SecretOwner): Buffer
+  /** Throws for another owner. What was sealed without one, by an earlier version, opens for every owner. */
+  unseal(sealed: Buffer, owner: SecretOwner): string
 }

@@ -3,7 +3,7 @@ import { access, link, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from './config.js'
 import { makeFolder } from './make-folder.js'
-import type { Secrets } from './pod.js'
+import type { SecretOwner, Secrets } from './pod.js'
 import { StartError } from './start-error.js'
 import { hasCode, messageOf } from './thrown.js'
 
@@ -29,17 +29,27 @@ export async function hasSecretKey({ secretKey, dataDir }: Pick<Config, 'secretK
 }
 
 export function openSecrets(key: Buffer): Secrets {
+  function open(sealed: Buffer, owner: SecretOwner | undefined): string {
+    const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES))
+    if (owner !== undefined) decipher.setAAD(Buffer.from(owner))
+    decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
+    const body = sealed.subarray(NONCE_BYTES, -TAG_BYTES)
+    return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
+  }
+
   return {
-    seal(text) {
+    seal(text, owner) {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv(CIPHER, key, nonce)
+      cipher.setAAD(Buffer.from(owner))
       return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
     },
-    unseal(sealed) {
-      const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES))
-      decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
-      const body = sealed.subarray(NONCE_BYTES, -TAG_BYTES)
-      return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
+    unseal(sealed, owner) {
+      try {
+        return open(sealed, owner)
+      } catch {
+        return open(sealed, undefined)
+      }
     },
   }
 }

@@ -1,3 +1,4 @@
+import { createCipheriv } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -53,20 +54,35 @@ describe('what is sealed', () => {
   const secrets = openSecrets(Buffer.alloc(32, 1))
 
   it('opens again with the same key, and never looks the same twice', () => {
-    const sealed = secrets.seal('-----BEGIN PRIVATE KEY-----\nä')
+    const sealed = secrets.seal('-----BEGIN PRIVATE KEY-----\nä', 'user 1')
 
-    expect(secrets.unseal(sealed)).toBe('-----BEGIN PRIVATE KEY-----\nä')
-    expect(secrets.seal('-----BEGIN PRIVATE KEY-----\nä')).not.toEqual(sealed)
+    expect(secrets.unseal(sealed, 'user 1')).toBe('-----BEGIN PRIVATE KEY-----\nä')
+    expect(secrets.seal('-----BEGIN PRIVATE KEY-----\nä', 'user 1')).not.toEqual(sealed)
   })
 
   it('does not open with another key, or when one bit has changed', () => {
-    const sealed = secrets.seal('private')
+    const sealed = secrets.seal('private', 'user 1')
 
-    expect(() => openSecrets(Buffer.alloc(32, 2)).unseal(sealed)).toThrow()
+    expect(() => openSecrets(Buffer.alloc(32, 2)).unseal(sealed, 'user 1')).toThrow()
     for (const index of sealed.keys()) {
       const changed = Buffer.from(sealed)
       changed[index] = (changed[index] ?? 0) ^ 1
-      expect(() => secrets.unseal(changed)).toThrow()
+      expect(() => secrets.unseal(changed, 'user 1')).toThrow()
     }
+  })
+
+  it('does not open for another owner', () => {
+    const sealed = secrets.seal('private', 'user 1')
+
+    for (const owner of ['user 2', 'user 11', 'id tokens'] as const) {
+      expect(() => secrets.unseal(sealed, owner)).toThrow()
+    }
+  })
+
+  it('opens without an owner if an earlier version has sealed it', () => {
+    const cipher = createCipheriv('aes-256-gcm', Buffer.alloc(32, 1), Buffer.alloc(12))
+    const sealed = Buffer.concat([Buffer.alloc(12), cipher.update('old'), cipher.final(), cipher.getAuthTag()])
+
+    expect(secrets.unseal(sealed, 'user 1')).toBe('old')
   })
 })

@@ -128,7 +128,7 @@ async function checkSealedKeys(db: Knex, config: Config): Promise<Finding> {
   const found = await UserSecrets.query(db).orderBy('userId', 'desc').first()
   if (found === undefined) return ok('sealed keys', 'There are no accounts yet.')
   try {
-    openSecrets(await readSecretKey(config)).unseal(found.sealedPrivateKey)
+    openSecrets(await readSecretKey(config)).unseal(found.sealedPrivateKey, `user ${found.userId}`)
     return ok('sealed keys', 'The secret key opens the private keys of the accounts.')
   } catch {
     return fail(

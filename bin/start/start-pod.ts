@@ -74,10 +74,16 @@ async function announce(
     asking(database, (db) => hostTrouble({ db, config })),
     queueWarnings(config, database, log),
   ])
-  const warnings = [ofHost, privateAddressesWarning(config.allowPrivateAddresses), ...ofQueue].filter(
+  const warnings = [ofHost, rootWarning(), privateAddressesWarning(config.allowPrivateAddresses), ...ofQueue].filter(
     (text) => text !== undefined,
   )
   tell({ config, databaseUrl: database.url(), databasePid: database.pid(), web, worker, warnings })
+}
+
+/** Whatever reads bytes of other pods should not be able to change the machine. */
+function rootWarning(): string | undefined {
+  if (process.geteuid?.() !== 0) return undefined
+  return 'The pod runs as root. Make a user for it, give that user the data folder, and start the pod as that user.'
 }
 
 /** Tables and queue; a database of somebody else's may still be starting. */

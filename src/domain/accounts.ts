@@ -77,8 +77,8 @@ export async function createUser(
         publicKey: keys.publicKey,
       })
       const user = await User.query(transaction).insert({ personId: person.id, username }).returning('*')
-      const sealedPrivateKey = pod.secrets.seal(keys.privateKey)
-      await UserSecrets.query(transaction).insert({ userId: user.id, passwordHash, sealedPrivateKey })
+      const sealedPrivateKey = pod.secrets.seal(keys.privateKey, `user ${user.id}`)
+      await UserSecrets.query(transaction).insert({ userId: user.id, passwordHash, sealedPrivateKey, bound: true })
       await Aspect.query(transaction).insert(
         DEFAULT_ASPECTS.map((name, index) => ({ userId: user.id, name, position: index + 1 })),
       )

@@ -7,7 +7,30 @@ import { readPrivateKey } from '../protocol/rsa.js'
 export async function privateKeyOf(pod: Pick<Pod, 'db' | 'secrets'>, personId: number): Promise<KeyObject> {
   const kept = await UserSecrets.ofPerson(pod.db, personId)
   if (kept === undefined) throw new Error(`Person ${personId} has no private key here.`)
-  const key = readPrivateKey(pod.secrets.unseal(kept.sealedPrivateKey))
+  const key = readPrivateKey(pod.secrets.unseal(kept.sealedPrivateKey, `user ${kept.userId}`))
   if (key === undefined) throw new Error(`The private key of person ${personId} cannot be used.`)
   return key
+}
+
+const KEYS_AT_ONCE = 200
+
+/** Binds the private keys to their users that an earlier version has sealed without; returns how many. */
+export async function bindPrivateKeys({ db, secrets }: Pick<Pod, 'db' | 'secrets'>): Promise<number> {
+  for (let bound = 0; ; ) {
+    const count = await db.transaction(async (transaction) => {
+      const rows = await UserSecrets.query(transaction)
+        .where({ bound: false })
+        .orderBy('userId')
+        .limit(KEYS_AT_ONCE)
+        .forUpdate()
+      for (const { userId, sealedPrivateKey } of rows) {
+        const owner = `user ${userId}` as const
+        const sealed = secrets.seal(secrets.unseal(sealedPrivateKey, owner), owner)
+        await UserSecrets.query(transaction).findById(userId).patch({ sealedPrivateKey: sealed, bound: true })
+      }
+      return rows.length
+    })
+    bound += count
+    if (count < KEYS_AT_ONCE) return bound
+  }
 }

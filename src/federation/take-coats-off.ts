@@ -71,11 +71,11 @@ const unsealed = openBoundedMap<string, KeyObject>({ entries: LOOKUP_LIMITS.priv
 
 function keyOf(
   { secrets }: Pick<Pod, 'secrets'>,
-  { address }: Pick<RecipientRow, 'address'>,
+  { address, userId }: Pick<RecipientRow, 'address' | 'userId'>,
   sealed: Buffer,
 ): KeyObject {
-  const name = sealed.toString('base64')
-  const key = unsealed.get(name) ?? readPrivateKey(secrets.unseal(sealed))
+  const name = `${userId} ${sealed.toString('base64')}`
+  const key = unsealed.get(name) ?? readPrivateKey(secrets.unseal(sealed, `user ${userId}`))
   if (key === undefined) throw new Error(`The private key of ${address} cannot be used.`)
   unsealed.set(name, key)
   return key

@@ -117,11 +117,13 @@ describe('pod start', { timeout: 60_000 }, () => {
   })
 
   it('warns when it starts at another address than its accounts have', async () => {
-    expect(started.warnings).toEqual([])
+    const warnings = () => started.warnings.filter((text) => !text.startsWith('The pod runs as root'))
+    expect(started.warnings.length - warnings().length).toBe(process.geteuid?.() === 0 ? 1 : 0)
+    expect(warnings()).toEqual([])
 
     started = await startPod({ ...settings, POD_URL: 'https://pod.example' })
 
-    expect(started.warnings).toEqual([
+    expect(warnings()).toEqual([
       'The accounts of this pod are at localhost:3000, and by its settings it is pod.example: set POD_URL or PORT as they were.',
     ])
     started.child.kill('SIGTERM')

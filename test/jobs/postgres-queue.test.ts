@@ -65,7 +65,7 @@ describe('a long queue in PostgreSQL costs no more for a job than a short one', 
   const LONG = 1_000
   const TAKEN = 100
   /** Those in hand, those whose lock is being taken, and dead rows that no vacuum has removed yet. */
-  const READ_FOR_A_JOB = 60
+  const READ_FOR_A_JOB = 200
 
   it('on connections that have known it empty', async () => {
     const jobs = await open()

@@ -82,6 +82,8 @@ export class UserSecrets extends Model {
   /** Null once the account is closed. */
   declare passwordHash: string | null
   declare sealedPrivateKey: Buffer
+  /** False: it was sealed by an earlier version, which did not bind it to the user. */
+  declare bound: boolean
 
   /** Undefined: the person does not live here. */
   static ofPerson(db: Knex, personId: number): QueryBuilder<UserSecrets, UserSecrets | undefined> {

@@ -1,0 +1,44 @@
+import { createCipheriv, createHash, randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { bindPrivateKeys, privateKeyOf } from '../../src/domain/private-keys.js'
+import { UserSecrets } from '../../src/persistence/models/user.js'
+import { openSecrets } from '../../src/secrets.js'
+import { viewerOf } from '../support/network.js'
+import { startTestPod, type TestPod } from '../support/test-pod.js'
+
+const KEY = createHash('sha256').update('a key of this test').digest()
+
+let test: TestPod
+let pod: TestPod['pod']
+beforeAll(async () => {
+  test = await startTestPod()
+  pod = { ...test.pod, secrets: openSecrets(KEY) }
+})
+afterAll(() => test.close())
+
+/** As versions did it that did not bind keys to their users. */
+function sealUnbound(text: string): Buffer {
+  const nonce = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', KEY, nonce)
+  return Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()])
+}
+
+it('keys that an earlier version has sealed are bound to their users, and open for no other', async () => {
+  const people = await test.people('ann', 'ben')
+  const [ann, ben] = [await viewerOf(pod, people.ann), await viewerOf(pod, people.ben)]
+  const { privateKey } = await pod.crypto.generateKeyPair()
+  for (const { userId } of [ann, ben]) {
+    await UserSecrets.query(pod.db)
+      .findById(userId)
+      .patch({ sealedPrivateKey: sealUnbound(privateKey), bound: false })
+  }
+  expect((await privateKeyOf(pod, ann.personId)).asymmetricKeyType).toBe('rsa')
+
+  expect(await bindPrivateKeys(pod)).toBe(2)
+  expect(await bindPrivateKeys(pod)).toBe(0)
+
+  expect((await privateKeyOf(pod, ann.personId)).asymmetricKeyType).toBe('rsa')
+  const { sealedPrivateKey } = await UserSecrets.query(pod.db).findById(ann.userId).throwIfNotFound()
+  await UserSecrets.query(pod.db).findById(ben.userId).patch({ sealedPrivateKey })
+  await expect(privateKeyOf(pod, ben.personId)).rejects.toThrow('unable to authenticate')
+})
