@@ -137,7 +137,8 @@ function webEnvironment(
   return (last) => {
     const anyPort = 'port' in config.listen && config.listen.port === 0
     const port = anyPort && last?.address ? new URL(last.address).port : undefined
-    return { ...environmentOf(database), ...(port && { PORT: port }) }
+    // The port of a listener does not change who the pod is.
+    return { ...environmentOf(database), ...(port && { PORT: port, POD_URL: config.url }) }
   }
 }
 
