@@ -203,6 +203,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   PHOTO_LIMITS: {
     uploadsAtOnce: 'waits for its turn',
     uploadsOfPerson: 'waits for its turn',
+    photosOfPerson: '422',
     uploadsWaiting: '429 or 503 with `Retry-After`',
     uploadsWaitingOfPerson: '429 or 503 with `Retry-After`',
     madeWithinMs: '503 with `Retry-After`',

@@ -41,6 +41,8 @@ export interface Config {
   readonly uploadsDir: string
   /** The largest picture that somebody may upload. */
   readonly photoBytes: number
+  /** What the photos of one person may take on the disk; 0: as much as they like. */
+  readonly photoQuota: number
   /** Not set: made once, kept in the data folder. */
   readonly secretKey: string | undefined
   readonly trustProxy: boolean | string
@@ -102,6 +104,7 @@ interface Environment {
   readonly DATA_DIR: string
   readonly UPLOADS_DIR?: string
   readonly PHOTO_BYTES: number
+  readonly PHOTO_QUOTA: number
   readonly SECRET_KEY?: string
   readonly TRUST_PROXY: string
   readonly LOG_LEVEL: string
@@ -149,6 +152,13 @@ const settings = {
     maximum: 64 * 2 ** 20,
     default: 10 * 2 ** 20,
     description: 'a number of bytes from 65536 to 67108864',
+  },
+  PHOTO_QUOTA: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 2 ** 50,
+    default: 2 ** 30,
+    description: 'a number of bytes, or 0 for no limit',
   },
   SECRET_KEY: { type: 'string', minLength: 32, maxLength: 1024, description: 'a text of at least 32 characters' },
   TRUST_PROXY: { type: 'string', default: 'loopback' },
@@ -231,6 +241,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     dataDir: resolve(given.DATA_DIR),
     uploadsDir: resolve(given.UPLOADS_DIR ?? join(given.DATA_DIR, 'uploads')),
     photoBytes: given.PHOTO_BYTES,
+    photoQuota: given.PHOTO_QUOTA,
     secretKey: given.SECRET_KEY,
     trustProxy,
     logLevel: given.LOG_LEVEL,

@@ -430,6 +430,8 @@ export const PHOTO_LIMITS = {
   /** Under way at a time in one web process, and by one person: clients send a few side by side, but not dozens. */
   uploadsAtOnce: 32,
   uploadsOfPerson: 4,
+  /** Photos of one person; what they take is bounded by the setting PHOTO_QUOTA. */
+  photosOfPerson: 20_000,
   /** In front of them, and not read before their turn: clients may send a whole album at once. */
   uploadsWaiting: 256,
   uploadsWaitingOfPerson: 24,

@@ -33,7 +33,8 @@ async function makePhoto(pod: Pod, work: Work & { readonly data: Upload }): Prom
     if (format === undefined) throw new Refusal('image_invalid', 'The file is no picture any more.')
     const { width, height, files } = await makePicture(bytes, format)
     for (const [prefix, picture] of files) drafts.set(`${prefix}${name}`, await writeDraft(uploadsDir, picture))
-    await keepPhoto(pod, work, { width, height, place: () => placeDrafts(uploadsDir, drafts) })
+    const kept = [...files].reduce((sum, [, picture]) => sum + picture.length, 0)
+    await keepPhoto(pod, work, { width, height, bytes: kept, place: () => placeDrafts(uploadsDir, drafts) })
   } catch (error) {
     await dropUploads(uploadsDir, drafts.values())
     if (!(error instanceof Refusal)) throw error

@@ -48,6 +48,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   dataDir: (path) => ({ DATA_DIR: path }),
   uploadsDir: (path) => ({ UPLOADS_DIR: path }),
   photoBytes: (bytes) => ({ PHOTO_BYTES: bytes }),
+  photoQuota: (bytes) => ({ PHOTO_QUOTA: bytes }),
   secretKey: (key) => ({ SECRET_KEY: key === undefined ? null : '(set)' }),
   trustProxy: (trust) => ({ TRUST_PROXY: String(trust) }),
   logLevel: (level) => ({ LOG_LEVEL: level }),

@@ -17,18 +17,20 @@ type UploadWork = Work & { readonly data: Upload }
 interface MadePhoto {
   readonly width: number
   readonly height: number
+  /** Of all its sizes. */
+  readonly bytes: number
   place(): Promise<void>
 }
 
 /** An upload is a photo from now on, and what its owner wanted of it comes true, unless somebody else has done this meanwhile. */
-export async function keepPhoto(pod: Pod, work: UploadWork, { width, height, place }: MadePhoto): Promise<void> {
+export async function keepPhoto(pod: Pod, work: UploadWork, { width, height, bytes, place }: MadePhoto): Promise<void> {
   const { guid, name, userId, use, aspectIds } = work.data
   await inTransaction(pod.db, async (transaction) => {
     await work.finish(transaction)
     const author = await authorOf(transaction, userId)
     const photo = await Photo.query(transaction)
       .insert({
-        ...{ guid, authorId: author.id, name, width, height },
+        ...{ guid, authorId: author.id, name, width, height, bytes },
         ...{ public: false, pending: use === 'pending', createdAt: pod.now() },
       })
       .returning('*')

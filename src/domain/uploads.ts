@@ -5,6 +5,7 @@ import { enqueueAllWith, enqueueWith, takeRows } from '../jobs/outbox.js'
 import { QueueAway } from '../jobs/queues.js'
 import { PHOTO_LIMITS } from '../limits.js'
 import { inTransaction } from '../persistence/errors.js'
+import { photosOf } from '../persistence/photo-usage.js'
 import { beginningOfUpload, dropUploads } from '../persistence/picture-files.js'
 import { progressOfUpload } from '../persistence/refused-uploads.js'
 import type { Pod } from '../pod.js'
@@ -22,7 +23,7 @@ export interface NewPhoto {
   readonly aspects?: 'all' | readonly number[] | undefined
 }
 
-type UploadRefusal = 'scope_missing' | 'aspects_unknown' | 'image_invalid'
+type UploadRefusal = 'scope_missing' | 'aspects_unknown' | 'image_invalid' | 'photo_quota'
 
 interface UnderWay extends Upload {
   readonly outboxId: number
@@ -62,6 +63,7 @@ async function handToWorkers(pod: Pod, viewer: Viewer, { file, use, aspects }: N
     const { userId } = viewer
 
     return await inTransaction(pod.db, async (transaction) => {
+      await checkQuota(pod, transaction, viewer)
       const aspectIds = use === 'published' ? await chosenAspects(transaction, viewer, aspects ?? []) : []
       const upload = { guid: newGuid(), file, name: `${newGuid()}.${endingOf(format)}`, userId, use, aspectIds }
       const [outboxId] = await enqueueAllWith(pod, transaction, makePhotoJob, [upload])
@@ -71,6 +73,22 @@ async function handToWorkers(pod: Pod, viewer: Viewer, { file, use, aspects }: N
   } catch (error) {
     await dropUploads(uploadsDir, [file])
     throw error
+  }
+}
+
+/** Uploads at the same moment may exceed it by their own number. */
+async function checkQuota(
+  { config }: Pick<Pod, 'config'>,
+  transaction: Knex.Transaction,
+  viewer: Viewer,
+): Promise<void> {
+  const { photos, bytes } = await photosOf(transaction, viewer.personId, PHOTO_LIMITS.photosOfPerson)
+  if (photos >= PHOTO_LIMITS.photosOfPerson) {
+    throw refusal('photo_quota', `You have ${photos} photos, and nobody may have more: delete some first.`)
+  }
+  if (config.photoQuota > 0 && bytes >= config.photoQuota) {
+    const quota = Math.round(config.photoQuota / 2 ** 20)
+    throw refusal('photo_quota', `Your photos take the ${quota} MiB that you may use: delete some first.`)
   }
 }
 

@@ -185,6 +185,21 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     await expectNothing(await api.upload(alice, Buffer.alloc(PHOTO_BYTES * 10)), 422, photos + 1)
   })
 
+  it('takes no picture of a person whose pictures take all that they may, until some are deleted', async () => {
+    const photos = await countPhotos()
+    const { guid } = (await api.upload(alice, png, '?pending=true')).body
+    const photo = api.pod.db('photos').where({ guid })
+    expect(Number((await photo.clone().first('bytes')).bytes)).toBeGreaterThan(0)
+    await photo.clone().update({ bytes: 2 ** 30 })
+
+    const { status, body } = await api.upload(alice, png, '?pending=true')
+    expect([status, body.message]).toEqual([422, expect.stringContaining('1024 MiB')])
+    expect(await countPhotos()).toBe(photos + 1)
+
+    await photo.clone().delete()
+    expect((await api.upload(alice, png, '?pending=true')).status).toBe(200)
+  })
+
   it('reads options from the query and from the form, wherever they stand in it', async () => {
     const photos = await countPhotos()
     const file = pictureField(png)

@@ -93,7 +93,7 @@ describe('an upload', () => {
     const placed = new Promise<void>((resolve) => {
       place = resolve
     })
-    const keeping = keepPhoto(test.pod, inHand, { width: 1, height: 1, place: () => placed })
+    const keeping = keepPhoto(test.pod, inHand, { width: 1, height: 1, bytes: 1, place: () => placed })
     // Now the client waits for the row that the worker holds.
     await expect.poll(waitingForLocks).toBe(1)
     place()
@@ -119,7 +119,7 @@ describe('an upload', () => {
     const { name } = inHand.data
     await mkdir(join(uploadsDir, 'images'))
     const dying = keepPhoto(test.pod, inHand, {
-      ...{ width: 1, height: 1 },
+      ...{ width: 1, height: 1, bytes: 1 },
       async place() {
         await writeFile(join(uploadsDir, 'images', name), 'half')
         throw new Error('killed')

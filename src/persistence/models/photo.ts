@@ -23,6 +23,8 @@ export class Photo extends Model {
   declare name: string
   declare height: number | null
   declare width: number | null
+  /** What its sizes take on the disk of this pod. */
+  declare bytes: number
   declare createdAt: Date
 
   declare author?: Person

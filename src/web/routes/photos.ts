@@ -102,7 +102,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       validatorCompiler: (part) => (part.httpPart === 'body' ? () => true : compile(part)),
       config: {
         scopes: ['public:modify'],
-        refusals: { image_invalid: 422, scope_missing: 422, aspects_unknown: 422 },
+        refusals: { image_invalid: 422, scope_missing: 422, aspects_unknown: 422, photo_quota: 422 },
       },
     },
     async (request) => {
