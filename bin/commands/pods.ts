@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { blockPod, putPodToSleep, unblockPod, wakePod } from '../../src/domain/other-pods.js'
+import { blockPod, purgePod, putPodToSleep, unblockPod, wakePod } from '../../src/domain/other-pods.js'
 import { checkPod, noteCheck } from '../../src/federation/pod-info.js'
 import { askedAt, isThisPod } from '../../src/federation/pod-place.js'
 import { type KnownPod, type KnownPodFilter, knownPods } from '../../src/persistence/known-pods.js'
@@ -39,16 +39,18 @@ export function podsCommands(program: Command): void {
   command(
     'block',
     'Keeps a pod out, met or not: nothing goes there, nothing is fetched from there, what its people send, or others relay of them, is dropped.',
-    (place, options) => change(place, options, blockPod, remember),
+    block,
   )
+    .option('--purge', 'also delete its people, with all that came from them; needs --yes')
+    .option('--yes', 'really delete them')
   command('unblock', 'Lets a pod in again.', (place, options) => change(place, options, unblockPod))
 
   function command(
     name: string,
     description: string,
     action: (place: PodPlace, options: OutputOptions) => Promise<void>,
-  ): void {
-    pods
+  ): Command {
+    return pods
       .command(name)
       .argument('<pod>', 'the host or URL of a pod, or the address of somebody who lives there', readPlace)
       .description(description)
@@ -91,6 +93,31 @@ async function probe(place: PodPlace, options: OutputOptions): Promise<void> {
   printPod(found, options)
   const isWell = found.status === 'no_errors'
   if (!isWell) throw new CommandError(`The pod is not well: ${found.lastError ?? found.status}`)
+}
+
+interface BlockOptions extends OutputOptions {
+  readonly purge?: boolean
+  readonly yes?: boolean
+}
+
+async function block(place: PodPlace, { purge, yes, ...options }: BlockOptions): Promise<void> {
+  if (!purge) return change(place, options, blockPod, remember)
+  if (!yes) {
+    const [pod] = await withPod(({ db }) => knownPods(db, { place }))
+    const people = pod?.people ?? 0
+    throw new CommandError(
+      `This would delete ${people === 1 ? '1 person' : `${people} people`} of ${nameOf(place)} with all that came from them, and cannot be undone: add --yes to do it.`,
+    )
+  }
+  return change(
+    place,
+    options,
+    async (pod, podId) => {
+      await blockPod(pod, podId)
+      await purgePod(pod, podId)
+    },
+    remember,
+  )
 }
 
 async function change(

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { raw } from 'objection'
 import { knock } from '../jobs/knock.js'
 import { giveUpDeliveries } from '../persistence/due-deliveries.js'
+import { deletePerson } from '../persistence/forgotten-people.js'
 import { Pod as OtherPod } from '../persistence/models/pod.js'
 import type { Pod } from '../pod.js'
 
@@ -13,6 +14,18 @@ export async function blockPod({ db }: Pick<Pod, 'db'>, podId: number): Promise<
     .findById(podId)
     .patch({ blockedAt: raw('coalesce(blocked_at, now())') })
   await giveUpAll(db)
+}
+
+const PEOPLE_AT_ONCE = 100
+
+/** Deletes the people of a blocked pod with all that came from them, person by person; returns how many. */
+export async function purgePod({ db, now }: Pick<Pod, 'db' | 'now'>, podId: number): Promise<number> {
+  for (let purged = 0; ; ) {
+    const ids: number[] = await db('people').where({ podId }).orderBy('id').limit(PEOPLE_AT_ONCE).pluck('id')
+    if (ids.length === 0) return purged
+    for (const id of ids) await deletePerson(db, id, now())
+    purged += ids.length
+  }
 }
 
 /** What was given up meanwhile stays so until somebody replays it. */

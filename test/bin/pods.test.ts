@@ -87,6 +87,32 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     expect((await pod(['pods', 'unblock', 'unmet.example'], settings)).stderr).toContain('No pod at unmet.example')
   })
 
+  it('delete the people of a blocked pod with all that came from them, and nobody else', async () => {
+    const podId = await podAt('spam.example')
+    const spammer = await personAt(podId, 'spammer@spam.example')
+    const other = await personAt(await podAt('honest.example'), 'quin@honest.example')
+    const postOf = (authorId: number) => ({ guid: newGuid(), authorId, type: 'StatusMessage', public: true })
+    const [post, kept] = await db('posts')
+      .insert([postOf(spammer), postOf(other)])
+      .returning('id')
+    await db('comments').insert({ guid: newGuid(), postId: kept.id, authorId: spammer, text: 'Buy' })
+    await db('comments').insert({ guid: newGuid(), postId: post.id, authorId: other, text: 'No' })
+    await db('posts').update({ commentsCount: 1 })
+
+    const asked = await pod(['pods', 'block', 'spam.example', '--purge'], settings)
+    expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining('delete 1 person of spam.example')])
+    expect(await db('pods').where({ id: podId }).first('blocked_at')).toEqual({ blockedAt: null })
+
+    expect(await json('pods', 'block', 'spam.example', '--purge', '--yes')).toMatchObject({
+      state: 'blocked',
+      people: 0,
+    })
+    expect(await db('posts').whereNotNull('authorId').select('id', 'commentsCount')).toEqual([
+      { id: kept.id, commentsCount: 0 },
+    ])
+    expect(await db('comments').pluck('id')).toEqual([])
+  })
+
   it('block a pod, which gives up what waits for it, and let it in again', async () => {
     const podId = await podAt('bad.example')
     await db('deliveries').insert({ messageId: await messageAbout(newGuid()), podId })
