@@ -41,6 +41,8 @@ export interface Config {
   readonly uploadsDir: string
   /** The largest picture that somebody may upload. */
   readonly photoBytes: number
+  /** What the people of one other pod may send in a day; 0: as much as they like. */
+  readonly podBytesPerDay: number
   /** What the photos of one person may take on the disk; 0: as much as they like. */
   readonly photoQuota: number
   /** Not set: made once, kept in the data folder. */
@@ -105,6 +107,7 @@ interface Environment {
   readonly UPLOADS_DIR?: string
   readonly PHOTO_BYTES: number
   readonly PHOTO_QUOTA: number
+  readonly POD_BYTES_PER_DAY: number
   readonly SECRET_KEY?: string
   readonly TRUST_PROXY: string
   readonly LOG_LEVEL: string
@@ -158,6 +161,13 @@ const settings = {
     minimum: 0,
     maximum: 2 ** 50,
     default: 2 ** 30,
+    description: 'a number of bytes, or 0 for no limit',
+  },
+  POD_BYTES_PER_DAY: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 2 ** 50,
+    default: 2 ** 31,
     description: 'a number of bytes, or 0 for no limit',
   },
   SECRET_KEY: { type: 'string', minLength: 32, maxLength: 1024, description: 'a text of at least 32 characters' },
@@ -242,6 +252,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     uploadsDir: resolve(given.UPLOADS_DIR ?? join(given.DATA_DIR, 'uploads')),
     photoBytes: given.PHOTO_BYTES,
     photoQuota: given.PHOTO_QUOTA,
+    podBytesPerDay: given.POD_BYTES_PER_DAY,
     secretKey: given.SECRET_KEY,
     trustProxy,
     logLevel: given.LOG_LEVEL,

@@ -68,6 +68,7 @@ const leftovers = {
     (select min(id) from announcements where created_at >= now() - interval '2 days'),
     (select max(id) from announcements)
   )`,
+  pod_bytes: `day < current_date - 7`,
   idempotency_keys: `created_at < now() - interval '1 day'`,
 } as const
 

@@ -49,6 +49,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   uploadsDir: (path) => ({ UPLOADS_DIR: path }),
   photoBytes: (bytes) => ({ PHOTO_BYTES: bytes }),
   photoQuota: (bytes) => ({ PHOTO_QUOTA: bytes }),
+  podBytesPerDay: (bytes) => ({ POD_BYTES_PER_DAY: bytes }),
   secretKey: (key) => ({ SECRET_KEY: key === undefined ? null : '(set)' }),
   trustProxy: (trust) => ({ TRUST_PROXY: String(trust) }),
   logLevel: (level) => ({ LOG_LEVEL: level }),

@@ -3,6 +3,7 @@ import type { Pod } from '../pod.js'
 import { peekEnvelope } from '../protocol/magic-envelope.js'
 import { authoriseBatch } from './authorise-batch.js'
 import type { Message, Over, Sorted, Waiting, Wrong } from './batch.js'
+import { countDailyBytes, withinDailyBytes } from './daily-bytes.js'
 import { openBatch } from './open-batch.js'
 import { noteBatch, timed } from './receive-figures.js'
 import { resolveBatch } from './resolve-batch.js'
@@ -20,17 +21,26 @@ export interface Received extends Omit<Sorted<never>, 'ready'> {
  */
 export async function receiveBatch(pod: Pod, messages: readonly Message[]): Promise<Received> {
   const opened = await timed('open', () => openBatch(pod, messages))
-  const resolved = await timed('resolve', () => resolveBatch(pod, opened.ready))
+  const within = withinDailyBytes(pod, opened.ready)
+  const resolved = await timed('resolve', () => resolveBatch(pod, within.ready))
   const authorised = authoriseBatch(resolved.ready)
   const steps = [opened, resolved, authorised]
   const undecided = steps.flatMap((step) => step.waiting)
   const waiting = undecided.filter(({ message: { woken } }) => woken === undefined || mayWaitAgain(woken))
   const dead = undecided.filter((each) => !waiting.includes(each))
-  const before = { waiting, wrong: steps.flatMap((step) => step.wrong), over: steps.flatMap((step) => step.over) }
+  const before = {
+    waiting,
+    wrong: steps.flatMap((step) => step.wrong),
+    over: [...within.over, ...steps.flatMap((step) => step.over)],
+  }
   // Said before it is so: a worker that dies in between says it twice, and not never.
   tell(pod, before)
   const stored = await timed('store', () => storeBatch(pod, { ...before, ready: authorised.ready }))
   tell(pod, stored)
+  await countDailyBytes(
+    pod,
+    stored.records.map(({ arrival }) => arrival),
+  )
   const wrong = [...before.wrong, ...stored.wrong]
   const over = [...before.over, ...stored.over]
   noteBatch(messages, { stored: stored.records.length, waiting, wrong, over, dead })

@@ -1,0 +1,21 @@
+import type { Knex } from 'knex'
+
+/** Adds bytes to the day of each host, and returns the hosts that have sent more than the limit today. */
+export async function addPodBytes(
+  db: Knex,
+  bytes: ReadonlyMap<string, number>,
+  limit: number,
+): Promise<readonly string[]> {
+  if (bytes.size === 0) return []
+  const { rows } = await db.raw(added, [[...bytes.keys()], [...bytes.values()], limit])
+  return rows.map(({ host }: { host: string }) => host)
+}
+
+const added = `
+  with counted as (
+    insert into pod_bytes (host, day, bytes)
+    select host, current_date, bytes from unnest(?::text[], ?::bigint[]) as sent(host, bytes) order by host
+    on conflict (host, day) do update set bytes = pod_bytes.bytes + excluded.bytes
+    returning host, bytes
+  )
+  select host from counted where bytes > ?::bigint`
