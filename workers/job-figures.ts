@@ -1,4 +1,4 @@
-import { Counter, type Registry } from 'prom-client'
+import { Counter, Histogram, type Registry } from 'prom-client'
 import type { QueueName } from '../src/jobs/queue-names.js'
 
 const jobs = new Counter({
@@ -8,10 +8,20 @@ const jobs = new Counter({
   registers: [],
 })
 
-export function countJob(queue: QueueName, end: 'done' | 'failed'): void {
+const seconds = new Histogram({
+  name: 'pod_job_seconds',
+  help: 'How long jobs ran in this process, by queue.',
+  labelNames: ['queue'],
+  buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  registers: [],
+})
+
+export function countJob(queue: QueueName, end: 'done' | 'failed', ms: number): void {
   jobs.inc({ queue, end })
+  seconds.observe({ queue }, ms / 1_000)
 }
 
 export function showJobFigures(registry: Registry): void {
   registry.registerMetric(jobs)
+  registry.registerMetric(seconds)
 }

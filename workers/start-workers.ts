@@ -94,11 +94,12 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
 
   async function countedWhile(queue: QueueName, running: Promise<void>): Promise<void> {
     inHand += 1
+    const began = performance.now()
     try {
       await running
-      countJob(queue, 'done')
+      countJob(queue, 'done', performance.now() - began)
     } catch (error) {
-      countJob(queue, 'failed')
+      countJob(queue, 'failed', performance.now() - began)
       throw error
     } finally {
       inHand -= 1

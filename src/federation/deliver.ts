@@ -14,7 +14,7 @@ import {
   settleDeliveries,
 } from '../persistence/due-deliveries.js'
 import type { Pod } from '../pod.js'
-import { countDelivery, type Lane } from './delivery-figures.js'
+import { countDelivery, type Lane, noteArrival } from './delivery-figures.js'
 import { askOrGiveWay } from './give-way.js'
 import { type Letter, writeLetters } from './letters.js'
 import { participateInNext } from './participate.js'
@@ -149,6 +149,7 @@ async function sendAll(drain: Drain, letters: readonly Letter[], hasAnswered: bo
         const coat = 'body' in letter && !letter.due.isPublic ? letter.body : undefined
         sent.push({ due: letter.due, outcome, coat })
         countDelivery(drain.lane, outcome)
+        if (outcome.kind === 'arrived') noteArrival(drain.lane, letter.due.writtenAt)
       } finally {
         turn.end()
       }

@@ -1,4 +1,4 @@
-import { Counter, type Registry } from 'prom-client'
+import { Counter, Histogram, type Registry } from 'prom-client'
 import type { Outcome } from './pod-health.js'
 
 /** Which slots a drain takes: those for pods that have proven to answer, or those for all others. */
@@ -16,6 +16,19 @@ export function countDelivery(lane: Lane, { kind: outcome }: Outcome): void {
   deliveries.inc({ lane, outcome })
 }
 
+const latency = new Histogram({
+  name: 'pod_delivery_seconds',
+  help: 'From the moment a delivery was written to its arrival, absences of the other pod included.',
+  labelNames: ['lane'],
+  buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3_600, 86_400],
+  registers: [],
+})
+
+export function noteArrival(lane: Lane, writtenAt: Date): void {
+  latency.observe({ lane }, Math.max(0, Date.now() - writtenAt.getTime()) / 1_000)
+}
+
 export function showDeliveryFigures(registry: Registry): void {
   registry.registerMetric(deliveries)
+  registry.registerMetric(latency)
 }

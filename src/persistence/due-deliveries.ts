@@ -83,6 +83,7 @@ export interface DueDelivery {
   readonly senderId: number
   readonly isPublic: boolean
   readonly attempts: number
+  readonly writtenAt: Date
   /** Null: for everybody on the pod. */
   readonly personGuid: string | null
   readonly publicKey: string | null
@@ -108,7 +109,7 @@ export async function dueDeliveries(db: Knex, podId: number, limit: number): Pro
  */
 const dueRows = `
   with head as materialized (
-    select id, message_id, pod_id, person_id, attempts, coat, priority
+    select id, message_id, pod_id, person_id, attempts, coat, priority, created_at
     from deliveries
     where pod_id = :podId and state = 'waiting' and (due_at + interval '0 seconds') <= now()
     order by priority, id
@@ -147,7 +148,7 @@ const dueRows = `
     where deliveries.id = due.id and (due.held_until > now() or due.held_priority > due.priority)
   )
   select due.id, due.message_id as "messageId", due.record, due.about, due.priority,
-    due.sender_id as "senderId", due.public as "isPublic", due.attempts, due.coat,
+    due.sender_id as "senderId", due.public as "isPublic", due.attempts, due.coat, due.created_at as "writtenAt",
     coalesce(people.guid_at_pod, people.guid) as "personGuid", people.public_key as "publicKey", due.held_until is not null as held
   from due
   left join people on people.id = due.person_id

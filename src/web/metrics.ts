@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { queueFacts } from '../jobs/queue-facts.js'
 import type { Pod } from '../pod.js'
+import { readSoftware } from '../software.js'
 import { watchClosedConnections } from './closure-counts.js'
 import { watchDoor } from './door-metrics.js'
 import { watchLive } from './live-metrics.js'
@@ -37,6 +38,8 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
     buckets: SECONDS,
     registers,
   })
+  showBuild(registry)
+  showPool(registry, pod.db)
   const writeFacts = openWorkGauges(registry)
   const writeLag = openLoopGauges(registry)
 
@@ -65,6 +68,33 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
       return registry.metrics()
     },
   }
+}
+
+/** Always 1; the labels say what runs. */
+function showBuild(registry: Registry): void {
+  const { name, version } = readSoftware()
+  const build = new Gauge({
+    name: 'pod_build_info',
+    help: 'What runs in this process.',
+    labelNames: ['software', 'version', 'node'],
+    registers: [registry],
+  })
+  build.set({ software: name, version, node: process.versions.node }, 1)
+}
+
+function showPool(registry: Registry, db: Pod['db']): void {
+  new Gauge({
+    name: 'pod_database_connections',
+    help: 'Connections of this process to the database, and statements that wait for one.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { pool } = db.client
+      this.set({ state: 'used' }, pool?.numUsed() ?? 0)
+      this.set({ state: 'free' }, pool?.numFree() ?? 0)
+      this.set({ state: 'waiting' }, pool?.numPendingAcquires() ?? 0)
+    },
+  })
 }
 
 type Facts = Awaited<ReturnType<typeof queueFacts>>

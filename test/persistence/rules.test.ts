@@ -104,7 +104,7 @@ describe('what goes together', () => {
     const authorization = await idOf('authorizations', { userId: alice.id, scopes: ['profile'] })
     const hash = Buffer.alloc(32, 7)
     await db('access_tokens').insert({ authorizationId: authorization, tokenHash: hash })
-    await db('refresh_tokens').insert({ authorizationId: authorization, tokenHash: hash })
+    await db('refresh_tokens').insert({ authorizationId: authorization, tokenHash: hash, expiresAt: new Date() })
     await db('authorization_codes').insert({ authorizationId: authorization, codeHash: hash, expiresAt: new Date() })
 
     await db('authorizations').where({ id: authorization }).delete()

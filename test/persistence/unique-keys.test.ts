@@ -201,7 +201,7 @@ describe('unique keys', () => {
       key: 'refresh_tokens_token_hash_key',
       table: 'refresh_tokens',
       columns: ['tokenHash'],
-      row: () => ({ authorizationId: ids.authorization, tokenHash: hash() }),
+      row: () => ({ authorizationId: ids.authorization, tokenHash: hash(), expiresAt: at }),
     },
     {
       key: 'authorization_codes_code_hash_key',

@@ -50,6 +50,15 @@ describe('the server of the operator', () => {
     expect(body).not.toMatch(/unknown\/path|secret/)
   })
 
+  it('tells what runs, and how many connections to the database it has', async () => {
+    const { body } = await operator.inject('/metrics')
+
+    expect(body).toContain(`node="${process.versions.node}"} 1`)
+    for (const state of ['used', 'free', 'waiting']) {
+      expect(body).toMatch(new RegExp(`^pod_database_connections\\{state="${state}"\\} \\d+$`, 'm'))
+    }
+  })
+
   it('tells how late the event loop was since it was last asked, and nothing on top of it', async () => {
     const lag = async (figure: string) => {
       const { body } = await operator.inject('/metrics')
