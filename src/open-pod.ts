@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import type { Logger } from 'pino'
 import type { Config } from './config.js'
+import { bindPrivateKeys, openSealedKey } from './domain/private-keys.js'
 import { findRunningEmbeddedPostgres } from './embedded-postgres.js'
 import { openRemotePods } from './federation/remote-pod/remote-pods.js'
 import { openJobQueues } from './jobs/queues.js'
@@ -44,6 +45,8 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
     await untilReachable(db, databaseUrl, PATIENCE[kind], log, async () => {
       await checkMigrations(db)
       await checkSecretKey(db, secrets, config)
+      const keys = await bindPrivateKeys({ db, secrets })
+      if (keys > 0) log.warn({ keys }, 'private keys that an earlier version has sealed are bound to their users')
     })
     const { redisUrl, redisReplicas } = config
     const jobs = await openJobQueues({ redisUrl, redisReplicas, databaseUrl, log, prefix: queuePrefix(config) })
@@ -163,7 +166,7 @@ async function checkSecretKey(db: Knex, secrets: Secrets, { secretKey, dataDir }
   const oldest = await UserSecrets.query(db).orderBy('userId').first()
   if (oldest === undefined) return
   try {
-    secrets.unseal(oldest.sealedPrivateKey, `user ${oldest.userId}`)
+    openSealedKey(secrets, oldest)
   } catch (cause) {
     const place = secretKey === undefined ? `the file secret-key in ${dataDir}` : 'SECRET_KEY'
     throw new StartError(

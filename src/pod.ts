@@ -104,6 +104,8 @@ export type SecretOwner = `user ${number}` | 'id tokens'
 export interface Secrets {
   /** It opens for the same owner only. */
   seal(text: string, owner: SecretOwner): Buffer
-  /** Throws for another owner. What was sealed without one, by an earlier version, opens for every owner. */
+  /** Throws for another owner, and for what an earlier version has sealed without one. */
   unseal(sealed: Buffer, owner: SecretOwner): string
+  /** Opens what an earlier version has sealed, so that it can be sealed for its owner. */
+  unsealUnbound(sealed: Buffer): string
 }

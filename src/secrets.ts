@@ -44,13 +44,8 @@ export function openSecrets(key: Buffer): Secrets {
       cipher.setAAD(Buffer.from(owner))
       return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
     },
-    unseal(sealed, owner) {
-      try {
-        return open(sealed, owner)
-      } catch {
-        return open(sealed, undefined)
-      }
-    },
+    unseal: open,
+    unsealUnbound: (sealed) => open(sealed, undefined),
   }
 }
 

@@ -79,10 +79,12 @@ describe('what is sealed', () => {
     }
   })
 
-  it('opens without an owner if an earlier version has sealed it', () => {
+  it('that an earlier version has sealed without an owner opens for none, and as unbound', () => {
     const cipher = createCipheriv('aes-256-gcm', Buffer.alloc(32, 1), Buffer.alloc(12))
     const sealed = Buffer.concat([Buffer.alloc(12), cipher.update('old'), cipher.final(), cipher.getAuthTag()])
 
-    expect(secrets.unseal(sealed, 'user 1')).toBe('old')
+    expect(() => secrets.unseal(sealed, 'user 1')).toThrow()
+    expect(secrets.unsealUnbound(sealed)).toBe('old')
+    expect(() => secrets.unsealUnbound(secrets.seal('new', 'user 1'))).toThrow()
   })
 })

@@ -1,5 +1,4 @@
 import { tellOfTodaysBirthdays } from '../src/domain/birthdays.js'
-import { bindPrivateKeys } from '../src/domain/private-keys.js'
 import { checkPods } from '../src/federation/check-pods.js'
 import {
   birthdaysJob,
@@ -74,8 +73,6 @@ const leftovers = {
 
 /** Deletes in small bites: nobody waits long for a lock of ours. */
 export async function prune(pod: Pod): Promise<void> {
-  const keys = await bindPrivateKeys(pod)
-  if (keys > 0) pod.log.info({ keys }, 'private keys bound to their users')
   for (let given = ROWS_A_TURN; given === ROWS_A_TURN; ) given = await giveUpDeliveries(pod.db, ROWS_A_TURN)
   for (const [table, isLeftover] of Object.entries(leftovers)) {
     let deleted = ROWS_A_TURN

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { Config } from '../../src/config.js'
 import { hostTrouble } from '../../src/domain/accounts.js'
+import { openSealedKey } from '../../src/domain/private-keys.js'
 import { QUEUE_POOLS } from '../../src/jobs/queue-store.js'
 import { migrationStatus, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
@@ -128,7 +129,7 @@ async function checkSealedKeys(db: Knex, config: Config): Promise<Finding> {
   const found = await UserSecrets.query(db).orderBy('userId', 'desc').first()
   if (found === undefined) return ok('sealed keys', 'There are no accounts yet.')
   try {
-    openSecrets(await readSecretKey(config)).unseal(found.sealedPrivateKey, `user ${found.userId}`)
+    openSealedKey(openSecrets(await readSecretKey(config)), found)
     return ok('sealed keys', 'The secret key opens the private keys of the accounts.')
   } catch {
     return fail(

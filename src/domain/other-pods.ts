@@ -18,10 +18,21 @@ export async function blockPod({ db }: Pick<Pod, 'db'>, podId: number): Promise<
 
 const PEOPLE_AT_ONCE = 100
 
+/** Those who live there, and those whose addresses are at its host: a block holds for both. */
+const peopleOfPod = `
+  select people.id from people
+  join pods on pods.id = ?
+  where people.pod_id is not null and (
+    people.pod_id = pods.id
+    or split_part(people.address, '@', 2) = pods.host || case when pods.port = 443 then '' else ':' || pods.port end
+  )
+  order by people.id limit ?`
+
 /** Deletes the people of a blocked pod with all that came from them, person by person; returns how many. */
 export async function purgePod({ db, now }: Pick<Pod, 'db' | 'now'>, podId: number): Promise<number> {
   for (let purged = 0; ; ) {
-    const ids: number[] = await db('people').where({ podId }).orderBy('id').limit(PEOPLE_AT_ONCE).pluck('id')
+    const { rows }: { rows: readonly { id: number }[] } = await db.raw(peopleOfPod, [podId, PEOPLE_AT_ONCE])
+    const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return purged
     for (const id of ids) await deletePerson(db, id, now())
     purged += ids.length

@@ -12,9 +12,20 @@ export async function privateKeyOf(pod: Pick<Pod, 'db' | 'secrets'>, personId: n
   return key
 }
 
+/** The text of a key, bound or not yet; throws with another secret key. */
+export function openSealedKey(
+  secrets: Pod['secrets'],
+  { userId, sealedPrivateKey, bound }: Pick<UserSecrets, 'userId' | 'sealedPrivateKey' | 'bound'>,
+): string {
+  return bound ? secrets.unseal(sealedPrivateKey, `user ${userId}`) : secrets.unsealUnbound(sealedPrivateKey)
+}
+
 const KEYS_AT_ONCE = 200
 
-/** Binds the private keys to their users that an earlier version has sealed without; returns how many. */
+/**
+ * Binds the private keys to their users that an earlier version has sealed without; returns how many. Runs before a process uses any
+ * key: nothing else opens what is not bound.
+ */
 export async function bindPrivateKeys({ db, secrets }: Pick<Pod, 'db' | 'secrets'>): Promise<number> {
   for (let bound = 0; ; ) {
     const count = await db.transaction(async (transaction) => {
@@ -25,7 +36,7 @@ export async function bindPrivateKeys({ db, secrets }: Pick<Pod, 'db' | 'secrets
         .forUpdate()
       for (const { userId, sealedPrivateKey } of rows) {
         const owner = `user ${userId}` as const
-        const sealed = secrets.seal(secrets.unseal(sealedPrivateKey, owner), owner)
+        const sealed = secrets.seal(secrets.unsealUnbound(sealedPrivateKey), owner)
         await UserSecrets.query(transaction).findById(userId).patch({ sealedPrivateKey: sealed, bound: true })
       }
       return rows.length

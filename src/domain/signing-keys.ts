@@ -8,8 +8,24 @@ const KID = 'default'
 /** The private key of the ID tokens of this pod. It is made when it is first needed and kept; of several processes, one makes it. */
 export async function signingKey(pod: Pick<Pod, 'db' | 'crypto' | 'secrets'>): Promise<JsonWebKey> {
   const kept = (await SigningKey.query(pod.db).findById(KID)) ?? (await makeKey(pod))
-  const key = createPrivateKey(pod.secrets.unseal(kept.sealedPrivateKey, 'id tokens')).export({ format: 'jwk' })
+  const key = createPrivateKey(await textOf(pod, kept)).export({ format: 'jwk' })
   return { ...key, ...MARKS }
+}
+
+/** One that an earlier version has sealed is bound to its use. */
+async function textOf(
+  { db, secrets }: Pick<Pod, 'db' | 'secrets'>,
+  { kid, sealedPrivateKey }: SigningKey,
+): Promise<string> {
+  try {
+    return secrets.unseal(sealedPrivateKey, 'id tokens')
+  } catch {
+    const text = secrets.unsealUnbound(sealedPrivateKey)
+    await SigningKey.query(db)
+      .findById(kid)
+      .patch({ sealedPrivateKey: secrets.seal(text, 'id tokens') })
+    return text
+  }
 }
 
 const MARKS = { kid: KID, use: 'sig', alg: 'RS256' }

@@ -75,9 +75,25 @@ export async function countDailyBytes(
   const { pending } = usage
   usage.pending = new Map()
   usage.flushedAt = pod.now().getTime()
-  for (const host of await addPodBytes(pod.db, pending, limit)) {
+  for (const host of await addSums(pod, usage, pending, limit)) {
     if (!usage.over.has(host)) pod.log.warn({ host, limit }, 'the pod has sent its bytes of the day: more is dropped')
     usage.over.add(host)
+  }
+}
+
+/** A failure is no failure of the batch: the sums are added with the next ones. */
+async function addSums(
+  { db, log }: Pick<Pod, 'db' | 'log'>,
+  usage: Usage,
+  pending: ReadonlyMap<string, number>,
+  limit: number,
+): Promise<readonly string[]> {
+  try {
+    return await addPodBytes(db, pending, limit)
+  } catch (err) {
+    log.warn({ err }, 'the bytes of other pods could not be added up')
+    for (const [host, bytes] of pending) usage.pending.set(host, (usage.pending.get(host) ?? 0) + bytes)
+    return []
   }
 }
 

@@ -14,7 +14,7 @@ export async function addPodBytes(
 const added = `
   with counted as (
     insert into pod_bytes (host, day, bytes)
-    select host, current_date, bytes from unnest(?::text[], ?::bigint[]) as sent(host, bytes) order by host
+    select host, (now() at time zone 'utc')::date, bytes from unnest(?::text[], ?::bigint[]) as sent(host, bytes) order by host
     on conflict (host, day) do update set bytes = pod_bytes.bytes + excluded.bytes
     returning host, bytes
   )

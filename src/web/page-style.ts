@@ -11,6 +11,7 @@ body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding
   color: var(--ink); font: 1rem/1.6 system-ui, sans-serif }
 main { max-width: 34rem; width: 100%; padding: 2rem 2.25rem; background: var(--card); border: 1px solid var(--line);
   border-radius: .75rem }
+.for-readers { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
 h1 { margin: 0 0 .25rem; font-size: 1.6rem; line-height: 1.25; overflow-wrap: anywhere }
 p { margin: .75rem 0 0; overflow-wrap: anywhere }
 .soft { color: var(--soft) }

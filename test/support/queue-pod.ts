@@ -42,6 +42,7 @@ export async function openQueuePod(stores: Stores): Promise<QueuePod> {
     },
     remote: { get: nobodyThere, post: nobodyThere },
     secrets: { seal: (text) => Buffer.from(text), unseal: (sealed) => sealed.toString() },
+    unsealUnbound: (sealed) => sealed.toString(),
     log,
     now: () => new Date(),
     close() {

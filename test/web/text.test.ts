@@ -33,10 +33,10 @@ describe('a text as HTML', () => {
     ['\\*plain\\* \\<b>', '<p>*plain* &#60;b&#62;</p>'],
     ['`a <b> *c*`', '<p><code>a &#60;b&#62; *c*</code></p>'],
     ['```js\n<b>\n\n*x*\n```\nafter', '<pre><code>&#60;b&#62;\n\n*x*</code></pre>\n<p>after</p>'],
-    ['# Title #', '<h3>Title</h3>'],
-    ['#\tTitle\t#\ntext', '<h3>Title</h3>\n<p>text</p>'],
+    ['# Title #', '<h2>Title</h2>'],
+    ['#\tTitle\t#\ntext', '<h2>Title</h2>\n<p>text</p>'],
     ['-\tone\n-\ttwo', '<ul><li>one</li><li>two</li></ul>'],
-    ['Title\n===\ntext', '<h3>Title</h3>\n<p>text</p>'],
+    ['Title\n===\ntext', '<h2>Title</h2>\n<p>text</p>'],
     ['#notitle', '<p><span class="tag">#notitle</span></p>'],
     ['> quoted\n> > twice', '<blockquote><p>quoted</p>\n<blockquote><p>twice</p></blockquote></blockquote>'],
     ['- one\n- two', '<ul><li>one</li><li>two</li></ul>'],
@@ -151,7 +151,7 @@ describe('a text as HTML', () => {
         const open: string[] = []
         for (const [tag, slash, name = ''] of written.matchAll(/<(\/?)([a-z0-9]+)[^<>]*>/g)) {
           expect(tag).toMatch(
-            /^<(\/?(p|h[3-6]|ul|ol|li|blockquote|pre|code|strong|em|s|a|span)|hr|br|span class="tag"|a href="(https?:\/\/[^"<>' ]+" rel="nofollow ugc noopener|\/people\/[0-9a-f]+|\/posts\/[0-9A-Za-z]+)")>$/,
+            /^<(\/?(p|h[2-6]|ul|ol|li|blockquote|pre|code|strong|em|s|a|span)|hr|br|span class="tag"|a href="(https?:\/\/[^"<>' ]+" rel="nofollow ugc noopener|\/people\/[0-9a-f]+|\/posts\/[0-9A-Za-z]+)")>$/,
           )
           if (slash === '/') expect(open.pop()).toBe(name)
           else if (name !== 'hr' && name !== 'br') open.push(name)

@@ -141,7 +141,8 @@ const signers = `
     people.pod_id is null or people.proven_at is not null as "isProven",
     pods.blocked_at is not null or exists (
       select from pods as homes
-      where homes.blocked_at is not null and homes.host = split_part(home.place, ':', 1)
+      where homes.blocked_at is not null
+        and homes.host in (split_part(home.place, ':', 1), regexp_replace(split_part(home.place, ':', 1), '^www\\.', ''))
         and homes.port::text = case when home.port in ('', '80') then '443' else home.port end
     ) as blocked,
     pods.offline_since is not null as offline

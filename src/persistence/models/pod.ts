@@ -76,7 +76,8 @@ export class Pod extends Model {
 
   /** The operator wants nothing to do with the pod at this place. */
   static async isBlocked(db: Knex, { host, port }: PodPlace): Promise<boolean> {
-    const found = await this.query(db).findOne({ host, port }).whereNotNull('blockedAt').select('id')
+    const hosts = [host, host.replace(/^www\./, '')]
+    const found = await this.query(db).findOne({ port }).whereIn('host', hosts).whereNotNull('blockedAt').select('id')
     return found !== undefined
   }
 
@@ -87,8 +88,9 @@ export class Pod extends Model {
   ): Promise<readonly string[]> {
     if (homes.length === 0) return []
     const { rows } = await db.raw(
-      `select address from unnest(?::text[], ?::text[], ?::integer[]) as home(address, host, port)
-       join pods using (host, port) where pods.blocked_at is not null`,
+      `select distinct address from unnest(?::text[], ?::text[], ?::integer[]) as home(address, host, port)
+       join pods on pods.host in (home.host, regexp_replace(home.host, '^www\\.', '')) and pods.port = home.port
+       where pods.blocked_at is not null`,
       [homes.map(({ address }) => address), homes.map(({ host }) => host), homes.map(({ port }) => port)],
     )
     return rows.map(({ address }: { address: string }) => address)

@@ -34,6 +34,8 @@ export function postPage(
       indexed: !hidden && author.profile?.searchable !== false,
     }),
     content: [
+      // What is seen first is the author; screen readers begin with what the page is about.
+      `<h1 class="for-readers">${escapeHtml(title)}</h1>`,
       postCard(shared, { podUrl: url, names }),
       comments.length === 0 ? '' : commentSection(post.commentsCount, comments, { podUrl: url, names }),
       `<p class="soft small">To answer, search for <code>${escapeHtml(author.address)}</code> on the pod where you live.</p>`,
@@ -56,6 +58,9 @@ ${comments.map((comment) => commentHtml(comment, context)).join('\n')}${rest > 0
 </section>`
 }
 
+/** Comments stand below the heading that counts them. */
+const BELOW_HEADING = 3
+
 function commentHtml({ guid, author, text, createdAt }: Comment, { podUrl, names }: Context): string {
   if (author === undefined) return ''
   return `<article class="inner" id="${escapeHtml(guid)}">
@@ -64,7 +69,7 @@ function commentHtml({ guid, author, text, createdAt }: Comment, { podUrl, names
 <p class="soft small">${timeHtml(createdAt)}</p>
 </div></header>
 <div class="text" dir="auto">
-${writeExcerpt(text, names).html}
+${writeExcerpt(text, names, BELOW_HEADING).html}
 </div>
 </article>`
 }

@@ -6,6 +6,14 @@ import { DEFAULT_AVATAR_PATH } from '../presenters/people.js'
 
 const A_DAY = 86_400
 
+/** Posts and people may be indexed: whoever does not want that says so in their profile, and their pages say it. */
+const ROBOTS = `User-agent: *
+Disallow: /api/
+Disallow: /fetch/
+Disallow: /link
+Disallow: /users/
+`
+
 const pictures = [
   // Shown by other pods and by clients, wherever they come from.
   {
@@ -33,6 +41,15 @@ on this pod and on all the others: there is no centre.</p>
 
   app.get('/', { config: { public: true }, schema: { hide: true } }, async (_request, reply) =>
     reply.type('text/html; charset=utf-8').header('cache-control', 'public, max-age=300').send(start),
+  )
+
+  const quiet = { config: { public: true, quiet: true }, schema: { hide: true } } as const
+  app.get('/robots.txt', quiet, async (_request, reply) =>
+    reply.type('text/plain; charset=utf-8').header('cache-control', `public, max-age=${A_DAY}`).send(ROBOTS),
+  )
+  // Browsers ask for it wherever a page names no icon.
+  app.get('/favicon.ico', quiet, async (_request, reply) =>
+    reply.header('cache-control', `public, max-age=${A_DAY}`).redirect(ICON_PATH, 301),
   )
 
   for (const { path, file, type, headers } of pictures) {

@@ -10,18 +10,36 @@ export interface Names {
   entityOf(link: EntityLink): { readonly path: string } | undefined
 }
 
-/** What somebody wrote, as HTML that is made here to the last sign: nothing of the text is markup. */
-export function writeHtml(text: string, names: Names): string {
-  return readText(text)
+/**
+ * What somebody wrote, as HTML that is made here to the last sign: nothing of the text is markup. Its headings begin at a level and
+ * skip none.
+ */
+export function writeHtml(text: string, names: Names, topLevel = 2): string {
+  return withoutSkippedLevels(readText(text), topLevel)
     .map((block) => blockHtml(block, names))
     .join('\n')
 }
 
+function withoutSkippedLevels(blocks: readonly Block[], topLevel: number): readonly Block[] {
+  let last = topLevel - 1
+  const levelled = (block: Block): Block => {
+    if (block.type === 'quote') return { ...block, blocks: block.blocks.map(levelled) }
+    if (block.type !== 'heading') return block
+    last = Math.min(block.level + topLevel - 1, last + 1, 6)
+    return { ...block, level: last }
+  }
+  return blocks.map(levelled)
+}
+
 /** The same of the beginning of a text, with dots where it goes on. */
-export function writeExcerpt(text: string, names: Names): { readonly html: string; readonly complete: boolean } {
+export function writeExcerpt(
+  text: string,
+  names: Names,
+  topLevel?: number,
+): { readonly html: string; readonly complete: boolean } {
   const complete = text.length <= SERVE_LIMITS.excerptCharacters
   return {
-    html: writeHtml(complete ? text : `${text.slice(0, SERVE_LIMITS.excerptCharacters).trimEnd()} …`, names),
+    html: writeHtml(complete ? text : `${text.slice(0, SERVE_LIMITS.excerptCharacters).trimEnd()} …`, names, topLevel),
     complete,
   }
 }
@@ -31,11 +49,8 @@ function blockHtml(block: Block, names: Names): string {
     case 'paragraph':
     case 'references':
       return `<p>${inlineHtml(block.content, names)}</p>`
-    case 'heading': {
-      // Below the headings of the page.
-      const tag = `h${Math.min(block.level + 2, 6)}`
-      return `<${tag}>${inlineHtml(block.content, names)}</${tag}>`
-    }
+    case 'heading':
+      return `<h${block.level}>${inlineHtml(block.content, names)}</h${block.level}>`
     case 'code':
       return `<pre><code>${escapeHtml(block.text)}</code></pre>`
     case 'list': {
