@@ -41,8 +41,7 @@ export async function openQueuePod(stores: Stores): Promise<QueuePod> {
       readDocument: noKeys,
     },
     remote: { get: nobodyThere, post: nobodyThere },
-    secrets: { seal: (text) => Buffer.from(text), unseal: (sealed) => sealed.toString() },
-    unsealUnbound: (sealed) => sealed.toString(),
+    secrets: { seal: (text) => Buffer.from(text), unseal: String, unsealUnbound: String },
     log,
     now: () => new Date(),
     close() {
