@@ -2,6 +2,7 @@ import querystring from 'node:querystring'
 import { InvalidArgumentError } from 'commander'
 import { homeOf, placeOf } from '../src/federation/pod-place.js'
 import { fetchableKind } from '../src/federation/serve-entity.js'
+import { isUrl } from '../src/is-url.js'
 import type { WantedEntity } from '../src/jobs/definitions.js'
 import type { PodPlace } from '../src/persistence/models/pod.js'
 import { addressOf } from '../src/protocol/address.js'
@@ -31,7 +32,7 @@ export function readNamed(text: string): Named {
     if (type === undefined || type === 'comment') throw new InvalidArgumentError(`A ${link.type} cannot be fetched.`)
     return { kind: 'entity', wanted: { type, guid: link.guid, from: link.author, author: link.author, depth: 0 } }
   }
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const url = isUrl(text) ? new URL(text) : undefined
   const [, guid] = /^\/(?:posts|p)\/([^/]+)\/?$/.exec(querystring.unescape(url?.pathname ?? '')) ?? []
   if (url !== undefined && guid !== undefined && isGuid(guid)) {
     return { kind: 'entity', wanted: { type: 'post', guid, from: url.host, depth: 0 } }
@@ -71,8 +72,8 @@ export function readPlace(text: string): PodPlace {
 
 /** Of `pod.example`, `pod.example:3000` or `https://pod.example/whatever`. */
 function hostOf(text: string): string | undefined {
-  const isUrl = /^https?:\/\//i.test(text)
-  const url = isUrl ? text : `https://${text}/`
-  const isHost = isUrl || /^[^/?#@\s]+$/.test(text)
-  return isHost && URL.canParse(url) ? new URL(url).host : undefined
+  const hasScheme = /^https?:\/\//i.test(text)
+  const url = hasScheme ? text : `https://${text}/`
+  const isHost = hasScheme || /^[^/?#@\s]+$/.test(text)
+  return isHost && isUrl(url) ? new URL(url).host : undefined
 }

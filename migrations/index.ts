@@ -33,6 +33,7 @@ import { publicTags } from './0086-public-tags.js'
 import { answersOfPolls } from './0087-answers-of-polls.js'
 import { endOfAccess } from './0088-end-of-access.js'
 import { narrowedTokens } from './0089-narrowed-tokens.js'
+import { arrivalOfMessages } from './0090-arrival-of-messages.js'
 import { podsPutToSleep } from './0095-pods-put-to-sleep.js'
 import { boundKeys } from './0096-bound-keys.js'
 import { photoBytes } from './0097-photo-bytes.js'
@@ -76,6 +77,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0087-answers-of-polls', answersOfPolls],
   ['0088-end-of-access', endOfAccess],
   ['0089-narrowed-tokens', narrowedTokens],
+  ['0090-arrival-of-messages', arrivalOfMessages],
   ['0095-pods-put-to-sleep', podsPutToSleep],
   ['0096-bound-keys', boundKeys],
   ['0097-photo-bytes', photoBytes],

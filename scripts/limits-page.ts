@@ -204,6 +204,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     uploadsAtOnce: 'waits for its turn',
     uploadsOfPerson: 'waits for its turn',
     photosOfPerson: '422',
+    uploadsBeforeToken: 'waits for its turn',
+    uploadsBeforeTokenOfAddress: 'waits for its turn',
     uploadsWaiting: '429 or 503 with `Retry-After`',
     uploadsWaitingOfPerson: '429 or 503 with `Retry-After`',
     madeWithinMs: '503 with `Retry-After`',

@@ -2,6 +2,7 @@ import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Ajv, type ErrorObject } from 'ajv'
+import { isUrl } from './is-url.js'
 import { isQueueName, QUEUES, type QueueName } from './jobs/queue-names.js'
 import { type RedisAddress, readRedisAddress } from './jobs/redis-address.js'
 import { type AllowPrivate, readAllowPrivate } from './private-addresses.js'
@@ -290,11 +291,11 @@ function sentence(error: ErrorObject): string {
 /** A port that is wrong is one fault, not two; port 0 is not known before the pod listens. */
 function localUrl(port: number): string {
   const url = `http://localhost:${port || 3000}`
-  return URL.canParse(url) ? url : 'http://localhost:3000'
+  return isUrl(url) ? url : 'http://localhost:3000'
 }
 
 function readPodUrl(text: string, faults: string[]): URL | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const url = isUrl(text) ? new URL(text) : undefined
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
     faults.push('POD_URL must be a complete address like https://pod.example.')
     return undefined
@@ -308,7 +309,7 @@ function readPodUrl(text: string, faults: string[]): URL | undefined {
 
 function checkAddress(name: string, text: string | undefined, schemes: readonly string[], faults: string[]): void {
   if (text === undefined) return
-  if (URL.canParse(text) && schemes.includes(new URL(text).protocol)) return
+  if (isUrl(text) && schemes.includes(new URL(text).protocol)) return
   faults.push(`${name} must be an address that begins with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}.`)
 }
 

@@ -432,6 +432,9 @@ export const PHOTO_LIMITS = {
   uploadsOfPerson: 4,
   /** Photos of one person; what they take is bounded by the setting PHOTO_QUOTA. */
   photosOfPerson: 20_000,
+  /** Forms that are read before their token is known: of one web process, and of one network address. */
+  uploadsBeforeToken: 8,
+  uploadsBeforeTokenOfAddress: 2,
   /** In front of them, and not read before their turn: clients may send a whole album at once. */
   uploadsWaiting: 256,
   uploadsWaitingOfPerson: 24,

@@ -1,3 +1,4 @@
+import { isUrl } from './is-url.js'
 /** Which addresses of private networks this pod may ask, each as `host:port`; public ones need no permission. */
 export type AllowPrivate = 'none' | 'all' | ReadonlySet<string>
 
@@ -36,6 +37,6 @@ export function isOpened(allow: AllowPrivate, url: URL): boolean {
 function hostAndPortOf(item: string): string | undefined {
   const [, port] = /^[^/?#@*\\\s]+:([0-9]{1,5})$/.exec(item) ?? []
   const number = Number(port)
-  if (!(number >= 1 && number <= 65_535) || !URL.canParse(`http://${item}/`)) return undefined
+  if (!(number >= 1 && number <= 65_535) || !isUrl(`http://${item}/`)) return undefined
   return `${new URL(`http://${item}/`).hostname}:${number}`
 }

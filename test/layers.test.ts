@@ -7,7 +7,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** The first pattern that fits a path gives its height: a file imports from its own folder or from further down. */
 const heights: readonly (readonly [RegExp, number])[] = [
-  [/^src\/(start-error|limits|software|make-folder|bounded-map|loop-lag|network-source|thrown)\.ts$/, 0],
+  [/^src\/(start-error|limits|software|make-folder|bounded-map|loop-lag|network-source|thrown|is-url)\.ts$/, 0],
   [/^src\/protocol\//, 1],
   [/^(src\/persistence|src\/embedded-postgres|migrations)\b/, 2],
   [/^src\/(jobs\/|config\.ts$|private-addresses\.ts$|pod\.ts$)/, 3],

@@ -1,4 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { isUrl } from '../is-url.js'
 import { OIDC_LIMITS } from '../limits.js'
 import { Client } from '../persistence/models/client.js'
 import type { Pod } from '../pod.js'
@@ -90,7 +91,7 @@ export function sectorOf({ metadata, redirectUris }: Pick<RegisteredClient, 'met
 }
 
 function checkRedirectUri(uri: string): void {
-  if (!WRITTEN_AS_ADDRESS.test(uri) || !URL.canParse(uri)) {
+  if (!WRITTEN_AS_ADDRESS.test(uri) || !isUrl(uri)) {
     throw wrongUri('Every redirect URI must be a complete address.')
   }
   const { protocol, username, password } = new URL(uri)
@@ -124,7 +125,7 @@ const PLAIN: ClientMetadata = {
 
 /** The one address of a registration that is asked, and only the way other pods are asked. */
 async function readSectorDocument({ remote }: Pick<Pod, 'remote'>, uri: string): Promise<readonly unknown[]> {
-  if (!URL.canParse(uri) || new URL(uri).protocol !== 'https:') {
+  if (!isUrl(uri) || new URL(uri).protocol !== 'https:') {
     throw wrongMetadata('sector_identifier_uri must be an https address.')
   }
   try {

@@ -44,8 +44,10 @@ export async function startConversation(pod: Pod, viewer: Viewer, input: NewConv
     const { address: author } = await Person.query(transaction).findById(viewer.personId).throwIfNotFound()
     const recipients = await mutualContacts(transaction, viewer, input.recipientGuids)
     const participants = [author, ...recipients.map(({ address }) => address)]
-    await insertNewConversations(transaction, [{ guid, author, subject, participants, strangers: [], createdAt }])
-    const first = { guid: newGuid(), conversationGuid: guid, author, text, createdAt }
+    await insertNewConversations(transaction, [
+      { guid, author, subject, participants, strangers: [], createdAt, arrivedAt: createdAt },
+    ])
+    const first = { guid: newGuid(), conversationGuid: guid, author, text, createdAt, arrivedAt: createdAt }
     await addMessages(pod, transaction, [first], [toDispatch(viewer.personId, { record: 'conversation', guid })])
   })
   return findConversation(pod, viewer, guid)
@@ -70,7 +72,7 @@ export async function writeMessage(
     guid: authorGuid,
   } = await Person.query(pod.db).findById(viewer.personId).throwIfNotFound()
   await inTransaction(pod.db, async (transaction) => {
-    const message = { guid, conversationGuid, author: address, text, createdAt }
+    const message = { guid, conversationGuid, author: address, text, createdAt, arrivedAt: createdAt }
     const dispatch = toDispatch(viewer.personId, { record: 'message', guid })
     const [written] = await addMessages(pod, transaction, [message], [dispatch])
     if (written === undefined) throw conversationMissing()

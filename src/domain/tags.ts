@@ -2,17 +2,20 @@ import { TEXT_LIMITS } from '../limits.js'
 import { listedTags } from '../persistence/listed-tags.js'
 import type { IndexPage, Page } from '../persistence/paged.js'
 import type { Pod } from '../pod.js'
+import { TAG_CHARACTERS } from '../protocol/mentions.js'
 import type { Viewer } from './access.js'
 import { Refusal } from './refusals.js'
 import { faultOfText } from './texts.js'
 
 type TagRefusal = 'tag_invalid'
 
+const NO_PART_OF_TAG = new RegExp(`[^${TAG_CHARACTERS}]`, 'gu')
+
 /** What somebody has typed, as tags are stored; empty: nothing of it can be part of a tag. */
 export function tagNameOf(text: string): string {
   const name = text.replace(/^#/, '')
   if (name === '<3') return name
-  return name.replace(/[^\p{L}\p{M}\p{N}\p{Pc}-]/gu, '').toLowerCase()
+  return name.replace(NO_PART_OF_TAG, '').toLowerCase()
 }
 
 /** The same where nothing will not do. */

@@ -1,6 +1,5 @@
 import type { AnswerCount, Counts, PartCount, PostCount } from '../persistence/arrived-counts.js'
 import type { StoredRecord } from './batch.js'
-import { plausibleTime } from './plausible-time.js'
 
 type Mutable<Row> = { -readonly [Column in keyof Row]: Row[Column] }
 
@@ -10,14 +9,13 @@ export function countsOf(records: readonly StoredRecord[], now: Date): Counts {
   const comments = new Map<string, Mutable<PartCount>>()
   const answers = new Map<string, Mutable<AnswerCount>>()
   for (const {
-    arrival: { entity, message },
+    arrival: { entity },
   } of records) {
     switch (entity.type) {
       case 'comment': {
         const post = postIn(posts, entity.parent_guid)
-        const written = plausibleTime(entity.created_at, message.acceptedAt, now)
         post.comments += 1
-        if (post.latest === undefined || post.latest < written) post.latest = written
+        post.latest = now
         break
       }
       case 'like':

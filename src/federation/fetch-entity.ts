@@ -1,4 +1,5 @@
 import type { QueryBuilder } from 'objection'
+import { isUrl } from '../is-url.js'
 import type { WantedEntity } from '../jobs/definitions.js'
 import { fetchableOf, isFetchable, partsOf } from '../jobs/waiting.js'
 import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../limits.js'
@@ -100,7 +101,7 @@ async function originOf(pod: Pod, from: string, way: Way): Promise<string> {
     if (origin === undefined || person.pod.blockedAt !== null) throw notFetchable(`the pod of ${from} is not asked`)
     return origin
   }
-  const url = URL.canParse(`https://${from}/`) ? new URL(`https://${from}/`) : undefined
+  const url = isUrl(`https://${from}/`) ? new URL(`https://${from}/`) : undefined
   if (url === undefined || isThisPod(pod.config, placeOf(url)) || (await OtherPod.isBlocked(pod.db, placeOf(url)))) {
     throw notFetchable(`${from} is not asked`)
   }

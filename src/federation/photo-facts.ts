@@ -1,8 +1,9 @@
+import { isUrl } from '../is-url.js'
 import { LOOKUP_LIMITS } from '../limits.js'
 
 /** Other pods may name anything as the place of a picture, and it stands in front of a name wherever the picture is shown. */
 export function isOnTheWeb(path: string): boolean {
-  return URL.canParse(path) && /^https?:\/\//i.test(path) && path.length <= LOOKUP_LIMITS.urlCharacters
+  return isUrl(path) && /^https?:\/\//i.test(path) && path.length <= LOOKUP_LIMITS.urlCharacters
 }
 
 /** As large as a picture can be; anything else is no size. */

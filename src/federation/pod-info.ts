@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { raw } from 'objection'
+import { isUrl } from '../is-url.js'
 import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../limits.js'
 import { reviveGivenUp } from '../persistence/due-deliveries.js'
 import { Pod as OtherPod, type PodPlace, type PodStatus } from '../persistence/models/pod.js'
@@ -88,7 +89,7 @@ async function askNodeInfo(pod: Asking, origin: string): Promise<NodeInfo> {
   }
   const links = await ask(`${origin}/.well-known/nodeinfo`)
   const link = await readRemoteDocument(pod, { type: 'nodeInfoLink', text: links })
-  if (!URL.canParse(link, origin)) throw new ProtocolError('ValidationError', 'the link to the document is no address')
+  if (!isUrl(link, origin)) throw new ProtocolError('ValidationError', 'the link to the document is no address')
   const text = await ask(new URL(link, origin))
   return readRemoteDocument(pod, { type: 'nodeInfo', text })
 }

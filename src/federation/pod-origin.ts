@@ -1,3 +1,4 @@
+import { isUrl } from '../is-url.js'
 import type { Pod } from '../persistence/models/pod.js'
 
 /** Where a pod is asked, as it was recorded; undefined: what was recorded is no place to send anybody to. */
@@ -5,7 +6,7 @@ export function podOrigin({ host, port, ssl }: Pick<Pod, 'host' | 'port' | 'ssl'
   // 443 stands for both default ports, and pods speak https there, whether it has been seen yet or not.
   const isDefault = port === 443
   const text = isDefault ? `https://${host}` : `${ssl ? 'https' : 'http'}://${host}:${port}`
-  if (!URL.canParse(text)) return undefined
+  if (!isUrl(text)) return undefined
   const url = new URL(text)
   return url.href === `${url.origin}/` ? url.origin : undefined
 }

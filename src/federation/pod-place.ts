@@ -1,4 +1,5 @@
 import type { Config } from '../config.js'
+import { isUrl } from '../is-url.js'
 import type { Pod as OtherPod, PodPlace } from '../persistence/models/pod.js'
 import { splitAddress } from '../protocol/address.js'
 import { podOrigin } from './pod-origin.js'
@@ -12,7 +13,7 @@ export function placeOf(url: URL): PodPlace {
 /** Where WebFinger knows a person; undefined: no host of the web can be meant. */
 export function homeOf(address: string): URL | undefined {
   const host = splitAddress(address)?.host
-  return host !== undefined && URL.canParse(`https://${host}/`) ? new URL(`https://${host}/`) : undefined
+  return host !== undefined && isUrl(`https://${host}/`) ? new URL(`https://${host}/`) : undefined
 }
 
 /** Where we ask a pod: by https first, whatever has been seen of it. Undefined: there is no place to ask. */

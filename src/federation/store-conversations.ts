@@ -39,7 +39,7 @@ export async function storeConversations(
   await addMessages(
     pod,
     transaction,
-    records.flatMap(({ arrival }) => arrival.entity.messages.map((entity) => messageOf(arrival, entity, now))),
+    records.flatMap(({ arrival }) => messagesOf(arrival.entity).map((entity) => messageOf(arrival, entity, now))),
   )
   const refused = arrivals.filter(({ entity }) => unwelcome.has(entity.guid)).map(notAllowed)
   const rest = without(arrivals, [...records, ...refused])
@@ -119,7 +119,13 @@ function conversationOf(
     participants,
     strangers: participants.filter((address) => strangers.has(address)).slice(0, LOOKUP_LIMITS.strangersOfText),
     createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
+    arrivedAt: now,
   }
+}
+
+/** The oldest first; those of one second as they come. */
+function messagesOf({ messages }: ConversationEntity): readonly MessageEntity[] {
+  return messages.toSorted((one, other) => one.created_at.getTime() - other.created_at.getTime())
 }
 
 /** Where it stands says what it belongs to, whatever it says itself. */
@@ -130,6 +136,7 @@ function messageOf({ entity: outer, message }: Arrival<Talk>, entity: MessageEnt
     author: entity.author,
     text: entity.text,
     createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
+    arrivedAt: now,
   }
 }
 

@@ -1,3 +1,4 @@
+import { isUrl } from '../is-url.js'
 /** Where a Redis is: one server, a cluster that shares the keys out among its nodes, or a master that Sentinels know. */
 export type RedisAddress =
   | { readonly kind: 'single'; readonly address: string }
@@ -85,5 +86,5 @@ function hostAndPort(text: string, usual: number): HostAndPort | undefined {
 }
 
 function isSingle(text: string): boolean {
-  return URL.canParse(text) && ['redis:', 'rediss:'].includes(new URL(text).protocol)
+  return isUrl(text) && ['redis:', 'rediss:'].includes(new URL(text).protocol)
 }

@@ -12,6 +12,8 @@ export interface ArrivedConversation {
   /** Those of them who are not known here, and live elsewhere. */
   readonly strangers: readonly string[]
   readonly createdAt: Date
+  /** By the clock of this pod. */
+  readonly arrivedAt: Date
 }
 
 export interface ArrivedMessage {
@@ -20,6 +22,8 @@ export interface ArrivedMessage {
   readonly author: string
   readonly text: string
   readonly createdAt: Date
+  /** By the clock of this pod. */
+  readonly arrivedAt: Date
 }
 
 export interface NewRow {
@@ -55,6 +59,7 @@ export async function insertNewMessages(
     messages.map(({ author }) => author),
     messages.map(({ text }) => text),
     messages.map(({ createdAt }) => createdAt),
+    messages.map(({ arrivedAt }) => arrivedAt),
   ])
 }
 
@@ -87,9 +92,13 @@ export async function admitToConversations(
   await transaction.raw(admitted, [person.address, person.id])
 }
 
+/** Between two messages of a conversation, and before the first one. */
+const A_MOMENT = `interval '1 millisecond'`
+
 const conversationRows = `
   select * from json_to_recordset(?::json) as row(
-    guid text, author text, subject text, participants json, strangers json, "createdAt" timestamptz
+    guid text, author text, subject text, participants json, strangers json, "createdAt" timestamptz,
+    "arrivedAt" timestamptz
   )`
 
 const newConversations = `
@@ -97,15 +106,15 @@ const newConversations = `
     ${conversationRows}
   ), inserted as (
     insert into conversations (guid, author_id, subject, created_at, updated_at)
-    select arrived.guid, people.id, arrived.subject, arrived."createdAt", arrived."createdAt"
+    select arrived.guid, people.id, arrived.subject, arrived."createdAt", arrived."arrivedAt" - ${A_MOMENT}
     from arrived join people on people.address = arrived.author
     where people.closed_at is null and not ${takenBack('conversations', 'arrived.guid', ['people.id'])}
     order by arrived.guid
     on conflict do nothing
-    returning id, guid, created_at
+    returning id, guid, created_at, updated_at
   ), visible as (
     insert into conversation_visibilities (conversation_id, person_id, created_at, updated_at)
-    select inserted.id, people.id, inserted.created_at, inserted.created_at
+    select inserted.id, people.id, inserted.created_at, inserted.updated_at
     from inserted
     join arrived using (guid)
     cross join json_array_elements_text(arrived.participants) as participant(address)
@@ -127,27 +136,35 @@ const MESSAGES = [
   unseen('$3', 'text[]'),
   unseen('$4', 'text[]'),
   unseen('$5', 'timestamptz[]'),
+  unseen('$6', 'timestamptz[]'),
 ].join(', ')
 
-/** Counters in id order: two batches never wait for each other. */
+/**
+ * Conversations are locked first and in id order: two batches never wait for each other, and each message of a conversation
+ * arrives later than those before it.
+ */
 const newMessages = `
   with arrived as (
-    select * from unnest(${MESSAGES}) as row(guid, "conversationGuid", author, text, "createdAt")
+    select * from unnest(${MESSAGES}) with ordinality
+      as row(guid, "conversationGuid", author, text, "createdAt", "arrivedAt", place)
+  ), locked as (
+    select id, guid, updated_at from conversations
+    where guid in (select "conversationGuid" from arrived)
+    order by id for no key update
   ), inserted as (
-    insert into messages (guid, conversation_id, author_id, text, created_at)
-    select arrived.guid, conversations.id, people.id, arrived.text, arrived."createdAt"
+    insert into messages (guid, conversation_id, author_id, text, created_at, arrived_at)
+    select
+      arrived.guid, locked.id, people.id, arrived.text, arrived."createdAt",
+      greatest(arrived."arrivedAt", locked.updated_at + ${A_MOMENT})
+        + ${A_MOMENT} * (row_number() over (partition by locked.id order by arrived.place) - 1)
     from arrived
-    join conversations on conversations.guid = arrived."conversationGuid"
+    join locked on locked.guid = arrived."conversationGuid"
     join people on people.address = arrived.author
     order by arrived.guid
     on conflict do nothing
-    returning id, guid, conversation_id, author_id, created_at
-  ), locked as (
-    select id from conversations where id in (select conversation_id from inserted) order by id for no key update
+    returning id, guid, conversation_id, author_id, arrived_at
   ), latest as (
-    select conversation_id, max(created_at) as at
-    from inserted join locked on locked.id = conversation_id
-    group by conversation_id
+    select conversation_id, max(arrived_at) as at from inserted group by conversation_id
   ), touched as (
     update conversations set updated_at = greatest(updated_at, latest.at)
     from latest where conversations.id = latest.conversation_id

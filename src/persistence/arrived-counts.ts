@@ -11,7 +11,7 @@ export interface PostCount {
   readonly comments: number
   readonly likes: number
   readonly reshares: number
-  /** When the latest of the comments was written. */
+  /** When the latest of the comments arrived. */
   readonly latest: Date | undefined
 }
 

@@ -7,12 +7,12 @@ import { unseen } from './unseen.js'
 
 export interface ConversationFilter extends TimePage {
   readonly onlyUnread?: boolean
-  /** With a message later than this. */
+  /** With a message that arrived later than this. */
   readonly onlyAfter?: Date
 }
 
 export interface MessageFilter extends IndexPage {
-  /** Written later than this. */
+  /** Arrived later than this. */
   readonly onlyAfter?: Date
 }
 
@@ -67,7 +67,7 @@ export async function listedConversation(
   return conversation
 }
 
-/** The oldest first; nothing, where this person has no conversation of that name. */
+/** In the order of arrival; nothing, where this person has no conversation of that name. */
 export async function listedMessages(
   db: Knex,
   personId: number,
@@ -75,7 +75,7 @@ export async function listedMessages(
 ): Promise<Page<ListedMessage>> {
   const values: unknown[] = [personId, conversationGuid, page.offset, page.limit + 1]
   if (onlyAfter !== undefined) values.push(onlyAfter)
-  const later = onlyAfter === undefined ? '' : 'and created_at > $5'
+  const later = onlyAfter === undefined ? '' : 'and arrived_at > $5'
   const name = onlyAfter === undefined ? 'messages' : 'messages changed-after'
   const most = mostOf(page)
   const all = await namedRow<FoundMessages>(db, `${name} ${most}`, () => messages(later, most), values)
@@ -148,7 +148,7 @@ function messages(later: string, most: number): string {
             from conversation_visibilities join conversations on conversations.id = conversation_id
             where person_id = $1 and conversations.guid = $2
           ) ${later}
-          order by created_at, id offset ${offset} limit ${limit}
+          order by arrived_at, id offset ${offset} limit ${limit}
         ) as found
         limit ${most}
       ) as found

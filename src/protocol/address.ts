@@ -1,3 +1,4 @@
+import { isUrl } from '../is-url.js'
 /** `name@host`, with a port behind the host where it is not the default one. */
 export interface Address {
   readonly name: string
@@ -21,7 +22,7 @@ export function splitAddress(text: string): Address | undefined {
   const { name, host, ipv6 } = groups ?? {}
   if (name === undefined || host === undefined) return undefined
   if (text.length > longest && [...text].length > longest) return undefined
-  if (ipv6 !== undefined && !URL.canParse(`http://${ipv6}/`)) return undefined
+  if (ipv6 !== undefined && !isUrl(`http://${ipv6}/`)) return undefined
   return { name, host }
 }
 

@@ -1,3 +1,4 @@
+import { isUrl } from '../is-url.js'
 import { splitAddress } from './address.js'
 import { ProtocolError } from './errors.js'
 import { type HcardFields, readHcardFields } from './hcard-fields.js'
@@ -64,7 +65,7 @@ export function readWebFinger(json: string, address: string): PersonLinks {
 
 /** `isUrlWithHost` comes first, because `URL` finds a host in much that has none. */
 function webUrl(text: string): URL | undefined {
-  if (!isUrlWithHost(text) || !URL.canParse(text)) return undefined
+  if (!isUrlWithHost(text) || !isUrl(text)) return undefined
   const url = new URL(text)
   return url.protocol === 'https:' || url.protocol === 'http:' ? url : undefined
 }

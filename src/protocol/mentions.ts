@@ -62,9 +62,14 @@ export function findLinks(text: string): (EntityLink & Place)[] {
   return links
 }
 
+/** What a tag consists of, for a regular expression: the Armenian marks stand within words and are no letters. */
+export const TAG_CHARACTERS = '\\p{L}\\p{M}\\p{N}\\p{Pc}\\u055B\\u055C\\u055E\\u058A-'
+
+const TAG = new RegExp(`(?<!\\S)#([${TAG_CHARACTERS}]{1,255}|<3)(?![${TAG_CHARACTERS}])`, 'gu')
+
 export function findTags(text: string): ({ readonly tag: string } & Place)[] {
   if (!text.includes('#')) return []
-  const found = text.matchAll(/(?<!\S)#([\p{L}\p{M}\p{N}\p{Pc}-]{1,255}|<3)(?![\p{L}\p{M}\p{N}\p{Pc}-])/gu)
+  const found = text.matchAll(TAG)
   return Array.from(found, ({ 0: all, 1: tag = '', index }) => ({
     tag: tag.toLowerCase(),
     start: index,

@@ -10,12 +10,19 @@ declare module 'fastify' {
     scopes?: readonly Scope[]
     /** Instead of scopes: anybody may ask, and nobody is asked who they are. */
     public?: true
+    /** The token may be a field of a multipart form, which the handler reads: then it calls `admitUpload`. */
+    tokenInUpload?: true
   }
 
   interface FastifyRequest {
     /** Who asks. Only routes with scopes have one; to look at it elsewhere is a mistake and throws. */
     readonly viewer: Viewer
     authenticatedViewer: Viewer | undefined
+  }
+
+  interface FastifyInstance {
+    /** Sets the viewer of a request whose token came in a multipart form; throws as for any other token. */
+    readonly admitUpload: (request: FastifyRequest, token: string | undefined) => Promise<void>
   }
 }
 
@@ -43,14 +50,20 @@ export function addAuthentication(app: FastifyInstance, pod: Pod): void {
     if (tokens.length > 1) throw twoTokens(realm)
     const [token] = tokens
     if (token !== undefined) request.authenticatedViewer = await admit(token, scopes)
-    else if (!carriesForm(request)) throw noToken(realm)
+    else if (!carriesForm(request) && !mayCarryTokenInUpload(request)) throw noToken(realm)
   })
 
   app.addHook('preValidation', (request, _reply, done) => {
     const { scopes } = request.routeOptions.config
     if (scopes === undefined) done()
     else if (carriesForm(request)) admitWithForm(request, scopes).then(() => done(), done)
-    else done(request.authenticatedViewer ? undefined : noToken(realm))
+    else done(request.authenticatedViewer || mayCarryTokenInUpload(request) ? undefined : noToken(realm))
+  })
+
+  app.decorate('admitUpload', async (request: FastifyRequest, token: string | undefined) => {
+    if (request.authenticatedViewer) return
+    if (token === undefined) throw noToken(realm)
+    request.authenticatedViewer = await admit(token, request.routeOptions.config.scopes ?? [])
   })
 
   async function admitWithForm(request: FastifyRequest, scopes: readonly Scope[]): Promise<void> {
@@ -108,6 +121,12 @@ function tokensIn(fields: unknown): string[] {
 /** In JSON the name is a field like any other. */
 function carriesForm(request: FastifyRequest): boolean {
   return /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
+}
+
+/** With an Idempotency-Key the owner of the key has to be known before the form is read. */
+function mayCarryTokenInUpload({ routeOptions, headers }: FastifyRequest): boolean {
+  if (routeOptions.config.tokenInUpload !== true || headers['idempotency-key'] !== undefined) return false
+  return /^multipart\/form-data\b/i.test(headers['content-type'] ?? '')
 }
 
 function noToken(realm: string): RequestFault {

@@ -13,46 +13,46 @@ interface TurnstileLimits extends Room {
 }
 
 /** Lets so many in at a time, and of one user only a few. */
-export interface Turnstile {
+export interface Turnstile<Key = number> {
   /** Does something inside. Others wait for their turn until they are gone; who waits too long, or finds no place in the line, is told to come again. */
-  pass<Result>(userId: number, work: () => Promise<Result>, gone?: AbortSignal): Promise<Result>
+  pass<Result>(userId: Key, work: () => Promise<Result>, gone?: AbortSignal): Promise<Result>
   /** The same for what can as well be left out: who is not let in at once goes on without it. */
-  passIfRoom(userId: number, work: () => Promise<void>): Promise<void>
+  passIfRoom(userId: Key, work: () => Promise<void>): Promise<void>
 }
 
-interface Waiting {
-  readonly userId: number
+interface Waiting<Key> {
+  readonly userId: Key
   readonly letIn: () => void
 }
 
 const NO_LINE = { all: 0, each: 0, withinMs: 0 }
 
-export function openTurnstile({ all, each, line = NO_LINE }: TurnstileLimits): Turnstile {
-  const inside = new Map<number, number>()
-  const waiting = new Set<Waiting>()
+export function openTurnstile<Key = number>({ all, each, line = NO_LINE }: TurnstileLimits): Turnstile<Key> {
+  const inside = new Map<Key, number>()
+  const waiting = new Set<Waiting<Key>>()
   let total = 0
 
-  const countOf = (userId: number): number => inside.get(userId) ?? 0
-  const hasRoomFor = (userId: number): boolean => total < all && countOf(userId) < each
+  const countOf = (userId: Key): number => inside.get(userId) ?? 0
+  const hasRoomFor = (userId: Key): boolean => total < all && countOf(userId) < each
 
-  function change(userId: number, by: 1 | -1): void {
+  function change(userId: Key, by: 1 | -1): void {
     const count = countOf(userId) + by
     if (count === 0) inside.delete(userId)
     else inside.set(userId, count)
     total += by
   }
 
-  function refusalOf(userId: number): RequestFault {
+  function refusalOf(userId: Key): RequestFault {
     return countOf(userId) >= each ? tooMany(1) : tooBusy(HTTP_LIMITS.retryAfterSeconds)
   }
 
-  function hasPlaceFor(userId: number): boolean {
+  function hasPlaceFor(userId: Key): boolean {
     const own = [...waiting].filter((one) => one.userId === userId)
     return waiting.size < line.all && own.length < line.each
   }
 
   /** Resolves once they are inside. */
-  function turnOf(userId: number, gone: AbortSignal | undefined): Promise<void> {
+  function turnOf(userId: Key, gone: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const one = { userId, letIn }
       const timer = setTimeout(giveUp, line.withinMs)
@@ -85,7 +85,7 @@ export function openTurnstile({ all, each, line = NO_LINE }: TurnstileLimits): T
     next?.letIn()
   }
 
-  async function pass<Result>(userId: number, work: () => Promise<Result>, gone?: AbortSignal): Promise<Result> {
+  async function pass<Result>(userId: Key, work: () => Promise<Result>, gone?: AbortSignal): Promise<Result> {
     if (hasRoomFor(userId)) change(userId, 1)
     else if (hasPlaceFor(userId)) await turnOf(userId, gone)
     else throw refusalOf(userId)

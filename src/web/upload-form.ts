@@ -13,6 +13,7 @@ export interface UploadForm {
 }
 
 const FIELD = 'image'
+const TOKEN = 'access_token'
 /** All others are passed over, and none of their bytes are kept. */
 const OPTIONS: ReadonlySet<string> = new Set(Object.keys(uploadOptions))
 
@@ -20,14 +21,15 @@ const OPTIONS: ReadonlySet<string> = new Set(Object.keys(uploadOptions))
  * Takes in the one file of a form as it comes, whatever it and its field are said to be. Also a form that is refused is read to
  * its end, for many clients read no answer before they have sent everything; who sends far too much is cut off.
  */
-export async function readUploadForm(request: FastifyRequest): Promise<UploadForm> {
+export async function readUploadForm(request: FastifyRequest, admit?: Admit): Promise<UploadForm> {
   if (!request.isMultipart()) throw new RequestFault(422, `The picture has to come as field "${FIELD}" of a form.`)
   const { uploadsDir, photoBytes } = request.server.pod.config
   const files: string[] = []
   try {
     const cut = cutAfter(request.raw, photoBytes * PHOTO_LIMITS.timesRead)
-    const form = readParts(request, { uploadsDir, photoBytes, files, signal: cut.signal })
-    const { fields, fault } = await Promise.race([form, cut.happens])
+    const form = readParts(request, { uploadsDir, photoBytes, files, signal: cut.signal, admit })
+    const { fields, fault, refusal } = await Promise.race([form, cut.happens])
+    if (refusal !== undefined) throw refusal
     if (fault !== undefined) throw new RequestFault(422, fault)
     const [file] = files
     if (file === undefined) throw new RequestFault(422, `The form has no file in a field "${FIELD}".`)
@@ -44,23 +46,42 @@ interface Reading {
   /** Filled with what lies in the folder of uploads, so that it can be taken away from there. */
   readonly files: string[]
   readonly signal: AbortSignal
+  readonly admit: Admit | undefined
 }
+
+/** Called once, with the token of the form, as soon as it is read; throws where it is refused. */
+export type Admit = (token: string | undefined) => Promise<void>
 
 /** The fault is what is wrong with a form that could be read. */
 async function readParts(
   request: FastifyRequest,
-  { uploadsDir, photoBytes, files, signal }: Reading,
-): Promise<{ readonly fields: Record<string, unknown>; readonly fault: string | undefined }> {
+  { uploadsDir, photoBytes, files, signal, admit }: Reading,
+): Promise<{
+  readonly fields: Record<string, unknown>
+  readonly fault: string | undefined
+  /** Of the token, or undefined. */
+  readonly refusal: unknown
+}> {
   const fields = new Map<string, unknown>()
   let fault: string | undefined
-  const isPartAFile = (name?: string) => !isOption(name)
+  let refusal: unknown
+  let isAdmitted = admit === undefined
+  const isPartAFile = (name?: string) => !isOption(name) && !(name === TOKEN && admit !== undefined)
+  const admitWith = async (token: string | undefined) => {
+    isAdmitted = true
+    await admit?.(token).catch((error: unknown) => {
+      refusal = error
+    })
+  }
   for await (const part of request.parts({ limits: limitsOf(photoBytes), isPartAFile })) {
-    if (part.type === 'field') {
+    if (part.type === 'field' && part.fieldname === TOKEN) {
+      if (!isAdmitted) await admitWith(String(part.value))
+    } else if (part.type === 'field') {
       const { fieldname: name, value } = part
       fields.set(name, fields.has(name) ? [fields.get(name), value].flat() : value)
       // What is left of a list of numbers is another list.
       if (part.valueTruncated) fault = 'A field of the form is too long.'
-    } else if (part.fieldname !== FIELD || files.length > 0) {
+    } else if (part.fieldname !== FIELD || files.length > 0 || refusal !== undefined) {
       if (part.fieldname === FIELD) fault = `The form must have one file in a field "${FIELD}".`
       part.file.resume()
     } else {
@@ -69,7 +90,8 @@ async function readParts(
       if (part.file.truncated) fault = `The picture is too large: at most ${Math.floor(photoBytes / 1024)} KiB.`
     }
   }
-  return { fields: Object.fromEntries(fields), fault }
+  if (!isAdmitted) await admitWith(undefined)
+  return { fields: Object.fromEntries(fields), fault, refusal }
 }
 
 /** A list may have brackets. */

@@ -8,6 +8,11 @@ declare module 'fastify' {
     /** Takes it back; null: it is not counted. */
     countedAsWrite: (() => void) | null
   }
+
+  interface FastifyInstance {
+    /** For a handler that has learnt only now who the viewer is; throws beyond the limit. */
+    readonly countWrite: (request: FastifyRequest) => void
+  }
 }
 
 /**
@@ -34,6 +39,10 @@ export function addWriteLimit(app: FastifyInstance): void {
     }
   }
 
+  app.decorate('countWrite', (request: FastifyRequest) => {
+    const refusal = refusalOf(request)
+    if (refusal !== undefined) throw refusal
+  })
   app.addHook('onRequest', count)
   app.addHook('preValidation', count)
   app.addHook('onResponse', (request, { statusCode }, done) => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { savePerson } from '../../src/federation/save-person.js'
 import { insertAnnouncements } from '../../src/persistence/announcements.js'
+import { listedMessages } from '../../src/persistence/listed-conversations.js'
 import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
 import { cardOf, newGuid } from '../support/fake-pod.js'
 import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
@@ -83,9 +84,11 @@ describe('a conversation', () => {
     expect(await pod.db('messages').select('guid', 'text', 'authorId', 'createdAt')).toEqual([
       { guid: conversation.messages[0]?.guid, text: 'Hello', authorId: quin.id, createdAt },
     ])
-    expect(await pod.db('conversations').select('subject', 'createdAt', 'updatedAt')).toEqual([
-      { subject: 'Tea', createdAt, updatedAt: createdAt },
-    ])
+    const [stored, ...more] = await pod.db('conversations').select('subject', 'createdAt', 'updatedAt')
+    expect(more).toEqual([])
+    expect(stored).toMatchObject({ subject: 'Tea', createdAt })
+    // Its update is the arrival of its message, by our clock.
+    expect(Date.now() - stored.updatedAt.getTime()).toBeLessThan(60_000)
     expect(await pod.rows('notifications')).toEqual([0])
   })
 
@@ -185,8 +188,24 @@ describe('a message', () => {
     })
 
     expect(await seenBy(guid)).toEqual({ [quin.address]: 0, [ann.address]: 3, [ben.address]: 3, [remy.address]: 0 })
-    expect(await pod.db('conversations').select('createdAt', 'updatedAt')).toEqual([{ createdAt, updatedAt: later }])
-    expect(await pod.db('conversationVisibilities').distinct('updatedAt')).toEqual([{ updatedAt: later }])
+    const [latest] = await pod.db('messages').orderBy('arrivedAt', 'desc').select('arrivedAt')
+    expect(await pod.db('conversations').select('createdAt', 'updatedAt')).toEqual([
+      { createdAt, updatedAt: latest.arrivedAt },
+    ])
+    expect(await pod.db('conversationVisibilities').distinct('updatedAt')).toEqual([{ updatedAt: latest.arrivedAt }])
+  })
+
+  it('is never listed before one that arrived earlier, and counts as later than a time before its arrival', async () => {
+    const guid = await begin()
+    const [before] = await pod.db('conversations').select('updatedAt')
+    const answer = messageBy(remy.address, guid, { created_at: new Date('2020-01-01T00:00:00Z') })
+
+    await receive(pod, sealed(remy, ann, answer))
+
+    const { items } = await listedMessages(pod.db, ann.id, { conversationGuid: guid, offset: 0, limit: 10 })
+    expect(items.at(-1)?.guid).toBe(answer.guid)
+    const later = { conversationGuid: guid, offset: 0, limit: 10, onlyAfter: before.updatedAt }
+    expect((await listedMessages(pod.db, ann.id, later)).items.map((message) => message.guid)).toEqual([answer.guid])
   })
 
   it('of a person who is blocked is unread for the others only', async () => {

@@ -158,6 +158,7 @@ function message(): ArrivedMessage {
     author: 'alice@pod.example',
     text: 'Tea',
     createdAt: new Date(),
+    arrivedAt: new Date(),
   }
 }
 

@@ -12,13 +12,19 @@ const badPorts: ReadonlySet<number> = new Set([
 
 /** Reads what we are about to ask; what must never be asked, whatever its address turns out to be, is refused. */
 export function readTarget(text: string | URL, allow: AllowPrivate, base?: URL): URL {
-  if (!URL.canParse(String(text), base?.href))
-    throw new RemotePodError('not_allowed', 'What is to be asked is not an address of the web.')
-  const url = new URL(text, base)
+  const url = parse(text, base)
   const reason = reasonAgainst(url, allow)
   if (reason !== undefined)
     throw new RemotePodError('not_allowed', `${url.host || url.protocol} is not asked: ${reason}.`)
   return url
+}
+
+function parse(text: string | URL, base: URL | undefined): URL {
+  try {
+    return new URL(text, base)
+  } catch {
+    throw new RemotePodError('not_allowed', 'What is to be asked is not an address of the web.')
+  }
 }
 
 function reasonAgainst(url: URL, allow: AllowPrivate): string | undefined {

@@ -11,7 +11,7 @@ export class Conversation extends Model {
   declare authorId: number
   declare subject: string
   declare createdAt: Date
-  /** The last message. */
+  /** The arrival of the last message. */
   declare updatedAt: Date
 
   declare author?: Person
@@ -55,7 +55,9 @@ export class Message extends Model {
   declare conversationId: number
   declare authorId: number
   declare text: string
+  /** By the clock of the author's pod. */
   declare createdAt: Date
+  declare arrivedAt: Date
 
   declare author?: Person
 

@@ -1,4 +1,5 @@
 import type { Scope } from '../../domain/scopes.js'
+import { isUrl } from '../../is-url.js'
 import { escapeHtml, page } from '../html.js'
 import { hidden } from './forms.js'
 import { scopesInWords } from './scope-words.js'
@@ -39,7 +40,7 @@ ${hidden({ form: formToken, request })}
 
 /** The host of a web page, or the scheme that an application on this device listens to. */
 export function placeOf(redirectUri: string): string {
-  if (!URL.canParse(redirectUri)) return redirectUri
+  if (!isUrl(redirectUri)) return redirectUri
   const { protocol, host } = new URL(redirectUri)
   return protocol === 'https:' ? host : `${protocol}//${host}`
 }

@@ -1,3 +1,4 @@
+import { isUrl } from '../../is-url.js'
 import type { Person } from '../../persistence/models/person.js'
 import { escapeHtml } from '../html.js'
 import { DEFAULT_AVATAR_PATH, presentName } from '../presenters/people.js'
@@ -19,7 +20,7 @@ export function personLink(person: Named): string {
 
 /** The path of an address on this pod: a page may only load what comes from where it came from itself. */
 export function ownPath(url: string | null, podUrl: string): string | undefined {
-  if (url === null || !URL.canParse(url, podUrl)) return undefined
+  if (url === null || !isUrl(url, podUrl)) return undefined
   const { origin, pathname } = new URL(url, podUrl)
   return origin === podUrl ? pathname : undefined
 }

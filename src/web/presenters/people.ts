@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import type { OwnProfile as OwnProfileFacts } from '../../domain/people.js'
 import type { PersonInSight } from '../../domain/shown-people.js'
+import { isUrl } from '../../is-url.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
 import type { OtherPerson, OwnProfile, PersonSummary } from '../schemas.js'
 
@@ -87,7 +88,7 @@ export function presentAvatar(images: Images, podUrl: string): Static<typeof Own
 
 /** Pictures of other pods are addresses that strangers wrote: anything but http(s) is no picture. */
 function absolute(url: string | null, podUrl: string): string | undefined {
-  if (url === null || url.trim() === '' || !URL.canParse(url, podUrl)) return undefined
+  if (url === null || url.trim() === '' || !isUrl(url, podUrl)) return undefined
   const parsed = new URL(url, podUrl)
   return parsed.protocol === 'https:' || parsed.protocol === 'http:' ? parsed.href : undefined
 }

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import { isPicture, PHOTO_SIZES, photoFolder } from '../../domain/photos.js'
+import { isUrl } from '../../is-url.js'
 import type { ListedPhoto } from '../../persistence/listed-photos.js'
 import type { Photo as StoredPhoto } from '../../persistence/models/photo.js'
 import type { Photo, Picture } from '../post-schemas.js'
@@ -37,5 +38,5 @@ function addressesOf(photo: PhotoFacts, podUrl: string): (size: keyof typeof PHO
 }
 
 function addressOf(text: string): string | undefined {
-  return URL.canParse(text) ? new URL(text).href : undefined
+  return isUrl(text) ? new URL(text).href : undefined
 }

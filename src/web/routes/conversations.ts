@@ -37,7 +37,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'List your conversations',
         description:
-          'The newest first. With `only_after` those in which something was said later, with `only_unread=true` those with something that is new to you.',
+          'The newest first. With `only_after` those in which a message has arrived since, with `only_unread=true` those with something that is new to you.',
         querystring: Type.Object({ ...timePaging, ...onlyAfter, ...onlyUnread }),
         response: { 200: Type.Array(refTo(Conversation)) },
       },
@@ -146,7 +146,8 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'listMessages',
         tags,
         summary: 'List what was said in a conversation',
-        description: 'The oldest first. Only a PATCH of the conversation says that you have read it.',
+        description:
+          'In the order in which they arrived, the oldest first; `only_after` compares the time of arrival. Only a PATCH of the conversation says that you have read it.',
         params,
         querystring: Type.Object({ ...indexPaging, ...onlyAfter }),
         response: { 200: Type.Array(refTo(Message)) },

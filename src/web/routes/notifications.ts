@@ -69,7 +69,9 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes, refusals: missing, writes: true },
     },
     async (request) => {
-      const notification = await openNotification(app.pod, request.viewer, request.params.notification_id)
+      // HEAD is safe (RFC 9110, 9.2.1): it marks nothing as read.
+      const read = request.method === 'HEAD' ? findNotification : openNotification
+      const notification = await read(app.pod, request.viewer, request.params.notification_id)
       return presentNotification(notification, app.pod.config)
     },
   )

@@ -6,6 +6,7 @@ import { deletePhoto } from '../../domain/deletions.js'
 import { findNewPhoto, findPhoto, listOwnPhotos } from '../../domain/shown-photos.js'
 import { type NewPhoto, uploadPhoto } from '../../domain/uploads.js'
 import { HTTP_LIMITS, PHOTO_LIMITS } from '../../limits.js'
+import { sourceOf } from '../../network-source.js'
 import type { ListedPhoto } from '../../persistence/listed-photos.js'
 import { dropUploads } from '../../persistence/picture-files.js'
 import { RequestFault } from '../faults.js'
@@ -16,7 +17,7 @@ import { readList } from '../read-list.js'
 import { refTo } from '../schemas.js'
 import { giveMoreTime } from '../slow-requests.js'
 import { openTurnstile } from '../turnstile.js'
-import { readUploadForm } from '../upload-form.js'
+import { type Admit, readUploadForm } from '../upload-form.js'
 import { readUploadOptions, uploadOptions } from '../upload-options.js'
 import { InvalidRequest } from '../validation.js'
 
@@ -36,7 +37,11 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
   { madeWithin, turnWithin = HTTP_LIMITS.turnTimeoutMs },
 ) => {
   await app.register(multipart, { throwFileSizeLimit: false })
-  const turnstile = openTurnstile({
+  const beforeToken = openTurnstile<string>({
+    all: PHOTO_LIMITS.uploadsBeforeToken,
+    each: PHOTO_LIMITS.uploadsBeforeTokenOfAddress,
+  })
+  const turnstile = openTurnstile<number>({
     all: PHOTO_LIMITS.uploadsAtOnce,
     each: PHOTO_LIMITS.uploadsOfPerson,
     line: { all: PHOTO_LIMITS.uploadsWaiting, each: PHOTO_LIMITS.uploadsWaitingOfPerson, withinMs: turnWithin },
@@ -89,7 +94,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
         tags: ['Photos'],
         summary: 'Upload a photo',
         description:
-          'A JPEG, PNG, GIF or WebP file, whatever its name and type are said to be. What it carries beside the picture, like the place where it was taken, is removed. A photo that is neither `pending` nor for your profile is private and needs the scope `private:modify`. When no worker has time for it, the answer is 503, and nothing of it is kept.',
+          'A JPEG, PNG, GIF or WebP file, whatever its name and type are said to be. What it carries beside the picture, like the place where it was taken, is removed. A photo that is neither `pending` nor for your profile is private and needs the scope `private:modify`. The token may be a field `access_token` of the form. When no worker has time for it, the answer is 503, and nothing of it is kept.',
         consumes: ['multipart/form-data'],
         querystring: Type.Object(uploadOptions),
         body: Type.Object({
@@ -102,16 +107,19 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       validatorCompiler: (part) => (part.httpPart === 'body' ? () => true : compile(part)),
       config: {
         scopes: ['public:modify'],
+        tokenInUpload: true,
         refusals: { image_invalid: 422, scope_missing: 422, aspects_unknown: 422, photo_quota: 422 },
       },
     },
     async (request) => {
-      const { viewer, raw, signal } = request
+      const { raw, signal } = request
+      giveMoreTime(raw)
+      if (request.authenticatedViewer === undefined) return present(await uploadWithTokenInForm(request))
+      const { viewer } = request
       async function upload(): Promise<string> {
         giveMoreTime(raw) // nothing was read of it in the line
         return uploadPhoto(app.pod, viewer, await readUpload(request), madeWithin)
       }
-      giveMoreTime(raw)
       const guid = await turnstile.pass(viewer.userId, upload, signal)
       return present(await findNewPhoto(app.pod, viewer, guid))
     },
@@ -142,8 +150,30 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     return app.validatorCompiler(part)
   }
 
-  async function readUpload(request: FastifyRequest): Promise<NewPhoto> {
-    const { file, fields } = await readUploadForm(request)
+  /** The form is read before anything is known of its sender: of few at a time, and of few of one network address. */
+  async function uploadWithTokenInForm(request: FastifyRequest): Promise<ListedPhoto> {
+    const read = () =>
+      readUpload(request, async (token) => {
+        await app.admitUpload(request, token)
+        app.countWrite(request)
+      })
+    const photo = await beforeToken.pass(sourceOf(request.ip), read)
+    const { viewer } = request
+    let isTaken = false
+    const upload = () => {
+      isTaken = true
+      return uploadPhoto(app.pod, viewer, photo, madeWithin)
+    }
+    try {
+      const guid = await turnstile.pass(viewer.userId, upload, request.signal)
+      return await findNewPhoto(app.pod, viewer, guid)
+    } finally {
+      if (!isTaken) await dropUploads(app.pod.config.uploadsDir, [photo.file])
+    }
+  }
+
+  async function readUpload(request: FastifyRequest, admit?: Admit): Promise<NewPhoto> {
+    const { file, fields } = await readUploadForm(request, admit)
     try {
       const given = Object.entries({ ...Object(request.query), ...fields })
       const options = Object.fromEntries(given.map(([name, value]) => [name.replace(/\[\]$/, ''), value]))

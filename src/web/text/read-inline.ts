@@ -1,3 +1,4 @@
+import { isUrl } from '../../is-url.js'
 import {
   type EntityLink,
   findLinks,
@@ -128,7 +129,7 @@ function findSpans(text: string): Map<number, Found> {
   for (const { index, 0: url } of text.matchAll(/(?<![\w/])https?:\/\/[^\s<>"'`\\^{|}]{1,2048}/gi)) {
     const bracketed = text[index - 1] === '<' && text[index - 2] !== '\\' && text[index + url.length] === '>'
     const address = bracketed ? url : withoutTail(url)
-    if (!URL.canParse(address)) continue
+    if (!isUrl(address)) continue
     const [start, end] = bracketed ? [index - 1, index + url.length + 1] : [index, index + address.length]
     spans.set(start, { inline: { type: 'link', url: address, content: [{ type: 'text', text: address }] }, end })
   }
@@ -188,7 +189,7 @@ function linkAt({ text, nextOf, references, depth }: Reading, at: number): Found
   const target = text.slice(middle + 2, close).trim()
   const url = (target.split(/\s/)[0] ?? '').replace(/^<(.*)>$/, '$1')
   const before = text.slice(at, start)
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
+  if (!/^https?:\/\//i.test(url) || !isUrl(url)) {
     if (!/^\S*(\s+["'(].*)?$/s.test(target)) return undefined
     const content = readInline(label, references, depth + 1)
     const behind = readInline(text.slice(middle, close + 1), references, depth + 1)
