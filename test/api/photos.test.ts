@@ -185,6 +185,21 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     await expectNothing(await api.upload(alice, Buffer.alloc(PHOTO_BYTES * 10)), 422, photos + 1)
   })
 
+  it('reads the token from the form, before or behind the picture, and refuses without a right one', async () => {
+    const photos = await countPhotos()
+    const token = { name: 'access_token', value: alice.token }
+    const nobody = {}
+    for (const parts of [
+      [token, pictureField(png)],
+      [pictureField(png), token],
+    ]) {
+      expect((await api.post(nobody, parts, '?pending=true')).status).toBe(200)
+    }
+    await expectNothing(await api.post(nobody, [pictureField(png)], '?pending=true'), 401, photos + 2)
+    const wrong = { name: 'access_token', value: 'wrong' }
+    await expectNothing(await api.post(nobody, [wrong, pictureField(png)]), 401, photos + 2)
+  })
+
   it('takes no picture of a person whose pictures take all that they may, until some are deleted', async () => {
     const photos = await countPhotos()
     const { guid } = (await api.upload(alice, png, '?pending=true')).body
