@@ -37,7 +37,10 @@ a.soft:hover { text-decoration: underline }
 .face.large { width: 5.5rem; height: 5.5rem; font-size: 2rem }
 .text { margin-top: 1rem; overflow-wrap: anywhere }
 .text > :first-child { margin-top: 0 }
-.text h3, .text h4, .text h5, .text h6 { margin: 1.25rem 0 .25rem; line-height: 1.3 }
+.text h2, .text h3, .text h4, .text h5, .text h6 { margin: 1.25rem 0 .25rem; line-height: 1.3 }
+.text h2 { font-size: 1.3rem }
+.text h3 { font-size: 1.15rem }
+.text h4, .text h5, .text h6 { font-size: 1rem }
 .text ul, .text ol { margin: .75rem 0 0; padding-left: 1.4rem }
 .text pre { margin: .75rem 0 0; padding: .75rem .9rem; overflow-x: auto; background: var(--paper); border: 1px solid var(--line);
   border-radius: .5rem }
