@@ -71,4 +71,8 @@ export const CHECKLIST = {
   S98: 'work that is too much for one transaction delays nothing else',
   S93: 'pages of unknown people are read outside of the event loop',
   S99: 'a guid that somebody uses in advance loses no post',
+  S100: 'a blocked person of another pod opens no conversation',
+  S101: 'a block holds for what other pods relay',
+  S102: 'a pod stores a bounded number of bytes in a day',
+  S103: 'tags of private posts are found by nobody else',
 } as const

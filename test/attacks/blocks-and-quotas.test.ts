@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { blockPerson } from '../../src/domain/blocks.js'
+import { blockPod } from '../../src/domain/other-pods.js'
+import { publishPost } from '../../src/domain/posts.js'
+import { listedTags } from '../../src/persistence/listed-tags.js'
+import { Aspect } from '../../src/persistence/models/aspect.js'
+import { Contact } from '../../src/persistence/models/contact.js'
+import { openClock } from '../support/clock.js'
+import { commentBy, postBy } from '../support/entities.js'
+import { envelopeOf, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { viewerOf } from '../support/network.js'
+import { signedBy } from '../support/receiving-pod.js'
+import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
+
+const BYTES_PER_DAY = 1024 * 1024
+const POSTS = 40
+
+const clock = openClock()
+let others: FakePods
+let pod: AttackedPod
+beforeAll(async () => {
+  others = await startFakePods()
+  pod = await startAttackedPod({
+    others,
+    environment: { POD_BYTES_PER_DAY: String(BYTES_PER_DAY) },
+    change: (opened) => ({ ...opened, now: clock.now }),
+  })
+})
+afterAll(async () => {
+  await pod.close()
+  await others.close()
+})
+
+it('S100: a blocked person of another pod opens no conversation', async () => {
+  const mallory = others.person('mallory@evil.example')
+  const { id, guid: personGuid } = await pod.meet(mallory)
+  const { alice } = await pod.people('alice')
+  const viewer = await viewerOf(pod, alice)
+  await Contact.query(pod.db).insert({ userId: viewer.userId, personId: id, sharing: true })
+  await blockPerson(pod, viewer, personGuid)
+  const guid = newGuid()
+  const [author, created_at] = [mallory.address, new Date('2025-05-06T07:08:09Z')]
+  const messages = [
+    {
+      type: 'message',
+      author,
+      guid: newGuid(),
+      text: 'Hi',
+      created_at,
+      edited_at: undefined,
+      conversation_guid: guid,
+    } as const,
+  ]
+  const participants = [author, alice.account.address]
+
+  await pod.privately(
+    { type: 'conversation', author, guid, subject: 'Tea', created_at, participants, messages },
+    mallory,
+    alice,
+  )
+  await pod.settled()
+
+  expect(await pod.rows('conversations', 'messages', 'notifications')).toEqual([0, 0, 0])
+})
+
+it('S101: what another pod relays of people of a blocked pod is ignored, known or not', async () => {
+  const gina = others.person('gina@good.example')
+  const [known, unknown] = [others.person('sam@spam.example'), others.person('new@spam.example')]
+  await pod.meet(gina)
+  const { podId } = await pod.meet(known)
+  await blockPod(pod, Number(podId))
+  const post = postBy(gina)
+  await pod.publicly(post, gina)
+  await pod.settled()
+
+  const result = await pod.send(
+    ...[known, unknown].map((author) => envelopeOf(gina, signedBy(author, commentBy(author, post)))),
+  )
+
+  expect(result).toEqual({ statuses: [202, 202], faults: [], changes: {} })
+  expect(others.requests.filter((request) => request.startsWith('spam.example'))).toEqual([])
+})
+
+it('S102: a pod that sends more than its bytes of a day stores no more of them', { timeout: 60_000 }, async () => {
+  const flooder = others.person('flooder@flood.example')
+  const honest = others.person('honest@good.example')
+  await pod.meet(flooder)
+  await pod.meet(honest)
+  const [before = 0] = await pod.rows('posts')
+  for (let index = 0; index < POSTS; index += 1) {
+    clock.later(0.1)
+    await pod.publicly(postBy(flooder, { text: 'x'.repeat(50_000) }), flooder)
+    await pod.settled()
+  }
+  const [after = 0] = await pod.rows('posts')
+  expect(after - before).toBeGreaterThan(5)
+  expect(after - before).toBeLessThan(POSTS / 2 + 2)
+
+  await pod.publicly(postBy(honest), honest)
+  await pod.settled()
+  expect(await pod.rows('posts')).toEqual([after + 1])
+})
+
+it('S103: names of tags in private posts are found by their author alone', async () => {
+  const { ann, ben } = await pod.people('ann', 'ben')
+  const [author, reader] = [await viewerOf(pod, ann), await viewerOf(pod, ben)]
+  const aspect = await Aspect.query(pod.db).findOne({ userId: author.userId }).throwIfNotFound()
+  await publishPost(pod, author, { text: 'My #rareailment', public: false, aspectIds: [aspect.id] })
+
+  const found = async (viewer: typeof author) =>
+    (await listedTags(pod.db, viewer, 'rare', { offset: 0, limit: 10 })).items
+  expect([await found(author), await found(reader)]).toEqual([['rareailment'], []])
+})
