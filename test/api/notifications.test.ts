@@ -334,6 +334,12 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       const before = await onlyOne(alice, post)
       expect(before.read).toBe(false)
 
+      const url = `/api/v1/notifications/${before.guid}`
+      const head = await api.app.inject({ method: 'HEAD', url, headers: { authorization: `Bearer ${alice.token}` } })
+      expect(head.statusCode).toBe(200)
+      const unread = await api.pod.db('notifications').where({ guid: before.guid }).first('read')
+      expect(unread).toEqual({ read: false })
+
       const answer = await alice.get(`/notifications/${before.guid}`)
 
       expect(answer.status).toBe(200)

@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest'
+import { countsOf } from '../../src/federation/counts-of.js'
+import type { Signer } from '../../src/federation/signers.js'
+import { commentBy } from '../support/entities.js'
+import { newGuid, startFakePods } from '../support/fake-pod.js'
+
+it('a comment lifts its post by the time of its arrival, not by its own', async () => {
+  const others = await startFakePods()
+  const quin = others.person('quin@q.example')
+  const comment = commentBy(quin, { guid: newGuid() }, { created_at: new Date('2001-02-03T04:05:06Z') })
+  const entity = { ...comment, elements: [] }
+  const arrival = {
+    message: { envelope: '', acceptedAt: new Date('2026-01-02T03:04:04Z') },
+    sender: quin.address,
+    signer: {} as Signer, // nothing of the signer counts
+    entity,
+    signature: 'valid',
+  } as const
+  const now = new Date('2026-01-02T03:04:05Z')
+
+  expect(countsOf([{ id: 1, arrival }], now).posts).toMatchObject([{ guid: entity.parent_guid, latest: now }])
+  await others.close()
+})
