@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
-import { createUser } from '../src/domain/accounts.js'
+import { createUser } from '../src/domain/accounts/accounts.js'
 import type { OutgoingRecord } from '../src/jobs/definitions.js'
-import type { Pod } from '../src/pod.js'
+import type { Pod } from '../src/pod/pod.js'
 
 export interface Author {
   readonly userId: number

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { receivePublicJob } from '../src/jobs/definitions.js'
-import type { OpenPod } from '../src/open-pod.js'
+import type { OpenPod } from '../src/pod/open-pod.js'
 import { median, medianCpu, type Result, spreadOf } from './bench.js'
 import { FLOORS } from './floors.js'
 import type { Setting } from './inbound.js'

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { projectFolder } from '../src/software.js'
+import { projectFolder } from '../src/config/software.js'
 import { end } from './child-process.js'
 
 /** Envelopes to be opened again and again, until that has taken so much processor time. */

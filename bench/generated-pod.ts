@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { openDatabase, WORKER_LIMITS } from '../src/persistence/database.js'
+import { openDatabase, WORKER_LIMITS } from '../src/persistence/database/database.js'
 
 /**
  * What a generated pod is made of. Everybody has as much as on a pod of another size, so that the same question has as long

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import type { OpenPod } from '../src/open-pod.js'
+import type { OpenPod } from '../src/pod/open-pod.js'
 import { encodeBase64url } from '../src/protocol/base64.js'
 import { median, medianCpu, type Result, spreadOf } from './bench.js'
 import { FLOORS } from './floors.js'

@@ -1,5 +1,5 @@
 import { ProtocolError } from '../src/protocol/errors.js'
-import { readXml } from '../src/protocol/xml.js'
+import { readXml } from '../src/protocol/xml/xml.js'
 import { median, type Result, spreadOf } from './bench.js'
 
 const MEBIBYTE = 1024 * 1024

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Knex } from 'knex'
-import type { OpenPod } from '../src/open-pod.js'
+import type { OpenPod } from '../src/pod/open-pod.js'
 import type { BenchStores } from './bench-stores.js'
 import { forkFile, said } from './child-process.js'
 import type { InboundCorpus } from './inbound-corpus.js'

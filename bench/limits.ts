@@ -1,6 +1,6 @@
 import { constants, createPrivateKey, privateDecrypt, randomBytes, sign } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { openDatabase, WORKER_LIMITS } from '../src/persistence/database.js'
+import { openDatabase, WORKER_LIMITS } from '../src/persistence/database/database.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
 import { openEitherStore } from './bench-stores.js'
 import { startProcess } from './inbound-pod.js'

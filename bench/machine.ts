@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { Knex } from 'knex'
-import { named } from '../src/persistence/database.js'
+import { named } from '../src/persistence/database/database.js'
 import { forkFile, said } from './child-process.js'
 import type { Verified, VerifyTask } from './verify-load.js'
 

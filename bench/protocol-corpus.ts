@@ -1,10 +1,10 @@
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
-import { writeEncryptedEnvelope } from '../src/protocol/encrypted-envelope.js'
 import { type Entity, writeEntity } from '../src/protocol/entities/registry.js'
 import type { Relayable } from '../src/protocol/entities/relayables.js'
-import { sealMagicEnvelope } from '../src/protocol/magic-envelope.js'
-import type { KnownKeys } from '../src/protocol/open-envelope.js'
-import { signRelayable } from '../src/protocol/relayable-signature.js'
+import { writeEncryptedEnvelope } from '../src/protocol/envelopes/encrypted-envelope.js'
+import { sealMagicEnvelope } from '../src/protocol/envelopes/magic-envelope.js'
+import type { KnownKeys } from '../src/protocol/envelopes/open-envelope.js'
+import { signRelayable } from '../src/protocol/signatures/relayable-signature.js'
 
 /** Messages as they come from another pod, about as long as those of real people. */
 export interface Corpus {

@@ -1,10 +1,10 @@
 import { Client } from 'pg'
-import type { Config } from '../src/config.js'
-import { makeDataFolder } from '../src/embedded-postgres/data-folder.js'
-import { findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded-postgres.js'
+import { makeDataFolder } from '../embedded-postgres/data-folder.js'
+import { findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.js'
+import type { Config } from '../src/config/config.js'
+import { StartError } from '../src/errors/start-error.js'
 import { migrateQueue } from '../src/jobs/queues.js'
-import { migrate, migrationStatus, openDatabase, WEB_LIMITS } from '../src/persistence/database.js'
-import { StartError } from '../src/start-error.js'
+import { migrate, migrationStatus, openDatabase, WEB_LIMITS } from '../src/persistence/database/database.js'
 
 export interface BorrowedDatabase {
   readonly url: string

@@ -1,5 +1,5 @@
-import { isOurs, refusesUs, withoutStatement } from '../src/persistence/errors.js'
-import { StartError } from '../src/start-error.js'
+import { StartError } from '../src/errors/start-error.js'
+import { isOurs, refusesUs, withoutStatement } from '../src/persistence/database/errors.js'
 import { CommandError } from './command-error.js'
 
 /** Turns the driver's word for "the database is away" into a sentence with host and reason; never with the password. */

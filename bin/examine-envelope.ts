@@ -1,11 +1,16 @@
 import type { KeyObject } from 'node:crypto'
-import { openEncryptedEnvelope } from '../src/protocol/encrypted-envelope.js'
 import { type EntityJson, entityToJson } from '../src/protocol/entities/entity-json.js'
 import { isRelayable } from '../src/protocol/entities/registry.js'
+import { openEncryptedEnvelope } from '../src/protocol/envelopes/encrypted-envelope.js'
+import { peekEnvelope } from '../src/protocol/envelopes/magic-envelope.js'
+import {
+  type InnerSignature,
+  type KnownKeys,
+  type Opened,
+  openEnvelope,
+} from '../src/protocol/envelopes/open-envelope.js'
+import { faultOfArrival } from '../src/protocol/envelopes/sender-rules.js'
 import { type Outcome, outcomeOf, type ProtocolFault } from '../src/protocol/errors.js'
-import { peekEnvelope } from '../src/protocol/magic-envelope.js'
-import { type InnerSignature, type KnownKeys, type Opened, openEnvelope } from '../src/protocol/open-envelope.js'
-import { faultOfArrival } from '../src/protocol/sender-rules.js'
 
 /** Somebody with the private key that reads what was encrypted for them. */
 export interface Recipient {

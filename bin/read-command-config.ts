@@ -1,5 +1,5 @@
-import { type Config, readConfig } from '../src/config.js'
-import { isRunning, readKeptAddress } from '../src/kept-address.js'
+import { type Config, readConfig } from '../src/config/config.js'
+import { isRunning, readKeptAddress } from '../src/config/kept-address.js'
 import { CommandError } from './command-error.js'
 
 /** The settings of a command. Without POD_URL and PORT, or with any port (0), it takes the address of the pod whose data folder it uses. */

@@ -236,9 +236,14 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** Limits that belong to one rule and stand beside it: what is limited, where, by which name, and what happens beyond. */
 const elsewhere: readonly (readonly [what: string, file: string, name: string, beyond: string])[] = [
-  ['items of a page without a wish', 'src/web/paging.ts', 'DEFAULT_ITEMS', ''],
-  ['items of a page', 'src/web/paging.ts', 'MOST_ITEMS', 'taken for this much'],
-  ['people shown with a notification', 'src/persistence/listed-notifications.ts', 'MOST_ACTORS', 'left out'],
+  ['items of a page without a wish', 'src/web/api/paging.ts', 'DEFAULT_ITEMS', ''],
+  ['items of a page', 'src/web/api/paging.ts', 'MOST_ITEMS', 'taken for this much'],
+  [
+    'people shown with a notification',
+    'src/persistence/notifications/list-notifications.ts',
+    'MOST_ACTORS',
+    'left out',
+  ],
   ['how often a message waits for something unknown', 'src/jobs/waiting.ts', 'TIMES', 'a dead letter'],
   ['seconds that a message waits in all', 'src/jobs/waiting.ts', 'PATIENCE', 'a dead letter'],
   [
@@ -248,11 +253,11 @@ const elsewhere: readonly (readonly [what: string, file: string, name: string, b
     '503 with `Retry-After` at the door',
   ],
   ['ms for the hand-over after a commit', 'src/jobs/outbox.ts', 'HAND_OVER_WITHIN', 'the sweeper does it'],
-  ['ms to connect to PostgreSQL', 'src/persistence/database.ts', 'CONNECT_TIMEOUT', '503'],
-  ['ms for a lock of PostgreSQL', 'src/persistence/database.ts', 'LOCK_TIMEOUT', '503, or tried again'],
+  ['ms to connect to PostgreSQL', 'src/persistence/database/database.ts', 'CONNECT_TIMEOUT', '503'],
+  ['ms for a lock of PostgreSQL', 'src/persistence/database/database.ts', 'LOCK_TIMEOUT', '503, or tried again'],
   [
     'ms of a transaction that does nothing',
-    'src/persistence/database.ts',
+    'src/persistence/database/database.ts',
     'IDLE_IN_TRANSACTION_TIMEOUT',
     'it is rolled back',
   ],
@@ -266,8 +271,8 @@ const elsewhere: readonly (readonly [what: string, file: string, name: string, b
 ]
 
 /** Those of what other pods send are in the protocol itself, which imports nothing; FEDERATION.md tells them. */
-const protocol = `| XML: characters, levels, elements, attributes, distance to the first element | 4 194 304, 32, 20 000, 1 000, 65 536 | \`src/protocol/xml.ts\` | \`InvalidEnvelope\` or \`InvalidPayload\`, dropped |
-| bits of an RSA key | 1 024 to 8 192, exponent 3 or 65 537 | \`src/protocol/rsa.ts\` | nobody is found |
+const protocol = `| XML: characters, levels, elements, attributes, distance to the first element | 4 194 304, 32, 20 000, 1 000, 65 536 | \`src/protocol/xml/xml.ts\` | \`InvalidEnvelope\` or \`InvalidPayload\`, dropped |
+| bits of an RSA key | 1 024 to 8 192, exponent 3 or 65 537 | \`src/protocol/signatures/rsa.ts\` | nobody is found |
 | characters of an address; of a guid | 255; 16 to 255 | \`src/protocol/address.ts\`, \`values.ts\` | \`ValidationError\`, dropped |
 | elements of a relayable that nobody knows; characters of a name, bytes of a text of them | 32; 64, 4 096 | \`src/protocol/entities/relayable-elements.ts\` | \`ValidationError\`, dropped |
 | participants of a conversation | 256 | \`src/protocol/entities/conversations.ts\` | \`ValidationError\`, dropped |

@@ -1,4 +1,4 @@
-import { isUrl } from './is-url.js'
+import { isUrl } from './protocol/is-url.js'
 /** Which addresses of private networks this pod may ask, each as `host:port`; public ones need no permission. */
 export type AllowPrivate = 'none' | 'all' | ReadonlySet<string>
 

@@ -1,6 +1,6 @@
 import { fastify } from 'fastify'
 import { describe, expect, it } from 'vitest'
-import { readConfig, SettingsError } from '../src/config.js'
+import { readConfig, SettingsError } from '../src/config/config.js'
 import { QUEUES } from '../src/jobs/queue-names.js'
 
 function faultsOf(environment: NodeJS.ProcessEnv): readonly string[] {

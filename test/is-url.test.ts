@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { isUrl } from '../src/is-url.js'
+import { isUrl } from '../src/protocol/is-url.js'
 
 it('knows a URL with letters beyond ASCII, however often it is asked', () => {
   let refused = 0

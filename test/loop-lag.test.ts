@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type LoopWatch, watchLoopLag } from '../src/loop-lag.js'
+import { type LoopWatch, watchLoopLag } from '../src/logging/loop-lag.js'
 
 describe('the watch over the event loop', () => {
   const told: number[] = []

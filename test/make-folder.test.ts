@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { makeFolder } from '../src/make-folder.js'
+import { makeFolder } from '../src/config/make-folder.js'
 
 async function makePlace(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'pod-folders-'))

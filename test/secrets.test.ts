@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openSecrets, readSecretKey } from '../src/secrets.js'
-import { StartError } from '../src/start-error.js'
+import { StartError } from '../src/errors/start-error.js'
+import { openSecrets, readSecretKey } from '../src/pod/secrets.js'
 
 let dataDir: string
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { databaseReachable } from '../src/persistence/database.js'
-import { isTooMuch } from '../src/persistence/errors.js'
-import type { Pod } from '../src/pod.js'
+import { databaseReachable } from '../src/persistence/database/database.js'
+import { isTooMuch } from '../src/persistence/database/errors.js'
+import type { Pod } from '../src/pod/pod.js'
 import { outcomeOfError } from './outcome.js'
 
 const ASK_EVERY = 500

@@ -1,8 +1,8 @@
-import { attachFound } from '../src/federation/arrived-mentions.js'
-import { discoverPerson } from '../src/federation/discover-person.js'
-import { fetchEntity } from '../src/federation/fetch-entity.js'
-import { enqueueFirstStream, fetchPersonStream } from '../src/federation/fetch-person-stream.js'
-import { tellNamed } from '../src/federation/late-mentions.js'
+import { discoverPerson } from '../src/federation/discovery/discover-person.js'
+import { fetchEntity } from '../src/federation/discovery/fetch-entity.js'
+import { enqueueFirstStream, fetchPersonStream } from '../src/federation/discovery/fetch-person-stream.js'
+import { attachFound } from '../src/federation/inbound/attach-mentions.js'
+import { tellNamed } from '../src/federation/outbound/late-mentions.js'
 import type {
   DataOf,
   discoverMentionedJob,
@@ -16,7 +16,7 @@ import type {
 import type { Work } from '../src/jobs/outbox.js'
 import { findKnownHosts } from '../src/jobs/signer-lookups.js'
 import { REMOTE_LIMITS, SIGNER_LIMITS } from '../src/limits.js'
-import type { Pod } from '../src/pod.js'
+import type { Pod } from '../src/pod/pod.js'
 import { splitAddress } from '../src/protocol/address.js'
 import { ProtocolError, type ProtocolFault } from '../src/protocol/errors.js'
 

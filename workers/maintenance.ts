@@ -1,5 +1,5 @@
-import { tellOfTodaysBirthdays } from '../src/domain/birthdays.js'
-import { checkPods } from '../src/federation/check-pods.js'
+import { tellOfTodaysBirthdays } from '../src/domain/notifications/birthdays.js'
+import { checkPods } from '../src/federation/discovery/check-pods.js'
 import {
   birthdaysJob,
   checkPodsJob,
@@ -11,10 +11,10 @@ import {
 import { sweepAllNow, type Work } from '../src/jobs/outbox.js'
 import type { Schedule } from '../src/jobs/queues.js'
 import { wakeWaiting } from '../src/jobs/waiting.js'
-import { purgeDeletedPosts } from '../src/persistence/deleted-posts.js'
-import { giveUpDeliveries } from '../src/persistence/due-deliveries.js'
-import { databaseTime, noteRun } from '../src/persistence/periodic.js'
-import type { Pod } from '../src/pod.js'
+import { databaseTime, noteRun } from '../src/persistence/database/periodic-runs.js'
+import { giveUpDeliveries } from '../src/persistence/outbound/due-deliveries.js'
+import { purgeDeletedPosts } from '../src/persistence/posts/delete-posts.js'
+import type { Pod } from '../src/pod/pod.js'
 import { repeat } from './repeat.js'
 
 const ROWS_A_TURN = 1_000

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Job } from 'bullmq'
-import type { Message } from '../src/federation/batch.js'
+import type { Message } from '../src/federation/inbound/batch.js'
 import { type AnyJob, type DataOf, receivePrivateJob, receivePublicJob } from '../src/jobs/definitions.js'
 import { gather } from '../src/jobs/gather.js'
 import { findMessageRows, type MessageRow, outboxIdOf } from '../src/jobs/outbox.js'
 import type { WokenMessage } from '../src/jobs/waiting.js'
-import type { Pod } from '../src/pod.js'
+import type { Pod } from '../src/pod/pod.js'
 
 /** Whether a job carries messages; others come by the same queues. */
 export function carriesMessages({ name }: Job): boolean {

@@ -1,8 +1,8 @@
-import { checkKnownPod } from '../src/federation/check-pods.js'
-import { deliver } from '../src/federation/deliver.js'
-import { dispatch } from '../src/federation/dispatch.js'
-import { dispatchRelays } from '../src/federation/dispatch-relays.js'
-import { participate } from '../src/federation/participate.js'
+import { checkKnownPod } from '../src/federation/discovery/check-pods.js'
+import { deliver } from '../src/federation/outbound/deliver.js'
+import { dispatch } from '../src/federation/outbound/dispatch.js'
+import { dispatchRelays } from '../src/federation/outbound/dispatch-relays.js'
+import { participate } from '../src/federation/outbound/participate.js'
 import type {
   checkPodJob,
   deliverJob,
@@ -13,7 +13,7 @@ import type {
   participateJob,
 } from '../src/jobs/definitions.js'
 import type { Work } from '../src/jobs/outbox.js'
-import type { Pod } from '../src/pod.js'
+import type { Pod } from '../src/pod/pod.js'
 
 export const outboundHandlers: Handlers<typeof dispatchJob | typeof deliverJob, Pod, Work> = {
   dispatch: (pod, work) => dispatch(pod, work),

@@ -1,6 +1,6 @@
 import { Refusal } from '../src/domain/refusals.js'
 import { AlreadyDone } from '../src/jobs/outbox.js'
-import { isOurs } from '../src/persistence/errors.js'
+import { isOurs } from '../src/persistence/database/errors.js'
 import { outcomeOf, ProtocolError } from '../src/protocol/errors.js'
 import { FailedJob } from './failed-job.js'
 

@@ -1,6 +1,6 @@
-import { keepPhoto, refusePhoto } from '../src/domain/keep-photo.js'
-import { filesOfPhoto } from '../src/domain/photos.js'
-import { formatOf } from '../src/domain/picture-formats.js'
+import { keepPhoto, refusePhoto } from '../src/domain/photos/keep-photo.js'
+import { filesOfPhoto } from '../src/domain/photos/photos.js'
+import { formatOf } from '../src/domain/photos/picture-formats.js'
 import { Refusal } from '../src/domain/refusals.js'
 import type { Handlers, makePhotoJob, removePhotoFilesJob, Upload } from '../src/jobs/definitions.js'
 import type { Work } from '../src/jobs/outbox.js'
@@ -12,8 +12,8 @@ import {
   removePictures,
   sweepUploads,
   writeDraft,
-} from '../src/persistence/picture-files.js'
-import type { Pod } from '../src/pod.js'
+} from '../src/persistence/photos/picture-files.js'
+import type { Pod } from '../src/pod/pod.js'
 import { makePicture } from './pictures.js'
 import { repeat } from './repeat.js'
 

@@ -1,6 +1,6 @@
 import sharp, { type Metadata, type ResizeOptions, type Sharp } from 'sharp'
-import { PHOTO_SIZES, PORTRAIT, type SizePrefix } from '../src/domain/photos.js'
-import type { PictureFormat } from '../src/domain/picture-formats.js'
+import { PHOTO_SIZES, PORTRAIT, type SizePrefix } from '../src/domain/photos/photos.js'
+import type { PictureFormat } from '../src/domain/photos/picture-formats.js'
 import { Refusal } from '../src/domain/refusals.js'
 import { PHOTO_LIMITS } from '../src/limits.js'
 

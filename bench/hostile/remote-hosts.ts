@@ -2,7 +2,7 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
-import { writeHcard, writeWebFinger } from '../../src/protocol/discovery-documents.js'
+import { writeHcard, writeWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
 
 /** Each has a loopback address of its own, because the pod limits requests by host. */
 const ADDRESSES = {

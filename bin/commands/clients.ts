@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import { mintToken, revokeToken } from '../../src/domain/accounts.js'
-import { readScopes, SCOPES } from '../../src/domain/scopes.js'
+import { mintToken, revokeToken } from '../../src/domain/accounts/accounts.js'
+import { readScopes, SCOPES } from '../../src/domain/accounts/scopes.js'
 import { CommandError } from '../command-error.js'
 import { readLifetime } from '../options.js'
 import { type OutputOptions, print } from '../output.js'

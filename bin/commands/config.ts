@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type Config, type Listen, readConfig } from '../../src/config.js'
+import { type Config, type Listen, readConfig } from '../../src/config/config.js'
 import { withoutRedisPassword } from '../../src/jobs/redis-address.js'
 import { type OutputOptions, print, table } from '../output.js'
 

@@ -8,7 +8,7 @@ import {
   showDeadLetter,
 } from '../../src/jobs/dead-letters.js'
 import { QUEUES, type QueueName } from '../../src/jobs/queue-names.js'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 import { CommandError } from '../command-error.js'
 import { readCount } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'

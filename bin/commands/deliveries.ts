@@ -1,6 +1,10 @@
 import type { Command } from 'commander'
-import { type DeliveryReport, deliveryReport, type MissingDelivery } from '../../src/persistence/delivery-report.js'
 import { Post } from '../../src/persistence/models/post.js'
+import {
+  type DeliveryReport,
+  deliveryReport,
+  type MissingDelivery,
+} from '../../src/persistence/outbound/delivery-report.js'
 import { CommandError } from '../command-error.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { withPod } from '../with-pod.js'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import type { Config } from '../../src/config.js'
-import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
+import type { Config } from '../../src/config/config.js'
+import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { type BorrowedDatabase, borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
 import { describeDatabaseTrouble } from '../database-trouble.js'

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { invite } from '../../src/domain/invitations.js'
+import { invite } from '../../src/domain/accounts/invitations.js'
 import { CommandError } from '../command-error.js'
 import { readLifetime } from '../options.js'
 import { type OutputOptions, print } from '../output.js'

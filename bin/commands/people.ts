@@ -11,7 +11,7 @@ import {
   type Role,
   setPassword,
   setRole,
-} from '../../src/domain/accounts.js'
+} from '../../src/domain/accounts/accounts.js'
 import { CommandError } from '../command-error.js'
 import { readCount } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'

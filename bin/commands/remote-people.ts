@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { findRemotePerson, forgetPerson } from '../../src/domain/forget-person.js'
+import { findRemotePerson, forgetPerson } from '../../src/domain/moderation/forget-person.js'
 import { CommandError } from '../command-error.js'
 import { type OutputOptions, print } from '../output.js'
 import { readAddress } from '../read-named.js'

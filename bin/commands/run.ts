@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { readConfig } from '../../src/config.js'
+import { readConfig } from '../../src/config/config.js'
 import { type OutputOptions, print } from '../output.js'
 import { processFile } from '../process-file.js'
 import { type RunningPod, screenOf } from '../start/screen.js'

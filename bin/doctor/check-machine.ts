@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../../src/config.js'
-import { makeFolder } from '../../src/make-folder.js'
-import { readSecretKey } from '../../src/secrets.js'
-import { messageOf } from '../../src/thrown.js'
+import type { Config } from '../../src/config/config.js'
+import { makeFolder } from '../../src/config/make-folder.js'
+import { messageOf } from '../../src/errors/thrown.js'
+import { readSecretKey } from '../../src/pod/secrets.js'
 import { type Finding, fail, ok, orFail, warn } from './finding.js'
 
 const SCARCE_BYTES = 2 ** 30

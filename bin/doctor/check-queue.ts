@@ -1,7 +1,7 @@
 import { findDeafQueues } from '../../src/jobs/probe.js'
 import { queueFacts } from '../../src/jobs/queue-facts.js'
 import { QUEUES } from '../../src/jobs/queue-names.js'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 import { queueAnswers } from '../queue-answers.js'
 import { type Finding, fail, ok, warn } from './finding.js'
 

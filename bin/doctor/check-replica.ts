@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
-import type { Config } from '../../src/config.js'
-import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
-import { comparePositions } from '../../src/persistence/read-replica.js'
-import { messageOf } from '../../src/thrown.js'
+import type { Config } from '../../src/config/config.js'
+import { messageOf } from '../../src/errors/thrown.js'
+import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
+import { comparePositions } from '../../src/persistence/database/read-replica.js'
 import { placeOf } from '../database-trouble.js'
 import { type Finding, ok, warn } from './finding.js'
 

@@ -1,4 +1,4 @@
-import { messageOf } from '../../src/thrown.js'
+import { messageOf } from '../../src/errors/thrown.js'
 
 /** What a check has found out: the message says it, and the way out where there is something to do. */
 export interface Finding {

@@ -1,5 +1,5 @@
 import type { Thing } from '../../src/jobs/waiting.js'
-import type { Surroundings } from '../../src/protocol/sender-rules.js'
+import type { Surroundings } from '../../src/protocol/envelopes/sender-rules.js'
 import type { DryRun, StepName } from './dry-run.js'
 import type { Effects } from './effects.js'
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { checkPod, type PodCheck } from '../../src/federation/pod-info.js'
+import { checkPod, type PodCheck } from '../../src/federation/discovery/pod-info.js'
 import { type Finding, fail, ok, warn } from '../doctor/finding.js'
 import { type Asking, ask, isGood } from './ask.js'
 

@@ -1,9 +1,9 @@
-import type { Viewer } from '../../src/domain/access.js'
-import { type Account, createUser, mintToken } from '../../src/domain/accounts.js'
-import { SCOPES } from '../../src/domain/scopes.js'
+import type { Viewer } from '../../src/domain/accounts/access.js'
+import { type Account, createUser, mintToken } from '../../src/domain/accounts/accounts.js'
+import { SCOPES } from '../../src/domain/accounts/scopes.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { User } from '../../src/persistence/models/user.js'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 
 /** Somebody who has just moved in, and the first of their aspects. */
 export interface Newcomer extends Viewer {

@@ -1,4 +1,4 @@
-import type { Config } from '../../src/config.js'
+import type { Config } from '../../src/config/config.js'
 
 /**
  * One setting, two processes: web has what ADMIN_LISTEN says, the worker the port behind it, as where nothing is set.

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Config } from '../../src/config.js'
-import { type EmbeddedServer, startEmbeddedPostgres } from '../../src/embedded-postgres.js'
-import { StartError } from '../../src/start-error.js'
+import { type EmbeddedServer, startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
+import type { Config } from '../../src/config/config.js'
+import { StartError } from '../../src/errors/start-error.js'
 import { CommandError } from '../command-error.js'
 import { countCrashes } from './crash-count.js'
 

@@ -1,6 +1,6 @@
 import { join, relative, resolve } from 'node:path'
 import { styleText } from 'node:util'
-import { type Config, isThisMachine } from '../../src/config.js'
+import { type Config, isThisMachine } from '../../src/config/config.js'
 import { placeOfRedis } from '../../src/jobs/redis-address.js'
 import { placeOf } from '../database-trouble.js'
 import type { RunningProcess } from './kept-process.js'

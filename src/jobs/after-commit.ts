@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Pod } from '../pod.js'
+import type { Pod } from '../pod/pod.js'
 
 type Queue = Pick<Pod, 'jobs'>
 

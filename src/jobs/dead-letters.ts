@@ -1,6 +1,11 @@
 import type { Job } from 'bullmq'
-import { type DeadDelivery, deadDeliveries, dropDeliveries, reviveDeliveries } from '../persistence/dead-deliveries.js'
-import type { Pod } from '../pod.js'
+import {
+  type DeadDelivery,
+  deadDeliveries,
+  dropDeliveries,
+  reviveDeliveries,
+} from '../persistence/outbound/dead-deliveries.js'
+import type { Pod } from '../pod/pod.js'
 import { knock } from './knock.js'
 import { outboxIdOf, unmarkFailed } from './outbox.js'
 import { QUEUES, type QueueName } from './queue-names.js'

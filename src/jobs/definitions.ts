@@ -1,6 +1,6 @@
 import type { JobsOptions } from 'bullmq'
-import type { News } from '../persistence/announcements.js'
 import type { TextIds } from '../persistence/models/mention.js'
+import type { News } from '../persistence/notifications/announcements.js'
 import type { QueueName } from './queue-names.js'
 
 /** Everything that is said about a job once: where it waits, what it is called, how often it is tried, what it carries. */

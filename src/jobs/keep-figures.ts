@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
-import { addFigures, type Figure } from '../persistence/figures.js'
-import type { Pod } from '../pod.js'
+import { addFigures, type Figure } from '../persistence/operations/figures.js'
+import type { Pod } from '../pod/pod.js'
 
 /** Counters that somebody asks for who is not in the process that counts. */
 export const KEPT = {

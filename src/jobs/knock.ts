@@ -1,4 +1,4 @@
-import type { Pod } from '../pod.js'
+import type { Pod } from '../pod/pod.js'
 import { afterCommit } from './after-commit.js'
 import { deliverJob, deliverSlowlyJob } from './definitions.js'
 import type { AddOptions } from './queues.js'

@@ -1,5 +1,5 @@
-import { type Figure, sumFigures } from '../persistence/figures.js'
-import type { Pod } from '../pod.js'
+import { type Figure, sumFigures } from '../persistence/operations/figures.js'
+import type { Pod } from '../pod/pod.js'
 import { KEPT } from './keep-figures.js'
 import { QUEUES, type QueueName } from './queue-names.js'
 

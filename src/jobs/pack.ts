@@ -1,5 +1,5 @@
 import { RECEIVE_LIMITS } from '../limits.js'
-import type { Pod } from '../pod.js'
+import type { Pod } from '../pod/pod.js'
 import { type Backlog, type BacklogLimits, neighbourhoodOf, openBacklog, type Source } from './backlog.js'
 import { type DataOf, receivePrivateJob, receivePublicJob } from './definitions.js'
 import { gather } from './gather.js'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Pod } from '../pod.js'
+import type { Pod } from '../pod/pod.js'
 import { probeJob } from './definitions.js'
 import { enqueueWith } from './outbox.js'
 import type { QueueName } from './queue-names.js'

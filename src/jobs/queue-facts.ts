@@ -1,5 +1,5 @@
-import { IS_ASLEEP } from '../persistence/due-deliveries.js'
-import type { Pod } from '../pod.js'
+import { IS_ASLEEP } from '../persistence/outbound/due-deliveries.js'
+import type { Pod } from '../pod/pod.js'
 import { QUEUES, type QueueName } from './queue-names.js'
 import type { QueueCounts } from './queues.js'
 

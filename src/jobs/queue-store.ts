@@ -9,8 +9,8 @@ import {
   SchemaVersionMismatchError,
 } from 'bullmq'
 import pg from 'pg'
-import { StartError } from '../start-error.js'
-import { hasCode } from '../thrown.js'
+import { StartError } from '../errors/start-error.js'
+import { hasCode } from '../errors/thrown.js'
 import { LastingConnection, Listener, QueueBackend, WorkerConnection } from './queue-connections.js'
 
 /** What carries the queue. Beyond this file Redis and PostgreSQL are the same. */

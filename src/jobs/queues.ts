@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Job, type JobsOptions, Queue } from 'bullmq'
 import type { Logger } from 'pino'
-import { StartError } from '../start-error.js'
+import { StartError } from '../errors/start-error.js'
 import { type AnyJob, type DataOf, patient } from './definitions.js'
 import { logSometimes } from './log-sometimes.js'
 import { QUEUES, type QueueName } from './queue-names.js'

@@ -1,4 +1,4 @@
-import { isUrl } from '../is-url.js'
+import { isUrl } from '../protocol/is-url.js'
 /** Where a Redis is: one server, a cluster that shares the keys out among its nodes, or a master that Sentinels know. */
 export type RedisAddress =
   | { readonly kind: 'single'; readonly address: string }

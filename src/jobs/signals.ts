@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { openSession } from '../persistence/database.js'
-import type { Pod } from '../pod.js'
+import { openSession } from '../persistence/database/database.js'
+import type { Pod } from '../pod/pod.js'
 
 /** What one process notifies the others of at once: that something has changed, never what. A listener looks for itself. */
 export type Signal = 'announced' | 'access_ended'

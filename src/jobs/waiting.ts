@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { LOOKUP_LIMITS } from '../limits.js'
-import { type Counts, countColumns, countsRaised, NO_COUNTS } from '../persistence/arrived-counts.js'
-import { inColumns } from '../persistence/columns.js'
-import { named } from '../persistence/database.js'
-import { unseen } from '../persistence/unseen.js'
-import type { Pod } from '../pod.js'
+import { named } from '../persistence/database/database.js'
+import { type Counts, countColumns, countsRaised, NO_COUNTS } from '../persistence/inbound/raise-counts.js'
+import { unseen } from '../persistence/sql/opaque-param.js'
+import { inColumns } from '../persistence/sql/rows-as-columns.js'
+import type { Pod } from '../pod/pod.js'
 import { splitAddress } from '../protocol/address.js'
 import {
   type DataOf,

@@ -1,4 +1,4 @@
-import { isUrl } from '../is-url.js'
+import { isUrl } from './is-url.js'
 /** `name@host`, with a port behind the host where it is not the default one. */
 export interface Address {
   readonly name: string

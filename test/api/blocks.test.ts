@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addToAspect } from '../../src/domain/contacts.js'
+import { addToAspect } from '../../src/domain/contacts/contacts.js'
 import { type ApiPerson, expectError } from '../support/api-pod.js'
 import { aspectOf, type Neighbourhood, publish, share } from '../support/neighbourhood.js'
 import { addStranger, newGuid } from '../support/network.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { blockPerson } from '../../src/domain/blocks.js'
+import { blockPerson } from '../../src/domain/people/blocks.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
 import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'
 import { newGuid } from '../support/network.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { closeUser } from '../../src/domain/accounts.js'
+import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
 import { AT_ONCE, statusesOf } from '../support/at-once.js'
 import { aspectOf, type Neighbourhood, share } from '../support/neighbourhood.js'

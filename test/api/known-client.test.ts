@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createComment } from '../../src/domain/comments.js'
+import { createComment } from '../../src/domain/interactions/comments.js'
 import { type ApiAnswer, type ApiPerson, expectError } from '../support/api-pod.js'
 import { openBrowser } from '../support/browser.js'
 import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'

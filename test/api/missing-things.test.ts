@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, it, vi } from 'vitest'
-import { createComment } from '../../src/domain/comments.js'
+import { createComment } from '../../src/domain/interactions/comments.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { type ApiPerson, expectError } from '../support/api-pod.js'
 import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { closeUser } from '../../src/domain/accounts.js'
+import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { User } from '../../src/persistence/models/user.js'
 import { openBrowser } from '../support/browser.js'
 import {

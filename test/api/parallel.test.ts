@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createComment } from '../../src/domain/comments.js'
+import { createComment } from '../../src/domain/interactions/comments.js'
 import type { ApiPerson } from '../support/api-pod.js'
 import { AT_ONCE, statusesOf } from '../support/at-once.js'
 import { type Neighbourhood, publish } from '../support/neighbourhood.js'

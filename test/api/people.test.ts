@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { closeUser } from '../../src/domain/accounts.js'
+import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { expectError } from '../support/api-pod.js'
 import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
 import { addStranger, newGuid } from '../support/network.js'

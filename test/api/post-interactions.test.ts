@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createComment } from '../../src/domain/comments.js'
+import { createComment } from '../../src/domain/interactions/comments.js'
 import { type ApiAnswer, type ApiPerson, expectError } from '../support/api-pod.js'
 import { type Neighbourhood, publish } from '../support/neighbourhood.js'
 import { newGuid } from '../support/network.js'

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { closeUser } from '../../src/domain/accounts.js'
+import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { QueueAway } from '../../src/jobs/queues.js'
 import { fetchHandlers } from '../../workers/fetch.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'

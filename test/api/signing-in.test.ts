@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { setPassword } from '../../src/domain/accounts.js'
-import { invite } from '../../src/domain/invitations.js'
+import { setPassword } from '../../src/domain/accounts/accounts.js'
+import { invite } from '../../src/domain/accounts/invitations.js'
 import { newAddress, openBrowser } from '../support/browser.js'
 import { allow, CALLBACK, codeIn, POD, postForm, register, registerTestClient } from '../support/oidc-client.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'

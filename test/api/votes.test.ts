@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { blockPerson } from '../../src/domain/blocks.js'
+import { blockPerson } from '../../src/domain/people/blocks.js'
 import { type ApiAnswer, type ApiClient, type ApiPerson, expectError } from '../support/api-pod.js'
 import { type Neighbourhood, publish } from '../support/neighbourhood.js'
 import { queueBackends } from '../support/queue-backends.js'

@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { discoverPerson } from '../../src/federation/discover-person.js'
+import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import { writeEntity } from '../../src/protocol/entities/registry.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Pod } from '../../src/pod.js'
-import { buildApp } from '../../src/web/app.js'
+import type { Pod } from '../../src/pod/pod.js'
+import { buildApp } from '../../src/web/server/app.js'
 import { openTestStores, queueBackends } from '../support/queue-backends.js'
 import { startTestPod, UNHURRIED } from '../support/test-pod.js'
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { InjectOptions } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { limitsPage } from '../../scripts/limits-page.js'
-import { createUser } from '../../src/domain/accounts.js'
+import { createUser } from '../../src/domain/accounts/accounts.js'
 import {
   DELIVERY_LIMITS,
   HTTP_LIMITS,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addToAspect } from '../../src/domain/contacts.js'
-import { publishPost } from '../../src/domain/posts.js'
+import { addToAspect } from '../../src/domain/contacts/contacts.js'
+import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { commentBy, likeBy, participationBy, voteBy } from '../support/entities.js'

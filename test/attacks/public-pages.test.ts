@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { publishPost } from '../../src/domain/posts.js'
+import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { SERVE_LIMITS, TEXT_LIMITS } from '../../src/limits.js'
 import type { Person } from '../../src/persistence/models/person.js'
 import { addStranger, newGuid, viewerOf } from '../support/network.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createComment } from '../../src/domain/comments.js'
+import { createComment } from '../../src/domain/interactions/comments.js'
 import type { ApiPerson } from '../support/api-pod.js'
 import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'
 import { addStranger, newGuid } from '../support/network.js'

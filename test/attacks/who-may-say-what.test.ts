@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { blockPerson } from '../../src/domain/blocks.js'
-import { publishPost } from '../../src/domain/posts.js'
+import { blockPerson } from '../../src/domain/people/blocks.js'
+import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Poll } from '../../src/persistence/models/poll.js'
 import { Post } from '../../src/persistence/models/post.js'

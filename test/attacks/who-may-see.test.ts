@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createComment } from '../../src/domain/comments.js'
-import { SCOPES, type Scope } from '../../src/domain/scopes.js'
+import { SCOPES, type Scope } from '../../src/domain/accounts/scopes.js'
+import { createComment } from '../../src/domain/interactions/comments.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import type { ApiPerson } from '../support/api-pod.js'
 import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { adminListenOfWorker } from '../../bin/start/admin-listen.js'
-import { readConfig } from '../../src/config.js'
+import { readConfig } from '../../src/config/config.js'
 
 it.each([
   ['9394', '127.0.0.1:9395'],

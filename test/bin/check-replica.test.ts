@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkReplica } from '../../bin/doctor/check-replica.js'
-import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
+import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { createTestDatabase } from '../support/database.js'
 
 describe('the doctor, of a replica', () => {

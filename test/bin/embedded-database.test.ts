@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Client } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { borrowDatabase } from '../../bin/borrow-database.js'
-import { readConfig } from '../../src/config.js'
+import { readConfig } from '../../src/config/config.js'
 import { databasePid, makeFolder, pod, until } from './program.js'
 
 describe('a command while no pod runs', { timeout: 60_000 }, () => {

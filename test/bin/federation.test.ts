@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { writeHcard } from '../../src/protocol/discovery-documents.js'
+import { writeHcard } from '../../src/protocol/discovery/discovery-documents.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { cardOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'

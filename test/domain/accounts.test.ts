@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { verify } from '@node-rs/argon2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readConfig } from '../../src/config.js'
-import { findViewer, openViewers } from '../../src/domain/access.js'
+import { readConfig } from '../../src/config/config.js'
+import { findViewer, openViewers } from '../../src/domain/accounts/access.js'
 import {
   closeUser,
   createUser,
@@ -12,13 +12,13 @@ import {
   revokeToken,
   setPassword,
   setRole,
-} from '../../src/domain/accounts.js'
-import { readScopes } from '../../src/domain/scopes.js'
-import { type OpenPod, openPod } from '../../src/open-pod.js'
+} from '../../src/domain/accounts/accounts.js'
+import { readScopes } from '../../src/domain/accounts/scopes.js'
 import { Authorization } from '../../src/persistence/models/access-token.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
+import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
 import { cannedCrypto } from '../support/canned-crypto.js'
 import { createTestDatabase, type TestDatabase } from '../support/database.js'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { closeUser } from '../../src/domain/accounts.js'
+import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { writeEntity } from '../../src/protocol/entities/registry.js'
 import { addLocal, type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost, addStranger, newGuid } from '../support/network.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/access.js'
+import type { Viewer } from '../../src/domain/accounts/access.js'
 import {
   findConversation,
   leaveConversation,
@@ -8,10 +8,10 @@ import {
   markConversation,
   startConversation,
   writeMessage,
-} from '../../src/domain/conversations.js'
-import type { ConversationFilter, MessageFilter } from '../../src/persistence/listed-conversations.js'
+} from '../../src/domain/conversations/conversations.js'
+import type { ConversationFilter, MessageFilter } from '../../src/persistence/conversations/list-conversations.js'
 import type { Person } from '../../src/persistence/models/person.js'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 import { addStranger, newGuid, viewerOf } from '../support/network.js'
 import { endsOf, reasonOf } from '../support/refusals.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { findRemotePerson, forgetPerson } from '../../src/domain/forget-person.js'
-import { discoverPerson } from '../../src/federation/discover-person.js'
+import { findRemotePerson, forgetPerson } from '../../src/domain/moderation/forget-person.js'
+import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { commentBy, likeBy, pollWith, postBy, voteBy } from '../support/entities.js'
 import { newGuid } from '../support/fake-pod.js'
 import { nothing, open, receive, sealed } from '../support/inbox.js'

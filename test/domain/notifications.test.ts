@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/access.js'
+import type { Viewer } from '../../src/domain/accounts/access.js'
 import {
   type Causes,
   findNotifications,
@@ -8,7 +8,7 @@ import {
   markNotification,
   notifyAbout,
   openNotification,
-} from '../../src/domain/notifications.js'
+} from '../../src/domain/notifications/notifications.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Like } from '../../src/persistence/models/like.js'
 import { Notification } from '../../src/persistence/models/notification.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { Viewer } from '../../src/domain/access.js'
-import { type Audience, cancelOutgoing, type OutgoingMessage, sendOut } from '../../src/domain/outgoing.js'
+import type { Viewer } from '../../src/domain/accounts/access.js'
+import { type Audience, cancelOutgoing, type OutgoingMessage, sendOut } from '../../src/domain/outbound/outgoing.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'

@@ -1,8 +1,8 @@
 import { createCipheriv, createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { bindPrivateKeys, privateKeyOf } from '../../src/domain/private-keys.js'
+import { bindPrivateKeys, privateKeyOf } from '../../src/domain/accounts/private-keys.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
-import { openSecrets } from '../../src/secrets.js'
+import { openSecrets } from '../../src/pod/secrets.js'
 import { viewerOf } from '../support/network.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/access.js'
-import { changeProfile, type ProfileChange } from '../../src/domain/profiles.js'
+import type { Viewer } from '../../src/domain/accounts/access.js'
+import { changeProfile, type ProfileChange } from '../../src/domain/people/profiles.js'
 import { viewerOf } from '../support/network.js'
 import { reasonOf } from '../support/refusals.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'

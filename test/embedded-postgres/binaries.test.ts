@@ -3,7 +3,7 @@ import { cp, mkdir, readdir, readlink, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { copyBinaries, findBinaries, linkLibraries, majorOf, programOf } from '../../src/embedded-postgres/binaries.js'
+import { copyBinaries, findBinaries, linkLibraries, majorOf, programOf } from '../../embedded-postgres/binaries.js'
 import { makeFolder } from './data-dirs.js'
 
 it('finds the programs that npm installed', async () => {

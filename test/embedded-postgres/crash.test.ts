@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { cp, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { isRoot } from '../../src/embedded-postgres/run-as.js'
-import { findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
+import { isRoot } from '../../embedded-postgres/run-as.js'
 import { killNow, makeFolder, pidFileLines, query, startElsewhere } from './data-dirs.js'
 
 describe('after a crash', () => {

@@ -4,7 +4,7 @@ import { chmod, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, type QueryResultRow } from 'pg'
 import { afterAll, afterEach } from 'vitest'
-import { findPostmaster } from '../../src/embedded-postgres/postmaster.js'
+import { findPostmaster } from '../../embedded-postgres/postmaster.js'
 import { makeRunFolder } from '../support/run-folders.js'
 
 export const UNSHARE = 'unshare'

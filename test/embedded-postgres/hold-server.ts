@@ -1,4 +1,4 @@
-import { startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 
 // Stays as long as the test that started it.
 process.on('message', () => undefined)

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { expect, it } from 'vitest'
-import { startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 import { makeFolder, query, startElsewhere } from './data-dirs.js'
 
 it('serves one pod and turns the other away when two start on the same empty folder at once', async () => {

@@ -2,13 +2,13 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { findBinaries } from '../../src/embedded-postgres/binaries.js'
-import { createCluster } from '../../src/embedded-postgres/cluster.js'
+import { findBinaries } from '../../embedded-postgres/binaries.js'
+import { createCluster } from '../../embedded-postgres/cluster.js'
 import {
   EmbeddedPostgresError,
   findRunningEmbeddedPostgres,
   startEmbeddedPostgres,
-} from '../../src/embedded-postgres.js'
+} from '../../embedded-postgres/embedded-postgres.js'
 import { makeFolder } from './data-dirs.js'
 
 /** One sentence, with the way out behind a colon. */

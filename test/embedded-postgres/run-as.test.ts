@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { chmod, mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { findBinaries } from '../../src/embedded-postgres/binaries.js'
-import { chooseRunAs, isRoot } from '../../src/embedded-postgres/run-as.js'
-import { startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { findBinaries } from '../../embedded-postgres/binaries.js'
+import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
+import { chooseRunAs, isRoot } from '../../embedded-postgres/run-as.js'
 import { makeFolder, NAMELESS, query, startElsewhere, UNSHARE } from './data-dirs.js'
 
 /** A home as root and careful people have it: closed to everybody else. */

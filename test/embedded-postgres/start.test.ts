@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 import { makeFolder, query } from './data-dirs.js'
 
 /** Made by the first test, and used by those that do not need an empty place. */

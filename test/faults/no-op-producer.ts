@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { enqueueWith } from '../../src/jobs/outbox.js'
-import { isOurs } from '../../src/persistence/errors.js'
+import { isOurs } from '../../src/persistence/database/errors.js'
 import { openQueuePod } from '../support/queue-pod.js'
 import { noOpJob, readInstructions } from './no-op.js'
 

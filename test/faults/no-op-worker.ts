@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Handlers } from '../../src/jobs/definitions.js'
 import type { Work } from '../../src/jobs/outbox.js'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 import { maintenanceHandlers } from '../../workers/maintenance.js'
 import { startWorkers } from '../../workers/start-workers.js'
 import { openQueuePod } from '../support/queue-pod.js'

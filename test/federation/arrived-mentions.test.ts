@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { attachFound } from '../../src/federation/arrived-mentions.js'
-import { followUp } from '../../src/federation/follow-up.js'
+import { attachFound } from '../../src/federation/inbound/attach-mentions.js'
+import { followUp } from '../../src/federation/inbound/follow-up.js'
 import type { DataOf, discoverMentionedJob } from '../../src/jobs/definitions.js'
 import { AlreadyDone, type TakenWork, takeWork } from '../../src/jobs/outbox.js'
 import { Comment } from '../../src/persistence/models/comment.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { discoverPerson } from '../../src/federation/discover-person.js'
+import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { commentBy, likeBy, postBy } from '../support/entities.js'
 import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { countsOf } from '../../src/federation/counts-of.js'
-import type { Signer } from '../../src/federation/signers.js'
+import type { Signer } from '../../src/federation/inbound/find-signers.js'
+import { countsOf } from '../../src/federation/inbound/store/counts-of-stored.js'
 import { commentBy } from '../support/entities.js'
 import { newGuid, startFakePods } from '../support/fake-pod.js'
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { discoverPerson } from '../../src/federation/discover-person.js'
-import { podOrigin } from '../../src/federation/pod-origin.js'
+import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
+import { podOrigin } from '../../src/federation/discovery/pod-origin.js'
 import { Person } from '../../src/persistence/models/person.js'
-import { readPublicKey } from '../../src/protocol/rsa.js'
+import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { readVectors } from '../protocol/vectors.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 

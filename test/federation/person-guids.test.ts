@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { discoverPerson } from '../../src/federation/discover-person.js'
-import { receiveBatch } from '../../src/federation/receive-batch.js'
+import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
+import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { postBy } from '../support/entities.js'
 import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { fetchPersonStream } from '../../src/federation/fetch-person-stream.js'
+import { fetchPersonStream } from '../../src/federation/discovery/fetch-person-stream.js'
 import { PERSON_STREAM_LIMITS } from '../../src/limits.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { postBy, reshareBy } from '../support/entities.js'

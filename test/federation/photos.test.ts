@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { putPhotos } from '../../src/persistence/arrived-photos.js'
+import { putPhotos } from '../../src/persistence/inbound/insert-photos.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import type { PhotoEntity } from '../../src/protocol/entities/posts.js'
 import { photoBy, pollWith, postBy } from '../support/entities.js'

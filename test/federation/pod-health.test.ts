@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { failureOf, noteOf, type Outcome, outcomeOfError, retrySeconds } from '../../src/federation/pod-health.js'
+import {
+  failureOf,
+  noteOf,
+  type Outcome,
+  outcomeOfError,
+  retrySeconds,
+} from '../../src/federation/outbound/pod-health.js'
 import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
 import { DELIVERY_LIMITS } from '../../src/limits.js'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checkPod, noteCheck, type PodCheck } from '../../src/federation/pod-info.js'
+import { checkPod, noteCheck, type PodCheck } from '../../src/federation/discovery/pod-info.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import type { FakePods } from '../support/fake-pod.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'

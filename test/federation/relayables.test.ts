@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { privateKeyOf } from '../../src/domain/private-keys.js'
-import { receiveBatch } from '../../src/federation/receive-batch.js'
+import { privateKeyOf } from '../../src/domain/accounts/private-keys.js'
+import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Like } from '../../src/persistence/models/like.js'
 import { Person } from '../../src/persistence/models/person.js'

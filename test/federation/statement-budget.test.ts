@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Message } from '../../src/federation/batch.js'
-import { receiveBatch } from '../../src/federation/receive-batch.js'
+import type { Message } from '../../src/federation/inbound/batch.js'
+import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { commentBy, likeBy, pollWith, postBy, reshareBy, voteBy } from '../support/entities.js'
 import { type LocalPerson, open, type Stranger } from '../support/inbox.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { listedAspectStream, listedStream, type Stream } from '../../src/persistence/listed-streams.js'
-import { movePerson } from '../../src/persistence/moved-people.js'
+import { movePerson } from '../../src/persistence/people/move-person.js'
+import { listedAspectStream, listedStream, type Stream } from '../../src/persistence/streams/list-streams.js'
 import { commentBy, postBy, reshareBy } from '../support/entities.js'
 import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'

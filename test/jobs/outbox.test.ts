@@ -11,7 +11,7 @@ import {
   takeWork,
 } from '../../src/jobs/outbox.js'
 import type { OutboxJob } from '../../src/jobs/queues.js'
-import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
+import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { sweep } from '../../workers/sweeper.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'

@@ -1,11 +1,11 @@
 import type { Job } from 'bullmq'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { readConfig } from '../../src/config.js'
+import { readConfig } from '../../src/config/config.js'
 import { openLedger } from '../../src/jobs/ledger.js'
 import { openPacking, type PackingLimits } from '../../src/jobs/pack.js'
 import type { QueueCounts } from '../../src/jobs/queues.js'
 import { RECEIVE_LIMITS } from '../../src/limits.js'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import { takeMessages } from '../support/taken-messages.js'
 

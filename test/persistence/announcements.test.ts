@@ -1,14 +1,14 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { Mention } from '../../src/persistence/models/mention.js'
+import { Tag } from '../../src/persistence/models/tag.js'
+import type { User } from '../../src/persistence/models/user.js'
 import {
   announcementsAfter,
   insertAnnouncements,
   keptAnnouncements,
   type News,
-} from '../../src/persistence/announcements.js'
-import { Mention } from '../../src/persistence/models/mention.js'
-import { Tag } from '../../src/persistence/models/tag.js'
-import type { User } from '../../src/persistence/models/user.js'
+} from '../../src/persistence/notifications/announcements.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
 import { addPost, addStranger, addUser } from './world.js'
 

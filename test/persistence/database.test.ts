@@ -2,8 +2,14 @@ import { createServer } from 'node:net'
 import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { databaseReachable, named, openDatabase, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database.js'
-import { isOurs } from '../../src/persistence/errors.js'
+import {
+  databaseReachable,
+  named,
+  openDatabase,
+  WEB_LIMITS,
+  WORKER_LIMITS,
+} from '../../src/persistence/database/database.js'
+import { isOurs } from '../../src/persistence/database/errors.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
 
 let database: OpenDatabase

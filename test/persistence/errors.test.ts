@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { inTransaction, isDeadlock, isOurs, isUniqueViolation } from '../../src/persistence/errors.js'
+import { inTransaction, isDeadlock, isOurs, isUniqueViolation } from '../../src/persistence/database/errors.js'
 import { Tag } from '../../src/persistence/models/tag.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
 

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
-import { listedPostsOf, type Reader } from '../../src/persistence/listed-posts.js'
 import type { User } from '../../src/persistence/models/user.js'
+import { listedPostsOf, type Reader } from '../../src/persistence/posts/list-posts.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
 import { addPost, addUser } from './world.js'
 

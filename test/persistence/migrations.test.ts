@@ -1,7 +1,13 @@
 import type { Knex } from 'knex'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { migrations } from '../../migrations/index.js'
-import { migrate, migrationStatus, openDatabase, rollback, WEB_LIMITS } from '../../src/persistence/database.js'
+import {
+  migrate,
+  migrationStatus,
+  openDatabase,
+  rollback,
+  WEB_LIMITS,
+} from '../../src/persistence/database/database.js'
 import { type OpenDatabase, openEmptyDatabase } from './test-database.js'
 
 const names = [...migrations.keys()]

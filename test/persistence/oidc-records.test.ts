@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { keepRecord, trimInteractions } from '../../src/persistence/oidc-records.js'
+import { keepRecord, trimInteractions } from '../../src/persistence/accounts/oidc-records.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
 let pod: TestPod

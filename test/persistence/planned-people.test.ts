@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import type { Page } from '../../src/persistence/paged.js'
-import { type ContactFilter, peopleByName, peopleWithTag } from '../../src/persistence/sought-people.js'
+import { type ContactFilter, peopleByName, peopleWithTag } from '../../src/persistence/people/people-search.js'
+import type { Page } from '../../src/persistence/sql/keyset-page.js'
 import { openTestDatabase } from './test-database.js'
 import { addUser } from './world.js'
 

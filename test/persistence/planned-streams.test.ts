@@ -1,15 +1,15 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { named, openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
-import type { Reader } from '../../src/persistence/listed-posts.js'
+import { named, openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
+import type { Reader } from '../../src/persistence/posts/list-posts.js'
+import type { TimePage } from '../../src/persistence/sql/keyset-page.js'
 import {
   listedAspectStream,
   listedPostsWithTag,
   listedStream,
   type Stream,
-} from '../../src/persistence/listed-streams.js'
-import type { TimePage } from '../../src/persistence/paged.js'
+} from '../../src/persistence/streams/list-streams.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
 import { addUser } from './world.js'
 

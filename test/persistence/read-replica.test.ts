@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { checkReplica } from '../../bin/doctor/check-replica.js'
-import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
-import { noteWrites } from '../../src/persistence/last-writes.js'
-import { openReadReplica, type ReadReplica } from '../../src/persistence/read-replica.js'
+import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
+import { noteWrites } from '../../src/persistence/database/last-writes.js'
+import { openReadReplica, type ReadReplica } from '../../src/persistence/database/read-replica.js'
 import { createTestDatabase } from '../support/database.js'
 import { type ReplicatedDatabase, startReplicatedDatabase } from '../support/replicated-database.js'
 

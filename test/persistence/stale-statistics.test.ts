@@ -1,13 +1,18 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { sendLetters, sendOut } from '../../src/domain/outgoing.js'
-import { dispatchRelays } from '../../src/federation/dispatch-relays.js'
-import { receiveBatch } from '../../src/federation/receive-batch.js'
+import { sendLetters, sendOut } from '../../src/domain/outbound/outgoing.js'
+import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
+import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { dispatchRelaysJob } from '../../src/jobs/definitions.js'
 import { enqueueAllWith, findMessageRows, leftBehind, takeRows, takeWork } from '../../src/jobs/outbox.js'
 import { giveUp, waitAndWake, wakeOverdue } from '../../src/jobs/waiting.js'
-import { openDatabase, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database.js'
-import { DELIVERY_PRIORITY } from '../../src/persistence/delivery-priority.js'
+import { listedConversations } from '../../src/persistence/conversations/list-conversations.js'
+import { openDatabase, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database/database.js'
+import { inTransaction } from '../../src/persistence/database/errors.js'
+import { listedComments } from '../../src/persistence/interactions/list-comments.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { listedNotifications } from '../../src/persistence/notifications/list-notifications.js'
+import { DELIVERY_PRIORITY } from '../../src/persistence/outbound/delivery-priority.js'
 import {
   dueDeliveries,
   forgottenPods,
@@ -16,15 +21,10 @@ import {
   podsToCheck,
   releasePod,
   settleDeliveries,
-} from '../../src/persistence/due-deliveries.js'
-import { inTransaction } from '../../src/persistence/errors.js'
-import { listedComments } from '../../src/persistence/listed-comments.js'
-import { listedConversations } from '../../src/persistence/listed-conversations.js'
-import { listedNotifications } from '../../src/persistence/listed-notifications.js'
-import { listedPostsOf } from '../../src/persistence/listed-posts.js'
-import { listedStream, type Stream } from '../../src/persistence/listed-streams.js'
-import { Post } from '../../src/persistence/models/post.js'
-import type { Pod } from '../../src/pod.js'
+} from '../../src/persistence/outbound/due-deliveries.js'
+import { listedPostsOf } from '../../src/persistence/posts/list-posts.js'
+import { listedStream, type Stream } from '../../src/persistence/streams/list-streams.js'
+import type { Pod } from '../../src/pod/pod.js'
 import { look } from '../../workers/sweeper.js'
 import { commentBy, likeBy, postBy } from '../support/entities.js'
 import { newGuid } from '../support/fake-pod.js'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { inject } from 'vitest'
-import { openDatabase, WEB_LIMITS } from '../../src/persistence/database.js'
+import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { administer, createTestDatabase, databaseAt, type TestDatabase } from '../support/database.js'
 
 export interface OpenDatabase {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isUniqueViolation } from '../../src/persistence/errors.js'
+import { isUniqueViolation } from '../../src/persistence/database/errors.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
 import { addPost, addStranger, addUser, newGuid } from './world.js'
 

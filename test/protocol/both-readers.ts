@@ -1,6 +1,6 @@
-import { readPlainXml } from '../../src/protocol/plain-xml.js'
-import { readXml } from '../../src/protocol/xml.js'
-import type { XmlElement } from '../../src/protocol/xml-element.js'
+import { readPlainXml } from '../../src/protocol/xml/plain-xml.js'
+import { readXml } from '../../src/protocol/xml/xml.js'
+import type { XmlElement } from '../../src/protocol/xml/xml-element.js'
 
 /** What is read without the parser, and what the parser makes of the same. `undefined`: it is left to the parser. */
 export function readBothWays(text: string): { readonly plain: unknown; readonly parsed: unknown } | undefined {

@@ -1,7 +1,12 @@
 import { deepEqual, throws } from 'node:assert/strict'
-import { type Hcard, type PersonLinks, readHcard, readWebFinger } from '../../src/protocol/discovery-documents.js'
+import {
+  type Hcard,
+  type PersonLinks,
+  readHcard,
+  readWebFinger,
+} from '../../src/protocol/discovery/discovery-documents.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
-import { readPublicKey } from '../../src/protocol/rsa.js'
+import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import type { DiscoveryVector } from './vectors.js'
 
 export function checkDiscovery(vector: DiscoveryVector): void {

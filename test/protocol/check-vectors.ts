@@ -1,15 +1,19 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { isAddress } from '../../src/protocol/address.js'
 import { entityFromJson } from '../../src/protocol/entities/entity-json.js'
+import { isEntityJson } from '../../src/protocol/entities/entity-schema.js'
 import { type Entity, isRelayable, writeEntity } from '../../src/protocol/entities/registry.js'
 import { elementsOf } from '../../src/protocol/entities/relayable-elements.js'
-import { isEntityJson } from '../../src/protocol/entity-schema.js'
-import { readMagicEnvelope, sealMagicEnvelope, verifyMagicEnvelope } from '../../src/protocol/magic-envelope.js'
+import {
+  readMagicEnvelope,
+  sealMagicEnvelope,
+  verifyMagicEnvelope,
+} from '../../src/protocol/envelopes/magic-envelope.js'
 import { readLinks } from '../../src/protocol/mentions.js'
-import { migrationOf, signMigration } from '../../src/protocol/migration-signature.js'
-import { signedText, signRelayable } from '../../src/protocol/relayable-signature.js'
+import { migrationOf, signMigration } from '../../src/protocol/signatures/migration-signature.js'
+import { signedText, signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import { isBirthday, isGuid, readFlag, readInteger, readTimestamp, writeTimestamp } from '../../src/protocol/values.js'
-import { readXml } from '../../src/protocol/xml.js'
+import { readXml } from '../../src/protocol/xml/xml.js'
 import { checkDiscovery } from './check-discovery.js'
 import { checkReceived } from './check-received.js'
 import { openVector, receivedAt } from './open-vector.js'

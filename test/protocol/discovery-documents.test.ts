@@ -8,8 +8,8 @@ import {
   readWebFinger,
   writeHcard,
   writeWebFinger,
-} from '../../src/protocol/discovery-documents.js'
-import { readHcardFields } from '../../src/protocol/hcard-fields.js'
+} from '../../src/protocol/discovery/discovery-documents.js'
+import { readHcardFields } from '../../src/protocol/discovery/hcard-fields.js'
 
 const publicKey = generateKeyPairSync('rsa', { modulusLength: 1024 })
   .publicKey.export({ type: 'spki', format: 'pem' })

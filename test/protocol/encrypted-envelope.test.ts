@@ -1,8 +1,8 @@
 import { createCipheriv, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
-import { unwrap, wrap } from '../../src/protocol/rsa.js'
+import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
+import { unwrap, wrap } from '../../src/protocol/signatures/rsa.js'
 import { readKeys } from './vector-keys.js'
 import { readVectors } from './vectors.js'
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { entityFromJson, entityToJson } from '../../src/protocol/entities/entity-json.js'
 import { type Entity, readEntity, writeEntity } from '../../src/protocol/entities/registry.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
-import { cleanText, readXml } from '../../src/protocol/xml.js'
+import { cleanText, readXml } from '../../src/protocol/xml/xml.js'
 import { anyText, arbitraryEntities } from './arbitrary-entities.js'
 
 const receivedAt = new Date('2024-05-06T07:08:09Z')

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { readEntity, writeEntity } from '../../src/protocol/entities/registry.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
-import { readXml } from '../../src/protocol/xml.js'
+import { readXml } from '../../src/protocol/xml/xml.js'
 
 const receivedAt = new Date('2024-05-06T07:08:09Z')
 const guid = '0123456789abcdef'

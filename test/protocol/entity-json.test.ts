@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { entityFromJson, entityToJson } from '../../src/protocol/entities/entity-json.js'
+import { isEntityJson } from '../../src/protocol/entities/entity-schema.js'
 import { readEntity } from '../../src/protocol/entities/registry.js'
-import { isEntityJson } from '../../src/protocol/entity-schema.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
-import { readXml } from '../../src/protocol/xml.js'
+import { readXml } from '../../src/protocol/xml/xml.js'
 
 const receivedAt = new Date('2024-05-06T07:08:09Z')
 const guid = '0123456789abcdef'

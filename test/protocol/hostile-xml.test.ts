@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { readXml } from '../../src/protocol/xml.js'
+import { readXml } from '../../src/protocol/xml/xml.js'
 
 const megabytes = 1024 * 1024
 

@@ -2,15 +2,15 @@ import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { encodeBase64url } from '../../src/protocol/base64.js'
-import { ProtocolError } from '../../src/protocol/errors.js'
 import {
   peekEnvelope,
   readMagicEnvelope,
   sealMagicEnvelope,
   verifyMagicEnvelope,
-} from '../../src/protocol/magic-envelope.js'
-import { sign } from '../../src/protocol/rsa.js'
-import { cleanText, writeXml } from '../../src/protocol/xml.js'
+} from '../../src/protocol/envelopes/magic-envelope.js'
+import { ProtocolError } from '../../src/protocol/errors.js'
+import { sign } from '../../src/protocol/signatures/rsa.js'
+import { cleanText, writeXml } from '../../src/protocol/xml/xml.js'
 
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
 const sender = 'ann@p.example'

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { AccountMigrationEntity } from '../../src/protocol/entities/people.js'
-import { migrationOf, signMigration, verifyMigration } from '../../src/protocol/migration-signature.js'
+import { migrationOf, signMigration, verifyMigration } from '../../src/protocol/signatures/migration-signature.js'
 
 const oldKey = generateKeyPairSync('rsa', { modulusLength: 1_024 })
 const newKey = generateKeyPairSync('rsa', { modulusLength: 1_024 })

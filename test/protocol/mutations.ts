@@ -1,5 +1,5 @@
-import { writeXml, type XmlNode } from '../../src/protocol/xml.js'
-import type { XmlElement } from '../../src/protocol/xml-element.js'
+import { writeXml, type XmlNode } from '../../src/protocol/xml/xml.js'
+import type { XmlElement } from '../../src/protocol/xml/xml-element.js'
 
 /** A source of chance that gives the same numbers for the same seed (mulberry32). */
 export interface Chance {

@@ -2,10 +2,10 @@ import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { type Entity, writeEntity } from '../../src/protocol/entities/registry.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
-import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
-import { signMigration } from '../../src/protocol/migration-signature.js'
-import { openEnvelope } from '../../src/protocol/open-envelope.js'
-import { signRelayable } from '../../src/protocol/relayable-signature.js'
+import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
+import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { signMigration } from '../../src/protocol/signatures/migration-signature.js'
+import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 
 const receivedAt = new Date('2024-05-06T07:08:09.010Z')
 const ann = generateKeyPairSync('rsa', { modulusLength: 1024 })

@@ -1,7 +1,7 @@
-import { openEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
+import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
+import { readMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
+import { type Opened, openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
-import { readMagicEnvelope } from '../../src/protocol/magic-envelope.js'
-import { type Opened, openEnvelope } from '../../src/protocol/open-envelope.js'
 import type { VectorKeys } from './vector-keys.js'
 
 /** What is taken for the time of receipt; the vectors leave open what depends on it. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readPlainXml } from '../../src/protocol/plain-xml.js'
+import { readPlainXml } from '../../src/protocol/xml/plain-xml.js'
 import { readBothWays } from './both-readers.js'
 import { chance, mutate } from './mutations.js'
 import { readVectors } from './vectors.js'

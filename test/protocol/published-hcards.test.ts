@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Hcard, readHcard } from '../../src/protocol/discovery-documents.js'
+import { type Hcard, readHcard } from '../../src/protocol/discovery/discovery-documents.js'
 import { readKey } from '../support/network.js'
 import { type HcardValues, publishedHcards } from '../support/published-hcards.js'
 

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { type ReceivedEntity, readEntity, writeEntity } from '../../src/protocol/entities/registry.js'
 import { elementsOf } from '../../src/protocol/entities/relayable-elements.js'
 import type { Elements, Relayable } from '../../src/protocol/entities/relayables.js'
-import { signedText, signRelayable, verifyRelayable } from '../../src/protocol/relayable-signature.js'
-import { cleanText, readXml, writeXml } from '../../src/protocol/xml.js'
+import { signedText, signRelayable, verifyRelayable } from '../../src/protocol/signatures/relayable-signature.js'
+import { cleanText, readXml, writeXml } from '../../src/protocol/xml/xml.js'
 import { arbitraryRelayable, foreignElements } from './arbitrary-entities.js'
 
 const receivedAt = new Date('2024-05-06T07:08:09Z')

@@ -9,7 +9,7 @@ import {
 } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readPrivateKey, readPublicKey, sign, unwrap, verify, wrap } from '../../src/protocol/rsa.js'
+import { readPrivateKey, readPublicKey, sign, unwrap, verify, wrap } from '../../src/protocol/signatures/rsa.js'
 
 const size = 128
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: size * 8 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { entityFromJson } from '../../src/protocol/entities/entity-json.js'
 import type { ReceivedEntity } from '../../src/protocol/entities/registry.js'
-import { type Arrival, faultOfArrival, type Surroundings } from '../../src/protocol/sender-rules.js'
+import { type Arrival, faultOfArrival, type Surroundings } from '../../src/protocol/envelopes/sender-rules.js'
 
 const guid = '0123456789abcdef'
 const ann = 'ann@here.example'

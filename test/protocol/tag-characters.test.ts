@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { tagNameOf } from '../../src/domain/tags.js'
+import { tagNameOf } from '../../src/domain/posts/tags.js'
 import { findTags } from '../../src/protocol/mentions.js'
 
 it.each(['\u055B', '\u055C', '\u055E', '\u058A'])('the Armenian mark %s stands within a tag', (mark) => {

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { readPrivateKey, readPublicKey } from '../../src/protocol/rsa.js'
+import { readPrivateKey, readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import type { VectorPerson } from './vectors.js'
 
 interface PersonKeys {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cleanText, isCleanText, readXml, writeXml } from '../../src/protocol/xml.js'
-import type { XmlElement } from '../../src/protocol/xml-element.js'
+import { cleanText, isCleanText, readXml, writeXml } from '../../src/protocol/xml/xml.js'
+import type { XmlElement } from '../../src/protocol/xml/xml-element.js'
 
 function read(source: string | Uint8Array): XmlElement {
   return readXml(source, 'InvalidPayload')

@@ -1,6 +1,6 @@
 import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import type { CommentEntity, LikeEntity } from '../../src/protocol/entities/relayables.js'
-import { signRelayable } from '../../src/protocol/relayable-signature.js'
+import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
 
 /** A post of somebody who lives on the pod under test. */

@@ -1,4 +1,4 @@
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 import type { Burst, LocalPost } from './burst-messages.js'
 
 type Counts = ReadonlyMap<string, number>

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { load, openLoader } from '../../bench/post-loader.js'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
-import { signRelayable } from '../../src/protocol/relayable-signature.js'
+import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
 
 /** A comment of somebody elsewhere under the post of somebody elsewhere: nothing follows from it but that it is stored. */

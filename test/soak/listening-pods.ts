@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 import { knowPod } from '../support/deliveries.js'
 import type { FakePods } from '../support/fake-pod.js'
 

@@ -1,5 +1,5 @@
 import { listDeadLetters } from '../../src/jobs/dead-letters.js'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 import type { LikeEntity } from '../../src/protocol/entities/relayables.js'
 import type { Follower } from '../support/event-stream.js'
 import type { Burst, LocalPost } from './burst-messages.js'

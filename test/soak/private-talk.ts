@@ -1,7 +1,7 @@
-import { writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
 import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
-import { readPublicKey } from '../../src/protocol/rsa.js'
+import { writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
+import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
 import type { Inhabitant } from './lively-pod.js'
 

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
-import type { KeyPair, PodCrypto } from '../../src/pod.js'
-import { readDocument } from '../../src/protocol/documents.js'
-import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
-import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
-import { openEnvelope } from '../../src/protocol/open-envelope.js'
-import { signRelayable } from '../../src/protocol/relayable-signature.js'
+import type { KeyPair, PodCrypto } from '../../src/pod/pod.js'
+import { readDocument } from '../../src/protocol/discovery/documents.js'
+import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
+import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
+import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 
 /**
  * Key pairs from files, in turn: making one takes longer than most tests. They are smaller than real ones, so that signing

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type EmbeddedServer, startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { type EmbeddedServer, startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 import { memoryFolder } from './memory-folder.js'
 import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
 

@@ -4,7 +4,7 @@ import { Delivery } from '../../src/persistence/models/delivery.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 import { type Entity, writeEntity } from '../../src/protocol/entities/registry.js'
 import { type FakePerson, type FakePods, newGuid } from './fake-pod.js'
 

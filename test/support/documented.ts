@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import type { FastifyInstance } from 'fastify'
-import { describeApi } from '../../src/web/openapi.js'
+import { describeApi } from '../../src/web/api/openapi.js'
 
 export type Response = Awaited<ReturnType<FastifyInstance['inject']>>
 

@@ -2,10 +2,10 @@ import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { openRemotePods, type RemotePodsOptions } from '../../src/federation/remote-pod/remote-pods.js'
-import type { RemotePods } from '../../src/pod.js'
-import { writeHcard, writeWebFinger } from '../../src/protocol/discovery-documents.js'
+import type { RemotePods } from '../../src/pod/pod.js'
+import { writeHcard, writeWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
 import { type Entity, writeEntity } from '../../src/protocol/entities/registry.js'
-import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
+import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { type ScriptedServer, serveHttp } from './scripted-server.js'
 
 /** Somebody who lives on another pod, and whose keys the test knows. */

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import type { TestProject } from 'vitest/node'
-import { startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 import { migrateQueue } from '../../src/jobs/queues.js'
-import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
+import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { administer, databaseAt, type TestDatabases } from './database.js'
 import { makeRunFolder, removeRunFoldersNow, sweepKilledRuns } from './run-folders.js'
 

@@ -1,4 +1,4 @@
-import { SCOPES } from '../../src/domain/scopes.js'
+import { SCOPES } from '../../src/domain/accounts/scopes.js'
 import type { ApiAnswer } from './api-pod.js'
 import { type Documentation, readDocumentation } from './documented.js'
 import type { Inhabitant } from './two-pods.js'

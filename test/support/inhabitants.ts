@@ -1,5 +1,5 @@
-import { addToAspect } from '../../src/domain/contacts.js'
-import { findNotifications } from '../../src/domain/notifications.js'
+import { addToAspect } from '../../src/domain/contacts/contacts.js'
+import { findNotifications } from '../../src/domain/notifications/notifications.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { openLog } from '../../src/log.js'
+import { openLog } from '../../src/logging/log.js'
 import { saidByTests } from './test-log.js'
 
 /** A log as a process keeps it, with everything in it that any level would say. */

@@ -1,5 +1,5 @@
-import { addToAspect } from '../../src/domain/contacts.js'
-import { type NewPost, publishPost } from '../../src/domain/posts.js'
+import { addToAspect } from '../../src/domain/contacts/contacts.js'
+import { type NewPost, publishPost } from '../../src/domain/posts/publish-post.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { type ApiPerson, type ApiPod, startApiPod } from './api-pod.js'
 import type { TestPodOptions } from './test-pod.js'

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { findViewer, type Viewer } from '../../src/domain/access.js'
+import { findViewer, type Viewer } from '../../src/domain/accounts/access.js'
 import { Person, type Profile } from '../../src/persistence/models/person.js'
 import { Pod as PodModel } from '../../src/persistence/models/pod.js'
 import { Post } from '../../src/persistence/models/post.js'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 import type { TestPerson } from './people.js'
 
 export function newGuid(): string {

@@ -1,11 +1,11 @@
-import { dispatch } from '../../src/federation/dispatch.js'
+import { dispatch } from '../../src/federation/outbound/dispatch.js'
 import type { OutgoingRecord } from '../../src/jobs/definitions.js'
 import { takeWork, type Work } from '../../src/jobs/outbox.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import type { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import type { Person } from '../../src/persistence/models/person.js'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 
 /** What the worker does with the row that stands for a record. */
 export async function dispatchNow(pod: Pod, record: OutgoingRecord): Promise<void> {

@@ -1,8 +1,8 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
-import { type Account, createUser, mintToken } from '../../src/domain/accounts.js'
-import { ALWAYS_GRANTED, SCOPES, type Scope } from '../../src/domain/scopes.js'
+import { type Account, createUser, mintToken } from '../../src/domain/accounts/accounts.js'
+import { ALWAYS_GRANTED, SCOPES, type Scope } from '../../src/domain/accounts/scopes.js'
 import { Person, Profile } from '../../src/persistence/models/person.js'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 import { byName } from './by-name.js'
 
 const AN_HOUR = 3_600

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
-import { readConfig } from '../../src/config.js'
+import { readConfig } from '../../src/config/config.js'
 import { openJobQueues } from '../../src/jobs/queues.js'
-import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
-import type { Pod } from '../../src/pod.js'
+import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
+import type { Pod } from '../../src/pod/pod.js'
 import { testLog } from './test-log.js'
 
 /** Where a process finds its database and its queue. */

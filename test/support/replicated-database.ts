@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 import { migrateQueue } from '../../src/jobs/queues.js'
-import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database.js'
+import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { type Standby, startStandby } from './standby.js'
 
 /** A database of one test file's own, with its tables, and a replica of it. */

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { findPostmaster } from '../../src/embedded-postgres/postmaster.js'
+import { findPostmaster } from '../../embedded-postgres/postmaster.js'
 import { MEMORY, memoryFolder } from './memory-folder.js'
 
 const NAME = 'pod-test-'

@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import pg from 'pg'
-import { startEmbeddedPostgres } from '../../src/embedded-postgres.js'
+import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 
 /** A streaming replica of a server, which may be held back or taken away. */
 export interface Standby {

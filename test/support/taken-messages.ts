@@ -1,5 +1,5 @@
 import { vi } from 'vitest'
-import type { Pod } from '../../src/pod.js'
+import type { Pod } from '../../src/pod/pod.js'
 
 /** Stands in for the worker: takes what comes to the inbound queues, and looks into nothing. */
 export interface TakenMessages extends AsyncDisposable {

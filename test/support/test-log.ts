@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { openLog } from '../../src/log.js'
+import { openLog } from '../../src/logging/log.js'
 
 /** How much the pods of tests say; `npm run secrets` has them say everything, and looks through it. */
 export const saidByTests = process.env['TEST_LOG_LEVEL']

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { OpenPod } from '../../src/open-pod.js'
+import type { OpenPod } from '../../src/pod/open-pod.js'
 import { startPodProcess } from './pod-process.js'
 
 /** A web process of its own, on the stores of a pod under test. */

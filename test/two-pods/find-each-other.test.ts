@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { publishPost } from '../../src/domain/posts.js'
-import { createReshare } from '../../src/domain/reshares.js'
+import { publishPost } from '../../src/domain/posts/publish-post.js'
+import { createReshare } from '../../src/domain/posts/reshares.js'
 import { fetchEntityJob } from '../../src/jobs/definitions.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { type Inhabitant, startWholePods, type WholePod } from '../support/two-pods.js'

@@ -1,14 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { closeUser } from '../../src/domain/accounts.js'
-import { blockPerson } from '../../src/domain/blocks.js'
-import { createComment } from '../../src/domain/comments.js'
-import { listConversations, listMessages, startConversation, writeMessage } from '../../src/domain/conversations.js'
-import { deleteComment, deleteLike, deletePost } from '../../src/domain/deletions.js'
-import { createLike } from '../../src/domain/likes.js'
-import { publishPost } from '../../src/domain/posts.js'
-import { changeProfile } from '../../src/domain/profiles.js'
-import { createReshare } from '../../src/domain/reshares.js'
-import { vote } from '../../src/domain/votes.js'
+import { closeUser } from '../../src/domain/accounts/accounts.js'
+import {
+  listConversations,
+  listMessages,
+  startConversation,
+  writeMessage,
+} from '../../src/domain/conversations/conversations.js'
+import { createComment } from '../../src/domain/interactions/comments.js'
+import { createLike } from '../../src/domain/interactions/likes.js'
+import { vote } from '../../src/domain/interactions/votes.js'
+import { blockPerson } from '../../src/domain/people/blocks.js'
+import { changeProfile } from '../../src/domain/people/profiles.js'
+import { deleteComment, deleteLike, deletePost } from '../../src/domain/posts/deletions.js'
+import { publishPost } from '../../src/domain/posts/publish-post.js'
+import { createReshare } from '../../src/domain/posts/reshares.js'
 import type { Comment } from '../../src/persistence/models/comment.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import { Poll } from '../../src/persistence/models/poll.js'

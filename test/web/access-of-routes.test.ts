@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { expect, it } from 'vitest'
-import { isScope } from '../../src/domain/scopes.js'
-import { buildApp } from '../../src/web/app.js'
+import { isScope } from '../../src/domain/accounts/scopes.js'
+import { buildApp } from '../../src/web/server/app.js'
 import { startTestPod } from '../support/test-pod.js'
 
 /** All that anybody may ask for without saying who they are. Whoever adds to this list thinks twice. */

@@ -6,10 +6,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { pino } from 'pino'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { closeUser } from '../../src/domain/accounts.js'
+import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { AccessToken, Authorization } from '../../src/persistence/models/access-token.js'
 import { User } from '../../src/persistence/models/user.js'
-import { apiRoutes } from '../../src/web/api.js'
+import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
 /** The form of a call that takes a body, before there is one in the API itself. */

@@ -4,8 +4,8 @@ import { type AddressInfo, connect } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { HTTP_LIMITS } from '../../src/limits.js'
-import { closeApp } from '../../src/web/close-app.js'
-import { openHttpServer } from '../../src/web/http-server.js'
+import { closeApp } from '../../src/web/server/close-app.js'
+import { openHttpServer } from '../../src/web/server/http-server.js'
 
 /** Far more than a test may take: whoever waits for it does not end. */
 const FOR_EVER = 600_000

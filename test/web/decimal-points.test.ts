@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { withDecimalPoints } from '../../src/web/decimal-points.js'
+import { withDecimalPoints } from '../../src/web/api/decimal-points.js'
 
 describe('coordinates in an answer', () => {
   it.each([

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { MalformedBody } from '../../src/web/faults.js'
-import { readForm } from '../../src/web/form-body.js'
+import { readForm } from '../../src/web/server/form-body.js'
+import { MalformedBody } from '../../src/web/server/request-faults.js'
 
 /** As JSON would show it: the form has no prototype, so that no name means anything. */
 function shown(text: string): unknown {

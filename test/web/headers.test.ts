@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { apiRoutes } from '../../src/web/api.js'
+import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
 const origin = 'https://app.elsewhere.example'

@@ -5,8 +5,8 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { HTTP_LIMITS, type HttpLimits } from '../../src/limits.js'
-import { apiRoutes } from '../../src/web/api.js'
-import { buildApp } from '../../src/web/app.js'
+import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
+import { buildApp } from '../../src/web/server/app.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
 const arrivals: string[] = []

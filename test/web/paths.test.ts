@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { answersJson, isForOtherOrigins, isPrivate, routedUrl } from '../../src/web/paths.js'
+import { answersJson, isForOtherOrigins, isPrivate, routedUrl } from '../../src/web/server/paths.js'
 
 describe('routedUrl', () => {
   it.each([

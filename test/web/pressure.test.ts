@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { watchPressure } from '../../src/web/pressure.js'
+import { watchPressure } from '../../src/web/limits/load-shedding.js'
 
 describe('pressure', () => {
   let lateBy = 0

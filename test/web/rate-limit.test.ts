@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { siteOf, sourceOf } from '../../src/network-source.js'
-import { openRateLimit, openRateLimitOf } from '../../src/web/rate-limit.js'
+import { openRateLimit, openRateLimitOf } from '../../src/web/limits/rate-limit.js'
 
 const now = () => new Date()
 

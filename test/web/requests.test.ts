@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { apiRoutes } from '../../src/web/api.js'
+import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
 const Body = Type.Object({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { openTurnstile } from '../../src/web/turnstile.js'
+import { openTurnstile } from '../../src/web/limits/concurrency-limit.js'
 
 type Line = Parameters<typeof openTurnstile>[0]['line']
 

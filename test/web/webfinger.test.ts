@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { closeUser } from '../../src/domain/accounts.js'
-import { readWebFinger } from '../../src/protocol/discovery-documents.js'
+import { closeUser } from '../../src/domain/accounts/accounts.js'
+import { readWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
 import { addStranger } from '../support/network.js'
 import type { TestPerson } from '../support/people.js'
 import { statementsDuring } from '../support/statements.js'

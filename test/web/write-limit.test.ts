@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { readConfig } from '../../src/config.js'
+import { readConfig } from '../../src/config/config.js'
 import type { TestPerson } from '../support/people.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 

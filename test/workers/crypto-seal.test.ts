@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
 import { writeEntity } from '../../src/protocol/entities/registry.js'
 import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
-import { openEnvelope } from '../../src/protocol/open-envelope.js'
+import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { readKey } from '../support/network.js'
 

@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
-import type { SizePrefix } from '../../src/domain/photos.js'
-import { formatOf } from '../../src/domain/picture-formats.js'
+import type { SizePrefix } from '../../src/domain/photos/photos.js'
+import { formatOf } from '../../src/domain/photos/picture-formats.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import { makePicture } from '../../workers/pictures.js'
 import {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { authorize } from '../../src/domain/authorizations.js'
-import { registerClient } from '../../src/domain/clients.js'
+import { authorize } from '../../src/domain/accounts/authorizations.js'
+import { registerClient } from '../../src/domain/accounts/clients.js'
 import { prune } from '../../workers/maintenance.js'
 import { startTestPod } from '../support/test-pod.js'
 

@@ -1,5 +1,5 @@
 import { afterAll, expect, it } from 'vitest'
-import { writeHcard } from '../../src/protocol/discovery-documents.js'
+import { writeHcard } from '../../src/protocol/discovery/discovery-documents.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { readKey } from '../support/network.js'
 

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
 import { THREAD_LIMITS } from '../../src/limits.js'
-import type { PodCrypto } from '../../src/pod.js'
+import type { PodCrypto } from '../../src/pod/pod.js'
 import type * as tasks from './crypto-thread.js'
 import { inParts } from './in-parts.js'
 

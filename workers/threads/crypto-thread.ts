@@ -1,11 +1,15 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import type { EncryptedMessage, KeyPair, SealedMessage } from '../../src/pod.js'
-import { type ReadDocument, type ReceivedDocument, readDocument as read } from '../../src/protocol/documents.js'
-import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/encrypted-envelope.js'
+import type { EncryptedMessage, KeyPair, SealedMessage } from '../../src/pod/pod.js'
+import {
+  type ReadDocument,
+  type ReceivedDocument,
+  readDocument as read,
+} from '../../src/protocol/discovery/documents.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
-import { sealMagicEnvelope } from '../../src/protocol/magic-envelope.js'
-import { type KnownKeys, type Opened, openEnvelope } from '../../src/protocol/open-envelope.js'
-import { signRelayable as sign } from '../../src/protocol/relayable-signature.js'
+import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
+import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
+import { type KnownKeys, type Opened, openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { signRelayable as sign } from '../../src/protocol/signatures/relayable-signature.js'
 
 /** Named exports are the tasks of the pool; each is one whole step, on a batch: a trip for one message costs more than it saves. */
 export function generateKeyPair(): KeyPair {

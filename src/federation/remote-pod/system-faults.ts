@@ -1,4 +1,4 @@
-import { codeOf } from '../../thrown.js'
+import { codeOf } from '../../errors/thrown.js'
 import { type RemoteFault, RemotePodError } from './remote-pod-error.js'
 
 /** What the codes of Node and undici mean; whatever else they say is about an answer that could not be read. */

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database.js'
+import { named } from '../database/database.js'
 import { Client } from './client.js'
 import { Model } from './model.js'
 import { User } from './user.js'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database.js'
+import { named } from '../database/database.js'
 import { Aspect } from './aspect.js'
 import { Model } from './model.js'
 import { Person } from './person.js'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { involve } from '../involvements.js'
+import { involve } from '../notifications/activity.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
 

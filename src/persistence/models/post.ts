@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { QueryBuilder } from 'objection'
-import { named } from '../database.js'
+import { named } from '../database/database.js'
 import { Aspect } from './aspect.js'
 import { Comment } from './comment.js'
 import { Like } from './like.js'

@@ -1,5 +1,5 @@
 import { ProtocolError } from '../errors.js'
-import type { XmlNode } from '../xml.js'
+import type { XmlNode } from '../xml/xml.js'
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 export type JsonKind = 'string' | 'number' | 'boolean'

@@ -1,5 +1,5 @@
 import { ProtocolError } from '../errors.js'
-import { cleanText } from '../xml.js'
+import { cleanText } from '../xml/xml.js'
 import {
   type EntityDefinition,
   type Json,

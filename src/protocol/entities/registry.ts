@@ -1,6 +1,6 @@
 import { ProtocolError } from '../errors.js'
-import { writeXml } from '../xml.js'
-import type { XmlElement } from '../xml-element.js'
+import { writeXml } from '../xml/xml.js'
+import type { XmlElement } from '../xml/xml-element.js'
 import { type ConversationEntity, conversation, type MessageEntity, message } from './conversations.js'
 import { type EntityDefinition, readProperties, writeProperties } from './define-entity.js'
 import { type EventEntity, event } from './events.js'

@@ -1,7 +1,7 @@
 import { ProtocolError } from '../errors.js'
 import { fits } from '../values.js'
-import { cleanText, type XmlNode } from '../xml.js'
-import type { XmlElement } from '../xml-element.js'
+import { cleanText, type XmlNode } from '../xml/xml.js'
+import type { XmlElement } from '../xml/xml-element.js'
 import { type EntityDefinition, nodesOf, type Property, propertyOf } from './define-entity.js'
 import { type Elements, type Relayable, relayables } from './relayables.js'
 

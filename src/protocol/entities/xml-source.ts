@@ -1,4 +1,4 @@
-import type { XmlElement } from '../xml-element.js'
+import type { XmlElement } from '../xml/xml-element.js'
 import type { Source } from './define-entity.js'
 
 /** The child elements of an entity as its properties: of equal names the first counts, but for lists. */

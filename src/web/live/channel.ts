@@ -1,18 +1,18 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { findViewersAgain, type Viewer } from '../../domain/access.js'
-import { audienceOf, findLiveEvents, type Hearer } from '../../domain/live-events.js'
+import { findViewersAgain, type Viewer } from '../../domain/accounts/access.js'
+import { audienceOf, findLiveEvents, type Hearer } from '../../domain/notifications/live-events.js'
 import { openSignals } from '../../jobs/signals.js'
 import type { LiveLimits } from '../../limits.js'
+import { noteWrites } from '../../persistence/database/last-writes.js'
 import {
   ANNOUNCEMENTS_AT_ONCE,
   type Announcement,
   announcementsAfter,
   announcementsBetween,
   keptAnnouncements,
-} from '../../persistence/announcements.js'
-import { noteWrites } from '../../persistence/last-writes.js'
-import type { Pod } from '../../pod.js'
+} from '../../persistence/notifications/announcements.js'
+import type { Pod } from '../../pod/pod.js'
 import { eventText, type Gap, placeText, resetText, retryText } from './event-text.js'
 import { type Listener, openListener } from './listener.js'
 import { openTurns } from './turns.js'

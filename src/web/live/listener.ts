@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import type { Viewer } from '../../domain/access.js'
-import type { Hearer } from '../../domain/live-events.js'
+import type { Viewer } from '../../domain/accounts/access.js'
+import type { Hearer } from '../../domain/notifications/live-events.js'
 import type { LiveLimits } from '../../limits.js'
 import { HEARTBEAT, placeText } from './event-text.js'
 

@@ -1,17 +1,23 @@
 import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
-import { hashToken } from '../../domain/access.js'
-import { endGrant, findGrant } from '../../domain/authorizations.js'
-import { findClient } from '../../domain/clients.js'
+import { hashToken } from '../../domain/accounts/access.js'
+import { endGrant, findGrant } from '../../domain/accounts/authorizations.js'
+import { findClient } from '../../domain/accounts/clients.js'
 import { OIDC_LIMITS } from '../../limits.js'
-import { consumeCode, dropToken, findToken, keepToken, type TokenKind } from '../../persistence/issued-tokens.js'
+import {
+  consumeCode,
+  dropToken,
+  findToken,
+  keepToken,
+  type TokenKind,
+} from '../../persistence/accounts/issued-tokens.js'
 import {
   dropRecord,
   findRecord,
   keepRecord,
   type RecordKind,
   trimInteractions,
-} from '../../persistence/oidc-records.js'
-import type { Pod } from '../../pod.js'
+} from '../../persistence/accounts/oidc-records.js'
+import type { Pod } from '../../pod/pod.js'
 import type { Library } from './library.js'
 
 /** Set by the pod for authorization requests without a `redirect_uri`; only their codes are exchanged without one. */

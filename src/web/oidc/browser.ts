@@ -1,9 +1,9 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Provider } from 'oidc-provider'
-import { openUserAt } from '../../domain/authorizations.js'
+import { openUserAt } from '../../domain/accounts/authorizations.js'
 import { OIDC_LIMITS } from '../../limits.js'
-import { RequestFault } from '../faults.js'
+import { RequestFault } from '../server/request-faults.js'
 import { OIDC_PATHS } from './paths.js'
 import { hasBegunRequest } from './request-cookies.js'
 

@@ -1,5 +1,5 @@
-import { CLIENT_AUTH_METHODS } from '../../domain/clients.js'
-import { SCOPES } from '../../domain/scopes.js'
+import { CLIENT_AUTH_METHODS } from '../../domain/accounts/clients.js'
+import { SCOPES } from '../../domain/accounts/scopes.js'
 import { OIDC_PATHS } from './paths.js'
 
 /** What this pod can do for clients that want to sign somebody in. The issuer is, to the letter, what stands in ID tokens. */

@@ -1,8 +1,8 @@
 import type { ErrorOut, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 import { HTTP_LIMITS } from '../../limits.js'
-import { isOurs } from '../../persistence/errors.js'
-import { errorPage } from '../html.js'
+import { isOurs } from '../../persistence/database/errors.js'
+import { errorPage } from '../pages/html.js'
 
 const SENTENCES: Readonly<Record<string, string>> = {
   invalid_client: 'This application is not known here. It may have to register again.',

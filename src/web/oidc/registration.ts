@@ -5,11 +5,11 @@ import {
   type ClientMetadata,
   type RegisteredClient,
   registerClient,
-} from '../../domain/clients.js'
+} from '../../domain/accounts/clients.js'
 import { Refusal } from '../../domain/refusals.js'
-import { limitAddresses } from '../address-limit.js'
-import { MalformedBody } from '../faults.js'
-import { InvalidRequest } from '../validation.js'
+import { limitAddresses } from '../limits/address-limit.js'
+import { MalformedBody } from '../server/request-faults.js'
+import { InvalidRequest } from '../server/validation.js'
 import { OIDC_PATHS } from './paths.js'
 
 const text = { type: 'string', minLength: 1, maxLength: 2048 }

@@ -1,4 +1,4 @@
-import { ALWAYS_GRANTED, isScope, type Scope } from '../../domain/scopes.js'
+import { ALWAYS_GRANTED, isScope, type Scope } from '../../domain/accounts/scopes.js'
 
 /** What is wrong with the scopes somebody asks for, in the words of OAuth. */
 export class ScopeFault extends Error {

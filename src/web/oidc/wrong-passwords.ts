@@ -1,8 +1,8 @@
 import { openBoundedMap } from '../../bounded-map.js'
 import { OIDC_LIMITS } from '../../limits.js'
 import { sourceOf } from '../../network-source.js'
-import type { RequestFault } from '../faults.js'
-import { tooMany } from '../rate-limit.js'
+import { tooMany } from '../limits/rate-limit.js'
+import type { RequestFault } from '../server/request-faults.js'
 
 /**
  * Whoever guesses passwords waits longer and longer. Counted for an account and an address together: nobody can lock

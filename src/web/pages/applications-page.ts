@@ -1,7 +1,7 @@
-import type { AuthorizedClient } from '../../domain/authorizations.js'
-import { escapeHtml, page } from '../html.js'
+import type { AuthorizedClient } from '../../domain/accounts/authorizations.js'
 import { placeOf } from './consent-page.js'
 import { hidden } from './forms.js'
+import { escapeHtml, page } from './html.js'
 import { scopesInWords } from './scope-words.js'
 import { dayHtml } from './time.js'
 

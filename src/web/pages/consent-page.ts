@@ -1,7 +1,7 @@
-import type { Scope } from '../../domain/scopes.js'
-import { isUrl } from '../../is-url.js'
-import { escapeHtml, page } from '../html.js'
+import type { Scope } from '../../domain/accounts/scopes.js'
+import { isUrl } from '../../protocol/is-url.js'
 import { hidden } from './forms.js'
+import { escapeHtml, page } from './html.js'
 import { scopesInWords } from './scope-words.js'
 
 export interface ConsentFacts {

@@ -1,4 +1,4 @@
-import { escapeHtml, PAGE_RULES, policyOf } from '../html.js'
+import { escapeHtml, PAGE_RULES, policyOf } from './html.js'
 
 /**
  * The policy of a page with a form. Browsers hold `form-action` against every address that the answer leads on to, and where a

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../html.js'
+import { escapeHtml } from './html.js'
 
 export interface HeadFacts {
   /** Where the page is, whatever way led to it. */

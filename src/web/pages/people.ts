@@ -1,7 +1,7 @@
-import { isUrl } from '../../is-url.js'
 import type { Person } from '../../persistence/models/person.js'
-import { escapeHtml } from '../html.js'
+import { isUrl } from '../../protocol/is-url.js'
 import { DEFAULT_AVATAR_PATH, presentName } from '../presenters/people.js'
+import { escapeHtml } from './html.js'
 
 type Named = Pick<Person, 'guid' | 'address' | 'name' | 'podId' | 'avatarUrl'>
 

@@ -1,10 +1,10 @@
-import type { PublicPost } from '../../domain/public-posts.js'
+import type { PublicPost } from '../../domain/posts/public-posts.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
-import { escapeHtml, page } from '../html.js'
 import { presentName } from '../presenters/people.js'
 import { summaryOf } from '../text/plain-text.js'
 import { type Names, writeExcerpt } from '../text/write-html.js'
 import { pageHead } from './head.js'
+import { escapeHtml, page } from './html.js'
 import { face } from './people.js'
 import { postCard } from './post-card.js'
 

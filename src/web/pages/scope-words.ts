@@ -1,4 +1,4 @@
-import type { Scope } from '../../domain/scopes.js'
+import type { Scope } from '../../domain/accounts/scopes.js'
 
 /** What it means for a person when a client may do this. Undefined: it is said by another one already. */
 const WORDS: Readonly<Record<Scope, string | undefined>> = {

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
-import type { Config } from '../../config.js'
-import type { ListedComment } from '../../persistence/listed-comments.js'
-import type { Comment, NewComment } from '../comment-schemas.js'
+import type { Config } from '../../config/config.js'
+import type { ListedComment } from '../../persistence/interactions/list-comments.js'
+import type { Comment, NewComment } from '../schemas/comments.js'
 import { presentPersonSummary } from './people.js'
 
 export function presentComment(comment: ListedComment, podUrl: string): Static<typeof Comment> {

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
-import type { Config } from '../../config.js'
-import type { ListedConversation, ListedMessage } from '../../persistence/listed-conversations.js'
-import type { Conversation, Message, StartedConversation } from '../conversation-schemas.js'
+import type { Config } from '../../config/config.js'
+import type { ListedConversation, ListedMessage } from '../../persistence/conversations/list-conversations.js'
+import type { Conversation, Message, StartedConversation } from '../schemas/conversations.js'
 import { presentPersonSummary } from './people.js'
 
 export function presentConversation(conversation: ListedConversation, podUrl: string): Static<typeof Conversation> {

@@ -1,6 +1,6 @@
-import type { Config } from '../../config.js'
-import type { Usage } from '../../persistence/usage.js'
-import type { Software } from '../../software.js'
+import type { Config } from '../../config/config.js'
+import type { Software } from '../../config/software.js'
+import type { Usage } from '../../persistence/operations/usage.js'
 
 /** Version 1.0 admits three products by name, and this is none of them. */
 export const NODE_INFO_VERSIONS = ['2.0', '2.1'] as const

@@ -1,8 +1,8 @@
 import type { Static } from 'typebox'
-import type { Config } from '../../config.js'
-import type { ListedNotification } from '../../persistence/listed-notifications.js'
+import type { Config } from '../../config/config.js'
 import type { NotificationType } from '../../persistence/models/notification.js'
-import { COMMENTED_IN_DIASPORA, type Notification, type NotificationTypeName } from '../notification-schemas.js'
+import type { ListedNotification } from '../../persistence/notifications/list-notifications.js'
+import { COMMENTED_IN_DIASPORA, type Notification, type NotificationTypeName } from '../schemas/notifications.js'
 import { presentPersonSummary } from './people.js'
 
 export function presentNotification(

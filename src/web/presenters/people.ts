@@ -1,9 +1,9 @@
 import type { Static } from 'typebox'
-import type { OwnProfile as OwnProfileFacts } from '../../domain/people.js'
-import type { PersonInSight } from '../../domain/shown-people.js'
-import { isUrl } from '../../is-url.js'
+import type { OwnProfile as OwnProfileFacts } from '../../domain/people/people.js'
+import type { PersonInSight } from '../../domain/people/visible-people.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
-import type { OtherPerson, OwnProfile, PersonSummary } from '../schemas.js'
+import { isUrl } from '../../protocol/is-url.js'
+import type { OtherPerson, OwnProfile, PersonSummary } from '../schemas/common.js'
 
 /** For people without a picture. Other pods recognise `user/default` in the address and keep no copy. */
 export const DEFAULT_AVATAR_PATH = '/images/user/default.png'

@@ -1,9 +1,9 @@
 import type { Static } from 'typebox'
-import { isPicture, PHOTO_SIZES, photoFolder } from '../../domain/photos.js'
-import { isUrl } from '../../is-url.js'
-import type { ListedPhoto } from '../../persistence/listed-photos.js'
+import { isPicture, PHOTO_SIZES, photoFolder } from '../../domain/photos/photos.js'
 import type { Photo as StoredPhoto } from '../../persistence/models/photo.js'
-import type { Photo, Picture } from '../post-schemas.js'
+import type { ListedPhoto } from '../../persistence/photos/list-photos.js'
+import { isUrl } from '../../protocol/is-url.js'
+import type { Photo, Picture } from '../schemas/posts.js'
 
 export type PhotoFacts = Pick<StoredPhoto, 'name' | 'remotePath' | 'height' | 'width'>
 

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import type { ListedReaction } from '../../persistence/listed-reactions.js'
-import type { Like, Reshare } from '../reaction-schemas.js'
+import type { ListedReaction } from '../../persistence/interactions/list-reactions.js'
+import type { Like, Reshare } from '../schemas/reactions.js'
 import { presentPersonSummary } from './people.js'
 
 export function presentLike({ guid, author }: ListedReaction, podUrl: string): Static<typeof Like> {

@@ -1,4 +1,4 @@
-import { isUrl } from '../../is-url.js'
+import { isUrl } from '../../protocol/is-url.js'
 import {
   type EntityLink,
   findLinks,

@@ -1,6 +1,6 @@
 import { SERVE_LIMITS } from '../../limits.js'
 import type { EntityLink, Mention } from '../../protocol/mentions.js'
-import { escapeHtml } from '../html.js'
+import { escapeHtml } from '../pages/html.js'
 import type { Inline } from './read-inline.js'
 import { type Block, readText } from './read-text.js'
 

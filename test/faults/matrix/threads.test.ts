@@ -1,7 +1,7 @@
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { readPublicKey, wrap } from '../../../src/protocol/rsa.js'
+import { readPublicKey, wrap } from '../../../src/protocol/signatures/rsa.js'
 import { until } from '../../soak/until.js'
 import { postBy } from '../../support/entities.js'
 import { envelopeOf, type FakePerson } from '../../support/fake-pod.js'

@@ -1,0 +1,159 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import {
+  chown,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { hasCode, messageOf } from '../src/errors/thrown.js'
+import { type Binaries, majorOf, programOf } from './binaries.js'
+import { EmbeddedPostgresError } from './errors.js'
+import { ownerFor, type RunAs, run } from './run-as.js'
+
+/** What PostgreSQL keeps on disk, and the password that opens it. */
+export interface Cluster {
+  readonly folder: string
+  readonly password: string
+}
+
+const CLUSTER = 'postgres'
+/** Inside the cluster, so that the two can neither be separated nor made by halves. */
+const PASSWORD = 'pod.password'
+const INITDB_LIMIT_MS = 120_000
+
+/** The cluster of this data folder, if it has been made. */
+export async function readCluster(dataDir: string): Promise<Cluster | undefined> {
+  const path = join(dataDir, CLUSTER)
+  try {
+    if ((await readdir(path)).length === 0) return undefined
+    const folder = await realpath(path)
+    return { folder, password: await readFile(join(folder, PASSWORD), 'utf8') }
+  } catch (error) {
+    if (hasCode(error, 'ENOENT') && (await isMissing(path))) return undefined
+    if (hasCode(error, 'EACCES', 'EPERM')) {
+      throw new EmbeddedPostgresError(
+        `The database in ${path} belongs to another user: run this as the user who starts the pod, or set another DATA_DIR.`,
+        { cause: error },
+      )
+    }
+    throw new EmbeddedPostgresError(
+      `${path} is not a database of this pod (${messageOf(error)}): move it away and start again for an empty pod, or put a backup in its place.`,
+      { cause: error },
+    )
+  }
+}
+
+/** True if a pod has made its database in this folder. */
+export async function hasCluster(dataDir: string): Promise<boolean> {
+  return !(await isMissing(join(dataDir, CLUSTER, 'PG_VERSION')))
+}
+
+/** Makes the cluster under a temporary name, so that an interrupted start leaves none instead of half of one. */
+export async function createCluster(
+  place: { readonly dataDir: string; readonly home: string },
+  binaries: Binaries,
+  runAs: RunAs,
+  options: { readonly fast: boolean },
+): Promise<void> {
+  const draft = join(place.home, `${CLUSTER}.new-${randomBytes(4).toString('hex')}`)
+  const passwordFile = join(draft, 'password')
+  const folder = join(draft, 'data')
+  const owner = ownerFor(runAs)
+  try {
+    await mkdir(draft, { mode: 0o700 })
+    await writeFile(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600, flush: true })
+    if (owner) for (const path of [draft, passwordFile]) await chown(path, owner.uid, owner.gid)
+    await run(
+      runAs,
+      programOf(binaries, 'initdb'),
+      initdbArguments(folder, passwordFile, options.fast),
+      INITDB_LIMIT_MS,
+    )
+    await rename(passwordFile, join(folder, PASSWORD))
+    await rename(folder, join(place.home, CLUSTER))
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true, maxRetries: 3 })
+    // Another start may have been faster; its cluster is as good as ours.
+    if (await isMissing(join(place.home, CLUSTER, 'PG_VERSION'))) {
+      throw new EmbeddedPostgresError(
+        `The database cannot be created in ${place.home} (${complaintOf(error)}): set another DATA_DIR, or DATABASE_URL to a PostgreSQL server of your own.`,
+        { cause: error },
+      )
+    }
+  }
+  await sweepDrafts(place.home)
+  if (place.home !== place.dataDir) await linkCluster(place)
+}
+
+/** Data of another major version cannot be read; PostgreSQL itself would only say so in its log. */
+export async function checkVersion(cluster: Cluster, binaries: Binaries): Promise<void> {
+  const version = (await readFile(join(cluster.folder, 'PG_VERSION'), 'utf8').catch(() => 'unknown')).trim()
+  if (version === majorOf(binaries)) return
+  throw new EmbeddedPostgresError(
+    `The database in ${cluster.folder} was made by PostgreSQL ${version}, and this pod brings PostgreSQL ${majorOf(binaries)}: ` +
+      'start it with the version of the pod that made it and move the data from there, or set DATABASE_URL or another DATA_DIR.',
+  )
+}
+
+/** Only root can have been somebody else before, and only root can give files away. */
+export async function giveCluster(cluster: Cluster, runAs: RunAs): Promise<void> {
+  const owner = ownerFor(runAs)
+  if (owner === undefined || (await stat(cluster.folder)).uid === owner.uid) return
+  await promisify(execFile)('chown', ['-R', `${owner.uid}:${owner.gid}`, cluster.folder])
+}
+
+function initdbArguments(folder: string, passwordFile: string, fast: boolean): readonly string[] {
+  return [
+    `--pgdata=${folder}`,
+    '--username=pod',
+    '--auth=scram-sha-256',
+    `--pwfile=${passwordFile}`,
+    '--encoding=UTF8',
+    // Built in, so that every machine sorts and folds alike.
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--data-checksums',
+    '--no-instructions',
+    ...(fast ? ['--no-sync'] : []),
+  ]
+}
+
+/** What interrupted starts left behind. A start that is creating one right now fails, and finds ours. */
+async function sweepDrafts(home: string): Promise<void> {
+  const drafts = (await readdir(home)).filter((name) => name.startsWith(`${CLUSTER}.new-`))
+  await Promise.all(drafts.map((name) => rm(join(home, name), { recursive: true, force: true, maxRetries: 3 })))
+}
+
+async function linkCluster(place: { readonly dataDir: string; readonly home: string }): Promise<void> {
+  try {
+    await symlink(join(place.home, CLUSTER), join(place.dataDir, CLUSTER))
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error
+  }
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => false,
+    (error: unknown) => hasCode(error, 'ENOENT', 'ENOTDIR'),
+  )
+}
+
+/** What `initdb` says last, or our own trouble with running it. */
+function complaintOf(error: unknown): string {
+  const output = error instanceof Error && 'stderr' in error ? String(error.stderr) : ''
+  const lines = output.split('\n').filter((line) => line.trim() !== '')
+  const complaint =
+    lines.findLast((line) => /error|fatal/i.test(line)) ?? lines.at(-1) ?? messageOf(error).split('\n')[0]
+  return (complaint ?? '').replace(/^initdb: (error: )?/, '').trim()
+}

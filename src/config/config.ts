@@ -1,0 +1,393 @@
+import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
+import { Ajv, type ErrorObject } from 'ajv'
+import { StartError } from '../errors/start-error.js'
+import { isQueueName, QUEUES, type QueueName } from '../jobs/queue-names.js'
+import { type RedisAddress, readRedisAddress } from '../jobs/redis-address.js'
+import { type AllowPrivate, readAllowPrivate } from '../private-addresses.js'
+import { isUrl } from '../protocol/is-url.js'
+
+/** Where a server listens: an address and a port, or a socket path. */
+export type Listen = { readonly host: string; readonly port: number } | { readonly path: string }
+
+type ClientApiDialect = 'standard' | 'diaspora'
+
+/** Everything the pod can be told from outside. Nothing else reads `process.env`. */
+export interface Config {
+  /** The address others use; part of every identity, so it cannot change later. Never ends in a slash. */
+  readonly url: string
+  /** The part after the @ in every address of this pod. */
+  readonly host: string
+  readonly listen: Listen
+  /** Not set: the embedded PostgreSQL. */
+  readonly databaseUrl: string | undefined
+  /** A streaming replica of the same database, for lists. Not set: everything is read where it is written. */
+  readonly databaseReadUrl: string | undefined
+  /** Connections per process; not set: what this kind of process needs. */
+  readonly databasePool: number | undefined
+  /** Not set: the queue lives in PostgreSQL. */
+  readonly redisUrl: string | undefined
+  /** Replicas of Redis that must have a message before it is accepted. */
+  readonly redisReplicas: number
+  /** Queues this worker process serves. */
+  readonly workerQueues: readonly QueueName[]
+  /** Jobs in hand at a time, by queue; what is not named here keeps its default. */
+  readonly workerConcurrency: Readonly<Partial<Record<QueueName, number>>>
+  readonly cryptoThreads: number
+  /** Messages of other pods that are accepted and not taken in yet; above it they are asked to come later. */
+  readonly inboundBytes: number
+  readonly dataDir: string
+  /** Pictures, and what is on its way to become one; web and worker processes share it. */
+  readonly uploadsDir: string
+  /** The largest picture that somebody may upload. */
+  readonly photoBytes: number
+  /** What the people of one other pod may send in a day; 0: as much as they like. */
+  readonly podBytesPerDay: number
+  /** What the photos of one person may take on the disk; 0: as much as they like. */
+  readonly photoQuota: number
+  /** Not set: made once, kept in the data folder. */
+  readonly secretKey: string | undefined
+  readonly trustProxy: boolean | string
+  readonly logLevel: string
+  readonly logFormat: 'json' | 'pretty' | 'auto'
+  /** Metrics and health. `default`: the usual ports, or the next free ones; `off`: not at all. */
+  readonly adminListen: Listen | 'default' | 'off'
+  readonly podName: string
+  /** The account that speaks for the pod; not set: the first administrator, else the first account. */
+  readonly podminAccount: string | undefined
+  /** Who may sign up; told to everybody who asks what this pod is. */
+  readonly registrations: 'open' | 'invite' | 'closed'
+  /** Whether everybody may know how many people, posts and comments there are. */
+  readonly statistics: boolean
+  /**
+   * Per network address and web process: failed sign-ins and sign-ups in five minutes, client registrations in an hour, token
+   * requests in a minute, authorization requests in five minutes, page requests in a minute. 0: unlimited.
+   */
+  readonly addressLimits: {
+    readonly signIns: number
+    readonly clients: number
+    readonly tokens: number
+    readonly authorizations: number
+    readonly pages: number
+  }
+  /** What one person may change in a minute, in each process; 0: as much as they like. */
+  readonly writeLimit: number
+  /** How clients are answered in the few places where what is documented and what diaspora* does exclude each other. */
+  readonly clientApiDialect: ClientApiDialect
+  readonly usernameBlacklist: readonly string[]
+  /** Private addresses that this pod may ask all the same, for tests and playgrounds. */
+  readonly allowPrivateAddresses: AllowPrivate
+}
+
+/** The settings are wrong; the message names each of them in a sentence. */
+export class SettingsError extends StartError {
+  override name = 'SettingsError'
+  readonly faults: readonly string[]
+
+  constructor(faults: readonly string[]) {
+    super(`The pod cannot start with these settings:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
+    this.faults = faults
+  }
+}
+
+interface Environment {
+  readonly POD_URL?: string
+  readonly PORT: number
+  readonly HOST: string
+  readonly DATABASE_URL?: string
+  readonly DATABASE_READ_URL?: string
+  readonly DATABASE_POOL?: number
+  readonly REDIS_URL?: string
+  readonly REDIS_REPLICAS?: number
+  readonly WORKER_QUEUES: string
+  readonly WORKER_CONCURRENCY: string
+  readonly CRYPTO_THREADS?: number
+  readonly INBOUND_BYTES: number
+  readonly DATA_DIR: string
+  readonly UPLOADS_DIR?: string
+  readonly PHOTO_BYTES: number
+  readonly PHOTO_QUOTA: number
+  readonly POD_BYTES_PER_DAY: number
+  readonly SECRET_KEY?: string
+  readonly TRUST_PROXY: string
+  readonly LOG_LEVEL: string
+  readonly LOG_FORMAT: 'json' | 'pretty' | 'auto'
+  readonly ADMIN_LISTEN?: string
+  readonly POD_NAME: string
+  readonly PODMIN_ACCOUNT?: string
+  readonly REGISTRATIONS?: 'open' | 'invite' | 'closed'
+  readonly STATISTICS: 'on' | 'off'
+  readonly SIGN_IN_LIMIT: number
+  readonly CLIENT_LIMIT: number
+  readonly TOKEN_LIMIT: number
+  readonly AUTHORIZATION_LIMIT: number
+  readonly PAGE_LIMIT: number
+  readonly WRITE_LIMIT: number
+  readonly CLIENT_API_DIALECT: ClientApiDialect
+  readonly USERNAME_BLACKLIST: string
+}
+
+/** One line per setting; the description ends the sentence "NAME must be …" when the value is wrong. */
+const settings = {
+  POD_URL: { type: 'string' },
+  PORT: { type: 'integer', minimum: 0, maximum: 65_535, default: 3000, description: 'a port number from 0 to 65535' },
+  HOST: { type: 'string', minLength: 1, default: '127.0.0.1', description: 'an address or a socket path' },
+  DATABASE_URL: { type: 'string', description: 'a postgres:// address' },
+  DATABASE_READ_URL: { type: 'string', description: 'a postgres:// address' },
+  DATABASE_POOL: { type: 'integer', minimum: 2, maximum: 1000, description: 'a number of connections from 2 to 1000' },
+  REDIS_URL: { type: 'string' },
+  REDIS_REPLICAS: { type: 'integer', minimum: 0, maximum: 8, description: 'a number of replicas from 0 to 8' },
+  WORKER_QUEUES: { type: 'string', default: '' },
+  WORKER_CONCURRENCY: { type: 'string', default: '' },
+  CRYPTO_THREADS: { type: 'integer', minimum: 1, maximum: 256, description: 'a number of threads from 1 to 256' },
+  INBOUND_BYTES: {
+    type: 'integer',
+    minimum: 16 * 2 ** 20,
+    maximum: 2 ** 40,
+    default: 256 * 2 ** 20,
+    description: 'a number of bytes from 16777216, two of the largest messages, to 1099511627776',
+  },
+  DATA_DIR: { type: 'string', minLength: 1, default: 'var', description: 'the path of a folder' },
+  UPLOADS_DIR: { type: 'string', minLength: 1, description: 'the path of a folder' },
+  PHOTO_BYTES: {
+    type: 'integer',
+    minimum: 64 * 2 ** 10,
+    maximum: 64 * 2 ** 20,
+    default: 10 * 2 ** 20,
+    description: 'a number of bytes from 65536 to 67108864',
+  },
+  PHOTO_QUOTA: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 2 ** 50,
+    default: 2 ** 30,
+    description: 'a number of bytes, or 0 for no limit',
+  },
+  POD_BYTES_PER_DAY: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 2 ** 50,
+    default: 2 ** 31,
+    description: 'a number of bytes, or 0 for no limit',
+  },
+  SECRET_KEY: { type: 'string', minLength: 32, maxLength: 1024, description: 'a text of at least 32 characters' },
+  TRUST_PROXY: { type: 'string', default: 'loopback' },
+  LOG_LEVEL: {
+    type: 'string',
+    enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+    default: 'info',
+    description: 'one of trace, debug, info, warn, error, fatal, silent',
+  },
+  LOG_FORMAT: {
+    type: 'string',
+    enum: ['json', 'pretty', 'auto'],
+    default: 'auto',
+    description: 'json, pretty or auto',
+  },
+  ADMIN_LISTEN: { type: 'string' },
+  POD_NAME: { type: 'string', maxLength: 255, default: '', description: 'a text of at most 255 characters' },
+  PODMIN_ACCOUNT: { type: 'string', maxLength: 255, description: 'a name of at most 255 characters' },
+  REGISTRATIONS: { type: 'string', enum: ['open', 'invite', 'closed'], description: 'open, invite or closed' },
+  STATISTICS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
+  SIGN_IN_LIMIT: rateLimit(20),
+  CLIENT_LIMIT: rateLimit(20),
+  TOKEN_LIMIT: rateLimit(120),
+  AUTHORIZATION_LIMIT: rateLimit(60),
+  PAGE_LIMIT: rateLimit(300),
+  WRITE_LIMIT: rateLimit(600),
+  CLIENT_API_DIALECT: {
+    type: 'string',
+    enum: ['standard', 'diaspora'],
+    default: 'standard',
+    description: 'standard or diaspora',
+  },
+  USERNAME_BLACKLIST: {
+    type: 'string',
+    default:
+      'admin,administrator,hostmaster,info,postmaster,root,ssl-admin,ssladmin,ssladministrator,sslwebmaster,sysadmin,webmaster',
+  },
+} as const satisfies Record<keyof Environment, object>
+
+// Only settings are coerced: an environment knows nothing but texts.
+const validate = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true }).compile<Environment>({
+  type: 'object',
+  properties: settings,
+})
+
+/** Reads the environment, or throws one error that names every variable that is wrong with it. */
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  const variables: Record<string, unknown> = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== ''),
+  )
+  const wrong = validate(variables) ? [] : [...new Set((validate.errors ?? []).map(sentence))]
+  const given = variables as unknown as Environment // texts are texts even where a number is wrong, and nothing is returned then
+
+  const faults = [...wrong]
+  const url = readPodUrl(given.POD_URL ?? localUrl(given.PORT), faults)
+  checkAddress('DATABASE_URL', given.DATABASE_URL, ['postgres:', 'postgresql:'], faults)
+  checkAddress('DATABASE_READ_URL', given.DATABASE_READ_URL, ['postgres:', 'postgresql:'], faults)
+  const redis = readRedis(given.REDIS_URL, faults)
+  const workerQueues = readQueues(given.WORKER_QUEUES, faults)
+  const workerConcurrency = readConcurrency(given.WORKER_CONCURRENCY, faults)
+  const adminListen = readAdminListen(environment['ADMIN_LISTEN'], faults)
+  const allowPrivateAddresses = readAllowPrivate(environment['ALLOW_PRIVATE_ADDRESSES'], faults)
+  const trustProxy = readTrustProxy(given.TRUST_PROXY, faults)
+  if (faults.length > 0 || url === undefined) throw new SettingsError(faults)
+
+  return {
+    url: url.origin,
+    host: url.host.replace(/^www\./, ''),
+    listen: given.HOST.includes('/') ? { path: given.HOST } : { host: given.HOST, port: given.PORT },
+    databaseUrl: given.DATABASE_URL,
+    databaseReadUrl: given.DATABASE_READ_URL,
+    databasePool: given.DATABASE_POOL,
+    redisUrl: given.REDIS_URL,
+    // Whoever has Sentinels expects a fail-over, and one that forgets what was accepted would be none.
+    redisReplicas: given.REDIS_REPLICAS ?? (redis?.kind === 'sentinel' ? 1 : 0),
+    workerQueues,
+    workerConcurrency,
+    cryptoThreads: given.CRYPTO_THREADS ?? availableParallelism(),
+    inboundBytes: given.INBOUND_BYTES,
+    dataDir: resolve(given.DATA_DIR),
+    uploadsDir: resolve(given.UPLOADS_DIR ?? join(given.DATA_DIR, 'uploads')),
+    photoBytes: given.PHOTO_BYTES,
+    photoQuota: given.PHOTO_QUOTA,
+    podBytesPerDay: given.POD_BYTES_PER_DAY,
+    secretKey: given.SECRET_KEY,
+    trustProxy,
+    logLevel: given.LOG_LEVEL,
+    logFormat: given.LOG_FORMAT,
+    adminListen,
+    podName: given.POD_NAME || url.host,
+    podminAccount: given.PODMIN_ACCOUNT?.toLowerCase(),
+    registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
+    statistics: given.STATISTICS === 'on',
+    addressLimits: {
+      signIns: given.SIGN_IN_LIMIT,
+      clients: given.CLIENT_LIMIT,
+      tokens: given.TOKEN_LIMIT,
+      authorizations: given.AUTHORIZATION_LIMIT,
+      pages: given.PAGE_LIMIT,
+    },
+    writeLimit: given.WRITE_LIMIT,
+    clientApiDialect: given.CLIENT_API_DIALECT,
+    allowPrivateAddresses,
+    usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
+  }
+}
+
+function rateLimit(limit: number) {
+  const description = 'a number from 0, which is no limit, to 1000000'
+  return { type: 'integer', minimum: 0, maximum: 1_000_000, default: limit, description } as const
+}
+
+function sentence(error: ErrorObject): string {
+  const name = error.instancePath.slice(1)
+  const setting = Object.entries(settings).find(([key]) => key === name)?.[1] ?? {}
+  return `${name} must be ${'description' in setting ? setting.description : error.message}.`
+}
+
+/** A port that is wrong is one fault, not two; port 0 is not known before the pod listens. */
+function localUrl(port: number): string {
+  const url = `http://localhost:${port || 3000}`
+  return isUrl(url) ? url : 'http://localhost:3000'
+}
+
+function readPodUrl(text: string, faults: string[]): URL | undefined {
+  const url = isUrl(text) ? new URL(text) : undefined
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
+    faults.push('POD_URL must be a complete address like https://pod.example.')
+    return undefined
+  }
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
+    faults.push('POD_URL must be nothing but scheme, host and port, like https://pod.example: no path, query or user.')
+    return undefined
+  }
+  return url
+}
+
+function checkAddress(name: string, text: string | undefined, schemes: readonly string[], faults: string[]): void {
+  if (text === undefined) return
+  if (isUrl(text) && schemes.includes(new URL(text).protocol)) return
+  faults.push(`${name} must be an address that begins with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}.`)
+}
+
+function readRedis(text: string | undefined, faults: string[]): RedisAddress | undefined {
+  const address = text === undefined ? undefined : readRedisAddress(text)
+  if (text !== undefined && address === undefined) {
+    faults.push(
+      'REDIS_URL must be an address that begins with redis://, rediss:// or unix://, or look like redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/master.',
+    )
+  }
+  return address
+}
+
+function readQueues(text: string, faults: string[]): readonly QueueName[] {
+  const names = list(text)
+  const unknown = names.filter((name) => !isQueueName(name))
+  if (unknown.length > 0) {
+    faults.push(`WORKER_QUEUES names ${unknown.join(', ')}; there are ${QUEUES.join(', ')}.`)
+  }
+  return names.length === 0 ? QUEUES : [...new Set(names.filter(isQueueName))]
+}
+
+function readConcurrency(text: string, faults: string[]): Config['workerConcurrency'] {
+  const pairs = list(text).map((pair) => pair.split('=').map((part) => part.trim()))
+  const wrong = pairs.filter(
+    ([queue, jobs, ...rest]) => rest.length > 0 || !isQueueName(queue ?? '') || !/^[1-9][0-9]{0,3}$/.test(jobs ?? ''),
+  )
+  if (wrong.length > 0) {
+    faults.push(
+      `WORKER_CONCURRENCY must look like fetch=32,outbound=128, with queues among ${QUEUES.join(', ')} and numbers from 1 to 9999.`,
+    )
+  }
+  return Object.fromEntries(pairs.map(([queue, jobs]) => [queue, Number(jobs)]))
+}
+
+/** Not set and empty are different things here: an empty text turns the admin server off. */
+function readAdminListen(text: string | undefined, faults: string[]): Config['adminListen'] {
+  if (text === undefined) return 'default'
+  if (text.trim() === '') return 'off'
+  if (text.includes('/')) return { path: text }
+  const [, host, port] = /^(?:(\[[0-9a-fA-F:.]+\]|[^:[\]\s]+):)?([0-9]{1,5})$/.exec(text) ?? []
+  if (port === undefined || Number(port) > 65_535) {
+    faults.push(
+      'ADMIN_LISTEN must be host:port, a port, a socket path, or empty for none; an IPv6 host stands in brackets.',
+    )
+    return 'off'
+  }
+  return { host: host?.replace(/^\[(.*)\]$/, '$1') ?? '127.0.0.1', port: Number(port) }
+}
+
+/** Nobody else can reach such a pod. */
+export function isThisMachine(url: URL | string): boolean {
+  const { hostname } = new URL(url)
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.[0-9.]+$/.test(hostname)
+}
+
+function readTrustProxy(text: string, faults: string[]): boolean | string {
+  if (text === 'true') return true
+  if (text === 'false' || text === 'none') return false
+  if (!text.split(',').every((item) => isTrustable(item.trim()))) {
+    faults.push(
+      'TRUST_PROXY must be true, false, loopback, linklocal, uniquelocal or a list of addresses and networks like 10.0.0.0/8.',
+    )
+  }
+  return text
+}
+
+function isTrustable(item: string): boolean {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(item)) return true
+  const [address = '', range, ...rest] = item.split('/')
+  if (isIP(address) === 0 || rest.length > 0) return false
+  if (range === undefined || (isIPv4(address) && isIPv4(range))) return true
+  return /^[1-9][0-9]*$/.test(range) && Number(range) <= (isIPv6(address) ? 128 : 32)
+}
+
+function list(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}

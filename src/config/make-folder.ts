@@ -1,0 +1,33 @@
+import { existsSync } from 'node:fs'
+import { mkdir, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { hasCode } from '../errors/thrown.js'
+
+/**
+ * Makes a folder and those above it. Node's own `recursive` never returns, and cannot be stopped, where a folder exists and
+ * nothing can be made in it, as in /proc.
+ */
+export async function makeFolder(path: string, mode: number): Promise<void> {
+  try {
+    await makeOne(path, mode)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+    if (!existsSync(dirname(path))) await makeFolder(dirname(path), mode)
+    await makeOne(path, mode) // the one above may be somebody else's, made that very moment
+  }
+}
+
+async function makeOne(path: string, mode: number): Promise<void> {
+  try {
+    await mkdir(path, { mode })
+  } catch (error) {
+    if (!(await isFolder(path))) throw error
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+}

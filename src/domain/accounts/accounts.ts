@@ -1,0 +1,281 @@
+import { randomBytes } from 'node:crypto'
+import { hash } from '@node-rs/argon2'
+import type { Knex } from 'knex'
+import { raw } from 'objection'
+import { giveSignal } from '../../jobs/signals.js'
+import { TEXT_LIMITS } from '../../limits.js'
+import { dropCodesOf } from '../../persistence/accounts/issued-tokens.js'
+import { dropSessionsOf } from '../../persistence/accounts/oidc-records.js'
+import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
+import { AccessToken, Authorization } from '../../persistence/models/access-token.js'
+import { Aspect } from '../../persistence/models/aspect.js'
+import { Person } from '../../persistence/models/person.js'
+import { User, UserSecrets } from '../../persistence/models/user.js'
+import { emptyPeople } from '../../persistence/people/empty-people.js'
+import type { Pod } from '../../pod/pod.js'
+import { sendOut } from '../outbound/outgoing.js'
+import { Refusal } from '../refusals.js'
+import { hashToken } from './access.js'
+import type { Scope } from './scopes.js'
+
+type AccountRefusal =
+  | 'username_invalid'
+  | 'username_reserved'
+  | 'username_taken'
+  | 'host_changed'
+  | 'password_invalid'
+  | 'user_missing'
+  | 'user_closed'
+  | 'token_unknown'
+
+export const ROLES = ['admin', 'moderator', 'none'] as const
+
+export type Role = (typeof ROLES)[number]
+
+export interface Account {
+  readonly guid: string
+  readonly username: string
+  readonly address: string
+  readonly role: Role
+  readonly createdAt: Date
+  readonly lockedAt: Date | null
+  readonly closedAt: Date | null
+}
+
+export interface MintedToken {
+  /** Shown once: only its hash is kept. */
+  readonly accessToken: string
+  readonly scopes: readonly Scope[]
+  readonly expiresAt: Date
+}
+
+/** Not `..` and `../..`, which mean something else in an address. */
+const USERNAME = /^(?!\.{1,2}$)[a-z0-9_.-]{1,32}$/
+const DEFAULT_ASPECTS = ['Family', 'Friends', 'Work', 'Acquaintances']
+/** 19 MiB and two passes, some 16 ms; argon2id is what the library takes when nothing else is said. */
+export const ARGON2 = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+
+/** Makes a person who lives here, with keys, an empty profile and the aspects everybody begins with. */
+export async function createUser(
+  pod: Pod,
+  { username, password }: { readonly username: string; readonly password: string },
+  /** What has to come true together with the account, or there is none. */
+  also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
+): Promise<Account> {
+  checkUsername(pod, username)
+  checkPassword(password)
+  await checkHost(pod)
+  // Keys take seconds; whether the name is still free in the end is decided by its unique key.
+  if (await User.byUsername(pod.db, username)) throw usernameTaken(username)
+  const [keys, passwordHash] = await Promise.all([pod.crypto.generateKeyPair(), hash(password, ARGON2)])
+
+  try {
+    return await inTransaction(pod.db, async (transaction) => {
+      const person = await Person.add(transaction, {
+        guid: randomBytes(16).toString('hex'),
+        address: `${username}@${pod.config.host}`,
+        publicKey: keys.publicKey,
+      })
+      const user = await User.query(transaction).insert({ personId: person.id, username }).returning('*')
+      const sealedPrivateKey = pod.secrets.seal(keys.privateKey, `user ${user.id}`)
+      await UserSecrets.query(transaction).insert({ userId: user.id, passwordHash, sealedPrivateKey, bound: true })
+      await Aspect.query(transaction).insert(
+        DEFAULT_ASPECTS.map((name, index) => ({ userId: user.id, name, position: index + 1 })),
+      )
+      await also(transaction, user)
+      return accountOf(user, person)
+    })
+  } catch (error) {
+    const taken = isUniqueViolation(error, 'users_username_key') || isUniqueViolation(error, 'people_address_key')
+    throw taken ? usernameTaken(username) : error
+  }
+}
+
+/** For operators, where the accounts of this pod are not where its settings say. */
+export async function hostTrouble({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<string | undefined> {
+  const newest = await User.query(db).orderBy('id', 'desc').first().withGraphFetched('person')
+  const host = newest && personOf(newest).address.replace(/^[^@]*@/, '')
+  if (host === undefined || host === config.host) return undefined
+  return `The accounts of this pod are at ${host}, and by its settings it is ${config.host}: set POD_URL or PORT as they were.`
+}
+
+/** In the order of their names, open and closed ones. */
+export async function listUsers(
+  pod: Pod,
+  page: { readonly after: string | undefined; readonly limit: number },
+): Promise<readonly Account[]> {
+  const users = await User.query(pod.db)
+    .where('username', '>', page.after ?? '')
+    .orderBy('username')
+    .limit(page.limit)
+    .withGraphFetched('person')
+  return users.map((user) => accountOf(user, personOf(user)))
+}
+
+export async function findUser(pod: Pod, username: string): Promise<Account | undefined> {
+  const user = await User.byUsername(pod.db, username)
+  return user && accountOf(user, personOf(user))
+}
+
+/** Ends all access of the account: sessions, tokens, codes and live streams. Applications can be excepted. */
+export async function setPassword(
+  pod: Pod,
+  username: string,
+  password: string,
+  { keepsApplications = false }: { readonly keepsApplications?: boolean } = {},
+): Promise<void> {
+  checkPassword(password)
+  const passwordHash = await hash(password, ARGON2)
+  await changeOpenUser(pod, username, async (transaction, user) => {
+    await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
+    await dropSessionsOf(transaction, personOf(user).address)
+    if (keepsApplications) await dropCodesOf(transaction, user.id)
+    else await endAuthorizationsOf(transaction, user.id)
+  })
+}
+
+/** Deletes the authorizations of a user, with their codes and tokens, and ends live streams. */
+async function endAuthorizationsOf(transaction: Knex.Transaction, userId: number): Promise<void> {
+  await Authorization.query(transaction).delete().where({ userId })
+  await giveSignal(transaction, 'access_ended')
+}
+
+export async function setRole(pod: Pod, username: string, role: Role): Promise<void> {
+  await changeOpenUser(pod, username, async (transaction, user) => {
+    await user.$query(transaction).patch({ role: role === 'none' ? null : role })
+  })
+}
+
+/**
+ * Ends the account at once: nobody can sign in with it, no token of it counts any more, and what was theirs is gone, here and on
+ * every pod that has heard of it. Its name stays taken.
+ */
+export async function closeUser(pod: Pod, username: string): Promise<void> {
+  await changeOpenUser(pod, username, async (transaction, user) => {
+    const closedAt = pod.now()
+    await tellOfClosing(pod, transaction, user)
+    await user.$query(transaction).patch({ closedAt, role: null })
+    await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash: null })
+    await endAuthorizationsOf(transaction, user.id)
+    await dropSessionsOf(transaction, personOf(user).address)
+    await emptyPeople(transaction, [user.personId], closedAt)
+  })
+}
+
+/** To contacts and to those who have reshared something: afterwards nobody knows any more who they were. */
+async function tellOfClosing(pod: Pod, transaction: Knex.Transaction, user: User): Promise<void> {
+  const { address, guid } = personOf(user)
+  const resharers: readonly { readonly authorId: number }[] = await transaction('posts as reshares')
+    .join('posts as roots', 'roots.id', 'reshares.rootId')
+    .where({ 'roots.authorId': user.personId })
+    .distinct('reshares.authorId')
+    .orderBy('reshares.authorId')
+  await sendOut(
+    pod,
+    transaction,
+    {
+      record: 'account_deletion',
+      guid,
+      verb: 'create',
+      senderId: user.personId,
+      public: true,
+      entity: { type: 'account_deletion', author: address },
+    },
+    { of: 'contacts', userId: user.id, and: resharers.map(({ authorId }) => authorId) },
+  )
+}
+
+/** Makes a token without a browser, with an authorization of its own: several with different scopes exist side by side. */
+export async function mintToken(
+  pod: Pod,
+  username: string,
+  { scopes, lifetime }: { readonly scopes: readonly Scope[]; readonly lifetime: number },
+): Promise<MintedToken> {
+  const accessToken = randomBytes(32).toString('hex')
+  return changeOpenUser(pod, username, async (transaction, user) => {
+    const authorization = await Authorization.query(transaction)
+      .insert({ userId: user.id, clientId: null, scopes: [...scopes] })
+      .returning('*')
+    const { expiresAt } = await AccessToken.query(transaction)
+      .insert({
+        authorizationId: authorization.id,
+        tokenHash: hashToken(accessToken),
+        // By the clock of the database, which is the one that tokens are judged by.
+        expiresAt: raw(`date_trunc('milliseconds', now()) + make_interval(secs => ?)`, [lifetime]),
+      })
+      .returning('*')
+    if (expiresAt === null) throw new Error('A token came back from the database without an end.')
+    return { accessToken, scopes, expiresAt }
+  })
+}
+
+/** Ends a token. What the operator made goes as a whole; what a client was given keeps its other tokens. */
+export async function revokeToken(pod: Pod, accessToken: string): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    const [token] = await AccessToken.query(transaction)
+      .delete()
+      .where({ tokenHash: hashToken(accessToken) })
+      .returning('*')
+    if (!token) throw refusal('token_unknown', 'There is no such token: it was never made, or it is revoked already.')
+    await Authorization.query(transaction).delete().where({ id: token.authorizationId, clientId: null })
+  })
+}
+
+/** Whoever changes an account holds its row: nothing is given to one that is being closed. */
+async function changeOpenUser<Result>(
+  pod: Pod,
+  username: string,
+  change: (transaction: Knex.Transaction, user: User) => Promise<Result>,
+): Promise<Result> {
+  return inTransaction(pod.db, async (transaction) => {
+    const user = await User.byUsername(transaction, username).forUpdate()
+    if (!user) throw refusal('user_missing', `Nobody here has the name ${username}.`)
+    if (user.closedAt) throw refusal('user_closed', `The account ${username} is closed.`)
+    return change(transaction, user)
+  })
+}
+
+function checkUsername(pod: Pod, username: string): void {
+  if (!USERNAME.test(username)) {
+    throw refusal(
+      'username_invalid',
+      'A username has 1 to 32 lower-case letters (a-z), digits, dots, hyphens or underscores.',
+    )
+  }
+  if (pod.config.usernameBlacklist.includes(username)) {
+    throw refusal('username_reserved', `The username ${username} is reserved.`)
+  }
+}
+
+/** Often a command in another terminal, without the settings of the pod that runs. */
+async function checkHost(pod: Pod): Promise<void> {
+  const trouble = await hostTrouble(pod)
+  if (trouble !== undefined) throw refusal('host_changed', trouble)
+}
+
+function checkPassword(password: string): void {
+  const longEnough = [...password].length >= TEXT_LIMITS.passwordCharacters
+  if (longEnough && Buffer.byteLength(password) <= TEXT_LIMITS.passwordBytes) return
+  throw refusal(
+    'password_invalid',
+    `A password has at least ${TEXT_LIMITS.passwordCharacters} characters and at most ${TEXT_LIMITS.passwordBytes} bytes.`,
+  )
+}
+
+function usernameTaken(username: string): Refusal {
+  return refusal('username_taken', `The username ${username} is taken.`)
+}
+
+function refusal(reason: AccountRefusal, message: string): Refusal<AccountRefusal> {
+  return new Refusal(reason, message)
+}
+
+function personOf(user: User): Person {
+  if (user.person === undefined) throw new Error(`The person of user ${user.id} was not read with it.`)
+  return user.person
+}
+
+function accountOf(user: User, { guid, address }: Person): Account {
+  const { username, role, createdAt, lockedAt, closedAt } = user
+  return { guid, username, address, role: role ?? 'none', createdAt, lockedAt, closedAt }
+}

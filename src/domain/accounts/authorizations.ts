@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto'
+import { giveSignal } from '../../jobs/signals.js'
+import { dropSessionsOf } from '../../persistence/accounts/oidc-records.js'
+import { inTransaction } from '../../persistence/database/errors.js'
+import { Authorization } from '../../persistence/models/access-token.js'
+import { Client } from '../../persistence/models/client.js'
+import { User } from '../../persistence/models/user.js'
+import type { Pod } from '../../pod/pod.js'
+import { Refusal } from '../refusals.js'
+import { isScope, type Scope } from './scopes.js'
+
+/** What a user lets a client do, as the authorization server sees it. */
+export interface Grant {
+  readonly grantId: string
+  readonly address: string
+  readonly clientId: string
+  readonly scopes: readonly Scope[]
+}
+
+/** For the user, who wants to know whom they let in. */
+export interface AuthorizedClient {
+  readonly id: number
+  readonly clientName: string | null
+  readonly redirectUri: string
+  readonly scopes: readonly Scope[]
+  readonly since: Date
+  readonly changedAt: Date
+}
+
+type AuthorizationRefusal = 'user_missing' | 'client_missing' | 'authorization_missing'
+
+/** A user and a client have one authorization: whoever consents again gives new scopes to the tokens there are. */
+export async function authorize(
+  pod: Pick<Pod, 'db' | 'now'>,
+  who: { readonly address: string; readonly clientId: string },
+  scopes: readonly Scope[],
+): Promise<string> {
+  const [user, client] = await Promise.all([
+    openUserAt(pod, who.address),
+    Client.query(pod.db).findOne({ clientId: who.clientId }),
+  ])
+  if (!user) throw refusal('user_missing', 'This account is closed.')
+  if (!client) throw refusal('client_missing', 'This application is not registered any more.')
+  const { grantId } = await Authorization.query(pod.db)
+    .insert({ userId: user.id, clientId: client.id, grantId: randomBytes(16).toString('hex'), scopes: [...scopes] })
+    .onConflict(['userId', 'clientId'])
+    .merge({ scopes: [...scopes], updatedAt: pod.now() })
+    .returning('*')
+  if (grantId === null) throw new Error('An authorization came back from the database without its name.')
+  return grantId
+}
+
+export async function findGrant(pod: Pick<Pod, 'db'>, grantId: string): Promise<Grant | undefined> {
+  return grantWhere(pod, { 'authorizations.grantId': grantId })
+}
+
+export async function findGrantOf(
+  pod: Pick<Pod, 'db'>,
+  who: { readonly address: string; readonly clientId: string },
+): Promise<Grant | undefined> {
+  return grantWhere(pod, { 'user:person.address': who.address, 'client.clientId': who.clientId })
+}
+
+/** Deletes an authorization with all its tokens, and ends their live streams. */
+export async function endGrant(pod: Pick<Pod, 'db'>, grantId: string): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    await Authorization.query(transaction).delete().where({ grantId })
+    await giveSignal(transaction, 'access_ended')
+  })
+}
+
+/** Ends all sessions of an account, and authorization requests in which its password was given. */
+export async function endSessions(pod: Pick<Pod, 'db'>, address: string): Promise<void> {
+  await dropSessionsOf(pod.db, address)
+}
+
+/** The newest first; those of the operator are not the user's to take back. */
+export async function listAuthorizedClients(
+  pod: Pick<Pod, 'db'>,
+  address: string,
+): Promise<readonly AuthorizedClient[]> {
+  const authorizations = await Authorization.query(pod.db)
+    .whereIn('userId', userIdsAt(pod, address))
+    .whereNotNull('clientId')
+    .withGraphFetched('client')
+    .orderBy([
+      { column: 'updatedAt', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+  return authorizations.map(({ id, client, scopes, createdAt, updatedAt }) => ({
+    id,
+    clientName: client?.name ?? null,
+    redirectUri: client?.redirectUris[0] ?? '',
+    scopes: scopes.filter(isScope),
+    since: createdAt,
+    changedAt: updatedAt,
+  }))
+}
+
+/** Only an authorization of this very user, whoever knows its number. */
+export async function withdrawAuthorization(pod: Pick<Pod, 'db'>, address: string, id: number): Promise<void> {
+  const ended = await inTransaction(pod.db, async (transaction) => {
+    await giveSignal(transaction, 'access_ended')
+    return Authorization.query(transaction)
+      .delete()
+      .where({ id })
+      .whereNotNull('clientId')
+      .whereIn('userId', userIdsAt(pod, address))
+  })
+  if (ended === 0) throw refusal('authorization_missing', 'This application has no access any more.')
+}
+
+/** Neither closed nor locked. */
+export async function openUserAt(pod: Pick<Pod, 'db'>, address: string): Promise<User | undefined> {
+  return User.query(pod.db)
+    .joinRelated('person')
+    .where({ 'person.address': address })
+    .whereNull('users.closedAt')
+    .whereNull('users.lockedAt')
+    .first()
+}
+
+async function grantWhere(pod: Pick<Pod, 'db'>, columns: Record<string, string>): Promise<Grant | undefined> {
+  const found = await Authorization.query(pod.db)
+    .joinRelated('[client, user.person]')
+    .where(columns)
+    .select('authorizations.grantId', 'authorizations.scopes', 'client.clientId as name', 'user:person.address')
+    .first()
+    .castTo<{ grantId: string; scopes: string[]; name: string; address: string } | undefined>()
+  return found && { ...found, clientId: found.name, scopes: found.scopes.filter(isScope) }
+}
+
+function userIdsAt(pod: Pick<Pod, 'db'>, address: string) {
+  return User.query(pod.db).joinRelated('person').where({ 'person.address': address }).select('users.id')
+}
+
+function refusal(reason: AuthorizationRefusal, message: string): Refusal<AuthorizationRefusal> {
+  return new Refusal(reason, message)
+}

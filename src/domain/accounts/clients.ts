@@ -1,0 +1,155 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { OIDC_LIMITS } from '../../limits.js'
+import { Client } from '../../persistence/models/client.js'
+import type { Pod } from '../../pod/pod.js'
+import { isUrl } from '../../protocol/is-url.js'
+import { Refusal } from '../refusals.js'
+
+export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const
+
+type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
+
+/** The names are those of the registration, so that what is kept can be told again as it was said. */
+export interface ClientMetadata {
+  readonly application_type: 'web' | 'native'
+  readonly token_endpoint_auth_method: ClientAuthMethod
+  readonly subject_type: 'public' | 'pairwise'
+  readonly [name: string]: unknown
+}
+
+export interface ClientRegistration {
+  readonly name: string | undefined
+  readonly redirectUris: readonly string[]
+  readonly sectorIdentifierUri: string | undefined
+  readonly metadata: ClientMetadata
+}
+
+export interface RegisteredClient {
+  readonly clientId: string
+  readonly name: string | null
+  readonly redirectUris: readonly string[]
+  readonly secretHash: Buffer | null
+  readonly metadata: ClientMetadata
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+type RegistrationRefusal = 'invalid_redirect_uri' | 'invalid_client_metadata'
+
+/** Schemes that a browser would run or read here instead of handing the code to an application. */
+const REFUSED_SCHEMES = new Set([
+  'javascript:',
+  'vbscript:',
+  'data:',
+  'blob:',
+  'file:',
+  'about:',
+  'filesystem:',
+  'ws:',
+  'wss:',
+])
+const CLIENT_ID = /^[0-9a-f]{32}$/
+/** Blanks and line breaks are none of them: what is compared to the letter would be read as another address. */
+const WRITTEN_AS_ADDRESS = /^[!-~]+$/
+
+/** Every registration makes a new client: two phones of one model say the same about themselves. The secret is told once. */
+export async function registerClient(
+  pod: Pick<Pod, 'db' | 'remote'>,
+  { name, redirectUris, sectorIdentifierUri, metadata }: ClientRegistration,
+): Promise<{ readonly client: RegisteredClient; readonly secret: string | undefined }> {
+  for (const uri of redirectUris) checkRedirectUri(uri)
+  await checkSector(pod, redirectUris, sectorIdentifierUri, metadata)
+  const secret = metadata.token_endpoint_auth_method === 'none' ? undefined : randomBytes(32).toString('hex')
+  const client = await Client.query(pod.db)
+    .insert({
+      clientId: randomBytes(16).toString('hex'),
+      secretHash: secret === undefined ? null : hashSecret(secret),
+      name: name ?? null,
+      redirectUris: [...redirectUris],
+      metadata: { ...metadata },
+    })
+    .returning('*')
+  return { client: registeredClient(client), secret }
+}
+
+export async function findClient(pod: Pick<Pod, 'db'>, clientId: string): Promise<RegisteredClient | undefined> {
+  if (!CLIENT_ID.test(clientId)) return undefined
+  const client = await Client.query(pod.db).findOne({ clientId })
+  return client && registeredClient(client)
+}
+
+/** Takes the same time for every secret. */
+export function isClientSecret(secretHash: string, secret: string): boolean {
+  return timingSafeEqual(Buffer.from(secretHash, 'hex'), hashSecret(secret))
+}
+
+/** Those to whom all clients of one maker are the same: the host, or the scheme of an application of its own. */
+export function sectorOf({ metadata, redirectUris }: Pick<RegisteredClient, 'metadata' | 'redirectUris'>): string {
+  const document = metadata['sector_identifier_uri']
+  const { protocol, host } = new URL(typeof document === 'string' ? document : (redirectUris[0] ?? ''))
+  return protocol === 'https:' || protocol === 'http:' ? host : `${protocol}//${host}`
+}
+
+function checkRedirectUri(uri: string): void {
+  if (!WRITTEN_AS_ADDRESS.test(uri) || !isUrl(uri)) {
+    throw wrongUri('Every redirect URI must be a complete address.')
+  }
+  const { protocol, username, password } = new URL(uri)
+  if (uri.includes('#')) throw wrongUri('A redirect URI must not have a fragment.')
+  if (REFUSED_SCHEMES.has(protocol)) throw wrongUri(`A redirect URI cannot begin with ${protocol}`)
+  if (username !== '' || password !== '') throw wrongUri('A redirect URI must not name a user.')
+}
+
+async function checkSector(
+  pod: Pick<Pod, 'remote'>,
+  redirectUris: readonly string[],
+  sectorIdentifierUri: string | undefined,
+  { subject_type }: ClientMetadata,
+): Promise<void> {
+  if (sectorIdentifierUri !== undefined) {
+    const listed = await readSectorDocument(pod, sectorIdentifierUri)
+    if (redirectUris.every((uri) => listed.includes(uri))) return
+    throw wrongMetadata('The document at sector_identifier_uri does not name every redirect URI.')
+  }
+  const sectors = new Set(redirectUris.map((uri) => sectorOf({ metadata: PLAIN, redirectUris: [uri] })))
+  if (subject_type === 'pairwise' && sectors.size > 1) {
+    throw wrongMetadata('Redirect URIs of several hosts need a sector_identifier_uri.')
+  }
+}
+
+const PLAIN: ClientMetadata = {
+  application_type: 'web',
+  token_endpoint_auth_method: 'none',
+  subject_type: 'pairwise',
+}
+
+/** The one address of a registration that is asked, and only the way other pods are asked. */
+async function readSectorDocument({ remote }: Pick<Pod, 'remote'>, uri: string): Promise<readonly unknown[]> {
+  if (!isUrl(uri) || new URL(uri).protocol !== 'https:') {
+    throw wrongMetadata('sector_identifier_uri must be an https address.')
+  }
+  try {
+    const { status, body } = await remote.get(uri, { maxBytes: OIDC_LIMITS.sectorDocumentBytes, redirects: 0 })
+    const list: unknown = status === 200 ? JSON.parse(body.toString('utf8')) : undefined
+    if (Array.isArray(list)) return list
+  } catch {
+    // Whatever went wrong there is nothing that a stranger should learn from us.
+  }
+  throw wrongMetadata('The document at sector_identifier_uri cannot be read.')
+}
+
+function registeredClient({ metadata, ...client }: Client): RegisteredClient {
+  return { ...client, metadata: metadata as unknown as ClientMetadata } // only registerClient writes it
+}
+
+function hashSecret(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest()
+}
+
+function wrongUri(message: string): Refusal<RegistrationRefusal> {
+  return new Refusal('invalid_redirect_uri', message)
+}
+
+function wrongMetadata(message: string): Refusal<RegistrationRefusal> {
+  return new Refusal('invalid_client_metadata', message)
+}

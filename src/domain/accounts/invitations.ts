@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto'
+import { raw } from 'objection'
+import { Invitation } from '../../persistence/models/invitation.js'
+import type { Pod } from '../../pod/pod.js'
+import { Refusal } from '../refusals.js'
+import { hashToken } from './access.js'
+import { type Account, createUser } from './accounts.js'
+
+type SignUpRefusal = 'sign_up_closed' | 'invitation_unusable'
+
+export interface NewInvitation {
+  /** Told once: only its hash is kept. */
+  readonly code: string
+  readonly expiresAt: Date
+}
+
+/** Lets one person sign up where that is not open to all. The lifetime is in seconds. */
+export async function invite(
+  pod: Pick<Pod, 'db'>,
+  { lifetime, note }: { readonly lifetime: number; readonly note?: string | undefined },
+): Promise<NewInvitation> {
+  const code = randomBytes(16).toString('hex')
+  const { expiresAt } = await Invitation.query(pod.db)
+    .insert({
+      codeHash: hashToken(code),
+      note: note ?? null,
+      expiresAt: raw(`date_trunc('milliseconds', now()) + make_interval(secs => ?)`, [lifetime]),
+    })
+    .returning('*')
+  return { code, expiresAt }
+}
+
+/** Whether whoever comes with this may sign up; why not, if they may not. */
+export async function signUpRefusal(
+  pod: Pick<Pod, 'db' | 'config'>,
+  invitation: string | undefined,
+): Promise<Refusal<SignUpRefusal> | undefined> {
+  const { registrations } = pod.config
+  if (registrations === 'open') return undefined
+  if (registrations === 'closed') return closed('This pod takes no new people at the moment.')
+  if (invitation === undefined) return closed('This pod takes new people by invitation. Ask somebody who runs it.')
+  const found = await usable(pod, invitation).first()
+  return found ? undefined : unusable()
+}
+
+/** Makes the account, and uses up the invitation where one is needed. */
+export async function signUp(
+  pod: Pod,
+  person: { readonly username: string; readonly password: string; readonly invitation: string | undefined },
+): Promise<Account> {
+  const { invitation } = person
+  const refused = await signUpRefusal(pod, invitation)
+  if (refused) throw refused
+  return createUser(pod, person, async (transaction, user) => {
+    if (invitation === undefined || pod.config.registrations === 'open') return
+    const used = await usable({ db: transaction }, invitation).patch({ usedAt: pod.now(), userId: user.id })
+    if (used === 0) throw unusable()
+  })
+}
+
+function usable({ db }: Pick<Pod, 'db'>, code: string) {
+  return Invitation.query(db)
+    .where({ codeHash: hashToken(code), usedAt: null })
+    .whereRaw('expires_at > now()')
+}
+
+function closed(message: string): Refusal<SignUpRefusal> {
+  return new Refusal('sign_up_closed', message)
+}
+
+function unusable(): Refusal<SignUpRefusal> {
+  return new Refusal('invitation_unusable', 'This invitation is unknown, too old, or somebody has used it already.')
+}

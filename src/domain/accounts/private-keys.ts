@@ -1,0 +1,47 @@
+import type { KeyObject } from 'node:crypto'
+import { UserSecrets } from '../../persistence/models/user.js'
+import type { Pod } from '../../pod/pod.js'
+import { readPrivateKey } from '../../protocol/signatures/rsa.js'
+
+/** The key of somebody who lives here, to be used in a thread and forgotten. */
+export async function privateKeyOf(pod: Pick<Pod, 'db' | 'secrets'>, personId: number): Promise<KeyObject> {
+  const kept = await UserSecrets.ofPerson(pod.db, personId)
+  if (kept === undefined) throw new Error(`Person ${personId} has no private key here.`)
+  const key = readPrivateKey(pod.secrets.unseal(kept.sealedPrivateKey, `user ${kept.userId}`))
+  if (key === undefined) throw new Error(`The private key of person ${personId} cannot be used.`)
+  return key
+}
+
+/** The text of a key, bound or not yet; throws with another secret key. */
+export function openSealedKey(
+  secrets: Pod['secrets'],
+  { userId, sealedPrivateKey, bound }: Pick<UserSecrets, 'userId' | 'sealedPrivateKey' | 'bound'>,
+): string {
+  return bound ? secrets.unseal(sealedPrivateKey, `user ${userId}`) : secrets.unsealUnbound(sealedPrivateKey)
+}
+
+const KEYS_AT_ONCE = 200
+
+/**
+ * Binds the private keys to their users that an earlier version has sealed without; returns how many. Runs before a process uses any
+ * key: nothing else opens what is not bound.
+ */
+export async function bindPrivateKeys({ db, secrets }: Pick<Pod, 'db' | 'secrets'>): Promise<number> {
+  for (let bound = 0; ; ) {
+    const count = await db.transaction(async (transaction) => {
+      const rows = await UserSecrets.query(transaction)
+        .where({ bound: false })
+        .orderBy('userId')
+        .limit(KEYS_AT_ONCE)
+        .forUpdate()
+      for (const { userId, sealedPrivateKey } of rows) {
+        const owner = `user ${userId}` as const
+        const sealed = secrets.seal(secrets.unsealUnbound(sealedPrivateKey), owner)
+        await UserSecrets.query(transaction).findById(userId).patch({ sealedPrivateKey: sealed, bound: true })
+      }
+      return rows.length
+    })
+    bound += count
+    if (count < KEYS_AT_ONCE) return bound
+  }
+}

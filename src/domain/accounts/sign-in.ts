@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto'
+import { hash, verify } from '@node-rs/argon2'
+import { dropSessionsOf } from '../../persistence/accounts/oidc-records.js'
+import { User, UserSecrets } from '../../persistence/models/user.js'
+import type { Pod } from '../../pod/pod.js'
+import { ARGON2 } from './accounts.js'
+
+/** What somebody typed as their name, as the pod knows it: the address works as well, where it is one of ours. */
+export function usernameIn(pod: Pick<Pod, 'config'>, typed: string): string {
+  const name = typed.trim().toLowerCase()
+  return name.endsWith(`@${pod.config.host}`) ? name.slice(0, -pod.config.host.length - 1) : name
+}
+
+export interface SignIn {
+  readonly address: string
+  /** To be called after the session is stored: false if the password has changed meanwhile. Then its sessions are ended. */
+  confirm(): Promise<boolean>
+}
+
+/** Undefined: refused. An unknown name, a closed and a locked account cost the same time as a wrong password. */
+export async function signIn(
+  pod: Pick<Pod, 'db' | 'now'>,
+  username: string,
+  password: string,
+): Promise<SignIn | undefined> {
+  const user = await User.byUsername(pod.db, username)
+  const secrets = user && (await UserSecrets.query(pod.db).findById(user.id))
+  const passwordHash = secrets?.passwordHash
+  const isRight = await verify(passwordHash ?? (await hashOfNobody()), password).catch(() => false)
+  if (!isRight || !passwordHash || !user?.person || user.closedAt || user.lockedAt) return undefined
+  await user.$query(pod.db).patch({ lastSignInAt: pod.now() })
+  const { address } = user.person
+  return {
+    address,
+    async confirm() {
+      if (await UserSecrets.query(pod.db).findOne({ userId: user.id, passwordHash })) return true
+      await dropSessionsOf(pod.db, address)
+      return false
+    },
+  }
+}
+
+let ofNobody: Promise<string> | undefined
+
+function hashOfNobody(): Promise<string> {
+  ofNobody ??= hash(randomBytes(32).toString('hex'), ARGON2)
+  return ofNobody
+}

@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto'
+import { Authorization } from '../../persistence/models/access-token.js'
+import { Person } from '../../persistence/models/person.js'
+import { User } from '../../persistence/models/user.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Viewer } from './access.js'
+import { openUserAt } from './authorizations.js'
+import { findClient, type RegisteredClient, sectorOf } from './clients.js'
+
+/** Who the person is towards a client: their address, or a name that only the clients of one maker know. */
+export async function subjectOf(pod: Pick<Pod, 'db'>, address: string, client: RegisteredClient): Promise<string> {
+  if (client.metadata.subject_type !== 'pairwise') return address
+  const user = await openUserAt(pod, address)
+  if (user === undefined) throw new Error('Somebody who has no account here is to get an ID token.')
+  return pairwiseSubject(pod, user.id, sectorOf(client))
+}
+
+/** What a client with the scope `openid` may know of its user. */
+export interface UserInfo {
+  readonly subject: string
+  readonly person: Person
+  readonly email: string | null
+}
+
+export async function findUserInfo(pod: Pick<Pod, 'db'>, viewer: Viewer): Promise<UserInfo> {
+  const [person, user, clientId] = await Promise.all([
+    Person.query(pod.db).findById(viewer.personId).withGraphFetched('profile').throwIfNotFound(),
+    User.query(pod.db).findById(viewer.userId).throwIfNotFound(),
+    clientIdOf(pod, viewer),
+  ])
+  const client = clientId === undefined ? undefined : await findClient(pod, clientId)
+  const subject = client === undefined ? person.address : await subjectOf(pod, person.address, client)
+  return { subject, person, email: user.email }
+}
+
+async function clientIdOf(pod: Pick<Pod, 'db'>, { authorizationId }: Viewer): Promise<string | undefined> {
+  if (authorizationId === undefined) return undefined
+  const authorization = await Authorization.query(pod.db).findById(authorizationId).withGraphFetched('client')
+  return authorization?.client?.clientId
+}
+
+async function pairwiseSubject({ db }: Pick<Pod, 'db'>, userId: number, sector: string): Promise<string> {
+  await db('pairwise_subjects')
+    .insert({ userId, sector, subject: randomBytes(16).toString('hex') })
+    .onConflict(['userId', 'sector'])
+    .ignore()
+  const row: { readonly subject: string } | undefined = await db('pairwise_subjects')
+    .where({ userId, sector })
+    .first('subject')
+  if (row === undefined) throw new Error('The name of a user towards a client was not kept.')
+  return row.subject
+}

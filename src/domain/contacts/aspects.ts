@@ -1,0 +1,104 @@
+import type { Knex } from 'knex'
+import { TEXT_LIMITS } from '../../limits.js'
+import { type ListedAspect, listedAspect, listedAspects } from '../../persistence/contacts/list-aspects.js'
+import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
+import { Aspect } from '../../persistence/models/aspect.js'
+import { User } from '../../persistence/models/user.js'
+import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Viewer } from '../accounts/access.js'
+import { faultOfText } from '../posts/texts.js'
+import { Refusal } from '../refusals.js'
+
+type AspectRefusal = 'aspect_missing' | 'name_invalid' | 'name_taken'
+
+/** What is left out stays as it is. */
+export interface AspectChange {
+  readonly name?: string | undefined
+  /** The place among the viewer's aspects; the others close up behind it and make room for it. */
+  readonly position?: number | undefined
+}
+
+export async function listAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, page: IndexPage): Promise<Page<ListedAspect>> {
+  return listedAspects(pod.db, viewer.userId, page)
+}
+
+/** One of the viewer's own. */
+export async function findAspect(pod: Pick<Pod, 'db'>, viewer: Viewer, id: number): Promise<ListedAspect> {
+  const aspect = await listedAspect(pod.db, viewer.userId, id)
+  if (aspect === undefined) throw refusal('aspect_missing', 'You have no such aspect.')
+  return aspect
+}
+
+/** All of these are the viewer's own. */
+export async function requireAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, ids: readonly number[]): Promise<void> {
+  const different = [...new Set(ids)]
+  if (different.length === 0) return
+  const own = await Aspect.query(pod.db).where({ userId: viewer.userId }).findByIds(different).resultSize()
+  if (own < different.length) throw refusal('aspect_missing', 'You have no such aspect.')
+}
+
+/** Those of them that are the viewer's own; there may be more of them than a statement has places for values. */
+export async function ownAspectIds(
+  transaction: Knex.Transaction,
+  { userId }: Viewer,
+  chosen: 'all' | readonly number[],
+): Promise<readonly number[]> {
+  const own = Aspect.query(transaction).select('id').where({ userId })
+  const found = await (chosen === 'all' ? own : own.whereRaw('id = any(?)', [[...chosen]]))
+  return found.map(({ id }) => id)
+}
+
+/** It comes behind all others. */
+export async function createAspect(pod: Pick<Pod, 'db'>, viewer: Viewer, name: string): Promise<ListedAspect> {
+  return changing(pod, viewer, (transaction) => Aspect.append(transaction, viewer.userId, nameOf(name)))
+}
+
+/** All of it or nothing. */
+export async function changeAspect(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  id: number,
+  { name, position }: AspectChange,
+): Promise<ListedAspect> {
+  const { userId } = viewer
+  return changing(pod, viewer, async (transaction) => {
+    const aspect = await findAspect({ db: transaction }, viewer, id)
+    if (name !== undefined)
+      await Aspect.query(transaction)
+        .findById(aspect.id)
+        .patch({ name: nameOf(name) })
+    if (position !== undefined) await Aspect.move(transaction, { userId, id: aspect.id, position })
+    return findAspect({ db: transaction }, viewer, id)
+  })
+}
+
+/** Two of one user take turns: each sees the places that the other has given. */
+async function changing<Result>(
+  pod: Pick<Pod, 'db'>,
+  { userId }: Viewer,
+  work: (transaction: Knex.Transaction) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await inTransaction(pod.db, async (transaction) => {
+      await User.hold(transaction, userId)
+      return work(transaction)
+    })
+  } catch (error) {
+    if (isUniqueViolation(error, 'aspects_name')) {
+      throw refusal('name_taken', 'You have an aspect of this name already.')
+    }
+    throw error
+  }
+}
+
+function nameOf(text: string): string {
+  const name = text.trim()
+  const fault = name === '' ? 'is blank' : faultOfText(name, TEXT_LIMITS.aspectNameCharacters)
+  if (fault === undefined) return name
+  throw refusal('name_invalid', `The name ${fault}.`)
+}
+
+function refusal(reason: AspectRefusal, message: string): Refusal<AspectRefusal> {
+  return new Refusal(reason, message)
+}

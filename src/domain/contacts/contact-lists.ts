@@ -1,0 +1,29 @@
+import { type ListedPerson, listedContacts, listedContactsIn } from '../../persistence/contacts/list-contacts.js'
+import { shownAuthor } from '../../persistence/people/find-visible-person.js'
+import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Viewer } from '../accounts/access.js'
+import { Refusal } from '../refusals.js'
+
+type ContactListRefusal = 'person_missing'
+
+/** People show their contacts to nobody but themselves. */
+export async function requireOwnContacts(pod: Pick<Pod, 'db'>, viewer: Viewer, personGuid: string): Promise<void> {
+  const person = await shownAuthor(pod.db, personGuid)
+  if (person?.id === viewer.personId) return
+  throw new Refusal<ContactListRefusal>('person_missing', 'There is nobody whose contacts you may see.')
+}
+
+/** Whoever the viewer shares with, and whoever shares with the viewer. */
+export async function listContacts(pod: Pick<Pod, 'db'>, viewer: Viewer, page: IndexPage): Promise<Page<ListedPerson>> {
+  return listedContacts(pod.db, viewer.userId, page)
+}
+
+/** Whoever is in an aspect, which must be the viewer's. */
+export async function listContactsIn(
+  pod: Pick<Pod, 'db'>,
+  aspectId: number,
+  page: IndexPage,
+): Promise<Page<ListedPerson>> {
+  return listedContactsIn(pod.db, aspectId, page)
+}

@@ -1,0 +1,188 @@
+import type { Knex } from 'knex'
+import { enqueueEachWith, type ToDo, toDispatch } from '../../jobs/outbox.js'
+import {
+  followBack,
+  type Sharing,
+  startReceiving,
+  startSharing,
+  stopReceiving,
+  stopSharing,
+} from '../../persistence/contacts/contact-changes.js'
+import { inTransaction } from '../../persistence/database/errors.js'
+import { Aspect } from '../../persistence/models/aspect.js'
+import { Block } from '../../persistence/models/contact.js'
+import { Notification } from '../../persistence/models/notification.js'
+import { Person } from '../../persistence/models/person.js'
+import { User } from '../../persistence/models/user.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Viewer } from '../accounts/access.js'
+import { announceWith } from '../notifications/announce.js'
+import { notifyAbout } from '../notifications/notifications.js'
+import { Refusal } from '../refusals.js'
+import { findAspect } from './aspects.js'
+
+type ContactRefusal = 'person_missing' | 'not_to_be_added' | 'in_aspect_already' | 'not_in_aspect'
+
+export interface Membership {
+  readonly aspectId: number
+  readonly personGuid: string
+}
+
+/** Puts somebody into one of the viewer's aspects; with the first of them the viewer begins to share with them. */
+export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGuid }: Membership): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    const person = await holdBoth(transaction, viewer, { aspectId, personGuid })
+    await checkMayBeAdded(transaction, viewer, person)
+
+    const contact = await startReceiving(transaction, { userId: viewer.userId, personId: person.id })
+    const added = await transaction('aspectMemberships')
+      .insert({ aspectId, contactId: contact.id })
+      .onConflict()
+      .ignore()
+      .returning('aspectId')
+    if (added.length === 0) throw refusal('in_aspect_already', 'This person is in the aspect already.')
+    if (contact.begun) await tellOfSharing(pod, transaction, viewer, person)
+    await Notification.query(transaction)
+      .patch({ read: true, superseded: false })
+      .where({ userId: viewer.userId, type: 'started_sharing', personId: person.id, read: false })
+  })
+}
+
+/** Takes somebody out of an aspect; with the last of them the viewer ceases to share with them. */
+export async function removeFromAspect(pod: Pod, viewer: Viewer, { aspectId, personGuid }: Membership): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    const person = await holdBoth(transaction, viewer, { aspectId, personGuid })
+    const contact = await transaction('contacts')
+      .where({ userId: viewer.userId, personId: person.id })
+      .forUpdate()
+      .first('id')
+    const removed =
+      contact && (await transaction('aspectMemberships').where({ aspectId, contactId: contact.id }).delete())
+    if (!removed) throw refusal('not_in_aspect', 'This person is not in the aspect.')
+    const left = await transaction('aspectMemberships').where({ contactId: contact.id }).first('aspectId')
+    if (left === undefined) await ceaseSharing(pod, transaction, viewer, [person.id])
+  })
+}
+
+/** Deletes one of the viewer's aspects, and ceases to share with those who were in no other. */
+export async function deleteAspect(pod: Pod, viewer: Viewer, aspectId: number): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    const filedHere = transaction('aspectMemberships').where({ aspectId }).select('contactId')
+    const people = await transaction('contacts')
+      .where({ userId: viewer.userId })
+      .whereIn('id', filedHere)
+      .pluck('person_id')
+    await User.hold(transaction, viewer.userId, people)
+    await findAspect({ db: transaction }, viewer, aspectId)
+    const members = await transaction('contacts')
+      .whereIn('id', filedHere)
+      .orderBy(['userId', 'personId'])
+      .forUpdate()
+      .select('id', 'personId')
+    await Aspect.query(transaction).deleteById(aspectId)
+    const filed: readonly { readonly contactId: number }[] = await transaction('aspectMemberships')
+      .whereIn(
+        'contactId',
+        members.map(({ id }) => id),
+      )
+      .distinct('contactId')
+    const elsewhere = new Set(filed.map(({ contactId }) => contactId))
+    const gone = members.filter(({ id }) => !elsewhere.has(id)).map(({ personId }) => personId)
+    await ceaseSharing(pod, transaction, viewer, gone)
+  })
+}
+
+/**
+ * People begin to share with users of this pod: these are told, and those who want it share with them from then on. Returns
+ * those of whom it is new.
+ */
+export async function beginSharing(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  pairs: readonly Sharing[],
+  now: Date,
+): Promise<readonly Sharing[]> {
+  const begun = await startSharing(transaction, pairs)
+  await announceWith(pod, transaction, { notifications: await notifyAbout(transaction, { sharing: begun }, now) })
+  const followed = await followBack(transaction, begun)
+  const remote = followed.filter(({ theirUserId }) => theirUserId === null)
+  await enqueueEachWith(
+    pod,
+    transaction,
+    remote.flatMap(({ userId, personId, ownPersonId }) => introduction({ userId, personId: ownPersonId }, personId)),
+  )
+  const mirrored = followed.flatMap(({ theirUserId, ownPersonId }) =>
+    theirUserId === null ? [] : [{ userId: theirUserId, personId: ownPersonId }],
+  )
+  if (mirrored.length > 0) await beginSharing(pod, transaction, mirrored, now)
+  return begun
+}
+
+/** The viewer shares no longer with these people; each of them is told, or loses it at once where they live here. */
+async function ceaseSharing(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  viewer: Viewer,
+  personIds: readonly number[],
+): Promise<void> {
+  const { userId } = viewer
+  const ceased = await stopReceiving(
+    transaction,
+    personIds.map((personId) => ({ userId, personId })),
+  )
+  const ids = ceased.map(({ personId }) => personId)
+  const users = await User.query(transaction).select('id').whereIn('personId', ids).orderBy('id')
+  await stopSharing(
+    transaction,
+    users.map(({ id }) => ({ userId: id, personId: viewer.personId })),
+  )
+  const remote = await Person.query(transaction).select('id').whereIn('id', ids).whereNotNull('podId').orderBy('id')
+  await enqueueEachWith(
+    pod,
+    transaction,
+    remote.map(({ id }) =>
+      toDispatch(viewer.personId, { record: 'contact', userId, personId: id, sharing: false, blocking: false }),
+    ),
+  )
+}
+
+async function tellOfSharing(pod: Pod, transaction: Knex.Transaction, viewer: Viewer, person: Person): Promise<void> {
+  if (person.podId !== null) {
+    await enqueueEachWith(pod, transaction, introduction(viewer, person.id))
+    return
+  }
+  const user = await User.query(transaction).findOne({ personId: person.id }).throwIfNotFound()
+  await beginSharing(pod, transaction, [{ userId: user.id, personId: viewer.personId }], pod.now())
+}
+
+/** That somebody of this pod shares with a person elsewhere, and who that is. */
+function introduction({ userId, personId }: Sharing, to: number): readonly ToDo[] {
+  return [
+    toDispatch(personId, { record: 'contact', userId, personId: to, sharing: true, blocking: false }),
+    toDispatch(personId, { record: 'profile', personId, to }),
+  ]
+}
+
+async function checkMayBeAdded(transaction: Knex.Transaction, viewer: Viewer, person: Person): Promise<void> {
+  if (person.id === viewer.personId) throw refusal('not_to_be_added', 'This is you.')
+  if (person.closedAt !== null) throw refusal('not_to_be_added', 'This person has left.')
+  const block = await Block.query(transaction).findById([viewer.userId, person.id])
+  if (block !== undefined) throw refusal('not_to_be_added', 'You block this person.')
+}
+
+/** From both sides nothing between the two changes meanwhile, and the viewer's aspects stay. */
+async function holdBoth(
+  transaction: Knex.Transaction,
+  viewer: Viewer,
+  { aspectId, personGuid }: Membership,
+): Promise<Person> {
+  const person = await Person.query(transaction).findOne({ guid: personGuid })
+  await User.hold(transaction, viewer.userId, person ? [person.id] : [])
+  await findAspect({ db: transaction }, viewer, aspectId)
+  if (person === undefined) throw refusal('person_missing', 'There is no such person.')
+  return person
+}
+
+function refusal(reason: ContactRefusal, message: string): Refusal<ContactRefusal> {
+  return new Refusal(reason, message)
+}

@@ -1,0 +1,175 @@
+import type { Knex } from 'knex'
+import { toDispatch } from '../../jobs/outbox.js'
+import { TEXT_LIMITS } from '../../limits.js'
+import {
+  type ConversationFilter,
+  type ListedConversation,
+  type ListedMessage,
+  listedConversation,
+  listedConversations,
+  listedMessages,
+  type MessageFilter,
+} from '../../persistence/conversations/list-conversations.js'
+import { inTransaction } from '../../persistence/database/errors.js'
+import { insertNewConversations } from '../../persistence/inbound/insert-conversations.js'
+import { Contact } from '../../persistence/models/contact.js'
+import { Conversation, ConversationVisibility } from '../../persistence/models/conversation.js'
+import { Person } from '../../persistence/models/person.js'
+import type { Page } from '../../persistence/sql/keyset-page.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Viewer } from '../accounts/access.js'
+import { newGuid } from '../posts/publish-post.js'
+import { faultOfText } from '../posts/texts.js'
+import { Refusal } from '../refusals.js'
+import { addMessages } from './messages.js'
+
+type ConversationRefusal = 'subject_invalid' | 'text_invalid' | 'recipients_invalid' | 'conversation_missing'
+
+export interface NewConversation {
+  readonly subject: string
+  readonly text: string
+  readonly recipientGuids: readonly string[]
+}
+
+/** With a first message, for people with whom the viewer shares and who share with the viewer. */
+export async function startConversation(pod: Pod, viewer: Viewer, input: NewConversation): Promise<ListedConversation> {
+  const { subject, text } = input
+  const fault = subject.trim() === '' ? 'is empty' : faultOfText(subject, TEXT_LIMITS.subjectCharacters)
+  if (fault !== undefined) throw refusal('subject_invalid', `The subject ${fault}.`)
+  checkText(text)
+
+  const guid = newGuid()
+  const createdAt = pod.now()
+  await inTransaction(pod.db, async (transaction) => {
+    const { address: author } = await Person.query(transaction).findById(viewer.personId).throwIfNotFound()
+    const recipients = await mutualContacts(transaction, viewer, input.recipientGuids)
+    const participants = [author, ...recipients.map(({ address }) => address)]
+    await insertNewConversations(transaction, [
+      { guid, author, subject, participants, strangers: [], createdAt, arrivedAt: createdAt },
+    ])
+    const first = { guid: newGuid(), conversationGuid: guid, author, text, createdAt, arrivedAt: createdAt }
+    await addMessages(pod, transaction, [first], [toDispatch(viewer.personId, { record: 'conversation', guid })])
+  })
+  return findConversation(pod, viewer, guid)
+}
+
+/** Adds a message to a conversation that the viewer still has. */
+export async function writeMessage(
+  pod: Pod,
+  viewer: Viewer,
+  input: { readonly conversationGuid: string; readonly text: string },
+): Promise<ListedMessage> {
+  const { conversationGuid, text } = input
+  await findConversation(pod, viewer, conversationGuid)
+  checkText(text)
+
+  const guid = newGuid()
+  const createdAt = pod.now()
+  const {
+    address,
+    name,
+    avatarUrl,
+    guid: authorGuid,
+  } = await Person.query(pod.db).findById(viewer.personId).throwIfNotFound()
+  await inTransaction(pod.db, async (transaction) => {
+    const message = { guid, conversationGuid, author: address, text, createdAt, arrivedAt: createdAt }
+    const dispatch = toDispatch(viewer.personId, { record: 'message', guid })
+    const [written] = await addMessages(pod, transaction, [message], [dispatch])
+    if (written === undefined) throw conversationMissing()
+  })
+  return { guid, text, createdAt, author: { guid: authorGuid, address, name, avatarUrl } }
+}
+
+/** Those that the viewer still has. */
+export async function listConversations(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  filter: ConversationFilter,
+): Promise<Page<ListedConversation>> {
+  return listedConversations(pod.db, viewer.personId, filter)
+}
+
+/** Looking at it does not make it read. */
+export async function findConversation(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  guid: string,
+): Promise<ListedConversation> {
+  const conversation = await listedConversation(pod.db, viewer.personId, guid)
+  if (conversation === undefined) throw conversationMissing()
+  return conversation
+}
+
+/** The oldest first, of a conversation that the viewer still has; reading them does not make them read. */
+export async function listMessages(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  conversationGuid: string,
+  filter: MessageFilter,
+): Promise<Page<ListedMessage>> {
+  const messages = await listedMessages(pod.db, viewer.personId, { ...filter, conversationGuid })
+  // Where nothing was found, there may be no such conversation either.
+  if (messages.items.length === 0) await findConversation(pod, viewer, conversationGuid)
+  return messages
+}
+
+/** Whether the viewer has read it is what they say. */
+export async function markConversation(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  guid: string,
+  read: boolean,
+): Promise<ListedConversation> {
+  const marked = await ownVisibility(pod.db, viewer, guid).patch({ unread: read ? 0 : 1 })
+  if (marked === 0) throw conversationMissing()
+  return findConversation(pod, viewer, guid)
+}
+
+/** The viewer never sees it again, whatever is written in it; it goes for good when nobody has it any more. */
+export async function leaveConversation(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    // Held, so that of two who leave at once one is the last.
+    const conversation = await Conversation.query(transaction).findOne({ guid }).forUpdate()
+    const left = conversation === undefined ? 0 : await ownVisibility(transaction, viewer, guid).delete()
+    if (conversation === undefined || left === 0) throw conversationMissing()
+    const others = await ConversationVisibility.query(transaction).findOne({ conversationId: conversation.id })
+    if (others === undefined) await conversation.$query(transaction).delete()
+  })
+}
+
+function ownVisibility(db: Knex, { personId }: Viewer, guid: string) {
+  return ConversationVisibility.query(db)
+    .where({ personId })
+    .whereIn('conversationId', Conversation.query(db).select('id').where({ guid }))
+}
+
+async function mutualContacts(
+  transaction: Knex.Transaction,
+  { userId }: Viewer,
+  guids: readonly string[],
+): Promise<readonly Person[]> {
+  if (guids.length === 0 || guids.length > TEXT_LIMITS.recipientsOfConversation) {
+    throw refusal('recipients_invalid', `A conversation has 1 to ${TEXT_LIMITS.recipientsOfConversation} recipients.`)
+  }
+  const people = await Person.query(transaction)
+    .whereIn('guid', [...guids])
+    .whereNull('closedAt')
+    .whereIn('id', Contact.query(transaction).select('personId').where({ userId, sharing: true, receiving: true }))
+    .orderBy('id')
+  // Also who is named twice: all of them or none.
+  if (people.length === guids.length) return people
+  throw refusal('recipients_invalid', 'Each recipient must be somebody you share with and who shares with you.')
+}
+
+function checkText(text: string): void {
+  const fault = text.trim() === '' ? 'is empty' : faultOfText(text)
+  if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
+}
+
+function conversationMissing(): Refusal<ConversationRefusal> {
+  return refusal('conversation_missing', 'There is no such conversation.')
+}
+
+function refusal(reason: ConversationRefusal, message: string): Refusal<ConversationRefusal> {
+  return new Refusal(reason, message)
+}

@@ -1,0 +1,40 @@
+import { openBoundedMap } from '../../bounded-map.js'
+import { gather } from '../../jobs/gather.js'
+import { RECEIVE_LIMITS } from '../../limits.js'
+import { findLocalGuids } from '../../persistence/inbound/find-local-guids.js'
+import type { Pod } from '../../pod/pod.js'
+import { isGuid } from '../../protocol/values.js'
+
+/** Who may get private messages here. */
+export interface Recipients {
+  /** Answered from memory for those who got one lately; nobody is said to be unknown before the database was asked. */
+  areKnown(guid: string): Promise<boolean>
+}
+
+interface RecipientsLimits {
+  readonly recipients: number
+  readonly recipientAgeMs: number
+}
+
+/** Whoever asks for many people asks one question at a time, so that strangers cannot keep the database busy with guesses. */
+export function openRecipients(
+  { db }: Pick<Pod, 'db'>,
+  limits: RecipientsLimits = RECEIVE_LIMITS,
+  now = () => performance.now(),
+): Recipients {
+  const known = openBoundedMap<string, number>({ entries: limits.recipients })
+  const ask = gather(
+    { atOnce: 1, items: RECEIVE_LIMITS.recipientsPerQuestion, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
+    (guids: readonly string[]) => findLocalGuids(db, guids),
+  )
+
+  return {
+    async areKnown(guid) {
+      if ((known.get(guid) ?? 0) > now()) return true
+      known.delete(guid)
+      if (!isGuid(guid) || !(await ask([guid])).has(guid)) return false
+      known.set(guid, now() + limits.recipientAgeMs)
+      return true
+    },
+  }
+}

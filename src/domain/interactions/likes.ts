@@ -1,0 +1,81 @@
+import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
+import { type ListedReaction, listedReactions } from '../../persistence/interactions/list-reactions.js'
+import { Comment } from '../../persistence/models/comment.js'
+import { Like } from '../../persistence/models/like.js'
+import { Post } from '../../persistence/models/post.js'
+import type { ReadablePost } from '../../persistence/posts/find-readable-post.js'
+import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
+import type { Pod } from '../../pod/pod.js'
+import { isBlockedBy, requireComment, requirePost, type Viewer } from '../accounts/access.js'
+import { dispatchAndAnnounce } from '../notifications/announce.js'
+import { notifyAbout } from '../notifications/notifications.js'
+import { signatureUnder } from '../outbound/relayable-signature.js'
+import { newGuid } from '../posts/publish-post.js'
+import { Refusal } from '../refusals.js'
+import { joinIn } from './participations.js'
+
+type CreateLikeRefusal = 'liked_already' | 'blocked'
+
+/** Those of a post, or of the comment that was found under it; the viewer's own first. */
+export function listLikes(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  { id, commentId }: Pick<ReadablePost, 'id' | 'commentId'>,
+  page: IndexPage,
+): Promise<Page<ListedReaction>> {
+  if (commentId === null) return listedReactions(pod.db, viewer, { kind: 'likes-of-post', id }, page)
+  return listedReactions(pod.db, viewer, { kind: 'likes-of-comment', id: commentId }, page)
+}
+
+/** Likes a post, or a comment under it; one's own too. */
+export async function createLike(
+  pod: Pod,
+  viewer: Viewer,
+  target: { readonly postGuid: string; readonly commentGuid?: string | undefined },
+): Promise<Like> {
+  const post = await requirePost(pod, viewer, target.postGuid)
+  const { commentGuid } = target
+  const comment = commentGuid === undefined ? undefined : await requireComment(pod, post, commentGuid)
+  if (await isBlockedBy(pod, post.authorId, viewer)) {
+    throw refusal('blocked', 'The author of this post does not want your likes.')
+  }
+
+  const guid = newGuid()
+  const signature = await signatureUnder(pod, viewer, post, (author) => ({
+    type: 'like',
+    author,
+    guid,
+    parent_guid: (comment ?? post).guid,
+    parent_type: comment ? 'Comment' : 'Post',
+    positive: true,
+  }))
+  try {
+    return await inTransaction(pod.db, async (transaction) => {
+      await Post.hold(transaction, post.id)
+      const like = await Like.query(transaction)
+        .insert({
+          guid,
+          authorId: viewer.personId,
+          ...(comment ? { commentId: comment.id } : { postId: post.id, postCreatedAt: post.createdAt }),
+          createdAt: pod.now(),
+          ...signature,
+        })
+        .returning('*')
+      await joinIn(pod, transaction, viewer, post)
+      const counted = comment
+        ? Comment.query(transaction).findById(comment.id)
+        : Post.query(transaction).findById(post.id)
+      await counted.patch({ likesCount: transaction.raw('likes_count + 1') })
+      const notifications = await notifyAbout(transaction, { likes: [like.id] }, pod.now())
+      await dispatchAndAnnounce(pod, transaction, viewer.personId, { record: 'like', guid }, { notifications })
+      return like
+    })
+  } catch (error) {
+    if (!isUniqueViolation(error, comment ? 'likes_comment_once' : 'likes_post_once')) throw error
+    throw refusal('liked_already', 'You like this already.')
+  }
+}
+
+function refusal(reason: CreateLikeRefusal, message: string): Refusal<CreateLikeRefusal> {
+  return new Refusal(reason, message)
+}

@@ -1,0 +1,58 @@
+import { inTransaction } from '../../persistence/database/errors.js'
+import { Participation } from '../../persistence/models/participation.js'
+import { Post } from '../../persistence/models/post.js'
+import type { Pod } from '../../pod/pod.js'
+import { noSuchPost, requirePost, type Viewer } from '../accounts/access.js'
+import { Refusal } from '../refusals.js'
+import { askAuthor, unmute } from './participations.js'
+
+type InteractionRefusal = 'subscribed_already' | 'not_subscribed' | 'hidden_already' | 'not_hidden'
+
+/** The viewer hears of what happens under the post. */
+export async function subscribe(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
+  const post = await requirePost(pod, viewer, postGuid)
+  await inTransaction(pod.db, async (transaction) => {
+    await Post.hold(transaction, post.id)
+    const [held] = await Participation.hold(transaction, post.id, [viewer.personId])
+    if (held === undefined) throw noSuchPost()
+    if (held.count > 1) throw refusal('subscribed_already', 'You hear of this post already.')
+    await unmute(transaction, viewer, post)
+    await askAuthor(pod, transaction, post, held)
+  })
+}
+
+/** The viewer hears no more of the post, until they do something under it again. Nobody else is told. */
+export async function mute(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
+  const post = await requirePost(pod, viewer, postGuid)
+  await inTransaction(pod.db, async (transaction) => {
+    await Post.hold(transaction, post.id)
+    const left = await Participation.query(transaction).delete().where({ postId: post.id, authorId: viewer.personId })
+    if (left === 0) throw refusal('not_subscribed', 'You do not hear of this post.')
+    await transaction('mutedPosts')
+      .insert({ userId: viewer.userId, postId: post.id, createdAt: pod.now() })
+      .onConflict()
+      .ignore()
+  })
+}
+
+/** Leaves a post out of the viewer's own streams, or shows it there again. */
+export async function hide(pod: Pod, viewer: Viewer, postGuid: string, hidden: boolean): Promise<void> {
+  const post = await requirePost(pod, viewer, postGuid)
+  const mark = { userId: viewer.userId, postId: post.id }
+  if (!hidden) {
+    const shown = await pod.db('hiddenPosts').where(mark).delete()
+    if (shown === 0) throw refusal('not_hidden', 'You have not hidden this post.')
+    return
+  }
+  const made = await pod
+    .db('hiddenPosts')
+    .insert({ ...mark, createdAt: pod.now() })
+    .onConflict()
+    .ignore()
+    .returning('postId')
+  if (made.length === 0) throw refusal('hidden_already', 'You have hidden this post already.')
+}
+
+function refusal(reason: InteractionRefusal, message: string): Refusal<InteractionRefusal> {
+  return new Refusal(reason, message)
+}

@@ -1,0 +1,59 @@
+import { enqueueEachWith, toDispatch } from '../../jobs/outbox.js'
+import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
+import { Poll, PollAnswer, PollParticipation } from '../../persistence/models/poll.js'
+import { Post } from '../../persistence/models/post.js'
+import type { Pod } from '../../pod/pod.js'
+import { isBlockedBy, requirePost, type Viewer } from '../accounts/access.js'
+import { signatureUnder } from '../outbound/relayable-signature.js'
+import { newGuid } from '../posts/publish-post.js'
+import { Refusal } from '../refusals.js'
+import { joinIn } from './participations.js'
+
+type VoteRefusal = 'answer_missing' | 'blocked' | 'voted_already'
+
+/** One answer, once. Whoever votes under a reshare votes in the poll it shows, and hears of the reshare. */
+export async function vote(
+  pod: Pod,
+  viewer: Viewer,
+  input: { readonly postGuid: string; readonly answerId: number },
+): Promise<PollParticipation> {
+  const post = await requirePost(pod, viewer, input.postGuid)
+  const root = post.type === 'Reshare' ? await Post.rootOf(pod.db, post) : post
+  const poll = root && (await Poll.query(pod.db).findOne({ postId: root.id }))
+  const answer = poll && (await PollAnswer.query(pod.db).findOne({ id: input.answerId, pollId: poll.id }))
+  if (!root || !poll || !answer) throw refusal('answer_missing', 'There is no such answer to choose.')
+  if (await isBlockedBy(pod, root.authorId, viewer)) {
+    throw refusal('blocked', 'The author of this poll does not want your vote.')
+  }
+
+  const guid = newGuid()
+  const signature = await signatureUnder(pod, viewer, root, (author) => ({
+    type: 'poll_participation',
+    author,
+    guid,
+    parent_guid: poll.guid,
+    poll_answer_guid: answer.guid,
+  }))
+  try {
+    return await inTransaction(pod.db, async (transaction) => {
+      await Post.hold(transaction, post.id, root.id)
+      const row = { guid, pollId: poll.id, pollAnswerId: answer.id, authorId: viewer.personId, createdAt: pod.now() }
+      const participation = await PollParticipation.query(transaction)
+        .insert({ ...row, ...signature })
+        .returning('*')
+      await joinIn(pod, transaction, viewer, post)
+      await PollAnswer.query(transaction)
+        .findById(answer.id)
+        .patch({ voteCount: transaction.raw('vote_count + 1') })
+      await enqueueEachWith(pod, transaction, [toDispatch(viewer.personId, { record: 'poll_participation', guid })])
+      return participation
+    })
+  } catch (error) {
+    if (!isUniqueViolation(error, 'poll_participations_poll_id_author_id_key')) throw error
+    throw refusal('voted_already', 'You have voted already.')
+  }
+}
+
+function refusal(reason: VoteRefusal, message: string): Refusal<VoteRefusal> {
+  return new Refusal(reason, message)
+}

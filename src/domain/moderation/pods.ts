@@ -1,0 +1,64 @@
+import type { Knex } from 'knex'
+import { raw } from 'objection'
+import { knock } from '../../jobs/knock.js'
+import { Pod as OtherPod } from '../../persistence/models/pod.js'
+import { giveUpDeliveries } from '../../persistence/outbound/due-deliveries.js'
+import { deletePerson } from '../../persistence/people/delete-person.js'
+import type { Pod } from '../../pod/pod.js'
+
+const ROWS_AT_ONCE = 1_000
+
+/** Nothing is sent there, nothing fetched from there, and whatever its people say is dropped; what waits for it is given up. */
+export async function blockPod({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
+  await OtherPod.query(db)
+    .findById(podId)
+    .patch({ blockedAt: raw('coalesce(blocked_at, now())') })
+  await giveUpAll(db)
+}
+
+const PEOPLE_AT_ONCE = 100
+
+/** Those who live there, and those whose addresses are at its host: a block holds for both. */
+const peopleOfPod = `
+  select people.id from people
+  join pods on pods.id = ?
+  where people.pod_id is not null and (
+    people.pod_id = pods.id
+    or split_part(people.address, '@', 2) = pods.host || case when pods.port = 443 then '' else ':' || pods.port end
+  )
+  order by people.id limit ?`
+
+/** Deletes the people of a blocked pod with all that came from them, person by person; returns how many. */
+export async function purgePod({ db, now }: Pick<Pod, 'db' | 'now'>, podId: number): Promise<number> {
+  for (let purged = 0; ; ) {
+    const { rows }: { rows: readonly { id: number }[] } = await db.raw(peopleOfPod, [podId, PEOPLE_AT_ONCE])
+    const ids = rows.map(({ id }) => id)
+    if (ids.length === 0) return purged
+    for (const id of ids) await deletePerson(db, id, now())
+    purged += ids.length
+  }
+}
+
+/** What was given up meanwhile stays so until somebody replays it. */
+export async function unblockPod({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
+  await OtherPod.query(db).findById(podId).patch({ blockedAt: null })
+}
+
+/** As after two weeks without an answer: nothing more is stored for it, until a look at it goes well or it writes itself. */
+export async function putPodToSleep({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
+  const offlineSince = raw('coalesce(offline_since, now())')
+  await OtherPod.query(db)
+    .findById(podId)
+    .patch({ offlineSince, asleepAt: raw('now()'), checkWanted: false })
+  await giveUpAll(db)
+}
+
+/** As if nothing had ever gone wrong: what is due goes out now. */
+export async function wakePod(pod: Pick<Pod, 'db' | 'jobs'>, podId: number): Promise<void> {
+  await OtherPod.query(pod.db).findById(podId).patch({ offlineSince: null, failures: 0, nextTryAt: null })
+  await knock(pod, [{ podId, proven: false }])
+}
+
+async function giveUpAll(db: Knex): Promise<void> {
+  for (let given = ROWS_AT_ONCE; given === ROWS_AT_ONCE; ) given = await giveUpDeliveries(db, ROWS_AT_ONCE)
+}

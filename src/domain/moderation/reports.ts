@@ -1,0 +1,34 @@
+import type { Pod } from '../../pod/pod.js'
+import { requireComment, requirePost, type Viewer } from '../accounts/access.js'
+import { faultOfText } from '../posts/texts.js'
+import { Refusal } from '../refusals.js'
+
+type ReportRefusal = 'reason_invalid' | 'reported_already'
+
+/** Shows a post, or a comment under it, to those who look after this pod; nobody else hears of it. */
+export async function report(
+  pod: Pod,
+  viewer: Viewer,
+  input: { readonly postGuid: string; readonly commentGuid?: string | undefined; readonly reason: string },
+): Promise<void> {
+  const post = await requirePost(pod, viewer, input.postGuid)
+  const { commentGuid } = input
+  const comment = commentGuid === undefined ? undefined : await requireComment(pod, post, commentGuid)
+  const reason = input.reason.trim()
+  if (reason === '') throw refusal('reason_invalid', 'A report needs a reason.')
+  const fault = faultOfText(reason)
+  if (fault !== undefined) throw refusal('reason_invalid', `The reason ${fault}.`)
+
+  const subject = comment ? { commentId: comment.id } : { postId: post.id }
+  const made = await pod
+    .db('reports')
+    .insert({ userId: viewer.userId, ...subject, reason, createdAt: pod.now() })
+    .onConflict()
+    .ignore()
+    .returning('id')
+  if (made.length === 0) throw refusal('reported_already', 'You have reported this already.')
+}
+
+function refusal(reason: ReportRefusal, message: string): Refusal<ReportRefusal> {
+  return new Refusal(reason, message)
+}

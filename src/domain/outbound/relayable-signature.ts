@@ -1,0 +1,27 @@
+import type { Comment } from '../../persistence/models/comment.js'
+import { Person } from '../../persistence/models/person.js'
+import type { Post } from '../../persistence/models/post.js'
+import type { Pod } from '../../pod/pod.js'
+import { elementsOf } from '../../protocol/entities/relayable-elements.js'
+import type { Relayable } from '../../protocol/entities/relayables.js'
+import type { Viewer } from '../accounts/access.js'
+import { privateKeyOf } from '../accounts/private-keys.js'
+
+type Signature = Pick<Comment, 'authorSignature' | 'signedElements'>
+
+/**
+ * What everybody needs who passes on something that the viewer puts under a post, or nothing where the envelope of the post's
+ * author says it all.
+ */
+export async function signatureUnder(
+  pod: Pod,
+  viewer: Viewer,
+  post: Pick<Post, 'authorId'>,
+  entityBy: (author: string) => Relayable,
+): Promise<Partial<Signature>> {
+  if (post.authorId === viewer.personId) return {}
+  const author = await Person.query(pod.db).findById(viewer.personId).throwIfNotFound()
+  const entity = entityBy(author.address)
+  const key = await privateKeyOf(pod, author.id)
+  return { authorSignature: await pod.crypto.signRelayable(entity, key), signedElements: elementsOf(entity) }
+}

@@ -1,0 +1,81 @@
+import type { Knex } from 'knex'
+import { enqueueEachWith, toDispatch } from '../../jobs/outbox.js'
+import { stopReceiving, stopSharing } from '../../persistence/contacts/contact-changes.js'
+import { inTransaction } from '../../persistence/database/errors.js'
+import { Block } from '../../persistence/models/contact.js'
+import { Notification, NotificationActor } from '../../persistence/models/notification.js'
+import { Person } from '../../persistence/models/person.js'
+import { User } from '../../persistence/models/user.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Viewer } from '../accounts/access.js'
+import { Refusal } from '../refusals.js'
+
+type BlockRefusal = 'person_missing' | 'own_person' | 'blocked_already' | 'not_blocked'
+
+/** The viewer wants nothing to do with somebody any more, and what is unread because of them alone counts as read. */
+export async function blockPerson(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    const person = await findPerson(transaction, personGuid)
+    if (person.id === viewer.personId) throw refusal('own_person', 'You cannot block yourself.')
+    const pair = { userId: viewer.userId, personId: person.id }
+    await User.hold(transaction, viewer.userId, [person.id])
+    const [added] = await transaction('blocks').insert(pair).onConflict().ignore().returning('personId')
+    if (added === undefined) throw refusal('blocked_already', 'You block this person already.')
+
+    await stopReceiving(transaction, [pair])
+    await tell(pod, transaction, viewer, person, true)
+    await readAboutAlone(transaction, pair)
+  })
+}
+
+/** What was between the two is not restored. */
+export async function unblockPerson(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    const person = await findPerson(transaction, personGuid)
+    const unblocked = await Block.query(transaction).deleteById([viewer.userId, person.id])
+    if (unblocked === 0) throw refusal('not_blocked', 'You do not block this person.')
+    await tell(pod, transaction, viewer, person, false)
+  })
+}
+
+async function findPerson(transaction: Knex.Transaction, guid: string): Promise<Person> {
+  const person = await Person.query(transaction).findOne({ guid })
+  if (person === undefined) throw refusal('person_missing', 'There is no such person.')
+  return person
+}
+
+/** Another pod is told what it is for; somebody here only sees that the viewer shares with them no longer. */
+async function tell(
+  pod: Pod,
+  transaction: Knex.Transaction,
+  { userId, personId: ownPersonId }: Viewer,
+  { id: personId, podId }: Person,
+  blocking: boolean,
+): Promise<void> {
+  if (podId !== null) {
+    const record = { record: 'contact', userId, personId, sharing: false, blocking } as const
+    await enqueueEachWith(pod, transaction, [toDispatch(ownPersonId, record)])
+    return
+  }
+  if (!blocking) return
+  const user = await User.query(transaction).findOne({ personId })
+  if (user !== undefined) await stopSharing(transaction, [{ userId: user.id, personId: ownPersonId }])
+}
+
+async function readAboutAlone(
+  transaction: Knex.Transaction,
+  { userId, personId }: Pick<Block, 'userId' | 'personId'>,
+): Promise<void> {
+  const actors = () =>
+    NotificationActor.query(transaction).whereColumn('notificationActors.notificationId', 'notifications.id')
+  await Notification.query(transaction)
+    .patch({ read: true, superseded: false })
+    .where({ userId, read: false })
+    .whereExists(actors().where({ personId }))
+    .whereNotExists(actors().whereNot({ personId }))
+  await Notification.collectAgain(transaction, userId)
+}
+
+function refusal(reason: BlockRefusal, message: string): Refusal<BlockRefusal> {
+  return new Refusal(reason, message)
+}

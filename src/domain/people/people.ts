@@ -1,0 +1,42 @@
+import { type LocalCard, Person, type Profile } from '../../persistence/models/person.js'
+import type { Pod } from '../../pod/pod.js'
+import { isGuid } from '../../protocol/values.js'
+import type { Viewer } from '../accounts/access.js'
+
+export interface OwnProfile {
+  readonly person: Person
+  readonly profile: Profile
+  /** Birthday, gender, location and bio: the token may see them, or everybody may. */
+  readonly showsDetails: boolean
+}
+
+export async function findOwnProfile(pod: Pod, viewer: Viewer): Promise<OwnProfile> {
+  const person = await Person.query(pod.db)
+    .findById(viewer.personId)
+    .withGraphJoined('profile')
+    .throwIfNotFound({ message: 'a user without a person' })
+  const { profile } = person
+  if (!profile) throw new Error(`Person ${person.guid} has no profile.`)
+  return { person, profile, showsDetails: profile.publicDetails || viewer.scopes.has('profile:read_private') }
+}
+
+/** Somebody who lives here; undefined also for those who have left. */
+export async function findLocalPerson(
+  pod: Pick<Pod, 'db'>,
+  address: string,
+): Promise<Pick<Person, 'guid' | 'address'> | undefined> {
+  return Person.localByAddress(pod.db, address)
+}
+
+/** What everybody may know of somebody who lives here. */
+export async function findLocalCard(pod: Pick<Pod, 'db'>, guid: string): Promise<LocalCard | undefined> {
+  return isGuid(guid) ? Person.localCard(pod.db, guid) : undefined
+}
+
+/** Anyone who is known here, wherever they live, with profile and pod. */
+export async function findAnybody(
+  pod: Pick<Pod, 'db'>,
+  who: { readonly guid: string } | { readonly address: string },
+): Promise<Person | undefined> {
+  return Person.query(pod.db).findOne(who).withGraphFetched('[profile, pod]')
+}

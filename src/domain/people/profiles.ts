@@ -1,0 +1,95 @@
+import { enqueueEachWith, toDispatch } from '../../jobs/outbox.js'
+import { TEXT_LIMITS } from '../../limits.js'
+import { inTransaction } from '../../persistence/database/errors.js'
+import { Person, Profile, type ProfileFields } from '../../persistence/models/person.js'
+import type { Pod } from '../../pod/pod.js'
+import { isBirthday, isName } from '../../protocol/values.js'
+import { isCleanText } from '../../protocol/xml/xml.js'
+import type { Viewer } from '../accounts/access.js'
+import { tagNameOf } from '../posts/tags.js'
+import { faultOfText } from '../posts/texts.js'
+import { Refusal } from '../refusals.js'
+import { findOwnProfile, type OwnProfile } from './people.js'
+
+/** What the viewer wants to show of themselves from now on; what is left out stays as it is. */
+export interface ProfileChange {
+  readonly name?: string
+  readonly bio?: string | null
+  readonly location?: string | null
+  readonly gender?: string | null
+  /** A day, or a time of which the day counts. */
+  readonly birthday?: string | null
+  readonly searchable?: boolean
+  readonly publicDetails?: boolean
+  readonly nsfw?: boolean
+  readonly tags?: readonly string[]
+}
+
+/** All of it or nothing; contacts hear of it if anything has really changed. */
+export async function changeProfile(pod: Pod, viewer: Viewer, change: ProfileChange): Promise<OwnProfile> {
+  const wanted = fieldsOf(change)
+  await inTransaction(pod.db, async (transaction) => {
+    const { personId } = viewer
+    await Person.hold(transaction, personId)
+    const profile = await Profile.query(transaction).findById(personId).throwIfNotFound()
+    if (isShown(profile, wanted)) return
+    await Person.edit(transaction, personId, { ...wanted, updatedAt: pod.now() })
+    await enqueueEachWith(pod, transaction, [toDispatch(personId, { record: 'profile', personId })])
+  })
+  return findOwnProfile(pod, viewer)
+}
+
+/** As it is stored; throws at the first that cannot be. */
+function fieldsOf(change: ProfileChange): ProfileFields {
+  const { name, bio, location, gender, birthday, tags, ...flags } = change
+  return {
+    ...flags,
+    ...(name !== undefined && { firstName: nameOf(name) || null, lastName: null }),
+    ...(bio !== undefined && { bio: textOf('bio', bio ?? '') }),
+    ...(location !== undefined && { location: textOf('location', location ?? '', TEXT_LIMITS.profileLineCharacters) }),
+    ...(gender !== undefined && { gender: textOf('gender', gender ?? '', TEXT_LIMITS.profileLineCharacters) || null }),
+    ...(birthday !== undefined && { birthday: dayOf(birthday ?? '') || null }),
+    ...(tags !== undefined && { tags: tagsOf(tags) }),
+  }
+}
+
+function nameOf(text: string): string {
+  const name = text.trim()
+  if (isName(name, TEXT_LIMITS.nameCharacters) && isCleanText(name)) return name
+  throw refusal('name', `A name has at most ${TEXT_LIMITS.nameCharacters} characters and no semicolon.`)
+}
+
+function textOf(field: string, text: string, longest?: number): string {
+  const fault = faultOfText(text, longest)
+  if (fault === undefined) return text
+  throw refusal(field, `The ${field} ${fault}.`)
+}
+
+/** Clients send a day as the time at which it begins. */
+const DAY_OR_TIME =
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?)?(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/i
+
+function dayOf(text: string): string {
+  const day = DAY_OR_TIME.exec(text)?.[1] ?? text
+  if (isBirthday(day)) return day
+  throw refusal('birthday', 'A birthday is a day of the calendar, written YYYY-MM-DD.')
+}
+
+function tagsOf(texts: readonly string[]): string[] {
+  if (texts.length > TEXT_LIMITS.tagsOfPerson)
+    throw refusal('tags', `A profile has at most ${TEXT_LIMITS.tagsOfPerson} tags.`)
+  const tags = texts
+    .map((text) => textOf('tags', tagNameOf(text), TEXT_LIMITS.profileLineCharacters))
+    .filter((tag) => tag !== '')
+  return [...new Set(tags)]
+}
+
+function isShown(profile: Profile, wanted: ProfileFields): boolean {
+  return Object.entries(wanted).every(([name, value]) => {
+    return JSON.stringify(value) === JSON.stringify(Reflect.get(profile, name))
+  })
+}
+
+function refusal(field: string, message: string): Refusal {
+  return new Refusal(`${field}_invalid`, message)
+}

@@ -1,0 +1,42 @@
+import { SEARCH_LIMITS } from '../../limits.js'
+import type { ListedPerson } from '../../persistence/contacts/list-contacts.js'
+import { type ContactFilter, peopleByName, peopleWithTag } from '../../persistence/people/people-search.js'
+import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
+import type { Pod } from '../../pod/pod.js'
+import { addressOf } from '../../protocol/address.js'
+import type { Viewer } from '../accounts/access.js'
+import { requireAspects } from '../contacts/aspects.js'
+import { tagNameOf } from '../posts/tags.js'
+
+/** All of the filters hold for everybody who is found. Only those who may see the viewer's contacts may have any. */
+export type PeopleSearch = {
+  readonly filters: readonly ContactFilter[]
+} & ({ readonly nameOrAddress: string } | { readonly tag: string })
+
+const NOBODY: Page<ListedPerson> = { items: [], more: false }
+
+/** People who let themselves be found, by their names; the viewer finds their own contacts in any case. */
+export async function searchPeople(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  search: PeopleSearch,
+  page: IndexPage,
+): Promise<Page<ListedPerson>> {
+  const { filters } = search
+  const { userId } = viewer
+  await requireAspects(
+    pod,
+    viewer,
+    filters.flatMap((filter) => (typeof filter === 'object' ? filter.aspectIds : [])),
+  )
+  if ('tag' in search) {
+    const tag = tagNameOf(search.tag)
+    return tag === '' ? NOBODY : peopleWithTag(pod.db, { userId, filters, tag }, page)
+  }
+  const text = search.nameOrAddress.trim()
+  if ([...text].length < SEARCH_LIMITS.shortest) return NOBODY
+  const words = text.split(/\s+/)
+  const beginning = addressOf(text) ?? text
+  const contactsToo = viewer.scopes.has('contacts:read')
+  return peopleByName(pod.db, { userId, filters, words, beginning, contactsToo }, page)
+}

@@ -1,0 +1,68 @@
+import { type ShownPerson, shownAuthor, shownPerson } from '../../persistence/people/find-visible-person.js'
+import { type ListedPhoto, listedPhotosOf } from '../../persistence/photos/list-photos.js'
+import { type ListedPost, listedPostsOf } from '../../persistence/posts/list-posts.js'
+import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
+import type { Pod } from '../../pod/pod.js'
+import { sightOf, type Viewer } from '../accounts/access.js'
+import { Refusal } from '../refusals.js'
+
+type PersonRefusal = 'person_missing'
+
+/** A person as the viewer may see them. */
+export interface PersonInSight extends ShownPerson {
+  /** The viewer themselves. */
+  readonly own: boolean
+  /** Birthday, gender, location and bio may be told. */
+  readonly showsDetails: boolean
+  /** What the viewer has to do with the person may be told. */
+  readonly showsRelationship: boolean
+}
+
+/** Who hides from search is shown only to those who may see the viewer's contacts. */
+export async function findPersonInSight(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<PersonInSight> {
+  const person = await shownPerson(pod.db, viewer, guid)
+  const own = person?.id === viewer.personId
+  const showsRelationship = viewer.scopes.has('contacts:read')
+  const inSight = own || showsRelationship || person?.profile.searchable
+  if (person === undefined || person.closed || !inSight) throw personMissing()
+
+  const { publicDetails } = person.profile
+  const trusted = own ? viewer.scopes.has('profile:read_private') : person.relationship.sharing
+  return { ...person, own, showsDetails: publicDetails || trusted, showsRelationship: own || showsRelationship }
+}
+
+/** What somebody has written and the viewer may see, hidden or not. */
+export async function listPostsOf(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  authorGuid: string,
+  page: TimePage,
+): Promise<Page<ListedPost>> {
+  return knownToBe(pod, authorGuid, await listedPostsOf(pod.db, viewer, { authorGuid, sight: sightOf(viewer), page }))
+}
+
+/** What somebody has shown in pictures and the viewer may see. */
+export async function listPhotosOf(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  authorGuid: string,
+  page: TimePage,
+): Promise<Page<ListedPhoto>> {
+  return knownToBe(pod, authorGuid, await listedPhotosOf(pod.db, viewer, { authorGuid, sight: sightOf(viewer), page }))
+}
+
+/** Somebody whose posts and photos can be listed: whoever is known here and has not left. */
+export async function requireAuthor(pod: Pick<Pod, 'db'>, guid: string): Promise<void> {
+  const author = await shownAuthor(pod.db, guid)
+  if (author === undefined || author.closed) throw personMissing()
+}
+
+/** Only where nothing is found may there be nobody whose it would be. */
+async function knownToBe<Item>(pod: Pick<Pod, 'db'>, authorGuid: string, page: Page<Item>): Promise<Page<Item>> {
+  if (page.items.length === 0) await requireAuthor(pod, authorGuid)
+  return page
+}
+
+function personMissing(): Refusal<PersonRefusal> {
+  return new Refusal('person_missing', 'There is no such person.')
+}

@@ -1,0 +1,33 @@
+import type { Photo } from '../../persistence/models/photo.js'
+
+/** What is in front of the name of a picture; other pods and clients build the addresses of all sizes themselves. */
+export const PHOTO_SIZES = {
+  raw: '',
+  large: 'scaled_full_',
+  medium: 'thumb_medium_',
+  small: 'thumb_small_',
+} as const
+
+/** The large one of a profile. */
+export const PORTRAIT = 'thumb_large_'
+
+export type SizePrefix = (typeof PHOTO_SIZES)[keyof typeof PHOTO_SIZES] | typeof PORTRAIT
+
+const PREFIXES: readonly SizePrefix[] = [...Object.values(PHOTO_SIZES), PORTRAIT]
+
+/** All files of a photo that lies here. */
+export function filesOfPhoto(name: string): readonly string[] {
+  return PREFIXES.map((prefix) => `${prefix}${name}`)
+}
+
+export const UPLOADS_PATH = '/uploads/images/'
+
+/** Other pods may name anything as the place of a picture; what is not on the web is none. */
+export function isPicture({ remotePath }: Pick<Photo, 'remotePath'>): boolean {
+  return remotePath === null || /^https?:\/\//i.test(remotePath)
+}
+
+/** The address that becomes a picture with a prefix and its name; ends in a slash. */
+export function photoFolder({ remotePath }: Pick<Photo, 'remotePath'>, podUrl: string): string {
+  return remotePath ?? `${podUrl}${UPLOADS_PATH}`
+}

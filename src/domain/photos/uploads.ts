@@ -1,0 +1,129 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Knex } from 'knex'
+import { makePhotoJob, type PhotoUse, removePhotoFilesJob, type Upload } from '../../jobs/definitions.js'
+import { enqueueAllWith, enqueueWith, takeRows } from '../../jobs/outbox.js'
+import { QueueAway } from '../../jobs/queues.js'
+import { PHOTO_LIMITS } from '../../limits.js'
+import { inTransaction } from '../../persistence/database/errors.js'
+import { photosOf } from '../../persistence/photos/photo-usage.js'
+import { beginningOfUpload, dropUploads } from '../../persistence/photos/picture-files.js'
+import { progressOfUpload } from '../../persistence/photos/refused-uploads.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Viewer } from '../accounts/access.js'
+import { ownAspectIds } from '../contacts/aspects.js'
+import { newGuid } from '../posts/publish-post.js'
+import { Refusal } from '../refusals.js'
+import { endingOf, formatOf, HEAD_BYTES } from './picture-formats.js'
+
+export interface NewPhoto {
+  /** Where it lies, in the folder of uploads; whatever comes of it, it is taken away from there. */
+  readonly file: string
+  readonly use: PhotoUse
+  /** Whom a published one is for; without any it is for nobody else. */
+  readonly aspects?: 'all' | readonly number[] | undefined
+}
+
+type UploadRefusal = 'scope_missing' | 'aspects_unknown' | 'image_invalid' | 'photo_quota'
+
+interface UnderWay extends Upload {
+  readonly outboxId: number
+}
+
+/**
+ * Lets a worker make a photo, and waits until it is there: resolves with its guid. Where no worker has come to it in time,
+ * nothing comes of it later either, and the client may try again.
+ */
+export async function uploadPhoto(
+  pod: Pod,
+  viewer: Viewer,
+  photo: NewPhoto,
+  within: number = PHOTO_LIMITS.madeWithinMs,
+): Promise<string> {
+  const upload = await handToWorkers(pod, viewer, photo)
+  const until = performance.now() + within
+  for (let wait: number = PHOTO_LIMITS.firstLookMs; performance.now() < until; wait *= 1.5) {
+    const progress = await progressOf(pod, upload)
+    if (progress === 'made') return upload.guid
+    if (progress === 'failed') break
+    await pause(Math.min(wait, PHOTO_LIMITS.lastLookMs))
+  }
+  // What is not there to be withdrawn was done at this very moment.
+  if (!(await withdraw(pod, upload)) && (await progressOf(pod, upload)) === 'made') return upload.guid
+  throw new QueueAway('No worker has made a photo of an upload in time.')
+}
+
+async function handToWorkers(pod: Pod, viewer: Viewer, { file, use, aspects }: NewPhoto): Promise<UnderWay> {
+  const { uploadsDir } = pod.config
+  try {
+    if (use === 'published' && !viewer.scopes.has('private:modify')) {
+      throw refusal('scope_missing', 'The token may not publish anything private: a photo has to be pending.')
+    }
+    const format = formatOf(await beginningOfUpload(uploadsDir, file, HEAD_BYTES))
+    if (format === undefined) throw refusal('image_invalid', 'A photo is a JPEG, PNG, GIF or WebP file.')
+    const { userId } = viewer
+
+    return await inTransaction(pod.db, async (transaction) => {
+      await checkQuota(pod, transaction, viewer)
+      const aspectIds = use === 'published' ? await chosenAspects(transaction, viewer, aspects ?? []) : []
+      const upload = { guid: newGuid(), file, name: `${newGuid()}.${endingOf(format)}`, userId, use, aspectIds }
+      const [outboxId] = await enqueueAllWith(pod, transaction, makePhotoJob, [upload])
+      if (outboxId === undefined) throw new Error('A job that was stored has no id.')
+      return { ...upload, outboxId }
+    })
+  } catch (error) {
+    await dropUploads(uploadsDir, [file])
+    throw error
+  }
+}
+
+/** Uploads at the same moment may exceed it by their own number. */
+async function checkQuota(
+  { config }: Pick<Pod, 'config'>,
+  transaction: Knex.Transaction,
+  viewer: Viewer,
+): Promise<void> {
+  const { photos, bytes } = await photosOf(transaction, viewer.personId, PHOTO_LIMITS.photosOfPerson)
+  if (photos >= PHOTO_LIMITS.photosOfPerson) {
+    throw refusal('photo_quota', `You have ${photos} photos, and nobody may have more: delete some first.`)
+  }
+  if (config.photoQuota > 0 && bytes >= config.photoQuota) {
+    const quota = Math.round(config.photoQuota / 2 ** 20)
+    throw refusal('photo_quota', `Your photos take the ${quota} MiB that you may use: delete some first.`)
+  }
+}
+
+/** Those of somebody else are passed over. */
+async function chosenAspects(
+  transaction: Knex.Transaction,
+  viewer: Viewer,
+  chosen: NonNullable<NewPhoto['aspects']>,
+): Promise<readonly number[]> {
+  if (chosen.length === 0) return []
+  const own = await ownAspectIds(transaction, viewer, chosen)
+  if (own.length === 0) throw refusal('aspects_unknown', 'None of these aspects is one of yours.')
+  return own
+}
+
+/** Throws what a worker has found wrong with it. */
+async function progressOf({ db }: Pod, { guid, outboxId }: UnderWay): Promise<'made' | 'under way' | 'failed'> {
+  const { isKept, refusal: reason, isUnderWay } = await progressOfUpload(db, guid, outboxId)
+  if (reason !== null) throw refusal('image_invalid', reason)
+  if (isKept) return 'made'
+  return isUnderWay ? 'under way' : 'failed'
+}
+
+/** False: there is nothing to withdraw any more. */
+async function withdraw(pod: Pod, { outboxId, name, file }: UnderWay): Promise<boolean> {
+  const isWithdrawn = await inTransaction(pod.db, async (transaction) => {
+    const taken = await takeRows(transaction, [outboxId])
+    // A worker may have died after it had put the files in their place.
+    if (taken.size > 0) await enqueueWith(pod, transaction, removePhotoFilesJob, { names: [name] })
+    return taken.size > 0
+  })
+  if (isWithdrawn) await dropUploads(pod.config.uploadsDir, [file])
+  return isWithdrawn
+}
+
+function refusal(reason: UploadRefusal, message: string): Refusal<UploadRefusal> {
+  return new Refusal(reason, message)
+}

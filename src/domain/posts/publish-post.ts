@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
+import { TEXT_LIMITS } from '../../limits.js'
+import { inTransaction } from '../../persistence/database/errors.js'
+import { Mention } from '../../persistence/models/mention.js'
+import { Photo } from '../../persistence/models/photo.js'
+import { Poll } from '../../persistence/models/poll.js'
+import { Location, Post } from '../../persistence/models/post.js'
+import { Tag } from '../../persistence/models/tag.js'
+import { involve } from '../../persistence/notifications/activity.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Viewer } from '../accounts/access.js'
+import { ownAspectIds } from '../contacts/aspects.js'
+import { withoutOutsiders } from '../conversations/mentions-of-participants.js'
+import { dispatchAndAnnounce } from '../notifications/announce.js'
+import { notifyAbout } from '../notifications/notifications.js'
+import { Refusal } from '../refusals.js'
+import { faultOfText, mentionedIn, taggedIn } from './texts.js'
+
+export interface NewPost {
+  readonly text: string
+  readonly public: boolean
+  /** Whom something private is for; of the viewer's own aspects, at least one. */
+  readonly aspectIds?: readonly number[]
+  /** Uploaded by the viewer, and not yet part of anything. */
+  readonly photoGuids?: readonly string[]
+  readonly poll?: { readonly question: string; readonly answers: readonly string[] }
+  readonly location?: { readonly address: string; readonly lat: string; readonly lng: string }
+}
+
+type PublishPostRefusal =
+  | 'scope_missing'
+  | 'text_missing'
+  | 'text_invalid'
+  | 'aspects_missing'
+  | 'photos_unknown'
+  | 'poll_invalid'
+  | 'location_invalid'
+
+/** A status message of the viewer's own, with all that belongs to it, or nothing at all. */
+export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Promise<Post> {
+  checkPost(viewer, input)
+  const location = input.location?.address.trim() === '' ? undefined : input.location
+
+  return inTransaction(pod.db, async (transaction) => {
+    const aspectIds = input.public ? [] : await chosenAspects(transaction, viewer, input.aspectIds ?? [])
+    const photos = await pendingPhotos(transaction, viewer, input.photoGuids ?? [])
+    const text = input.public ? input.text : await withoutOutsiders(pod, transaction, { ...input, aspectIds })
+    checkText(text)
+
+    const post = await Post.query(transaction)
+      .insert({
+        guid: newGuid(),
+        authorId: viewer.personId,
+        type: 'StatusMessage',
+        public: input.public,
+        text,
+        createdAt: pod.now(),
+        interactedAt: pod.now(),
+      })
+      .returning('*')
+    await Photo.joinPost(transaction, photos, post)
+    if (location !== undefined) await Location.query(transaction).insert({ postId: post.id, ...location })
+    if (input.poll !== undefined) await addPoll(transaction, post, input.poll)
+    await Tag.attach(transaction, { postId: post.id, createdAt: post.createdAt, isPublic: post.public }, taggedIn(text))
+    const mentioned = mentionedIn(text)
+    await Mention.attach(transaction, { postId: post.id }, mentioned)
+    if (!input.public) await Post.shareWith(transaction, post.id, aspectIds)
+    await involve(transaction, post.id, [viewer.personId])
+    const concerning = mentioned.length === 0 ? {} : { posts: [post.id] }
+    const notifications = await notifyAbout(transaction, concerning, post.createdAt)
+    await dispatchAndAnnounce(
+      pod,
+      transaction,
+      viewer.personId,
+      { record: 'post', guid: post.guid },
+      { notifications, posts: [post.id] },
+    )
+    return post
+  })
+}
+
+function checkPost(viewer: Viewer, { text, poll, location, ...input }: NewPost): void {
+  if (!input.public && !viewer.scopes.has('private:modify')) {
+    throw refusal('scope_missing', 'The token may not publish anything private.')
+  }
+  const photos = input.photoGuids ?? []
+  if (photos.length > TEXT_LIMITS.photosOfPost)
+    throw refusal('photos_unknown', `A post has at most ${TEXT_LIMITS.photosOfPost} photos.`)
+  if (text.trim() === '' && photos.length === 0) throw refusal('text_missing', 'A post needs some text or a photo.')
+  checkText(text)
+
+  if (poll !== undefined) {
+    const { question, answers } = poll
+    const complete = answers.length >= 2 && answers.length <= TEXT_LIMITS.pollAnswers
+    if (!complete || ![question, ...answers].every(isName)) {
+      throw refusal(
+        'poll_invalid',
+        `A poll needs a question and 2 to ${TEXT_LIMITS.pollAnswers} answers, each of 1 to ${TEXT_LIMITS.labelCharacters} characters.`,
+      )
+    }
+  }
+  if (location !== undefined && location.address.trim() !== '') {
+    const { address, lat, lng } = location
+    if (!isName(address) || !isCoordinate(lat, 90) || !isCoordinate(lng, 180)) {
+      throw refusal(
+        'location_invalid',
+        `A location needs an address of up to ${TEXT_LIMITS.labelCharacters} characters, and lat and lng as degrees.`,
+      )
+    }
+  }
+}
+
+/** Also what was made of it here can be too long. */
+function checkText(text: string): void {
+  const fault = faultOfText(text)
+  if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
+}
+
+/** As people and phones write them; other pods read them as numbers. */
+function isCoordinate(text: string, most: number): boolean {
+  return /^[+-]?\d{1,3}(\.\d{1,30})?(e[+-]?\d{1,3})?$/i.test(text) && Math.abs(Number(text)) <= most
+}
+
+function isName(text: string): boolean {
+  return text.trim() !== '' && faultOfText(text, TEXT_LIMITS.labelCharacters) === undefined
+}
+
+/** Those of somebody else are passed over. */
+async function chosenAspects(
+  transaction: Knex.Transaction,
+  viewer: Viewer,
+  chosen: readonly number[],
+): Promise<readonly number[]> {
+  const own = await ownAspectIds(transaction, viewer, chosen)
+  if (own.length === 0) throw refusal('aspects_missing', 'Something private needs at least one of your aspects.')
+  return own
+}
+
+/** In the order in which they were named. */
+async function pendingPhotos(
+  transaction: Knex.Transaction,
+  viewer: Viewer,
+  guids: readonly string[],
+): Promise<readonly Photo[]> {
+  if (guids.length === 0) return []
+  const found = await Photo.query(transaction)
+    .where({ authorId: viewer.personId, pending: true })
+    .whereIn('guid', [...guids])
+    .orderBy('id')
+    .forUpdate()
+  const photos = guids.map((guid) => found.find((photo) => photo.guid === guid))
+  const all = photos.filter((photo) => photo !== undefined)
+  if (all.length < guids.length || new Set(all).size < all.length) {
+    throw refusal('photos_unknown', 'Each photo must be one of your own that is not part of a post yet.')
+  }
+  return all
+}
+
+async function addPoll(
+  transaction: Knex.Transaction,
+  post: Post,
+  { question, answers }: NonNullable<NewPost['poll']>,
+): Promise<void> {
+  await Poll.query(transaction).insertGraph({
+    guid: newGuid(),
+    postId: post.id,
+    question,
+    answers: answers.map((answer, position) => ({ guid: newGuid(), position, answer })),
+  })
+}
+
+export function newGuid(): string {
+  return randomBytes(16).toString('hex')
+}
+
+function refusal(reason: PublishPostRefusal, message: string): Refusal<PublishPostRefusal> {
+  return new Refusal(reason, message)
+}

@@ -1,0 +1,85 @@
+import type { Knex } from 'knex'
+import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
+import { type ListedReaction, listedReactions } from '../../persistence/interactions/list-reactions.js'
+import { Participation } from '../../persistence/models/participation.js'
+import { Person } from '../../persistence/models/person.js'
+import { Post } from '../../persistence/models/post.js'
+import { involve } from '../../persistence/notifications/activity.js'
+import type { ReadablePost } from '../../persistence/posts/find-readable-post.js'
+import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
+import type { Pod } from '../../pod/pod.js'
+import { requirePost, type Viewer } from '../accounts/access.js'
+import { joinIn } from '../interactions/participations.js'
+import { dispatchAndAnnounce } from '../notifications/announce.js'
+import { notifyAbout } from '../notifications/notifications.js'
+import { Refusal } from '../refusals.js'
+import { newGuid } from './publish-post.js'
+
+type CreateReshareRefusal = 'root_missing' | 'not_public' | 'own_post' | 'reshared_already'
+
+/** The viewer's own first. Nothing private is ever reshared. */
+export async function listReshares(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  post: Pick<ReadablePost, 'id' | 'public'>,
+  page: IndexPage,
+): Promise<Page<ListedReaction>> {
+  if (!post.public) return { items: [], more: false }
+  return listedReactions(pod.db, viewer, { kind: 'reshares-of-post', id: post.id }, page)
+}
+
+/** Shows a public post of somebody else to the viewer's contacts. Of a reshare, it is the root that is shown. */
+export async function createReshare(pod: Pod, viewer: Viewer, postGuid: string): Promise<Post> {
+  const post = await requirePost(pod, viewer, postGuid)
+  const root = post.type === 'Reshare' ? await Post.rootOf(pod.db, post) : post
+  if (root === undefined) throw refusal('root_missing', 'What this post showed is gone.')
+  if (!root.public) throw refusal('not_public', 'Only public posts can be reshared.')
+  if (root.authorId === viewer.personId) throw refusal('own_post', 'This post is your own.')
+
+  try {
+    return await inTransaction(pod.db, (transaction) => addReshare(pod, transaction, viewer, root))
+  } catch (error) {
+    if (!isUniqueViolation(error, 'posts_reshare_once')) throw error
+    throw refusal('reshared_already', 'You have reshared this post already.')
+  }
+}
+
+async function addReshare(pod: Pod, transaction: Knex.Transaction, viewer: Viewer, root: Post): Promise<Post> {
+  await Post.hold(transaction, root.id)
+  const reshare = await Post.query(transaction)
+    .insert({
+      guid: newGuid(),
+      authorId: viewer.personId,
+      type: 'Reshare',
+      public: true,
+      rootId: root.id,
+      createdAt: pod.now(),
+      interactedAt: pod.now(),
+    })
+    .returning('*')
+  await involve(transaction, reshare.id, [viewer.personId])
+  await joinIn(pod, transaction, viewer, root)
+  await subscribeRootAuthor(transaction, root, reshare)
+  await Post.query(transaction)
+    .findById(root.id)
+    .patch({ resharesCount: transaction.raw('reshares_count + 1') })
+  const notifications = await notifyAbout(transaction, { reshares: [reshare.id] }, reshare.createdAt)
+  await dispatchAndAnnounce(
+    pod,
+    transaction,
+    viewer.personId,
+    { record: 'post', guid: reshare.guid },
+    { notifications, posts: [reshare.id] },
+  )
+  return reshare
+}
+
+/** Who wrote a post hears of what is said where it is reshared; on another pod, that pod sees to it. */
+async function subscribeRootAuthor(transaction: Knex.Transaction, root: Post, reshare: Post): Promise<void> {
+  const author = await Person.query(transaction).findById(root.authorId).whereNull('podId')
+  if (author !== undefined) await Participation.hold(transaction, reshare.id, [author.id])
+}
+
+function refusal(reason: CreateReshareRefusal, message: string): Refusal<CreateReshareRefusal> {
+  return new Refusal(reason, message)
+}

@@ -1,0 +1,21 @@
+import { listedPost } from '../../persistence/posts/list-post.js'
+import type { ListedPost } from '../../persistence/posts/list-posts.js'
+import type { Sight } from '../../persistence/posts/visibility.js'
+import type { Pod } from '../../pod/pod.js'
+import { noSuchPost, sightOf, type Viewer } from '../accounts/access.js'
+
+/** A post that the viewer may see and the token may show, hidden or not. */
+export async function findPostInSight(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPost> {
+  return find(pod, viewer, guid, sightOf(viewer))
+}
+
+/** One that the viewer has just written, whatever the token may read. */
+export async function findWrittenPost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPost> {
+  return find(pod, viewer, guid, 'readable')
+}
+
+async function find(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string, sight: Sight): Promise<ListedPost> {
+  const post = await listedPost(pod.db, viewer, { guid, sight })
+  if (post === undefined) throw noSuchPost()
+  return post
+}

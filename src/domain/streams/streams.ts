@@ -1,0 +1,44 @@
+import type { ListedPost } from '../../persistence/posts/list-posts.js'
+import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
+import {
+  listedAspectStream,
+  listedPostsWithTag,
+  listedStream,
+  type Stream,
+} from '../../persistence/streams/list-streams.js'
+import type { Pod } from '../../pod/pod.js'
+import { sightOf, type Viewer } from '../accounts/access.js'
+import { soughtTagName } from '../posts/tags.js'
+
+/** A stream of posts that the viewer may see and the token may show. */
+export async function listStream(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  stream: Stream,
+  page: TimePage,
+): Promise<Page<ListedPost>> {
+  return listedStream(pod.db, viewer, { stream, sight: sightOf(viewer), page })
+}
+
+/** Posts of the people in these aspects, and of the viewer; without aspects, of everybody in any. */
+export async function listAspectStream(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  aspectIds: readonly number[],
+  page: TimePage,
+): Promise<Page<ListedPost>> {
+  if (aspectIds.length === 0) return listStream(pod, viewer, 'all aspects', page)
+  return listedAspectStream(pod.db, viewer, { aspectIds, sight: sightOf(viewer), page })
+}
+
+/** Posts with a tag, as somebody has typed it. */
+export async function searchPosts(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  tag: string,
+  page: TimePage,
+): Promise<Page<ListedPost>> {
+  const name = soughtTagName(tag)
+  if (name === undefined) return { items: [], more: false }
+  return listedPostsWithTag(pod.db, viewer, { tag: name, sight: sightOf(viewer), page })
+}

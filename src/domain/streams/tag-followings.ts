@@ -1,0 +1,28 @@
+import { Tag } from '../../persistence/models/tag.js'
+import { followedTags } from '../../persistence/posts/list-tags.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Viewer } from '../accounts/access.js'
+import { requireTagName, tagNameOf } from '../posts/tags.js'
+import { Refusal } from '../refusals.js'
+
+type TagFollowingRefusal = 'followed_already' | 'not_followed'
+
+/** The names of the tags that the viewer follows, in order. */
+export async function listFollowedTags(pod: Pick<Pod, 'db'>, viewer: Viewer): Promise<readonly string[]> {
+  return followedTags(pod.db, viewer.userId)
+}
+
+/** From now on the viewer sees what is posted under a tag, also one that nobody has used yet. */
+export async function followTag(pod: Pick<Pod, 'db'>, viewer: Viewer, text: string): Promise<void> {
+  const followed = await Tag.follow(pod.db, viewer.userId, requireTagName(text))
+  if (!followed) throw refusal('followed_already', 'You follow this tag already.')
+}
+
+export async function unfollowTag(pod: Pick<Pod, 'db'>, viewer: Viewer, text: string): Promise<void> {
+  const unfollowed = await Tag.unfollow(pod.db, viewer.userId, tagNameOf(text))
+  if (!unfollowed) throw refusal('not_followed', 'You do not follow this tag.')
+}
+
+function refusal(reason: TagFollowingRefusal, message: string): Refusal<TagFollowingRefusal> {
+  return new Refusal(reason, message)
+}

@@ -1,6 +1,0 @@
-import { StartError } from '../start-error.js'
-
-/** The PostgreSQL that comes with the pod cannot do its work here. The message says why and what to do. */
-export class EmbeddedPostgresError extends StartError {
-  override name = 'EmbeddedPostgresError'
-}

@@ -1,0 +1,35 @@
+import { checkPodJob } from '../../jobs/definitions.js'
+import { DELIVERY_LIMITS } from '../../limits.js'
+import { Pod as OtherPod } from '../../persistence/models/pod.js'
+import { podsToCheck } from '../../persistence/outbound/due-deliveries.js'
+import type { Pod } from '../../pod/pod.js'
+import { isOurTrouble } from '../remote-pod/remote-pod-error.js'
+import { checkPod, noteCheck } from './pod-info.js'
+import { askedAt } from './pod-location.js'
+
+/** Has every pod looked at once a day, each at its own time, and those sooner that were heard of while they were offline. */
+export async function checkPods({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
+  const pods = await podsToCheck(db, DELIVERY_LIMITS)
+  const each = pods.map((podId) => ({ data: { podId }, unique: `check-${podId}` }))
+  await jobs.enqueueEach(checkPodJob, each, { again: true })
+}
+
+/** Looks how a pod is, and keeps that in its row. */
+export async function checkKnownPod(pod: Pod, podId: number): Promise<void> {
+  // Noted first: a pod that is too slow to be looked at has its turn tomorrow, and not every minute.
+  const other = await OtherPod.query(pod.db)
+    .findById(podId)
+    .whereNull('blockedAt')
+    .patch({ checkedAt: pod.now() })
+    .returning('*')
+    .first()
+  const origin = other === undefined ? undefined : askedAt(other)
+  if (other === undefined || origin === undefined) return
+  try {
+    const noted = await noteCheck(pod.db, other, await checkPod(pod, origin), pod.now())
+    const isBack = other.offlineSince !== null && noted?.offlineSince === null
+    if (isBack) pod.log.info({ pod: other.host }, 'the pod answers again')
+  } catch (error) {
+    if (!isOurTrouble(error)) throw error
+  }
+}

@@ -1,0 +1,138 @@
+import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../../limits.js'
+import { Person } from '../../persistence/models/person.js'
+import { Pod as OtherPod } from '../../persistence/models/pod.js'
+import type { Pod, RemotePods } from '../../pod/pod.js'
+import { addressOf } from '../../protocol/address.js'
+import type { PersonLinks } from '../../protocol/discovery/discovery-documents.js'
+import { ProtocolError } from '../../protocol/errors.js'
+import { RemotePodError } from '../remote-pod/remote-pod-error.js'
+import { homeOf, isSamePlace, isThisPod, placeOf } from './pod-location.js'
+import { readRemoteDocument } from './read-document.js'
+import { savePerson } from './save-person.js'
+import { type Flights, openFlights } from './single-flight.js'
+
+export interface DiscoverOptions {
+  /** Asks although it failed a moment ago: for those who try again because it did. */
+  readonly again?: boolean
+  /** Reads the profile of a known person anew, however fresh it is. */
+  readonly refresh?: boolean
+  /** Milliseconds for all of it. */
+  readonly within?: number
+}
+
+/**
+ * Who has this address: known here, or asked for at the pod that its host names. Whatever goes wrong on the way ends as
+ * `DiscoveryFailed` with the reason, and nothing is stored.
+ */
+export async function discoverPerson(pod: Pod, text: string, options: DiscoverOptions = {}): Promise<Person> {
+  const address = addressOf(text)
+  const home = address === undefined ? undefined : homeOf(address)
+  if (address === undefined || home === undefined) throw failed('this is no address')
+
+  const known = await Person.byAddress(pod.db, address)
+  if (known?.podId === null) return known
+  if (isThisPod(pod.config, placeOf(home))) throw failed(`nobody is called ${address} here`)
+  if (known !== undefined && !isStale(known, pod.now(), options)) return known
+  try {
+    return await flightsOf(pod).join(
+      address,
+      () => lookUp(pod, address, home, { ...options, isKnown: known !== undefined }),
+      { ...options, now: pod.now },
+    )
+  } catch (error) {
+    // Who is known stays known when their pod is away.
+    if (known !== undefined && options.refresh !== true && error instanceof ProtocolError) return known
+    throw error
+  }
+}
+
+function isStale({ refreshedAt, closedAt }: Person, now: Date, { refresh = false }: DiscoverOptions): boolean {
+  if (closedAt !== null) return false
+  const age = refreshedAt === null ? Number.POSITIVE_INFINITY : now.getTime() - refreshedAt.getTime()
+  return refresh || age > LOOKUP_LIMITS.personFreshMs
+}
+
+/** One for each process and pod; the way out tells them apart. */
+const flights = new WeakMap<RemotePods, Flights<Person>>()
+
+function flightsOf({ remote }: Pod): Flights<Person> {
+  const open = flights.get(remote) ?? openFlights<Person>()
+  flights.set(remote, open)
+  return open
+}
+
+interface LookUpOptions extends DiscoverOptions {
+  /** The pod of a known person never changes, so the claim is not checked. */
+  readonly isKnown: boolean
+}
+
+async function lookUp(pod: Pod, address: string, home: URL, { within, isKnown }: LookUpOptions): Promise<Person> {
+  await refuseBlocked(pod, home)
+  const began = pod.now()
+  const until = performance.now() + (within ?? REMOTE_LIMITS.exchangeMs)
+  const claimed = await askWebFinger(pod, home, address, until)
+  const links = isKnown ? claimed : await confirmPod(pod, { address, home, claimed, until })
+  const podUrl = new URL(links.podUrl)
+  if (isThisPod(pod.config, placeOf(podUrl))) throw failed(`${address} claims to live on this pod`)
+  await refuseBlocked(pod, podUrl)
+  const html = await ask(pod, links.hcardUrl, 'text/html', until)
+  const hcard = await readRemoteDocument(pod, { type: 'hcard', text: html })
+  return savePerson(pod, { address, podUrl, hcard, began })
+}
+
+interface Claim {
+  readonly address: string
+  readonly home: URL
+  readonly claimed: PersonLinks
+  readonly until: number
+}
+
+/**
+ * A pod that is not at the host of the address must say the same about the person itself. Otherwise anybody could send our
+ * deliveries to the pod of somebody else, and only that pod could be blocked for it.
+ */
+async function confirmPod(pod: Pod, { address, home, claimed, until }: Claim): Promise<PersonLinks> {
+  const podUrl = new URL(claimed.podUrl)
+  if (isSamePlace(placeOf(home), placeOf(podUrl)) || isThisPod(pod.config, placeOf(podUrl))) return claimed
+  await refuseBlocked(pod, podUrl)
+  const confirmed = await askWebFinger(pod, podUrl, address, until)
+  if (isSamePlace(placeOf(podUrl), placeOf(new URL(confirmed.podUrl)))) return confirmed
+  throw failed(`${podUrl.host} does not confirm that ${address} lives there`)
+}
+
+async function askWebFinger(pod: Pod, at: URL, address: string, until: number): Promise<PersonLinks> {
+  const text = await ask(pod, webFingerUrl(at, address), jrdTypes, until)
+  return readRemoteDocument(pod, { type: 'webFinger', text, address })
+}
+
+export const jrdTypes = 'application/jrd+json, application/json'
+
+/** As the other pods of the network write it. */
+export function webFingerUrl(home: URL, address: string): string {
+  return `${home.origin}/.well-known/webfinger?resource=acct:${address}`
+}
+
+async function refuseBlocked(pod: Pod, url: URL): Promise<void> {
+  if (await OtherPod.isBlocked(pod.db, placeOf(url))) throw failed(`${url.host} is blocked by the operator`)
+}
+
+async function ask({ remote }: Pod, url: string, accept: string, until: number): Promise<string> {
+  try {
+    const { status, body } = await remote.get(url, {
+      accept,
+      maxBytes: REMOTE_LIMITS.discoveryBytes,
+      redirects: REMOTE_LIMITS.redirects,
+      orPlain: true,
+      deadline: Math.max(1, until - performance.now()),
+    })
+    if (status < 200 || status > 299) throw failed(`${url} was answered with status ${status}`)
+    return body.toString()
+  } catch (error) {
+    if (error instanceof RemotePodError) throw failed(error.message, error)
+    throw error
+  }
+}
+
+function failed(reason: string, cause?: unknown): ProtocolError {
+  return new ProtocolError('DiscoveryFailed', reason, { cause })
+}

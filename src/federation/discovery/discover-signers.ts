@@ -1,0 +1,84 @@
+import {
+  delayLookups,
+  dueAtHost,
+  dueLookups,
+  endLookups,
+  enqueueSigners,
+  findKnownHosts,
+  postponeLookups,
+} from '../../jobs/signer-lookups.js'
+import { giveUpSigners } from '../../jobs/unproven-messages.js'
+import { lockThings } from '../../jobs/waiting.js'
+import { SIGNER_LIMITS } from '../../limits.js'
+import type { Pod } from '../../pod/pod.js'
+import { ProtocolError } from '../../protocol/errors.js'
+import { isOurTrouble, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'
+import { discoverPerson } from './discover-person.js'
+
+/** What became of one look-up. `absent`: the host itself does not answer, so that nobody there can be found now. */
+type LookupOutcome = 'found' | 'failed' | 'absent' | 'postponed'
+
+/**
+ * Looks up the unknown signers at one host whom messages name and no signature has proven: one at a time until the host has
+ * answered, and none after the first that it does not answer. Each job has a host to itself, so that a host that never
+ * answers holds one slot for a few seconds, however many people it is said to have.
+ */
+export async function discoverSigners(pod: Pod, host: string, signal: AbortSignal): Promise<void> {
+  const until = performance.now() + SIGNER_LIMITS.drainMs
+  const isKnown = (await findKnownHosts(pod.db, [host])).has(host)
+  const within = isKnown ? SIGNER_LIMITS.knownHostMs : SIGNER_LIMITS.strangeHostMs
+  const tries = isKnown ? SIGNER_LIMITS.triesAtKnownHost : SIGNER_LIMITS.triesAtStrangeHost
+  let atOnce = 1
+  while (!signal.aborted) {
+    const addresses = await dueLookups(pod.db, host, atOnce)
+    if (addresses.length === 0) return
+    if (performance.now() > until) {
+      // It is the last one in the line again, as a host with a first look-up of this source.
+      return enqueueSigners(pod, [{ host, isKnown, isRetry: false }])
+    }
+    const outcomes = await Promise.all(addresses.map((address) => lookUpSigner(pod, address, within)))
+    const withOutcome = (wanted: LookupOutcome) => addresses.filter((_, index) => outcomes[index] === wanted)
+    await endLookups(pod.db, withOutcome('found'))
+    await postpone(pod, withOutcome('failed'), tries)
+    if (outcomes.includes('postponed')) return delayLookups(pod.db, await dueAtHost(pod.db, host))
+    if (outcomes.includes('absent')) return postpone(pod, await dueAtHost(pod.db, host), tries)
+    atOnce = SIGNER_LIMITS.atOnce
+  }
+}
+
+async function lookUpSigner(pod: Pod, address: string, within: number): Promise<LookupOutcome> {
+  try {
+    await discoverPerson(pod, address, { again: true, within })
+    return 'found'
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    if (isOurTrouble(error)) return 'postponed'
+    pod.log.info({ fault: error.fault, reason: error.message }, 'signer not found')
+    return error.cause instanceof RemotePodError && absences.has(error.cause.fault) ? 'absent' : 'failed'
+  }
+}
+
+/** What says that nobody at the host can be reached, and not only this person. */
+const absences: ReadonlySet<RemoteFault> = new Set(['dns', 'net', 'timeout', 'ssl', 'not_allowed'])
+
+async function postpone(pod: Pod, addresses: readonly string[], tries: number): Promise<void> {
+  const lost = await postponeLookups(pod.db, addresses, tries)
+  for (let done = 0; done < lost.length; done += GIVEN_UP_AT_ONCE) {
+    await giveUp(pod, lost.slice(done, done + GIVEN_UP_AT_ONCE))
+  }
+}
+
+/** Each takes a lock, and the server has some thousand of them for everybody. */
+const GIVEN_UP_AT_ONCE = 100
+
+async function giveUp(pod: Pod, addresses: readonly string[]): Promise<void> {
+  await pod.db.transaction(async (transaction) => {
+    // With the locks no message can begin to wait for a signer between these two statements.
+    await lockThings(
+      transaction,
+      addresses.map((address) => `person:${address}` as const),
+    )
+    await giveUpSigners(pod, transaction, addresses)
+    await endLookups(transaction, addresses)
+  })
+}

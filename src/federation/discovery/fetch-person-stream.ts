@@ -1,0 +1,106 @@
+import { fetchStreamJob } from '../../jobs/definitions.js'
+import { LOOKUP_LIMITS, PERSON_STREAM_LIMITS, REMOTE_LIMITS } from '../../limits.js'
+import { Person } from '../../persistence/models/person.js'
+import { Post } from '../../persistence/models/post.js'
+import type { Pod } from '../../pod/pod.js'
+import { ProtocolError } from '../../protocol/errors.js'
+import { RemotePodError } from '../remote-pod/remote-pod-error.js'
+import { fetchEntity } from './fetch-entity.js'
+import { askedAt } from './pod-location.js'
+import { readRemoteDocument } from './read-document.js'
+
+type StreamOwner = Pick<Person, 'address' | 'podId' | 'closedAt' | 'streamFetchedAt'>
+
+/** Has a worker fetch the recent public posts of a person of another pod, once per person. Nothing waits for it. */
+export async function enqueueFirstStream({ jobs }: Pick<Pod, 'jobs'>, person: StreamOwner): Promise<void> {
+  const { address, podId, closedAt, streamFetchedAt } = person
+  if (podId === null || closedAt !== null || streamFetchedAt !== null) return
+  await jobs.enqueue(fetchStreamJob, { address }, { unique: `stream-${address}` })
+}
+
+export interface StreamOptions {
+  /** Requests the posts before the oldest one that is known here; not set: the newest, and only the first time. */
+  readonly older?: boolean
+}
+
+/**
+ * Fetches the public posts that the pod of a person shows of them and this pod does not have (federation.md 11.5). Returns how
+ * many were stored. Throws a `ProtocolError` when the stream cannot be read; a post that cannot be fetched is left out.
+ */
+export async function fetchPersonStream(
+  pod: Pod,
+  address: string,
+  { older = false }: StreamOptions = {},
+): Promise<number> {
+  const person = await Person.byAddress(pod.db, address)
+  if (person?.pod == null || person.closedAt !== null || person.pod.blockedAt !== null) return 0
+  const origin = askedAt(person.pod)
+  if (origin === undefined) return 0
+  // Marked first: two jobs for one person fetch once, and a pod that fails is not requested again and again.
+  const { id } = person
+  const first = await Person.query(pod.db)
+    .findById(id)
+    .whereNull('streamFetchedAt')
+    .patch({ streamFetchedAt: pod.now() })
+  if (first === 0 && !older) return 0
+
+  const until = performance.now() + PERSON_STREAM_LIMITS.allMs
+  const personGuid = person.guidAtPod ?? person.guid
+  const text = await requestStream(
+    pod,
+    `${origin}/people/${encodeURIComponent(personGuid)}/stream${older ? await maxTime(pod, id) : ''}`,
+  )
+  const guids = await readRemoteDocument(pod, { type: 'personStream', text, personGuid })
+  const known = await Post.query(pod.db)
+    .whereIn('guid', [...guids])
+    .select('guid')
+  const unknown = guids.filter((guid) => !known.some((post) => post.guid === guid))
+  let stored = 0
+  // One after the other: a stream takes one connection to the pod.
+  for (const guid of unknown.reverse()) {
+    const left = until - performance.now()
+    if (left <= 0) break
+    if (await isFetched(pod, { address, guid, within: Math.min(left, REMOTE_LIMITS.exchangeMs) })) stored += 1
+  }
+  return stored
+}
+
+/** The root of a reshare is fetched, links are not followed. */
+async function isFetched(
+  pod: Pod,
+  { address, guid, within }: { readonly address: string; readonly guid: string; readonly within: number },
+): Promise<boolean> {
+  const depth = LOOKUP_LIMITS.linkDepth
+  const fetchesLeft = PERSON_STREAM_LIMITS.fetchesOfPost
+  try {
+    await fetchEntity(pod, { type: 'post', guid, from: address, author: address, depth, fetchesLeft }, { within })
+    return true
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    pod.log.info({ fault: error.fault, reason: error.message }, 'post of a stream not fetched')
+    return false
+  }
+}
+
+/** As diaspora* pages its streams: posts before this second. Posts of the same second as the oldest one are among them. */
+async function maxTime({ db }: Pod, authorId: number): Promise<string> {
+  const oldest = await Post.query(db).where({ authorId, public: true }).orderBy('createdAt').select('createdAt').first()
+  return oldest === undefined ? '' : `?max_time=${Math.floor(oldest.createdAt.getTime() / 1_000) + 1}`
+}
+
+async function requestStream({ remote }: Pod, url: string): Promise<string> {
+  try {
+    const { status, body } = await remote.get(url, {
+      accept: 'application/json',
+      maxBytes: PERSON_STREAM_LIMITS.bytes,
+      redirects: REMOTE_LIMITS.redirects,
+      orPlain: true,
+      deadline: PERSON_STREAM_LIMITS.requestMs,
+    })
+    if (status >= 200 && status <= 299) return body.toString()
+    throw new ProtocolError('NotFetchable', `${url} was answered with status ${status}`)
+  } catch (error) {
+    if (error instanceof RemotePodError) throw new ProtocolError('NotFetchable', error.message, { cause: error })
+    throw error
+  }
+}

@@ -1,0 +1,66 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type AnyJob, type DataOf, lookUpLinkedJob, lookUpPersonJob } from '../../jobs/definitions.js'
+import { LOOK_UP_LIMITS, LOOKUP_LIMITS } from '../../limits.js'
+import { Person } from '../../persistence/models/person.js'
+import type { Pod } from '../../pod/pod.js'
+import { addressOf } from '../../protocol/address.js'
+import type { EntityLink } from '../../protocol/mentions.js'
+import { isElsewhere } from './pod-location.js'
+
+/** Something of another pod that a worker can look up. `undefined` where nothing is to be looked up. */
+export interface LookUp<Found> {
+  /** What is known here, at once. */
+  find(): Promise<Found | undefined>
+  /** Adds the job, unless it is there, and waits for its end for a limited time. */
+  runJob?: () => Promise<LookUpResult<Found>>
+}
+
+type LookUpResult<Found> =
+  | { readonly state: 'found'; readonly found: Found }
+  | { readonly state: 'unknown' }
+  /** The worker is not done; the next request for the same finds out. */
+  | { readonly state: 'pending' }
+
+/** The fetch of what a link names is the first one. */
+const fetchesLeft = LOOKUP_LIMITS.fetchesOfMessage - 1
+
+/** The person with this address. Who is known is shown at once, however old what we know may be. */
+export function lookUpPerson(pod: Pod, text: string): LookUp<Person> {
+  const address = addressOf(text)
+  if (address === undefined) return { find: async () => undefined }
+  const find = async () => Person.byAddress(pod.db, address)
+  if (!isElsewhere(pod, address)) return { find }
+  return { find, runJob: () => runJob(pod, lookUpPersonJob, { address }, `look-up-${address}`, find) }
+}
+
+/** What a link leads to, from the pod of its author; `find` says whether it is here. */
+export function lookUpLinked<Found>(
+  pod: Pod,
+  { author, guid }: EntityLink,
+  type: 'post' | 'poll',
+  find: () => Promise<Found | undefined>,
+): LookUp<Found> {
+  if (!isElsewhere(pod, author)) return { find }
+  const wanted = { type, guid, from: author, author, depth: 0, fetchesLeft }
+  return { find, runJob: () => runJob(pod, lookUpLinkedJob, wanted, `look-up-${type}-${guid}-${author}`, find) }
+}
+
+async function runJob<Definition extends AnyJob, Found>(
+  { jobs }: Pick<Pod, 'jobs'>,
+  job: Definition,
+  data: DataOf<Definition>,
+  unique: string,
+  find: () => Promise<Found | undefined>,
+): Promise<LookUpResult<Found>> {
+  await jobs.enqueue(job, data, { unique })
+  const until = performance.now() + LOOK_UP_LIMITS.waitMs
+  for (;;) {
+    await pause(LOOK_UP_LIMITS.lookEveryMs)
+    // The job is looked for first: what it finds is stored before it ends.
+    const isOver = !(await jobs.isUnderWay(job.queue, unique))
+    const found = await find()
+    if (found !== undefined) return { state: 'found', found }
+    if (isOver) return { state: 'unknown' }
+    if (performance.now() >= until) return { state: 'pending' }
+  }
+}

@@ -1,0 +1,18 @@
+import type { Pod } from '../../pod/pod.js'
+import type {
+  DocumentContents,
+  DocumentType,
+  ReadDocument,
+  ReceivedDocument,
+} from '../../protocol/discovery/documents.js'
+import { ProtocolError } from '../../protocol/errors.js'
+
+/** Reads a document of another pod in a thread. Throws a `ProtocolError` with the fault of a document that is not usable. */
+export async function readRemoteDocument<Type extends DocumentType>(
+  { crypto }: Pick<Pod, 'crypto'>,
+  document: ReceivedDocument & { readonly type: Type },
+): Promise<DocumentContents[Type]> {
+  const read = (await crypto.readDocument(document)) as ReadDocument<Type> // the thread reads what it is given
+  if (read.state === 'wrong') throw new ProtocolError(read.fault, read.reason)
+  return read.content
+}

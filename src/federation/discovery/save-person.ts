@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
+import { lockThings, waitAndWake } from '../../jobs/waiting.js'
+import { despiteLocks, inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
+import { admitToConversations } from '../../persistence/inbound/insert-conversations.js'
+import { Person, type ProfileFields } from '../../persistence/models/person.js'
+import { Pod as OtherPod } from '../../persistence/models/pod.js'
+import { takeOwnGuids } from '../../persistence/people/person-guids.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Hcard } from '../../protocol/discovery/discovery-documents.js'
+import { ProtocolError } from '../../protocol/errors.js'
+import { readPublicKey } from '../../protocol/signatures/rsa.js'
+import { placeOf } from './pod-location.js'
+import { profileImage } from './profile-image.js'
+
+/** The result of a discovery. */
+export interface FoundPerson {
+  readonly address: string
+  readonly podUrl: URL
+  readonly hcard: Hcard
+  /** When it was asked for. */
+  readonly began: Date
+}
+
+/**
+ * Stores a person of another pod: guid, key and pod as they are at first sight, for good. Of a known person only the profile is
+ * taken. Two people may claim one guid, since no discovery proves it: the second gets a guid that this pod makes, until a
+ * signature decides (`provePeople`). `DiscoveryFailed` if the guid is that of a local person.
+ */
+export async function savePerson(pod: Pod, found: FoundPerson): Promise<Person> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await despiteLocks(() => inTransaction(pod.db, (transaction) => save(pod, transaction, found)))
+    } catch (error) {
+      // Another person got the guid at this moment; then the next attempt finds them.
+      if (attempt === ATTEMPTS || !isUniqueViolation(error, 'people_guid_key')) throw error
+    }
+  }
+}
+
+const ATTEMPTS = 3
+
+async function save(pod: Pod, transaction: Knex.Transaction, found: FoundPerson): Promise<Person> {
+  const { address, podUrl, hcard, began } = found
+  const person = `person:${address}` as const
+  await lockThings(transaction, [person])
+  const known = await Person.byAddress(transaction, address)
+  if (known === undefined) {
+    const guids = await findFreeGuid(transaction, found)
+    const publicKey = readKey(found)
+    const { id: podId } = await OtherPod.at(transaction, { ...placeOf(podUrl), ssl: podUrl.protocol === 'https:' })
+    const identity = { ...guids, address, publicKey, podId, refreshedAt: began }
+    const { id } = await Person.add(transaction, identity, profileOf(hcard, podUrl))
+    await admitToConversations(transaction, { id, address })
+    await waitAndWake(pod, transaction, [], [person])
+  } else {
+    await Person.refresh(transaction, known.id, profileOf(hcard, podUrl), began)
+    if (known.guidAtPod !== null) await takeOwnGuids(transaction, [known.id])
+  }
+  return Person.byAddress(transaction, address).throwIfNotFound()
+}
+
+async function findFreeGuid(
+  transaction: Knex.Transaction,
+  { address, hcard: { guid } }: FoundPerson,
+): Promise<{ readonly guid: string; readonly guidAtPod?: string }> {
+  const holder = await Person.query(transaction).findOne({ guid }).select('address', 'podId')
+  if (holder === undefined) return { guid }
+  if (holder.podId === null) {
+    throw new ProtocolError('DiscoveryFailed', `the guid of ${address} is that of ${holder.address}`)
+  }
+  return { guid: randomBytes(16).toString('hex'), guidAtPod: guid }
+}
+
+function readKey({ address, hcard }: FoundPerson): string {
+  const key = readPublicKey(hcard.publicKey)
+  if (key === undefined) throw new ProtocolError('DiscoveryFailed', `${address} has no usable key`)
+  return key.export({ type: 'spki', format: 'pem' }).toString()
+}
+
+function profileOf(hcard: Hcard, podUrl: URL): ProfileFields {
+  return {
+    firstName: hcard.firstName || null,
+    lastName: hcard.lastName || null,
+    imageUrl: profileImage(hcard.imageUrl, podUrl.href),
+    imageUrlMedium: profileImage(hcard.imageUrlMedium, podUrl.href),
+    imageUrlSmall: profileImage(hcard.imageUrlSmall, podUrl.href),
+    searchable: hcard.searchable,
+  }
+}

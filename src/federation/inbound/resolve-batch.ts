@@ -1,0 +1,173 @@
+import { type Thing, UNREADABLE } from '../../jobs/waiting.js'
+import type { Pod } from '../../pod/pod.js'
+import { splitAddress } from '../../protocol/address.js'
+import type { Surroundings } from '../../protocol/envelopes/sender-rules.js'
+import { isAuthorised } from './authorise-batch.js'
+import type { Arrival, Sorted, Waiting } from './batch.js'
+import {
+  addComing,
+  type Found,
+  findAround,
+  isForeignPart,
+  isPhotoTakenBack,
+  isTakenBack,
+  isUnderDeleted,
+  isUnreadableParent,
+  parentOf,
+  surroundingsOf,
+  targetThing,
+} from './references.js'
+import { isOnTheWeb } from './store/photo-facts.js'
+import type { StorableEntity } from './store/storable-entity.js'
+
+/** An arrival together with everything that decides about it. */
+export interface Resolved extends Arrival<StorableEntity> {
+  readonly surroundings: Surroundings
+  /** Somebody who had the right to has taken it back, or what it stands under. */
+  readonly deleted: boolean
+  /** A photo or a poll was left out of it, because another author has used its guid. */
+  readonly hasLostParts: boolean
+  /** It says that somebody wrote it who lives here. */
+  readonly ours: boolean
+  /** Its parent is here, but its author does not receive it. */
+  readonly hasUnreadableParent: boolean
+}
+
+/** Finds what the entities refer to, with one statement for each kind of thing; who refers to something unknown has to wait. */
+export async function resolveBatch(
+  pod: Pick<Pod, 'config' | 'db'>,
+  arrivals: readonly Arrival<StorableEntity>[],
+): Promise<Sorted<Resolved>> {
+  const found = await findAround(
+    pod,
+    arrivals.map(({ entity }) => entity),
+  )
+  const ready: Resolved[] = []
+  const waiting: Waiting[] = []
+  for (const arrival of parentsFirst(arrivals)) {
+    const resolved = resolve(pod, arrival, found)
+    const missing = missingFor(pod, resolved)
+    if (missing !== undefined) {
+      waiting.push({ message: arrival.message, arrival, sender: arrival.sender, signed: true, ...missing })
+    } else {
+      ready.push(resolved)
+      if (mayBeReferredTo(resolved, found) && isAuthorised(resolved)) {
+        addComing(resolved.entity, resolved.surroundings, found)
+      }
+    }
+  }
+  return { ready, waiting, wrong: [], over: [] }
+}
+
+/** Written out: what is spread into a larger object is copied name by name, which takes longer than all the rest of this. */
+function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntity>, found: Found): Resolved {
+  const { message, sender, signer, author, signature, firstSigned, recipient } = arrival
+  const whole = withoutLostPhotos(arrival.entity, found)
+  const entity = withoutForeignParts(whole, found)
+  const surroundings = surroundingsOf(entity, found)
+  return {
+    message,
+    sender,
+    signer,
+    author,
+    entity,
+    signature,
+    firstSigned,
+    recipient,
+    underOurs: surroundings.root?.local ?? false,
+    surroundings,
+    deleted: isTakenBack(arrival, surroundings, found) || isUnderDeleted(arrival, surroundings, found),
+    hasLostParts: entity !== whole,
+    ours: !speaksOfOthers.has(entity.type) && entity.author.endsWith(`@${config.host}`),
+    hasUnreadableParent: isUnreadableParent(entity, found),
+  }
+}
+
+/** Whom these name as author need not have sent them, and may live here. */
+const speaksOfOthers: ReadonlySet<StorableEntity['type']> = new Set(['retraction', 'account_migration'])
+
+/** What others stand under, in the order in which it is stored. */
+const parents: readonly StorableEntity['type'][] = ['status_message', 'reshare', 'comment', 'conversation']
+
+/** What others stand under comes before what may stand under it, as it is stored; what takes back comes last. */
+function parentsFirst(arrivals: readonly Arrival<StorableEntity>[]): Arrival<StorableEntity>[] {
+  const rank = ({ entity: { type } }: Arrival<StorableEntity>) =>
+    parents.includes(type) ? parents.indexOf(type) - parents.length : Number(type === 'retraction')
+  return arrivals.toSorted((one, other) => rank(one) - rank(other))
+}
+
+/** By something that comes with it. Of what nothing stands under, only a retraction speaks. */
+function mayBeReferredTo({ entity: { type } }: Resolved, { retracted }: Found): boolean {
+  return retracted || parents.includes(type)
+}
+
+/** What is unknown, and who is asked for it. */
+type Missing = Omit<Waiting, 'message' | 'sender' | 'signed'>
+
+/** What it has to wait for, and who is asked. What would be refused in any case is no reason to ask somebody for something. */
+function missingFor(pod: Pick<Pod, 'config'>, resolved: Resolved): Missing | undefined {
+  const missing = unknownTo(pod, resolved)
+  if (missing === undefined) return undefined
+  const surroundings = { ...asHoped(resolved), ...known(resolved.surroundings) }
+  return isAuthorised({ ...resolved, surroundings }) ? missing : undefined
+}
+
+function unknownTo(
+  { config }: Pick<Pod, 'config'>,
+  { entity, sender, surroundings, hasUnreadableParent }: Resolved,
+): Missing | undefined {
+  if (entity.type === 'retraction') {
+    const waitsFor = targetThing(entity)
+    if (surroundings.target !== undefined || waitsFor === undefined) return undefined
+    return { waitsFor, fault: 'TargetNotFound', patience: patienceOfRetraction }
+  }
+  if (entity.type === 'message') {
+    if (surroundings.conversation !== undefined) return undefined
+    return { waitsFor: `conversation:${entity.conversation_guid}`, fault: 'ConversationNotFound' }
+  }
+  const [parent] = parentOf(entity)
+  if (parent === undefined || surroundings.root !== undefined) return undefined
+  const askAt = (entity.type === 'reshare' ? entity.root_author : undefined) ?? entity.author
+  if (hostOf(askAt) === config.host) return undefined // what we do not know of our own is gone
+  const orAskAt = hostOf(sender) === hostOf(askAt) ? undefined : sender
+  const waitsFor: Thing = `${hasUnreadableParent ? UNREADABLE : ''}${parent.kind}:${parent.guid}`
+  return { waitsFor, fault: 'NotFetchable', askAt, orAskAt }
+}
+
+/** Longer than a batch takes: the target may be in another one. */
+const patienceOfRetraction = 60 * 60
+
+/** The best that can turn out about what is unknown here; what is known of the rest stands. */
+function asHoped({ entity, sender, recipient }: Resolved): Surroundings {
+  const author = (entity.type === 'reshare' ? entity.root_author : undefined) ?? sender
+  return {
+    root: { author, local: false, public: true },
+    target: { author: sender },
+    conversation: { participants: [entity.author, ...(recipient === undefined ? [] : [recipient.address])] },
+  }
+}
+
+function known(surroundings: Surroundings): Surroundings {
+  return Object.fromEntries(Object.entries(surroundings).filter(([, thing]) => thing !== undefined))
+}
+
+function hostOf(address: string): string | undefined {
+  return splitAddress(address)?.host
+}
+
+/** What nobody can be shown, or was taken back before it came. */
+function withoutLostPhotos(entity: StorableEntity, found: Found): StorableEntity {
+  if (entity.type !== 'status_message') return entity
+  const photos = entity.photos.filter((photo) => isOnTheWeb(photo.remote_photo_path) && !isPhotoTakenBack(photo, found))
+  return { ...entity, photos }
+}
+
+/** Guids can be taken in advance by any author: a post does not end with the part that has such a guid. */
+function withoutForeignParts(entity: StorableEntity, found: Found): StorableEntity {
+  if (entity.type !== 'status_message') return entity
+  const { author, poll } = entity
+  const photos = entity.photos.filter((photo) => !isForeignPart(photo, author, found))
+  const isPollForeign = poll !== undefined && isForeignPart(poll, author, found)
+  if (photos.length === entity.photos.length && !isPollForeign) return entity
+  return { ...entity, photos, poll: isPollForeign ? undefined : poll }
+}

@@ -1,0 +1,63 @@
+import type { Knex } from 'knex'
+import { sendOut } from '../../domain/outbound/outgoing.js'
+import { findSurroundings } from '../../persistence/inbound/post-references.js'
+import { Person } from '../../persistence/models/person.js'
+import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
+import type { Pod } from '../../pod/pod.js'
+import type { TargetType } from '../../protocol/entities/retraction.js'
+import type { Wrong } from './batch.js'
+import { byKind, parentOf } from './references.js'
+import type { StorableEntity } from './store/storable-entity.js'
+
+type Relayable = Extract<StorableEntity, { readonly type: keyof typeof targetTypes }>
+
+const targetTypes = {
+  comment: 'Comment',
+  like: 'Like',
+  poll_participation: 'PollParticipation',
+} as const satisfies { readonly [Type in StorableEntity['type']]?: TargetType }
+
+/** Who is not wanted under a post of ours learns that what they said is not there; nobody else has heard of it. */
+export async function turnAway(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  wrong: readonly Wrong[],
+): Promise<void> {
+  const ignored = wrong.flatMap(({ fault, arrival }) => (fault === 'AuthorIgnored' ? relayableIn(arrival) : []))
+  if (ignored.length === 0) return
+  const { roots } = await findSurroundings(transaction, byKind(ignored.flatMap(parentOf)))
+  const authors = await Person.byAddresses(
+    transaction,
+    ignored.map(({ author }) => author),
+  )
+  for (const relayable of ignored) {
+    const { type, guid, author: address } = relayable
+    const [parent] = parentOf(relayable)
+    const root = roots.find((known) => known.kind === parent?.kind && known.guid === parent.guid)
+    const author = authors.find((person) => person.address === address)
+    if (root === undefined || author === undefined) continue
+    const entity = { type: 'retraction', author: address, target_guid: guid, target_type: targetTypes[type] } as const
+    const message = {
+      record: type,
+      guid,
+      verb: 'retract',
+      senderId: root.authorId,
+      public: root.public,
+      entity,
+      priority: DELIVERY_PRIORITY.relay,
+    } as const
+    await sendOut(pod, transaction, message, { of: 'people', personIds: [author.id] })
+  }
+}
+
+function relayableIn(arrival: Wrong['arrival']): Relayable[] {
+  const entity = arrival?.entity
+  switch (entity?.type) {
+    case 'comment':
+    case 'like':
+    case 'poll_participation':
+      return [entity]
+    default:
+      return []
+  }
+}

@@ -1,0 +1,36 @@
+import type { ArrivedProfile, ProfileOwner } from '../../../persistence/inbound/replace-profiles.js'
+import type { ProfileEntity } from '../../../protocol/entities/people.js'
+import { readTags } from '../../../protocol/mentions.js'
+import { podOrigin } from '../../discovery/pod-origin.js'
+import { profileImage } from '../../discovery/profile-image.js'
+import { plausibleTime } from './plausible-time.js'
+
+/** What is stored of a profile that came: what it does not say is cleared. */
+export function arrivedProfile(
+  profile: ProfileEntity,
+  owner: ProfileOwner,
+  { acceptedAt, now }: { readonly acceptedAt: Date; readonly now: Date },
+): ArrivedProfile {
+  const podUrl = podOrigin(owner)
+  const image = (url: string | undefined) =>
+    url === undefined || podUrl === undefined ? null : profileImage(url, podUrl)
+  return {
+    personId: owner.id,
+    firstName: profile.first_name?.trim() || null,
+    lastName: profile.last_name?.trim() || null,
+    imageUrl: image(profile.image_url),
+    imageUrlMedium: image(profile.image_url_medium),
+    imageUrlSmall: image(profile.image_url_small),
+    bio: profile.bio ?? '',
+    location: profile.location ?? '',
+    gender: profile.gender || null,
+    birthday: profile.birthday || null,
+    searchable: profile.searchable,
+    publicDetails: profile.public,
+    nsfw: profile.nsfw,
+    tags: readTags(profile.tag_string ?? ''),
+    // A clock that is ahead would keep every later profile out.
+    editedAt: profile.edited_at && plausibleTime(profile.edited_at, acceptedAt, now),
+    acceptedAt,
+  }
+}

@@ -1,0 +1,197 @@
+import type { Knex } from 'knex'
+import { addMessages } from '../../../domain/conversations/messages.js'
+import { discoverMentionedJob } from '../../../jobs/definitions.js'
+import { enqueueAllWith } from '../../../jobs/outbox.js'
+import { lockThings } from '../../../jobs/waiting.js'
+import { LOOKUP_LIMITS } from '../../../limits.js'
+import {
+  type ArrivedConversation,
+  type ArrivedMessage,
+  authorsOf,
+  findUnwelcome,
+  insertNewConversations,
+  type NewRow,
+} from '../../../persistence/inbound/insert-conversations.js'
+import { Person } from '../../../persistence/models/person.js'
+import type { Pod } from '../../../pod/pod.js'
+import type { ConversationEntity, MessageEntity } from '../../../protocol/entities/conversations.js'
+import { isElsewhere } from '../../discovery/pod-location.js'
+import type { Arrival, Over, Stored, StoredRecord, Wrong } from '../batch.js'
+import { plausibleTime } from './plausible-time.js'
+
+/** Conversations with their first messages. Who is in one and is not known yet is looked for. */
+export async function storeConversations(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<ConversationEntity>[],
+  now: Date,
+  pod: Pod,
+): Promise<Stored<ConversationEntity>> {
+  const known = await authorsOf(transaction, 'conversations', arrivals.map(guidOf))
+  const first = firstOfEach(arrivals.filter(({ entity }) => !known.has(entity.guid)))
+  const unwelcome = await findUnwelcome(
+    transaction,
+    [...first.values()].map(({ entity }) => entity),
+  )
+  const welcome = [...first.values()].filter(({ entity }) => !unwelcome.has(entity.guid))
+  const strangers = await lookForStrangers(pod, transaction, welcome)
+  const rows = welcome.map((arrival) => conversationOf(arrival, strangers, now))
+  const records = recordsOf(first, await insertNewConversations(transaction, rows))
+  await addMessages(
+    pod,
+    transaction,
+    records.flatMap(({ arrival }) => messagesOf(arrival.entity).map((entity) => messageOf(arrival, entity, now))),
+  )
+  const refused = arrivals.filter(({ entity }) => unwelcome.has(entity.guid)).map(notAllowed)
+  const rest = without(arrivals, [...records, ...refused])
+  const { over, wrong } = await sortRepeats(transaction, 'conversations', rest)
+  return { records, over, wrong: [...wrong, ...refused] }
+}
+
+/** What is added to conversations. */
+export async function storeMessages(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<MessageEntity>[],
+  now: Date,
+  pod: Pod,
+): Promise<Stored<MessageEntity>> {
+  const first = firstOfEach(arrivals)
+  const rows = [...first.values()].map((arrival) => messageOf(arrival, arrival.entity, now))
+  const records = recordsOf(first, await addMessages(pod, transaction, rows))
+  const { over, wrong } = await sortRepeats(transaction, 'messages', without(arrivals, records))
+  return { records, over, wrong }
+}
+
+type Talk = ConversationEntity | MessageEntity
+
+/**
+ * Who takes part and is not known here. Their locks are held, so that nobody who gets to know them meanwhile overlooks these
+ * conversations.
+ */
+async function lookForStrangers(
+  pod: Pod,
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<ConversationEntity>[],
+): Promise<ReadonlySet<string>> {
+  const named = arrivals.flatMap(({ entity }) => entity.participants)
+  const unknown = firstUnknown(
+    arrivals,
+    new Set((await withoutKnown(transaction, named)).filter((address) => isElsewhere(pod, address))),
+  )
+  if (unknown.length === 0) return new Set()
+  await lockThings(
+    transaction,
+    unknown.map((address) => `person:${address}` as const),
+  )
+  const strangers = new Set(await withoutKnown(transaction, unknown))
+  const jobs = [...strangers].map((address) => ({ address }))
+  await enqueueAllWith(pod, transaction, discoverMentionedJob, jobs)
+  return strangers
+}
+
+/** The first unknown participants of each conversation; those beyond the limit are neither looked up nor kept. */
+function firstUnknown(
+  arrivals: readonly Arrival<ConversationEntity>[],
+  unknown: ReadonlySet<string>,
+): readonly string[] {
+  const first = arrivals.flatMap(({ entity }) =>
+    entity.participants.filter((address) => unknown.has(address)).slice(0, LOOKUP_LIMITS.strangersOfText),
+  )
+  return [...new Set(first)]
+}
+
+async function withoutKnown(transaction: Knex.Transaction, addresses: readonly string[]): Promise<readonly string[]> {
+  if (addresses.length === 0) return []
+  const people = await Person.byAddresses(transaction, [...new Set(addresses)]).select('address')
+  const known = new Set(people.map(({ address }) => address))
+  return [...new Set(addresses)].filter((address) => !known.has(address))
+}
+
+function conversationOf(
+  { entity, message }: Arrival<ConversationEntity>,
+  strangers: ReadonlySet<string>,
+  now: Date,
+): ArrivedConversation {
+  const participants = [...new Set(entity.participants)]
+  return {
+    guid: entity.guid,
+    author: entity.author,
+    subject: entity.subject,
+    participants,
+    strangers: participants.filter((address) => strangers.has(address)).slice(0, LOOKUP_LIMITS.strangersOfText),
+    createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
+    arrivedAt: now,
+  }
+}
+
+/** The oldest first; those of one second as they come. */
+function messagesOf({ messages }: ConversationEntity): readonly MessageEntity[] {
+  return messages.toSorted((one, other) => one.created_at.getTime() - other.created_at.getTime())
+}
+
+/** Where it stands says what it belongs to, whatever it says itself. */
+function messageOf({ entity: outer, message }: Arrival<Talk>, entity: MessageEntity, now: Date): ArrivedMessage {
+  return {
+    guid: entity.guid,
+    conversationGuid: outer.type === 'conversation' ? outer.guid : entity.conversation_guid,
+    author: entity.author,
+    text: entity.text,
+    createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
+    arrivedAt: now,
+  }
+}
+
+function firstOfEach<Entity extends Talk>(arrivals: readonly Arrival<Entity>[]): ReadonlyMap<string, Arrival<Entity>> {
+  return new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival]))
+}
+
+function recordsOf<Entity extends Talk>(
+  arrivals: ReadonlyMap<string, Arrival<Entity>>,
+  rows: readonly NewRow[],
+): readonly StoredRecord<Entity>[] {
+  return rows.flatMap(({ id, guid }) => {
+    const arrival = arrivals.get(guid)
+    return arrival === undefined ? [] : [{ id, arrival }]
+  })
+}
+
+function without<Entity extends Talk>(
+  arrivals: readonly Arrival<Entity>[],
+  done: readonly { readonly arrival?: Arrival }[],
+): readonly Arrival<Entity>[] {
+  const messages = new Set(done.map(({ arrival }) => arrival?.message))
+  return arrivals.filter(({ message }) => !messages.has(message))
+}
+
+/** What was not inserted is here already, is somebody else's, or belongs to a conversation that was refused. */
+async function sortRepeats(
+  transaction: Knex.Transaction,
+  table: 'conversations' | 'messages',
+  arrivals: readonly Arrival<Talk>[],
+): Promise<{ readonly over: readonly Over[]; readonly wrong: readonly Wrong[] }> {
+  const authors = await authorsOf(transaction, table, arrivals.map(guidOf))
+  const over: Over[] = []
+  const wrong: Wrong[] = []
+  for (const arrival of arrivals) {
+    const { message, entity } = arrival
+    const author = authors.get(entity.guid)
+    if (author === entity.author) over.push({ message, arrival, reason: `${entity.guid} is here already` })
+    else if (author !== undefined) {
+      wrong.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid is that of something by ${author}` })
+    } else if (entity.type === 'conversation') {
+      over.push({ message, arrival, reason: 'it was taken back, or its author has left' })
+    } else {
+      wrong.push({ message, arrival, fault: 'ConversationNotFound', reason: 'its conversation was not stored' })
+    }
+  }
+  return { over, wrong }
+}
+
+function notAllowed(arrival: Arrival<ConversationEntity>): Wrong & { readonly arrival: Arrival } {
+  const { message, entity } = arrival
+  const reason = `${entity.author} is no contact of a local participant, or is blocked by one`
+  return { message, arrival, fault: 'NotAllowed', reason }
+}
+
+function guidOf({ entity }: Arrival<Talk>): string {
+  return entity.guid
+}

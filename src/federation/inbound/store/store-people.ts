@@ -1,0 +1,123 @@
+import type { Knex } from 'knex'
+import { beginSharing } from '../../../domain/contacts/contacts.js'
+import { stopSharing } from '../../../persistence/contacts/contact-changes.js'
+import { lockProfileOwners, replaceProfiles } from '../../../persistence/inbound/replace-profiles.js'
+import { Person } from '../../../persistence/models/person.js'
+import { emptyPeople } from '../../../persistence/people/empty-people.js'
+import type { Pod } from '../../../pod/pod.js'
+import type { AccountDeletionEntity, ContactEntity, ProfileEntity } from '../../../protocol/entities/people.js'
+import type { Arrival, Over, Stored } from '../batch.js'
+import { arrivedProfile } from './received-profile.js'
+import type { StorableEntity } from './storable-entity.js'
+
+/** Each replaces the whole profile of its author, unless a newer one is here. */
+export async function storeProfiles(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<ProfileEntity>[],
+  now: Date,
+): Promise<Stored<ProfileEntity>> {
+  const owners = await lockProfileOwners(transaction, addressesOf(arrivals))
+  const newest = owners.flatMap((owner) => {
+    const theirs = arrivals.filter(({ entity }) => entity.author === owner.address)
+    const [first] = theirs
+      .map((arrival) => {
+        const { acceptedAt } = arrival.message
+        return { arrival, profile: arrivedProfile(arrival.entity, owner, { acceptedAt, now }) }
+      })
+      .reverse() // what came with one job has one time
+      .sort((one, other) => newestFirst(one.profile, other.profile))
+    return first === undefined ? [] : [first]
+  })
+  const changed = new Set(
+    await replaceProfiles(
+      transaction,
+      newest.map(({ profile }) => profile),
+    ),
+  )
+  const records = newest
+    .filter(({ profile }) => changed.has(profile.personId))
+    .map(({ arrival, profile }) => ({ id: profile.personId, arrival }))
+  return { records, wrong: [], over: others(arrivals, records, 'a newer profile is here') }
+}
+
+type Edition = Pick<ReturnType<typeof arrivedProfile>, 'editedAt' | 'acceptedAt'>
+
+/** As the statement compares them with what is here. */
+function newestFirst(one: Edition, other: Edition): number {
+  const edited = timeOf(other) - timeOf(one)
+  return edited === 0 ? other.acceptedAt.getTime() - one.acceptedAt.getTime() : edited
+}
+
+function timeOf({ editedAt, acceptedAt }: Edition): number {
+  return (editedAt ?? acceptedAt).getTime()
+}
+
+/** Who begins to share and who ceases to. Of several by one person for one user, the last says how it is. */
+export async function storeContacts(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<ContactEntity>[],
+  now: Date,
+  pod: Pod,
+): Promise<Stored<ContactEntity>> {
+  // Held: somebody who leaves at this moment takes these contacts along, or has left before.
+  const people = await Person.byAddresses(transaction, addressesOf(arrivals))
+    .select('id', 'address')
+    .whereNull('closedAt')
+    .orderBy('id')
+    .forKeyShare()
+  const ids = new Map(people.map(({ id, address }) => [address, id]))
+  const last = new Map<string, { arrival: Arrival<ContactEntity>; userId: number; personId: number }>()
+  for (const arrival of arrivals) {
+    const userId = arrival.recipient?.userId
+    const personId = ids.get(arrival.entity.author)
+    if (userId === undefined || personId === undefined) continue
+    last.set(`${userId} ${personId}`, { arrival, userId, personId })
+  }
+  const said = [...last.values()]
+  const pairs = (sharing: boolean) =>
+    said
+      .filter(({ arrival }) => arrival.entity.sharing === sharing)
+      .map(({ userId, personId }) => ({ userId, personId }))
+
+  await stopSharing(transaction, pairs(false))
+  const begun = await beginSharing(pod, transaction, pairs(true), now)
+  const records = begun.flatMap(({ userId, personId }) => {
+    const arrival = last.get(`${userId} ${personId}`)?.arrival
+    return arrival === undefined ? [] : [{ id: personId, arrival }]
+  })
+  return { records, wrong: [] }
+}
+
+/** Those who leave take along what is theirs. */
+export async function storeAccountDeletions(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<AccountDeletionEntity>[],
+  now: Date,
+): Promise<Stored<AccountDeletionEntity>> {
+  const people = await Person.byAddresses(transaction, addressesOf(arrivals)).whereNull('closedAt')
+  await emptyPeople(
+    transaction,
+    people.map(({ id }) => id),
+    now,
+  )
+  const records = people.flatMap(({ id, address }) => {
+    const arrival = arrivals.find(({ entity }) => entity.author === address)
+    return arrival === undefined ? [] : [{ id, arrival }]
+  })
+  return { records, wrong: [], over: others(arrivals, records, 'they have left already') }
+}
+
+function addressesOf(arrivals: readonly { readonly entity: { readonly author: string } }[]): string[] {
+  return [...new Set(arrivals.map(({ entity }) => entity.author))]
+}
+
+function others<Entity extends StorableEntity>(
+  arrivals: readonly Arrival<Entity>[],
+  records: readonly { readonly arrival: Arrival<Entity> }[],
+  reason: string,
+): Over[] {
+  const stored = new Set(records.map(({ arrival }) => arrival))
+  return arrivals
+    .filter((arrival) => !stored.has(arrival))
+    .map((arrival) => ({ message: arrival.message, arrival, reason }))
+}

@@ -1,0 +1,177 @@
+import type { Knex } from 'knex'
+import { announceWith } from '../../../domain/notifications/announce.js'
+import { notifyAbout } from '../../../domain/notifications/notifications.js'
+import { mentionedIn, taggedIn } from '../../../domain/posts/texts.js'
+import {
+  type ArrivedPhoto,
+  type ArrivedPost,
+  authorsOfPosts,
+  insertLocations,
+  insertNewPosts,
+  insertPolls,
+  putPhotosIntoPosts,
+  showPosts,
+} from '../../../persistence/inbound/insert-posts.js'
+import { Mention } from '../../../persistence/models/mention.js'
+import { Tag } from '../../../persistence/models/tag.js'
+import type { Pod } from '../../../pod/pod.js'
+import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../../../protocol/entities/posts.js'
+import type { Arrival, Over, Stored, StoredRecord, Wrong } from '../batch.js'
+import { pixels } from './photo-facts.js'
+import { plausibleTime } from './plausible-time.js'
+
+/** Posts with all that is part of them. */
+export async function storeStatusMessages(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<StatusMessageEntity>[],
+  now: Date,
+  pod: Pod,
+): Promise<Stored<StatusMessageEntity>> {
+  const stored = await storePosts(transaction, arrivals, (arrival) => {
+    const { text, provider_display_name: provider, embed } = arrival.entity
+    return {
+      type: 'StatusMessage',
+      public: arrival.entity.public,
+      text,
+      providerDisplayName: provider === undefined ? undefined : [...provider].slice(0, longestProvider).join(''),
+      embed: embed === undefined ? undefined : { ...embed, type: undefined },
+      createdAt: timeOf(arrival, now),
+    }
+  })
+  await storeParts(transaction, stored.records, now)
+  await showToRecipients(pod, transaction, arrivals, stored, now)
+  return stored
+}
+
+/** Reshares of what is here; one for each person and root. */
+export async function storeReshares(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<ReshareEntity>[],
+  now: Date,
+): Promise<Stored<ReshareEntity>> {
+  return storePosts(transaction, arrivals, (arrival) => ({
+    type: 'Reshare',
+    public: true,
+    text: '',
+    rootGuid: arrival.entity.root_guid,
+    createdAt: timeOf(arrival, now),
+  }))
+}
+
+const longestProvider = 255
+
+/** The unique index decides who was first: what it does not take is a repeat, or has the guid of somebody else's post. */
+async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<Entity>[],
+  columnsOf: (arrival: Arrival<Entity>) => Omit<ArrivedPost, 'guid' | 'author'>,
+): Promise<Stored<Entity>> {
+  const byGuid = new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival])) // the first of each counts
+  const rows = [...byGuid.values()].map((arrival) => {
+    return { guid: arrival.entity.guid, author: arrival.entity.author, ...columnsOf(arrival) }
+  })
+  const inserted = await insertNewPosts(transaction, rows)
+  const records = inserted.flatMap(({ id, guid }): StoredRecord<Entity>[] => {
+    const arrival = byGuid.get(guid)
+    return arrival === undefined ? [] : [{ id, arrival }]
+  })
+
+  const fresh = new Set(records.map(({ arrival }) => arrival))
+  const others = arrivals.filter((arrival) => !fresh.has(arrival))
+  const authors = await authorsOfPosts(
+    transaction,
+    others.map(({ entity }) => entity.guid),
+  )
+  const wrong: Wrong[] = []
+  const over: Over[] = []
+  for (const arrival of others) {
+    const { message, entity } = arrival
+    const author = authors.get(entity.guid)
+    if (author === undefined) {
+      over.push({
+        message,
+        arrival,
+        reason: 'it was taken back, or what it shows is gone or was shown by its author before',
+      })
+    } else if (author !== entity.author) {
+      wrong.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid is that of a post by ${author}` })
+    }
+  }
+  return { records, wrong, over }
+}
+
+/** Something private is shown to each of those it was encrypted for; it comes once for each of them. */
+async function showToRecipients(
+  pod: Pod,
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<StatusMessageEntity>[],
+  { records }: Stored<StatusMessageEntity>,
+  now: Date,
+): Promise<void> {
+  const shown = await showPosts(
+    transaction,
+    arrivals.flatMap(({ recipient, entity: { guid, author } }) =>
+      recipient === undefined ? [] : [{ guid, author, userId: recipient.userId }],
+    ),
+  )
+  const fresh = new Set(records.map(({ id }) => id))
+  const delivered = shown.filter(({ postId }) => !fresh.has(postId))
+  const notifications = await notifyAbout(transaction, { delivered }, now)
+  await announceWith(pod, transaction, { notifications, shown })
+}
+
+async function storeParts(
+  transaction: Knex.Transaction,
+  records: readonly StoredRecord<StatusMessageEntity>[],
+  now: Date,
+): Promise<void> {
+  const parts = records.map(({ id, arrival }) => ({ postId: id, arrival, entity: arrival.entity }))
+  const photos = parts.flatMap(({ postId, arrival, entity }) => photosOf(postId, arrival, entity.photos, now))
+  await putPhotosIntoPosts(transaction, [...new Map(photos.map((photo) => [photo.guid, photo])).values()])
+  await insertPolls(
+    transaction,
+    parts.flatMap(({ postId, entity: { poll } }) =>
+      poll === undefined ? [] : [{ guid: poll.guid, postId, question: poll.question, answers: poll.poll_answers }],
+    ),
+  )
+  await insertLocations(
+    transaction,
+    parts.flatMap(({ postId, entity: { location } }) => (location === undefined ? [] : [{ postId, ...location }])),
+  )
+  await Tag.attachToAll(
+    transaction,
+    parts.map(({ postId, arrival, entity }) => {
+      return {
+        postId,
+        createdAt: timeOf(arrival, now),
+        isPublic: entity.public,
+        names: taggedIn(entity.text),
+      }
+    }),
+  )
+  await Mention.attachToAll(
+    transaction,
+    parts.map(({ postId, entity }) => ({
+      postId,
+      addresses: mentionedIn(entity.text),
+    })),
+  )
+}
+
+function photosOf(postId: number, arrival: Arrival, photos: readonly PhotoEntity[], now: Date): ArrivedPhoto[] {
+  return photos.map((photo, position) => ({
+    guid: photo.guid,
+    postId,
+    position,
+    text: photo.text,
+    remotePath: photo.remote_photo_path,
+    name: photo.remote_photo_name,
+    height: pixels(photo.height),
+    width: pixels(photo.width),
+    createdAt: plausibleTime(photo.created_at, arrival.message.acceptedAt, now),
+  }))
+}
+
+function timeOf({ entity, message }: Arrival<StatusMessageEntity | ReshareEntity>, now: Date): Date {
+  return plausibleTime(entity.created_at, message.acceptedAt, now)
+}

@@ -1,0 +1,191 @@
+import type { Knex } from 'knex'
+import { mentionedIn, taggedIn } from '../../../domain/posts/texts.js'
+import { dispatchRelaysJob } from '../../../jobs/definitions.js'
+import { enqueueAllWith } from '../../../jobs/outbox.js'
+import { DELIVERY_LIMITS } from '../../../limits.js'
+import { insertParticipations } from '../../../persistence/inbound/insert-participations.js'
+import {
+  insertComments,
+  insertLikes,
+  insertVotes,
+  type RelayableOutcome,
+} from '../../../persistence/inbound/insert-relayables.js'
+import { Mention } from '../../../persistence/models/mention.js'
+import { Tag } from '../../../persistence/models/tag.js'
+import type { Pod } from '../../../pod/pod.js'
+import type { Arrival, Over, Stored, StoredRecord, Wrong } from '../batch.js'
+import { plausibleTime } from './plausible-time.js'
+import type { StorableEntity } from './storable-entity.js'
+
+type OfType<Type extends StorableEntity['type']> = Extract<StorableEntity, { readonly type: Type }>
+type Relayable = OfType<'comment' | 'like' | 'poll_participation'>
+
+/** Comments with their tags and mentions. */
+export async function storeComments(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<OfType<'comment'>>[],
+  now: Date,
+  pod: Pick<Pod, 'jobs'>,
+): Promise<Stored<OfType<'comment'>>> {
+  const { stored, outcomes } = await storeRelayables(pod, transaction, arrivals, (firsts) =>
+    insertComments(
+      transaction,
+      firsts.map((arrival) => {
+        const { text, created_at: writtenAt } = arrival.entity
+        const createdAt = plausibleTime(writtenAt, arrival.message.acceptedAt, now)
+        return Object.assign(columnsOf(arrival), { text, createdAt })
+      }),
+    ),
+  )
+  const texts = stored.records.map(({ id, arrival: { entity } }) => {
+    const root = outcomes.get(entity.guid)?.root
+    return { commentId: id, text: entity.text, postedAt: root?.createdAt ?? now, isPublic: root?.public ?? false }
+  })
+  await Tag.attachToAll(
+    transaction,
+    texts.map(({ commentId, text, postedAt, isPublic }) => {
+      return { commentId, createdAt: new Date(postedAt), isPublic, names: taggedIn(text) }
+    }),
+  )
+  await Mention.attachToAll(
+    transaction,
+    texts.map(({ commentId, text }) => {
+      return { commentId, addresses: mentionedIn(text) }
+    }),
+  )
+  return stored
+}
+
+/** Likes of posts and comments, one for each person and thing. */
+export async function storeLikes(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<OfType<'like'>>[],
+  _now: Date,
+  pod: Pick<Pod, 'jobs'>,
+): Promise<Stored<OfType<'like'>>> {
+  const { stored } = await storeRelayables(pod, transaction, arrivals, (firsts) =>
+    insertLikes(
+      transaction,
+      firsts.map((arrival) => {
+        const { parent_type: parentType, positive } = arrival.entity
+        return Object.assign(columnsOf(arrival), { parentType, positive, createdAt: arrival.message.acceptedAt })
+      }),
+    ),
+  )
+  return stored
+}
+
+/** Votes, one for each person and poll. */
+export async function storeVotes(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<OfType<'poll_participation'>>[],
+  _now: Date,
+  pod: Pick<Pod, 'jobs'>,
+): Promise<Stored<OfType<'poll_participation'>>> {
+  const { stored } = await storeRelayables(pod, transaction, arrivals, (firsts) =>
+    insertVotes(
+      transaction,
+      firsts.map((arrival) => {
+        const { poll_answer_guid: answer } = arrival.entity
+        return Object.assign(columnsOf(arrival), { answer, createdAt: arrival.message.acceptedAt })
+      }),
+    ),
+  )
+  return stored
+}
+
+/** People elsewhere who want to hear of what happens under a post of ours, once each. */
+export async function storeParticipations(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<OfType<'participation'>>[],
+): Promise<Stored<OfType<'participation'>>> {
+  const byGuid = firstsOf(arrivals)
+  const inserted = await insertParticipations(
+    transaction,
+    [...byGuid.values()].map(({ entity: { guid, author, parent_guid: postGuid }, message }) => {
+      return { guid, author, postGuid, createdAt: message.acceptedAt }
+    }),
+  )
+  const records: StoredRecord<OfType<'participation'>>[] = []
+  const over: Over[] = []
+  for (const { id, guid } of inserted) {
+    const arrival = byGuid.get(guid)
+    if (arrival === undefined) continue
+    if (id !== null) records.push({ id, arrival })
+    else over.push({ message: arrival.message, arrival, reason: 'too many pods that have never answered participate' })
+  }
+  return { records, wrong: [], over }
+}
+
+function columnsOf({ entity, underOurs }: Arrival<Relayable>) {
+  const { guid, author, parent_guid: parent, author_signature: signature, elements } = entity
+  return { guid, author, parent, signed: underOurs ? { signature, elements } : undefined }
+}
+
+/** The first of each guid counts. */
+function firstsOf<Entity extends StorableEntity & { readonly guid: string }>(
+  arrivals: readonly Arrival<Entity>[],
+): ReadonlyMap<string, Arrival<Entity>> {
+  return new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival]))
+}
+
+async function storeRelayables<Entity extends Relayable>(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<Entity>[],
+  insert: (firsts: readonly Arrival<Entity>[]) => Promise<readonly RelayableOutcome[]>,
+): Promise<{ readonly stored: Stored<Entity>; readonly outcomes: ReadonlyMap<string, RelayableOutcome> }> {
+  const firsts = firstsOf(arrivals)
+  const rows = await insert([...firsts.values()])
+  const outcomes = new Map(rows.map((outcome) => [outcome.guid, outcome]))
+
+  const records: StoredRecord<Entity>[] = []
+  const wrong: Wrong[] = []
+  const over: Over[] = []
+  for (const arrival of arrivals) {
+    const { message, entity } = arrival
+    const first = firsts.get(entity.guid)
+    const outcome = outcomes.get(entity.guid)
+    if (first === undefined || outcome === undefined) throw new Error('A relayable has no outcome.')
+    const isNew = arrival === first && outcome.writtenBy === null
+    const fault = faultOf(entity.author, outcome.writtenBy ?? first.entity.author, outcome)
+    if (fault !== undefined) wrong.push({ message, arrival, ...fault })
+    else if (isNew && outcome.id !== null) records.push({ id: outcome.id, arrival })
+    else if (isNew)
+      over.push({
+        message,
+        arrival,
+        reason: 'it was taken back, or what it belongs to is gone or has one by its author already',
+      })
+    // Whatever is left is a repeat, from which nothing follows.
+  }
+  await relay(pod, transaction, records, outcomes)
+  return { stored: { records, wrong, over }, outcomes }
+}
+
+function faultOf(
+  author: string,
+  writtenBy: string,
+  { root }: RelayableOutcome,
+): Pick<Wrong, 'fault' | 'reason'> | undefined {
+  if (writtenBy !== author) return { fault: 'InvalidAuthor', reason: `its guid is that of something by ${writtenBy}` }
+  if (root?.misses) return { fault: 'ValidationError', reason: 'it chooses what is not offered' }
+  if (root?.ignores) return { fault: 'AuthorIgnored', reason: `whose post it is blocks ${author}` }
+  return undefined
+}
+
+/** Everybody else who has a post of ours hears of what others say under it. */
+async function relay(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  records: readonly StoredRecord<Relayable>[],
+  outcomes: ReadonlyMap<string, RelayableOutcome>,
+): Promise<void> {
+  const ours = records.filter(({ arrival }) => outcomes.get(arrival.entity.guid)?.root?.local)
+  const relays = ours.map(({ arrival: { entity } }) => ({ record: entity.type, guid: entity.guid }))
+  const batches: { relays: typeof relays }[] = []
+  for (let begin = 0; begin < relays.length; begin += DELIVERY_LIMITS.relaysAtOnce) {
+    batches.push({ relays: relays.slice(begin, begin + DELIVERY_LIMITS.relaysAtOnce) })
+  }
+  await enqueueAllWith(pod, transaction, dispatchRelaysJob, batches)
+}

@@ -1,0 +1,47 @@
+import { Conversation, Message } from '../../persistence/models/conversation.js'
+import type { Pod } from '../../pod/pod.js'
+import type { ConversationEntity, MessageEntity } from '../../protocol/entities/conversations.js'
+
+type Source = Pick<Pod, 'db'>
+
+/** A conversation as it began: what was written later travels on its own. Undefined: it is gone. */
+export async function conversationEntity({ db }: Source, guid: string): Promise<ConversationEntity | undefined> {
+  const conversation = await Conversation.query(db)
+    .findOne({ guid })
+    .withGraphFetched('[author, participants]')
+    .modifyGraph('participants', (people) => people.orderBy('people.id'))
+  if (conversation?.author === undefined) return undefined
+  const { address: author } = conversation.author
+  const [first] = await Message.query(db)
+    .where({ conversationId: conversation.id, authorId: conversation.authorId })
+    .orderBy(['createdAt', 'id'])
+    .limit(1)
+  const participants = (conversation.participants ?? []).map(({ address }) => address)
+  return {
+    type: 'conversation',
+    author,
+    guid,
+    subject: conversation.subject,
+    created_at: conversation.createdAt,
+    participants: [...new Set([author, ...participants])],
+    messages: first === undefined ? [] : [messageAs(first, { author, conversation: guid })],
+  }
+}
+
+/** A later message of a conversation; undefined: it is gone. */
+export async function messageEntity({ db }: Source, guid: string): Promise<MessageEntity | undefined> {
+  const message = await Message.query(db)
+    .findOne({ 'messages.guid': guid })
+    .joinRelated('author')
+    .join('conversations', 'conversations.id', 'messages.conversationId')
+    .select('messages.*', 'author.address as sender', 'conversations.guid as conversation')
+    .castTo<(Message & { readonly sender: string; readonly conversation: string }) | undefined>()
+  return message && messageAs(message, { author: message.sender, conversation: message.conversation })
+}
+
+function messageAs(
+  { guid, text, createdAt }: Message,
+  { author, conversation }: { readonly author: string; readonly conversation: string },
+): MessageEntity {
+  return { type: 'message', author, guid, text, created_at: createdAt, conversation_guid: conversation }
+}

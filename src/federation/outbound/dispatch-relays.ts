@@ -1,0 +1,66 @@
+import type { Knex } from 'knex'
+import { type Relay, sendRelays } from '../../domain/outbound/outgoing.js'
+import type { RelayedRecords } from '../../jobs/definitions.js'
+import type { Work } from '../../jobs/outbox.js'
+import { inTransaction } from '../../persistence/database/errors.js'
+import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
+import { holdRelayables, type RelayableKind } from '../../persistence/outbound/lock-dispatched.js'
+import type { Pod } from '../../pod/pod.js'
+import type { CommentEntity, LikeEntity, PollParticipationEntity } from '../../protocol/entities/relayables.js'
+import { commentEntities, likeEntities, voteEntities } from './relayable-entities.js'
+
+type RelayableEntity = CommentEntity | LikeEntity | PollParticipationEntity
+
+const kinds: {
+  readonly [Kind in RelayableKind]: (
+    source: { readonly db: Knex },
+    guids: readonly string[],
+  ) => Promise<readonly RelayableEntity[]>
+} = {
+  comment: commentEntities,
+  like: likeEntities,
+  poll_participation: voteEntities,
+}
+
+/**
+ * Passes on what people of other pods said under local posts: the author of the post signs the envelopes. The number of
+ * statements is the same for any number of relayables. What is gone by now is left out.
+ */
+export async function dispatchRelays(pod: Pod, work: Work & { readonly data: RelayedRecords }): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    await work.finish(transaction)
+    const relays: Relay[] = []
+    for (const kind of ['comment', 'like', 'poll_participation'] as const) {
+      const guids = work.data.relays.flatMap(({ record, guid }) => (record === kind ? [guid] : []))
+      relays.push(...(await relaysOfKind(transaction, kind, guids)))
+    }
+    await sendRelays(pod, transaction, relays)
+  })
+}
+
+async function relaysOfKind(
+  transaction: Knex.Transaction,
+  kind: RelayableKind,
+  guids: readonly string[],
+): Promise<readonly Relay[]> {
+  if (guids.length === 0) return []
+  const held = await holdRelayables(transaction, kind, guids)
+  const entities = new Map((await kinds[kind]({ db: transaction }, guids)).map((entity) => [entity.guid, entity]))
+  return held.flatMap(({ guid, id, root, author }) => {
+    const entity = entities.get(guid)
+    if (entity === undefined || !root.author.ours || author.ours) return []
+    const relay: Relay = {
+      record: kind,
+      guid,
+      verb: 'create',
+      senderId: root.author.id,
+      public: root.public,
+      entity,
+      priority: DELIVERY_PRIORITY.relay,
+      postId: root.id,
+      commentId: kind === 'comment' ? id : null,
+      authorId: author.id,
+    }
+    return [relay]
+  })
+}

@@ -1,0 +1,71 @@
+import type { Knex } from 'knex'
+import { sendLetters } from '../../domain/outbound/outgoing.js'
+import type { Work } from '../../jobs/outbox.js'
+import { inTransaction } from '../../persistence/database/errors.js'
+import {
+  findNextPosts,
+  findPostsToParticipateIn,
+  lockParticipations,
+  type PostOfPod,
+} from '../../persistence/interactions/outgoing-participations.js'
+import { participationGuid } from '../../persistence/models/participation.js'
+import type { Person } from '../../persistence/models/person.js'
+import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
+import type { Pod } from '../../pod/pod.js'
+import { findSpeaker } from './podmin-account.js'
+
+/**
+ * Asks the authors of public posts, in the name of one account, for what will be said under them. It is no participation of
+ * that person, so it is not stored as one here; a repeat has the same guid and sends nothing. At most one waits for an
+ * author, and one for a pod that has never accepted any: whoever publishes thousands of posts fills no line of deliveries.
+ */
+export async function participate(pod: Pod, work: Work<{ readonly postGuids: readonly string[] }>): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    await work.finish(transaction)
+    await participateIn(pod, transaction, work.data.postGuids)
+  })
+}
+
+interface NextOptions {
+  readonly podId: number
+  /** This pod has accepted none before: only one was sent, and the posts of its other people were left out. */
+  readonly isFirstOfPod: boolean
+}
+
+/** The participations in these posts have arrived: the next post of each author has its turn. */
+export async function participateInNext(
+  pod: Pod,
+  postGuids: readonly string[],
+  { podId, isFirstOfPod }: NextOptions,
+): Promise<void> {
+  if (postGuids.length === 0) return
+  const next = await findNextPosts(pod.db, postGuids, isFirstOfPod ? podId : null)
+  if (next.length === 0) return
+  await inTransaction(pod.db, (transaction) => participateIn(pod, transaction, next))
+}
+
+async function participateIn(pod: Pod, transaction: Knex.Transaction, postGuids: readonly string[]): Promise<void> {
+  const speaker = await findSpeaker(pod, transaction)
+  if (speaker === undefined) return
+  await lockParticipations(transaction)
+  const posts = await findPostsToParticipateIn(transaction, postGuids)
+  await sendLetters(
+    pod,
+    transaction,
+    posts.map((post) => letterAbout(post, speaker)),
+  )
+}
+
+function letterAbout(post: PostOfPod, speaker: Person) {
+  const guid = participationGuid(speaker.guid, post.guid)
+  return {
+    record: 'participation',
+    guid,
+    verb: 'create',
+    senderId: speaker.id,
+    public: false,
+    entity: { type: 'participation', author: speaker.address, guid, parent_guid: post.guid, parent_type: 'Post' },
+    personId: post.authorId,
+    priority: DELIVERY_PRIORITY.participation,
+  } as const
+}

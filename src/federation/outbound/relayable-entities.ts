@@ -1,0 +1,115 @@
+import { Comment } from '../../persistence/models/comment.js'
+import { Like } from '../../persistence/models/like.js'
+import { Participation } from '../../persistence/models/participation.js'
+import { PollParticipation } from '../../persistence/models/poll.js'
+import type { Pod } from '../../pod/pod.js'
+import type {
+  CommentEntity,
+  LikeEntity,
+  ParticipationEntity,
+  PollParticipationEntity,
+} from '../../protocol/entities/relayables.js'
+
+type Source = Pick<Pod, 'db'>
+
+/** What was signed travels with exactly the elements that were signed, whoever wrote it; undefined: it is gone. */
+export async function commentEntity(source: Source, guid: string): Promise<CommentEntity | undefined> {
+  return (await commentEntities(source, [guid]))[0]
+}
+
+export async function likeEntity(source: Source, guid: string): Promise<LikeEntity | undefined> {
+  return (await likeEntities(source, [guid]))[0]
+}
+
+export async function voteEntity(source: Source, guid: string): Promise<PollParticipationEntity | undefined> {
+  return (await voteEntities(source, [guid]))[0]
+}
+
+/** Those of these comments that are still there, in any order; one statement for any number, here and below. */
+export async function commentEntities({ db }: Source, guids: readonly string[]): Promise<readonly CommentEntity[]> {
+  const comments = await Comment.query(db)
+    .whereIn('comments.guid', [...guids])
+    .joinRelated('[author, post]')
+    .select('comments.*', 'author.address as author', 'post.guid as parentGuid')
+    .castTo<readonly Travelling<Comment>[]>()
+  return comments.map((comment) => ({
+    type: 'comment',
+    author: comment.author,
+    guid: comment.guid,
+    parent_guid: comment.parentGuid,
+    text: comment.text,
+    created_at: comment.createdAt,
+    ...markOf(comment),
+  }))
+}
+
+export async function likeEntities({ db }: Source, guids: readonly string[]): Promise<readonly LikeEntity[]> {
+  const likes = await Like.query(db)
+    .whereIn('likes.guid', [...guids])
+    .joinRelated('author')
+    .leftJoin('posts', 'posts.id', 'likes.postId')
+    .leftJoin('comments', 'comments.id', 'likes.commentId')
+    .select('likes.*', 'author.address as author')
+    .select(db.raw('coalesce(posts.guid, comments.guid) as parent_guid'))
+    .castTo<readonly Travelling<Like>[]>()
+  return likes.map((like) => ({
+    type: 'like',
+    author: like.author,
+    guid: like.guid,
+    parent_guid: like.parentGuid,
+    parent_type: like.postId === null ? 'Comment' : 'Post',
+    positive: like.positive,
+    ...markOf(like),
+  }))
+}
+
+export async function voteEntities(
+  { db }: Source,
+  guids: readonly string[],
+): Promise<readonly PollParticipationEntity[]> {
+  const votes = await PollParticipation.query(db)
+    .whereIn('poll_participations.guid', [...guids])
+    .join('people', 'people.id', 'poll_participations.authorId')
+    .join('polls', 'polls.id', 'poll_participations.pollId')
+    .join('poll_answers', 'poll_answers.id', 'poll_participations.pollAnswerId')
+    .select('poll_participations.*', 'people.address as author')
+    .select('polls.guid as parentGuid', 'poll_answers.guid as answerGuid')
+    .castTo<readonly (Travelling<PollParticipation> & { readonly answerGuid: string })[]>()
+  return votes.map((vote) => ({
+    type: 'poll_participation',
+    author: vote.author,
+    guid: vote.guid,
+    parent_guid: vote.parentGuid,
+    poll_answer_guid: vote.answerGuid,
+    ...markOf(vote),
+  }))
+}
+
+/** No relayable: it is signed by nothing but its envelope. */
+export async function participationEntity({ db }: Source, guid: string): Promise<ParticipationEntity | undefined> {
+  const participation = await Participation.query(db)
+    .findOne({ 'participations.guid': guid })
+    .joinRelated('author')
+    .join('posts', 'posts.id', 'participations.postId')
+    .select('author.address as author', 'posts.guid as parentGuid')
+    .castTo<Pick<Travelling<Participation>, 'author' | 'parentGuid'> | undefined>()
+  return (
+    participation && {
+      type: 'participation',
+      author: participation.author,
+      guid,
+      parent_guid: participation.parentGuid,
+      parent_type: 'Post',
+    }
+  )
+}
+
+/** A row with the names of the wire beside it. */
+type Travelling<Row> = Omit<Row, 'author'> & { readonly author: string; readonly parentGuid: string }
+
+function markOf({ authorSignature, signedElements }: Pick<Comment, 'authorSignature' | 'signedElements'>) {
+  return {
+    ...(authorSignature !== null && { author_signature: authorSignature }),
+    ...(signedElements !== null && { elements: signedElements }),
+  }
+}

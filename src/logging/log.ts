@@ -1,0 +1,41 @@
+import { isatty } from 'node:tty'
+import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
+import pretty from 'pino-pretty'
+import type { Config } from '../config/config.js'
+import { withoutStatement } from '../persistence/database/errors.js'
+
+/** Fields that may hold what nobody should read later, wherever they turn up. */
+const SECRET_FIELDS = ['authorization', 'cookie', 'password', 'access_token', 'refresh_token', 'client_secret', 'token']
+
+const STDOUT = 1
+/** For the log of whoever has an answer to write to the standard output. */
+export const STDERR = 2
+
+/** One logger per process; what it writes is read by people on a terminal and by programs elsewhere. */
+export function openLog(
+  config: Pick<Config, 'logLevel' | 'logFormat'>,
+  name: string,
+  output: typeof STDOUT | typeof STDERR | DestinationStream = STDOUT,
+): Logger {
+  const onTerminal = typeof output === 'number' && isatty(output)
+  const forPeople = config.logFormat === 'pretty' || (config.logFormat === 'auto' && onTerminal)
+  const options = {
+    name,
+    level: config.logLevel,
+    base: { name },
+    serializers: { err: writeError },
+    redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`]), censor: '[secret]' },
+  }
+  if (!forPeople) return pino(options, typeof output === 'number' ? pino.destination(output) : output)
+  return pino(options, pretty({ destination: output, colorize: onTerminal, ignore: 'pid,hostname', sync: true }))
+}
+
+/** Database errors carry statement and values in their text and fields; a log may have the code, never the values. */
+function writeError(error: Error): unknown {
+  const { type, message, stack, code } = stdSerializers.err(error) as ReturnType<typeof stdSerializers.err> & {
+    code?: unknown
+  }
+  const isDatabases = 'severity' in error && 'routine' in error
+  const text = isDatabases ? withoutStatement(message) : message
+  return { type, message: text, code, stack: isDatabases ? stack.replace(message, text) : stack }
+}

@@ -1,0 +1,138 @@
+import type { FastifyInstance } from 'fastify'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { readSoftware } from '../config/software.js'
+import { queueFacts } from '../jobs/queue-facts.js'
+import type { Pod } from '../pod/pod.js'
+import { watchClosedConnections } from '../web/limits/closure-counts.js'
+import { LIBRARY_SLEEPS, openLoopGauges } from './event-loop-metrics.js'
+import { watchDoor } from './inbound-metrics.js'
+import { watchLive } from './live-metrics.js'
+import { watchReplica } from './replica-metrics.js'
+
+/** What the operator's monitoring reads: one registry per process. */
+export interface Metrics {
+  readonly registry: Registry
+  /** Counts what this app answers, by the pattern of the route: paths would be one series per guid. */
+  watch(app: FastifyInstance): void
+  /** All of it as text; what the queue and the database have to say is asked for now. */
+  text(): Promise<string>
+}
+
+/** From a cached answer to the longest that a client waits. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry, ...LIBRARY_SLEEPS })
+  const requests = new Counter({
+    name: 'pod_http_requests_total',
+    help: 'Requests answered.',
+    labelNames: ['method', 'route', 'status'],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'pod_http_request_seconds',
+    help: 'From the first byte of a request to the last of its answer.',
+    labelNames: ['method', 'route'],
+    buckets: SECONDS,
+    registers,
+  })
+  showBuild(registry)
+  showPool(registry, pod.db)
+  const writeFacts = openWorkGauges(registry)
+  const writeLag = openLoopGauges(registry)
+
+  return {
+    registry,
+    watch(app) {
+      watchDoor(registry, app.door)
+      watchClosedConnections(registry, app.closedConnections)
+      watchLive(registry, app.live)
+      if (app.pod.replica) watchReplica(registry, app.pod.replica)
+      app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
+        const route = routeOptions.url ?? 'unknown'
+        requests.inc({ method, route, status: reply.statusCode })
+        if (!routeOptions.config.lasting) durations.observe({ method, route }, reply.elapsedTime / 1_000)
+        done()
+      })
+    },
+    async text() {
+      try {
+        writeFacts(await queueFacts(pod))
+      } catch (error) {
+        pod.log.warn({ err: error }, 'metrics without the facts of the database')
+        writeFacts(undefined)
+      }
+      writeLag()
+      return registry.metrics()
+    },
+  }
+}
+
+/** Always 1; the labels say what runs. */
+function showBuild(registry: Registry): void {
+  const { name, version } = readSoftware()
+  const build = new Gauge({
+    name: 'pod_build_info',
+    help: 'What runs in this process.',
+    labelNames: ['software', 'version', 'node'],
+    registers: [registry],
+  })
+  build.set({ software: name, version, node: process.versions.node }, 1)
+}
+
+function showPool(registry: Registry, db: Pod['db']): void {
+  new Gauge({
+    name: 'pod_database_connections',
+    help: 'Connections of this process to the database, and statements that wait for one.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { pool } = db.client
+      this.set({ state: 'used' }, pool?.numUsed() ?? 0)
+      this.set({ state: 'free' }, pool?.numFree() ?? 0)
+      this.set({ state: 'waiting' }, pool?.numPendingAcquires() ?? 0)
+    },
+  })
+}
+
+type Facts = Awaited<ReturnType<typeof queueFacts>>
+
+/** Old figures would look like new ones, so whatever cannot be asked for is left out. */
+function openWorkGauges(registry: Registry): (facts: Facts | undefined) => void {
+  const gauge = (name: string, help: string, ...labelNames: string[]) =>
+    new Gauge({ name, help, labelNames, registers: [registry] })
+
+  const reachable = gauge('pod_reachable', 'Whether what the pod needs answers.', 'part')
+  const jobs = gauge('pod_jobs', 'Jobs by queue and state.', 'queue', 'state')
+  const oldestJob = gauge('pod_oldest_waiting_job_seconds', 'Age of the job that is next in line.', 'queue')
+  const workers = gauge('pod_queue_workers', 'Workers that serve a queue, in all processes.', 'queue')
+  const outbox = gauge('pod_outbox_rows', 'Work that follows from a change and is not done.', 'state')
+  const oldestRow = gauge('pod_oldest_outbox_row_seconds', 'Age of the oldest work that is not done.')
+  const waiting = gauge('pod_waiting_messages', 'Messages that wait for something unknown.', 'kind')
+  const deliveries = gauge('pod_deliveries', 'Deliveries to other pods.', 'state')
+  const asleep = gauge('pod_pods_asleep', 'Other pods for which nothing is stored any more.')
+  const lastSweep = gauge('pod_last_sweep_seconds', 'Since the sweeper last ran, in any process.')
+  const all = [reachable, jobs, oldestJob, workers, outbox, oldestRow, waiting, deliveries, asleep, lastSweep]
+
+  return (facts) => {
+    for (const each of all) each.reset()
+    for (const single of [oldestRow, asleep, lastSweep]) single.remove() // reset alone would say zero
+    reachable.set({ part: 'database' }, facts ? 1 : 0)
+    if (!facts) return
+    reachable.set({ part: 'queue' }, facts.queues ? 1 : 0)
+    for (const [queue, { oldestWaiting, workers: serving, ...states }] of Object.entries(facts.queues ?? {})) {
+      for (const [state, count] of Object.entries(states)) jobs.set({ queue, state }, count)
+      oldestJob.set({ queue }, oldestWaiting ?? 0)
+      workers.set({ queue }, serving)
+    }
+    outbox.set({ state: 'waiting' }, facts.outbox.waiting)
+    outbox.set({ state: 'dead' }, facts.outbox.dead)
+    oldestRow.set(facts.outbox.oldest ?? 0)
+    for (const [kind, count] of Object.entries(facts.waitingFor)) waiting.set({ kind }, count)
+    for (const [state, count] of Object.entries(facts.deliveries)) deliveries.set({ state }, count)
+    asleep.set(facts.podsAsleep)
+    if (facts.lastSweep !== null) lastSweep.set(facts.lastSweep)
+  }
+}

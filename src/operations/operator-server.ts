@@ -1,0 +1,27 @@
+import { type FastifyInstance, fastify } from 'fastify'
+import type { Logger } from 'pino'
+import { addHealthRoutes, type Readiness } from '../web/server/health.js'
+import { serverOptions } from '../web/server/server-options.js'
+import { sharedAnswer } from '../web/server/shared-answer.js'
+import type { Metrics } from './metrics.js'
+
+/** Where the operator looks when nothing else is set: one port for each kind of process. */
+export const ADMIN_PORTS = { web: 9394, worker: 9395 } as const
+
+export interface OperatorParts {
+  readonly log: Logger
+  readonly metrics: Metrics
+  /** Whether this process can do its work now. */
+  readiness(): Promise<Readiness>
+}
+
+/** What only the operator may see, on an address of its own: the public server must never have it. */
+export async function buildOperatorApp({ log, metrics, readiness }: OperatorParts): Promise<FastifyInstance> {
+  const app = fastify({ ...serverOptions(log) })
+  const read = sharedAnswer(() => metrics.text())
+
+  addHealthRoutes(app, readiness)
+  app.get('/metrics', async (_request, reply) => reply.type(metrics.registry.contentType).send(await read()))
+  await app.ready()
+  return app
+}

@@ -1,0 +1,26 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { ReadReplica } from '../persistence/database/read-replica.js'
+
+/** Where lists are read, and how old those of the replica may be. */
+export function watchReplica(registry: Registry, replica: ReadReplica): void {
+  new Counter({
+    name: 'pod_lists_read_total',
+    help: 'Lists, by the database that was asked first; failed: those that the replica did not give.',
+    labelNames: ['database'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [database, lists] of Object.entries(replica.facts().lists)) this.inc({ database }, lists)
+    },
+  })
+  new Gauge({
+    name: 'pod_replica_age_seconds',
+    help: 'How old what the replica shows may be; not there: it is not used.',
+    registers: [registry],
+    collect() {
+      const { age } = replica.facts()
+      if (age === undefined) this.remove()
+      else this.set(age)
+    },
+  })
+}

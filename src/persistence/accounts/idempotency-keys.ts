@@ -1,0 +1,109 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+
+/** Which request of which client. */
+export interface KeyOwner {
+  readonly authorizationId: number
+  readonly key: string
+}
+
+export interface ClaimedKey extends KeyOwner {
+  readonly claim: string
+}
+
+export interface KeptAnswer {
+  readonly fingerprint: Buffer
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | null
+}
+
+/** A key is ours from now on, is somebody else's at the moment, was left behind by somebody who had done it, or has been answered. */
+export type KeyState =
+  | { readonly state: 'claimed'; readonly claim: string }
+  | { readonly state: 'running' }
+  | { readonly state: 'lost' }
+  | ({ readonly state: 'answered' } & KeptAnswer)
+
+/** Of any number who want a key at the same time one gets it. Whoever has had it for too long, and done nothing, is no longer there. */
+export async function claimKey(db: Knex, { authorizationId, key }: KeyOwner): Promise<KeyState> {
+  const [row] = await named<Row>(db, 'claim-idempotency-key', claimed, [authorizationId, key])
+  if (row?.claim) return { state: 'claimed', claim: row.claim }
+  if (row?.lost) return { state: 'lost' }
+  // Not there: it came, or went, in this very moment.
+  if (!row?.fingerprint || row.status === null) return { state: 'running' }
+  const { fingerprint, status, headers, body } = row
+  return { state: 'answered', fingerprint, status, headers: headers ?? {}, body }
+}
+
+/** Keeps an answer for those who ask again; one that comes too late is not kept. */
+export async function keepAnswer(db: Knex, mine: ClaimedKey, answer: KeptAnswer): Promise<void> {
+  const { fingerprint, status, headers, body } = answer
+  const values = [mine.authorizationId, mine.key, mine.claim, fingerprint, status, JSON.stringify(headers), body]
+  await named(db, 'keep-idempotent-answer', answered, values)
+}
+
+/** Whoever asks again does it again, unless something was done. */
+export async function releaseKey(db: Knex, { authorizationId, key, claim }: ClaimedKey): Promise<void> {
+  await named(db, 'release-idempotency-key', released, [authorizationId, key, claim])
+}
+
+const atWork = new AsyncLocalStorage<() => ClaimedKey | undefined>()
+
+/** Runs what works on a key, for as long as there is one: what it does and that it was done are written together. */
+export function workOn(mine: () => ClaimedKey | undefined, run: () => void): void {
+  atWork.run(mine, run)
+}
+
+/**
+ * Notes in a transaction that it has done something for the key that is worked on, if there is one. Throws, so that everything
+ * rolls back, when the key is no longer ours: somebody else does it.
+ */
+export async function noteDone(transaction: Knex.Transaction): Promise<void> {
+  const mine = atWork.getStore()?.()
+  if (mine === undefined) return
+  const noted = await named(transaction, 'idempotent-work-done', done, [mine.authorizationId, mine.key, mine.claim])
+  if (noted.length === 0) throw new Error('This request has taken so long that another one with its key does it.')
+}
+
+interface Row {
+  readonly claim: string | null
+  readonly lost: boolean
+  readonly fingerprint: Buffer | null
+  readonly status: number | null
+  readonly headers: Record<string, string> | null
+  readonly body: string | null
+}
+
+/** Longer than any request takes, its turn, its body and a worker that it waits for included. */
+const LEASE = `interval '4 minutes'`
+const KEPT = `interval '1 day'`
+
+const claimed = `
+  with claimed as (
+    insert into idempotency_keys as known (authorization_id, key) values ($1, $2)
+    on conflict (authorization_id, key) do update set
+      claim = excluded.claim, claimed_at = excluded.claimed_at, created_at = excluded.created_at,
+      done = false, fingerprint = null, status = null, headers = null, body = null
+    where (known.status is null and not known.done and known.claimed_at < now() - ${LEASE}) or known.created_at < now() - ${KEPT}
+    returning claim
+  )
+  select
+    claim, false as lost, null::bytea as fingerprint, null::smallint as status, null::jsonb as headers, null as body
+  from claimed
+  union all
+  select
+    null, status is null and done and claimed_at < now() - ${LEASE}, fingerprint, status, headers, body
+  from idempotency_keys
+  where authorization_id = $1 and key = $2 and not exists (select from claimed)`
+
+const done = `
+  update idempotency_keys set done = true where authorization_id = $1 and key = $2 and claim = $3 returning claim`
+
+const answered = `
+  update idempotency_keys set fingerprint = $4, status = $5, headers = $6, body = $7
+  where authorization_id = $1 and key = $2 and claim = $3`
+
+const released = `
+  delete from idempotency_keys where authorization_id = $1 and key = $2 and claim = $3 and status is null and not done`

@@ -1,0 +1,40 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+import type { Person } from '../models/person.js'
+import { type IndexPage, type Page, pageOf } from '../sql/keyset-page.js'
+
+export type ListedPerson = Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>
+
+/** All that a user shares with, and all that share with the user. */
+export async function listedContacts(db: Knex, userId: number, page: IndexPage): Promise<Page<ListedPerson>> {
+  return listed(db, 'contacts', 'contacts where contacts.user_id = $1', userId, page)
+}
+
+export async function listedContactsIn(db: Knex, aspectId: number, page: IndexPage): Promise<Page<ListedPerson>> {
+  const inAspect = `
+    aspect_memberships join contacts on contacts.id = aspect_memberships.contact_id
+    where aspect_memberships.aspect_id = $1`
+  return listed(db, 'contacts in aspect', inAspect, aspectId, page)
+}
+
+/** Who has no name comes behind all who have one. */
+async function listed(
+  db: Knex,
+  name: string,
+  contacts: string,
+  of: number,
+  page: IndexPage,
+): Promise<Page<ListedPerson>> {
+  const found = await named<ListedPerson>(
+    db,
+    name,
+    `select people.guid, people.address, people.name, people.avatar_url as "avatarUrl"
+     from (select contacts.person_id from ${contacts}) as found
+     join people on people.id = found.person_id
+     join profiles on profiles.person_id = found.person_id
+     order by lower(nullif(profiles.first_name, '')), lower(nullif(profiles.last_name, '')), people.address
+     offset $2 limit $3`,
+    [of, page.offset, page.limit + 1],
+  )
+  return pageOf(found, page)
+}

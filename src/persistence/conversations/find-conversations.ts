@@ -1,0 +1,23 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+
+export interface KnownConversation {
+  readonly guid: string
+  /** The addresses of all who take part, those who are still looked for included. */
+  readonly participants: readonly string[]
+}
+
+export async function findConversations(db: Knex, guids: readonly string[]): Promise<readonly KnownConversation[]> {
+  return guids.length === 0 ? [] : named<KnownConversation>(db, 'known-conversations', knownConversations, [[...guids]])
+}
+
+const knownConversations = `
+  select conversations.guid, array(
+    select people.address
+    from conversation_visibilities as visible join people on people.id = visible.person_id
+    where visible.conversation_id = conversations.id
+    union all
+    select address from conversation_strangers where conversation_id = conversations.id
+  ) as participants
+  from conversations
+  where conversations.guid = any($1)`

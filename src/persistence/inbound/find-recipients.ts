@@ -1,0 +1,31 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+
+/** Somebody who lives here, as the one whom a private message was encrypted for. */
+export interface RecipientRow {
+  readonly userId: number
+  readonly personId: number
+  readonly guid: string
+  readonly address: string
+  readonly closed: boolean
+  readonly sealedPrivateKey: Buffer | null
+}
+
+/** Those of these people who live here, closed accounts included. */
+export async function findRecipients(db: Knex, guids: readonly string[]): Promise<readonly RecipientRow[]> {
+  if (guids.length === 0) return []
+  return named<RecipientRow>(db, 'recipients', recipients, [[...guids]])
+}
+
+const recipients = `
+  select
+    users.id as "userId",
+    people.id as "personId",
+    people.guid,
+    people.address,
+    people.closed_at is not null as closed,
+    user_secrets.sealed_private_key as "sealedPrivateKey"
+  from people
+  join users on users.person_id = people.id
+  left join user_secrets on user_secrets.user_id = users.id
+  where people.guid = any($1)`

@@ -1,0 +1,215 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+import { takenBack } from '../models/tombstone.js'
+import { unseen } from '../sql/opaque-param.js'
+
+/** A conversation with everybody in it by name. */
+export interface ArrivedConversation {
+  readonly guid: string
+  readonly author: string
+  readonly subject: string
+  readonly participants: readonly string[]
+  /** Those of them who are not known here, and live elsewhere. */
+  readonly strangers: readonly string[]
+  readonly createdAt: Date
+  /** By the clock of this pod. */
+  readonly arrivedAt: Date
+}
+
+export interface ArrivedMessage {
+  readonly guid: string
+  readonly conversationGuid: string
+  readonly author: string
+  readonly text: string
+  readonly createdAt: Date
+  /** By the clock of this pod. */
+  readonly arrivedAt: Date
+}
+
+export interface NewRow {
+  readonly id: number
+  readonly guid: string
+}
+
+/**
+ * Inserts any number with one statement; returns those that are really new. Who takes part and is known sees it from now on,
+ * the others as soon as they are known.
+ */
+export async function insertNewConversations(
+  transaction: Knex.Transaction,
+  conversations: readonly ArrivedConversation[],
+): Promise<readonly NewRow[]> {
+  if (conversations.length === 0) return []
+  const { rows } = await transaction.raw(newConversations, [JSON.stringify(conversations)])
+  return rows
+}
+
+/**
+ * Inserts any number into conversations that are here; returns those that are really new. They count as
+ * unread for each local participant, except for their author and for those who block the author.
+ */
+export async function insertNewMessages(
+  transaction: Knex.Transaction,
+  messages: readonly ArrivedMessage[],
+): Promise<readonly NewRow[]> {
+  if (messages.length === 0) return []
+  return named<NewRow>(transaction, 'new-messages', newMessages, [
+    messages.map(({ guid }) => guid),
+    messages.map(({ conversationGuid }) => conversationGuid),
+    messages.map(({ author }) => author),
+    messages.map(({ text }) => text),
+    messages.map(({ createdAt }) => createdAt),
+    messages.map(({ arrivedAt }) => arrivedAt),
+  ])
+}
+
+/** Returns the guids of those whose author is no contact of a local participant, or is blocked by one. */
+export async function findUnwelcome(
+  transaction: Knex.Transaction,
+  conversations: readonly Pick<ArrivedConversation, 'guid' | 'author' | 'participants'>[],
+): Promise<ReadonlySet<string>> {
+  if (conversations.length === 0) return new Set()
+  const { rows } = await transaction.raw(unwelcome, [JSON.stringify(conversations)])
+  return new Set(rows.map(({ guid }: { guid: string }) => guid))
+}
+
+/** Whose these are, of those that are here. */
+export async function authorsOf(
+  transaction: Knex.Transaction,
+  table: 'conversations' | 'messages',
+  guids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (guids.length === 0) return new Map()
+  const { rows } = await transaction.raw(authors[table], [[...guids]])
+  return new Map(rows.map((row: { guid: string; address: string }) => [row.guid, row.address]))
+}
+
+/** Somebody is known from now on and sees the conversations that named them before. */
+export async function admitToConversations(
+  transaction: Knex.Transaction,
+  person: { readonly id: number; readonly address: string },
+): Promise<void> {
+  await transaction.raw(admitted, [person.address, person.id])
+}
+
+/** Between two messages of a conversation, and before the first one. */
+const A_MOMENT = `interval '1 millisecond'`
+
+const conversationRows = `
+  select * from json_to_recordset(?::json) as row(
+    guid text, author text, subject text, participants json, strangers json, "createdAt" timestamptz,
+    "arrivedAt" timestamptz
+  )`
+
+const newConversations = `
+  with arrived as (
+    ${conversationRows}
+  ), inserted as (
+    insert into conversations (guid, author_id, subject, created_at, updated_at)
+    select arrived.guid, people.id, arrived.subject, arrived."createdAt", arrived."arrivedAt" - ${A_MOMENT}
+    from arrived join people on people.address = arrived.author
+    where people.closed_at is null and not ${takenBack('conversations', 'arrived.guid', ['people.id'])}
+    order by arrived.guid
+    on conflict do nothing
+    returning id, guid, created_at, updated_at
+  ), visible as (
+    insert into conversation_visibilities (conversation_id, person_id, created_at, updated_at)
+    select inserted.id, people.id, inserted.created_at, inserted.updated_at
+    from inserted
+    join arrived using (guid)
+    cross join json_array_elements_text(arrived.participants) as participant(address)
+    join people on people.address = participant.address and people.closed_at is null
+    order by 1, 2
+  ), named as (
+    insert into conversation_strangers (conversation_id, address)
+    select inserted.id, stranger.address
+    from inserted
+    join arrived using (guid)
+    cross join json_array_elements_text(arrived.strangers) as stranger(address)
+    order by 1, 2
+  )
+  select id, guid from inserted`
+
+const MESSAGES = [
+  unseen('$1', 'text[]'),
+  unseen('$2', 'text[]'),
+  unseen('$3', 'text[]'),
+  unseen('$4', 'text[]'),
+  unseen('$5', 'timestamptz[]'),
+  unseen('$6', 'timestamptz[]'),
+].join(', ')
+
+/**
+ * Conversations are locked first and in id order: two batches never wait for each other, and each message of a conversation
+ * arrives later than those before it.
+ */
+const newMessages = `
+  with arrived as (
+    select * from unnest(${MESSAGES}) with ordinality
+      as row(guid, "conversationGuid", author, text, "createdAt", "arrivedAt", place)
+  ), locked as (
+    select id, guid, updated_at from conversations
+    where guid in (select "conversationGuid" from arrived)
+    order by id for no key update
+  ), inserted as (
+    insert into messages (guid, conversation_id, author_id, text, created_at, arrived_at)
+    select
+      arrived.guid, locked.id, people.id, arrived.text, arrived."createdAt",
+      greatest(arrived."arrivedAt", locked.updated_at + ${A_MOMENT})
+        + ${A_MOMENT} * (row_number() over (partition by locked.id order by arrived.place) - 1)
+    from arrived
+    join locked on locked.guid = arrived."conversationGuid"
+    join people on people.address = arrived.author
+    order by arrived.guid
+    on conflict do nothing
+    returning id, guid, conversation_id, author_id, arrived_at
+  ), latest as (
+    select conversation_id, max(arrived_at) as at from inserted group by conversation_id
+  ), touched as (
+    update conversations set updated_at = greatest(updated_at, latest.at)
+    from latest where conversations.id = latest.conversation_id
+  ), unread as (
+    update conversation_visibilities as visible set
+      updated_at = greatest(visible.updated_at, latest.at),
+      unread = visible.unread + case when people.pod_id is null then (
+        select count(*) from inserted
+        where inserted.conversation_id = visible.conversation_id and inserted.author_id <> visible.person_id
+          and not exists (
+            select from blocks join users on users.id = blocks.user_id
+            where users.person_id = visible.person_id and blocks.person_id = inserted.author_id
+          )
+      ) else 0 end
+    from latest, people
+    where visible.conversation_id = latest.conversation_id and people.id = visible.person_id
+  )
+  select id, guid from inserted`
+
+const unwelcome = `
+  with arrived as (
+    ${conversationRows}
+  )
+  select distinct arrived.guid
+  from arrived
+  join people as authors on authors.address = arrived.author
+  cross join json_array_elements_text(arrived.participants) as participant(address)
+  join people on people.address = participant.address and people.id <> authors.id and people.closed_at is null
+  join users on users.person_id = people.id
+  where not exists (select from contacts where contacts.user_id = users.id and contacts.person_id = authors.id)
+    or exists (select from blocks where blocks.user_id = users.id and blocks.person_id = authors.id)`
+
+const authors = {
+  conversations: `
+    select conversations.guid, address from conversations join people on people.id = author_id where conversations.guid = any(?)`,
+  messages: `
+    select messages.guid, address from messages join people on people.id = author_id where messages.guid = any(?)`,
+} as const
+
+const admitted = `
+  with named as (
+    delete from conversation_strangers where address = ? returning conversation_id
+  )
+  insert into conversation_visibilities (conversation_id, person_id, created_at, updated_at)
+  select conversations.id, ?, conversations.created_at, conversations.updated_at
+  from named join conversations on conversations.id = named.conversation_id
+  order by conversations.id
+  on conflict do nothing`

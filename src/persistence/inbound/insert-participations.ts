@@ -1,0 +1,63 @@
+import type { Knex } from 'knex'
+import { DELIVERY_LIMITS } from '../../limits.js'
+import { takenBack } from '../models/tombstone.js'
+
+export interface ArrivedParticipation {
+  readonly guid: string
+  readonly author: string
+  readonly postGuid: string
+  readonly createdAt: Date
+}
+
+export interface ParticipationOutcome {
+  readonly guid: string
+  /** Null: too many pods that have never answered participate in the post already. */
+  readonly id: number | null
+}
+
+/** One for each person and post, with one statement for any number; returns those that are new, and those that are one too many. */
+export async function insertParticipations(
+  transaction: Knex.Transaction,
+  participations: readonly ArrivedParticipation[],
+): Promise<readonly ParticipationOutcome[]> {
+  const { rows } = await transaction.raw(newParticipations, [JSON.stringify(participations)])
+  return rows
+}
+
+/** Names of pods can be invented in any number, and each comment makes a delivery for each: those never heard from are counted. */
+const newParticipations = `
+  with arrived as materialized (
+    select given.guid, posts.id as post_id, people.id as author_id, given."createdAt" as created_at,
+      pods.answered_at is null as unanswered,
+      row_number() over (partition by posts.id, pods.answered_at is null order by people.id) as place
+    from json_to_recordset(?::json) as given(guid text, author text, "postGuid" text, "createdAt" timestamptz)
+    join people on people.address = given.author
+    join pods on pods.id = people.pod_id
+    join posts on posts.guid = given."postGuid"
+    where people.closed_at is null and not ${takenBack('participations', 'given.guid', ['people.id'])}
+      and not exists (select from participations where post_id = posts.id and author_id = people.id)
+  ), room as materialized (
+    select post_id, ${DELIVERY_LIMITS.participantsUnanswered} - (
+      select count(*) from (
+        select from participations
+        join people on people.id = participations.author_id
+        join pods on pods.id = people.pod_id
+        where participations.post_id = posts.post_id and pods.answered_at is null
+        limit ${DELIVERY_LIMITS.participantsUnanswered}
+      ) as unanswered
+    ) as count
+    from (select distinct post_id from arrived where unanswered) as posts
+  ), placed as (
+    select arrived.*, unanswered and place > room.count as is_too_many
+    from arrived
+    left join room using (post_id)
+  ), inserted as (
+    insert into participations (guid, post_id, author_id, created_at)
+    select guid, post_id, author_id, created_at from placed where not is_too_many
+    order by post_id, author_id
+    on conflict do nothing
+    returning id, guid
+  )
+  select id, guid from inserted
+  union all
+  select null, guid from placed where is_too_many`

@@ -1,0 +1,84 @@
+import type { Knex } from 'knex'
+import { takenBack } from '../models/tombstone.js'
+
+/** A photo that comes by itself; its post may be here, or come later. */
+export interface ArrivedLonePhoto {
+  readonly guid: string
+  readonly author: string
+  readonly public: boolean
+  readonly postGuid?: string | undefined
+  readonly text?: string | undefined
+  readonly remotePath: string
+  readonly name: string
+  readonly height?: number | undefined
+  readonly width?: number | undefined
+  readonly createdAt: Date
+}
+
+export interface PhotoRow {
+  readonly id: number
+  readonly guid: string
+  readonly isNew: boolean
+}
+
+/**
+ * Inserts any number with one statement, or updates what the same author has sent before; what is somebody else's is left out.
+ * Nothing becomes public by an update, or moves to another post.
+ */
+export async function putPhotos(
+  transaction: Knex.Transaction,
+  photos: readonly ArrivedLonePhoto[],
+): Promise<readonly PhotoRow[]> {
+  if (photos.length === 0) return []
+  const { rows } = await transaction.raw(put, [JSON.stringify(photos)])
+  return rows
+}
+
+/** Whose these photos are, of those that are here. */
+export async function authorsOfPhotos(
+  transaction: Knex.Transaction,
+  guids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (guids.length === 0) return new Map()
+  const { rows } = await transaction.raw(authors, [[...guids]])
+  return new Map(rows.map((row: { guid: string; address: string }) => [row.guid, row.address]))
+}
+
+/** These users may see these photos, whatever becomes of the post. */
+export async function showPhotosTo(
+  transaction: Knex.Transaction,
+  shown: readonly { readonly photoId: number; readonly userId: number }[],
+): Promise<void> {
+  if (shown.length > 0) await transaction.raw(visible, [JSON.stringify(shown)])
+}
+
+const put = `
+  insert into photos (
+    guid, author_id, post_id, post_guid, public, text, remote_path, name, height, width, created_at
+  )
+  select
+    arrived.guid, people.id, posts.id, case when posts.id is null then arrived."postGuid" end, arrived.public,
+    arrived.text, arrived."remotePath", arrived.name, arrived.height, arrived.width, arrived."createdAt"
+  from json_to_recordset(?::json) as arrived(
+    guid text, author text, public boolean, "postGuid" text, text text, "remotePath" text, name text, height integer,
+    width integer, "createdAt" timestamptz
+  )
+  join people on people.address = arrived.author
+  left join posts on posts.guid = arrived."postGuid" and posts.author_id = people.id and posts.type = 'StatusMessage'
+  where people.closed_at is null and not ${takenBack('photos', 'arrived.guid', ['people.id'])}
+  order by arrived.guid
+  on conflict (guid) do update set
+    text = excluded.text, remote_path = excluded.remote_path, name = excluded.name, height = excluded.height,
+    width = excluded.width, post_id = coalesce(photos.post_id, excluded.post_id),
+    post_guid = case when photos.post_id is null and excluded.post_id is null then excluded.post_guid end
+  where photos.author_id = excluded.author_id
+  returning id, guid, xmax = 0 as "isNew"`
+
+const authors = `
+  select photos.guid, people.address from photos join people on people.id = photos.author_id where photos.guid = any(?)`
+
+const visible = `
+  insert into photo_visibilities (user_id, photo_id)
+  select distinct "userId", "photoId" from json_to_recordset(?::json) as shown("userId" bigint, "photoId" bigint)
+  order by 1, 2
+  on conflict do nothing`

@@ -1,0 +1,214 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+import { takenBack } from '../models/tombstone.js'
+import { unseen } from '../sql/opaque-param.js'
+import { inColumns } from '../sql/rows-as-columns.js'
+
+/** A post as it comes off the wire: author and root by name. */
+export interface ArrivedPost {
+  readonly guid: string
+  readonly author: string
+  readonly type: 'StatusMessage' | 'Reshare'
+  readonly public: boolean
+  readonly text: string
+  readonly providerDisplayName?: string | undefined
+  readonly embed?: object | undefined
+  /** What is reshared; it has to be here. */
+  readonly rootGuid?: string | undefined
+  readonly createdAt: Date
+}
+
+export interface NewPostRow {
+  readonly id: number
+  readonly guid: string
+}
+
+export interface ArrivedPhoto {
+  readonly guid: string
+  readonly postId: number
+  readonly position: number
+  readonly text?: string | undefined
+  readonly remotePath: string
+  readonly name: string
+  readonly height?: number | undefined
+  readonly width?: number | undefined
+  readonly createdAt: Date
+}
+
+export interface ArrivedPoll {
+  readonly guid: string
+  readonly postId: number
+  readonly question: string
+  readonly answers: readonly { readonly guid: string; readonly answer: string }[]
+}
+
+export interface ArrivedLocation {
+  readonly postId: number
+  readonly address: string
+  readonly lat: string
+  readonly lng: string
+}
+
+/**
+ * Inserts any number with one statement; the author of a root will hear of what is said under its reshare, if they live here.
+ * Returns those that are really new; counting them is left to arrived-counts.ts.
+ */
+export async function insertNewPosts(
+  transaction: Knex.Transaction,
+  posts: readonly ArrivedPost[],
+): Promise<readonly NewPostRow[]> {
+  return named<NewPostRow>(transaction, 'new-posts', newPosts, [
+    ...inColumns(posts, ['guid', 'author', 'type', 'public', 'text', 'providerDisplayName', 'rootGuid', 'createdAt']),
+    posts.map(({ embed }) => embed && JSON.stringify(embed)),
+  ])
+}
+
+/** Shows private posts of these authors with their photos to people who live here; returns what is really new. */
+export async function showPosts(
+  transaction: Knex.Transaction,
+  posts: readonly { readonly guid: string; readonly author: string; readonly userId: number }[],
+): Promise<readonly { readonly userId: number; readonly postId: number }[]> {
+  if (posts.length === 0) return []
+  const { rows } = await transaction.raw(newVisibilities, [JSON.stringify(posts)])
+  return rows
+}
+
+/** Whose these posts are, of those that are here. */
+export async function authorsOfPosts(db: Knex, guids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  if (guids.length === 0) return new Map()
+  const rows = await named<{ guid: string; address: string }>(db, 'authors-of-posts', postAuthors, [guids])
+  return new Map(rows.map((row) => [row.guid, row.address]))
+}
+
+/** A photo of the same author that came before its post becomes part of it; one of somebody else stays as it is. */
+export async function putPhotosIntoPosts(
+  transaction: Knex.Transaction,
+  photos: readonly ArrivedPhoto[],
+): Promise<void> {
+  if (photos.length > 0) await transaction.raw(photosOfPosts, [JSON.stringify(photos)])
+}
+
+/** With their answers, in order. */
+export async function insertPolls(transaction: Knex.Transaction, polls: readonly ArrivedPoll[]): Promise<void> {
+  if (polls.length > 0) await transaction.raw(newPolls, [JSON.stringify(polls)])
+}
+
+export async function insertLocations(
+  transaction: Knex.Transaction,
+  locations: readonly ArrivedLocation[],
+): Promise<void> {
+  if (locations.length > 0) await transaction.raw(newLocations, [JSON.stringify(locations)])
+}
+
+/**
+ * In the order of what is unique beside the guid, whose lock is held: two batches never wait for each other. Authors are held:
+ * somebody who leaves at this moment takes these posts along, or has left before.
+ */
+const newPosts = `
+  with arrived as (
+    select * from unnest(
+      ${unseen('$1', 'text[]')}, $2::text[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::jsonb[]
+    ) as row(guid, author, type, public, text, provider_display_name, root_guid, created_at, embed)
+  ), authors as (
+    select id, address from people
+    where address in (select author from arrived) and closed_at is null
+    order by id for key share
+  ), inserted as (
+    insert into posts (
+      guid, author_id, type, public, text, provider_display_name, embed, root_id, created_at, interacted_at
+    )
+    select
+      arrived.guid, authors.id, arrived.type, arrived.public, arrived.text, arrived.provider_display_name,
+      arrived.embed, roots.id, arrived.created_at, arrived.created_at
+    from arrived
+    join authors on authors.address = arrived.author
+    -- Nothing is looked for where nothing is shown, or a table that looks small would be read to join it with nulls.
+    left join (
+      select id, guid from posts where cardinality(array_remove(${unseen('$7', 'text[]')}, null)) > 0
+    ) as roots on roots.guid = arrived.root_guid
+    where (arrived.root_guid is null or roots.id is not null)
+      and not ${takenBack('posts', 'arrived.guid', ['authors.id'])}
+    order by authors.id, roots.id, arrived.guid
+    on conflict do nothing
+    returning id, guid, root_id, created_at
+  ), subscribed as (
+    insert into participations (guid, post_id, author_id)
+    select replace(gen_random_uuid()::text, '-', ''), inserted.id, people.id
+    from inserted
+    join posts as roots on roots.id = inserted.root_id
+    join people on people.id = roots.author_id and people.pod_id is null and people.closed_at is null
+    order by inserted.id
+    returning post_id, author_id
+  ), involved as (
+    insert into involvements (user_id, post_id, interacted_at)
+    select users.id, inserted.id, inserted.created_at
+    from subscribed
+    join inserted on inserted.id = subscribed.post_id
+    join users on users.person_id = subscribed.author_id
+  )
+  select id, guid from inserted`
+
+const newVisibilities = `
+  with wanted as (
+    select distinct arrived."userId" as user_id, posts.id as post_id, posts.author_id, posts.created_at
+    from json_to_recordset(?::json) as arrived(guid text, author text, "userId" bigint)
+    join posts on posts.guid = arrived.guid and not posts.public
+    join people on people.id = posts.author_id and people.address = arrived.author
+  ), photos_shown as (
+    insert into photo_visibilities (user_id, photo_id)
+    select wanted.user_id, photos.id from wanted join photos using (post_id) order by 1, 2
+    on conflict do nothing
+  ), shown as (
+    insert into post_visibilities (user_id, post_id, author_id, created_at)
+    select user_id, post_id, author_id, created_at from wanted order by 1, 2
+    on conflict do nothing
+    returning user_id, post_id
+  )
+  select user_id as "userId", post_id as "postId" from shown`
+
+const postAuthors = `
+  select posts.guid, people.address
+  from unnest(${unseen('$1', 'text[]')}) as guid join posts using (guid) join people on people.id = posts.author_id`
+
+const photosOfPosts = `
+  insert into photos (
+    guid, author_id, post_id, position, public, text, remote_path, name, height, width, created_at
+  )
+  select
+    arrived.guid, posts.author_id, posts.id, arrived.position, posts.public, arrived.text, arrived."remotePath",
+    arrived.name, arrived.height, arrived.width, arrived."createdAt"
+  from json_to_recordset(?::json) as arrived(
+    guid text, "postId" bigint, position smallint, text text, "remotePath" text, name text, height integer,
+    width integer, "createdAt" timestamptz
+  )
+  join posts on posts.id = arrived."postId"
+  order by arrived.guid
+  on conflict (guid) do update set
+    post_id = excluded.post_id, post_guid = null, position = excluded.position, public = excluded.public,
+    text = excluded.text, remote_path = excluded.remote_path, name = excluded.name, height = excluded.height,
+    width = excluded.width
+  where photos.author_id = excluded.author_id and photos.post_id is null`
+
+const newPolls = `
+  with arrived as (
+    select * from json_to_recordset(?::json) as row(guid text, "postId" bigint, question text, answers json)
+  ), inserted as (
+    insert into polls (guid, post_id, question)
+    select guid, "postId", question from arrived order by guid
+    on conflict do nothing
+    returning id, guid
+  )
+  insert into poll_answers (guid, poll_id, position, answer)
+  select answer.content ->> 'guid', inserted.id, answer.position - 1, answer.content ->> 'answer'
+  from inserted
+  join arrived on arrived.guid = inserted.guid
+  cross join json_array_elements(arrived.answers) with ordinality as answer(content, position)
+  order by 1
+  on conflict do nothing`
+
+const newLocations = `
+  insert into locations (post_id, address, lat, lng)
+  select "postId", address, lat, lng
+  from json_to_recordset(?::json) as row("postId" bigint, address text, lat text, lng text)
+  order by "postId"
+  on conflict do nothing`

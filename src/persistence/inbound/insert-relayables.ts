@@ -1,0 +1,207 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+import type { SignedElements } from '../models/comment.js'
+import { takenBack } from '../models/tombstone.js'
+import { unseen } from '../sql/opaque-param.js'
+import { inColumns } from '../sql/rows-as-columns.js'
+
+/** A relayable as it comes off the wire: author and parent by name. */
+interface ArrivedRelayable {
+  readonly guid: string
+  readonly author: string
+  readonly parent: string
+  /** What is kept to pass it on; not set where there is nobody to pass it on to. */
+  readonly signed?: { readonly signature: string | undefined; readonly elements: SignedElements } | undefined
+  readonly createdAt: Date
+}
+
+export interface ArrivedComment extends ArrivedRelayable {
+  readonly text: string
+}
+
+export interface ArrivedLike extends ArrivedRelayable {
+  readonly parentType: 'Post' | 'Comment'
+  readonly positive: boolean
+}
+
+export interface ArrivedVote extends ArrivedRelayable {
+  readonly answer: string
+}
+
+/** What became of one of them. */
+export interface RelayableOutcome {
+  readonly guid: string
+  /** Null: it was not inserted. */
+  readonly id: number | null
+  /** Who wrote what was here before under this guid; null: nothing was. */
+  readonly writtenBy: string | null
+  /** The post that it leads to; null: what it belongs to is not here. */
+  readonly root: {
+    readonly local: boolean
+    readonly createdAt: string
+    readonly public: boolean
+    /** Its author blocks the author of the relayable: then that is not inserted. */
+    readonly ignores: boolean
+    /** What the relayable names of it is no part of it: then that is not inserted either. */
+    readonly misses: boolean
+  } | null
+}
+
+/** Inserts any number with one statement, and tells of each what became of it; counting them is left to arrived-counts.ts. */
+export async function insertComments(transaction: Knex.Transaction, comments: readonly ArrivedComment[]) {
+  return outcomes(transaction, 'new-comments', newComments, comments, inColumns(comments, ['text']))
+}
+
+/** The same for likes. */
+export async function insertLikes(transaction: Knex.Transaction, likes: readonly ArrivedLike[]) {
+  return outcomes(transaction, 'new-likes', newLikes, likes, inColumns(likes, ['parentType', 'positive']))
+}
+
+/** The same for votes. */
+export async function insertVotes(transaction: Knex.Transaction, votes: readonly ArrivedVote[]) {
+  return outcomes(transaction, 'new-votes', newVotes, votes, inColumns(votes, ['answer']))
+}
+
+async function outcomes(
+  transaction: Knex.Transaction,
+  name: string,
+  statement: string,
+  relayables: readonly ArrivedRelayable[],
+  particular: readonly unknown[],
+): Promise<readonly RelayableOutcome[]> {
+  return named<RelayableOutcome>(transaction, name, statement, [
+    ...inColumns(relayables, ['guid', 'author', 'parent', 'createdAt']),
+    ...signaturesOf(relayables),
+    ...particular,
+  ])
+}
+
+/** Most batches keep none; a column that is too short is filled up by the server. */
+function signaturesOf(relayables: readonly ArrivedRelayable[]): readonly (readonly unknown[])[] {
+  if (relayables.every(({ signed }) => signed === undefined)) return [[], []]
+  return [
+    relayables.map(({ signed }) => signed?.signature),
+    relayables.map(({ signed }) => signed && JSON.stringify(signed.elements)),
+  ]
+}
+
+type Table = 'comments' | 'likes' | 'poll_participations'
+
+interface Placement {
+  readonly table: Table
+  /** The columns of what is particular to the kind, as they come, with the types of their values. */
+  readonly arrived: Readonly<Record<string, 'text' | 'boolean'>>
+  /** What is found for them: the target as columns, and the joins that lead from it to `roots`. */
+  readonly columns: string
+  readonly joins: string
+}
+
+/** Who wrote each of them, and what it is about. A signature is kept where it is needed again: to pass it on. */
+function placed({ table, arrived, columns, joins }: Placement): string {
+  const particular = Object.values(arrived).map((type, index) => `$${7 + index}::${type}[]`)
+  return `
+  with arrived as (
+    select * from unnest(
+      ${unseen('$1', 'text[]')}, $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], ${particular.join(', ')}
+    ) as row(guid, author, parent, created_at, signature, elements, ${Object.keys(arrived).join(', ')})
+  ), placed as (
+    select
+      arrived.*,
+      people.id as author_id,
+      ${columns},
+      roots.created_at as root_created_at,
+      roots.public as root_public,
+      owners.pod_id is null as local,
+      exists (
+        select from blocks join users on users.id = blocks.user_id
+        where users.person_id = roots.author_id and blocks.person_id = people.id
+      ) as ignored,
+      ${takenBack(table, 'arrived.guid', ['people.id', 'roots.author_id'])} as buried
+    from arrived
+    join people on people.address = arrived.author
+    ${joins}
+    join people as owners on owners.id = roots.author_id
+  )`
+}
+
+function told(table: Table): string {
+  return `
+  select
+    arrived.guid,
+    inserted.id,
+    case when inserted.id is null then (
+      select people.address from ${table} join people on people.id = author_id where ${table}.guid = arrived.guid
+    ) end as "writtenBy",
+    case when placed.guid is not null then json_build_object(
+      'local', placed.local, 'createdAt', placed.root_created_at, 'public', placed.root_public,
+      'ignores', placed.ignored, 'misses', placed.misses
+    ) end as root
+  from arrived
+  left join placed on placed.guid = arrived.guid
+  left join inserted on inserted.guid = arrived.guid`
+}
+
+const isTakenIn = `not ignored and not misses and not buried`
+
+const signatureIfLocal = `case when local then signature end, case when local then elements::jsonb end`
+
+/** Each in the order of what is unique beside the guid, whose lock is held: two batches never wait for each other. */
+const newComments = `
+  ${placed({
+    table: 'comments',
+    arrived: { text: 'text' },
+    columns: 'roots.id as post_id, false as misses',
+    joins: 'join posts as roots on roots.guid = arrived.parent',
+  })}, inserted as (
+    insert into comments (guid, post_id, author_id, text, author_signature, signed_elements, created_at)
+    select guid, post_id, author_id, text, ${signatureIfLocal}, created_at
+    from placed where ${isTakenIn} order by guid
+    on conflict do nothing
+    returning id, guid
+  )
+  ${told('comments')}`
+
+const newLikes = `
+  ${placed({
+    table: 'likes',
+    arrived: { parent_type: 'text', positive: 'boolean' },
+    columns: `case when parent_type = 'Post' then roots.id end as post_id, roots.comment_id, false as misses`,
+    joins: `
+    cross join lateral (
+      select id, author_id, created_at, public, null::bigint as comment_id from posts
+      where arrived.parent_type = 'Post' and guid = arrived.parent
+      union all
+      select posts.id, posts.author_id, posts.created_at, posts.public, comments.id
+      from comments join posts on posts.id = comments.post_id
+      where arrived.parent_type = 'Comment' and comments.guid = arrived.parent
+    ) as roots`,
+  })}, inserted as (
+    insert into likes (
+      guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at
+    )
+    select guid, author_id, post_id, comment_id, positive, ${signatureIfLocal}, created_at
+    from placed where ${isTakenIn} order by post_id, comment_id, author_id
+    on conflict do nothing
+    returning id, guid
+  )
+  ${told('likes')}`
+
+const newVotes = `
+  ${placed({
+    table: 'poll_participations',
+    arrived: { answer: 'text' },
+    columns: 'polls.id as poll_id, poll_answers.id as poll_answer_id, poll_answers.id is null as misses',
+    joins: `
+    join polls on polls.guid = arrived.parent
+    left join poll_answers on poll_answers.poll_id = polls.id and poll_answers.guid = arrived.answer
+    join posts as roots on roots.id = polls.post_id`,
+  })}, inserted as (
+    insert into poll_participations (
+      guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, created_at
+    )
+    select guid, poll_id, poll_answer_id, author_id, ${signatureIfLocal}, created_at
+    from placed where ${isTakenIn} order by poll_id, author_id
+    on conflict do nothing
+    returning id, guid
+  )
+  ${told('poll_participations')}`

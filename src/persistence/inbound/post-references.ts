@@ -1,0 +1,122 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+import { unseen } from '../sql/opaque-param.js'
+
+/** The post that something known here leads to: a post to itself, a comment and a poll to the post they are part of. */
+export interface KnownRoot {
+  readonly kind: 'post' | 'comment' | 'poll'
+  readonly guid: string
+  /** Of the post. */
+  readonly authorId: number
+  readonly author: string
+  readonly local: boolean
+  readonly public: boolean
+  /** Of a private local post: which of the authors asked about receive it. Null: anybody may answer it. */
+  readonly readers: readonly string[] | null
+}
+
+/** Something that was deleted, and who did it; there may be others. */
+interface Deleted {
+  readonly type: string
+  readonly guid: string
+  readonly by: string
+  /** Who did it lives here. */
+  readonly local: boolean
+}
+
+/** A part of a post that is known here. */
+export interface KnownPart {
+  readonly type: 'photo' | 'poll'
+  readonly guid: string
+  readonly author: string
+}
+
+/** Guids of what is looked for. */
+interface Wanted {
+  readonly posts?: readonly string[]
+  readonly comments?: readonly string[]
+  readonly polls?: readonly string[]
+  /** Of what may be part of a post. */
+  readonly parts?: readonly string[]
+  /** Of what may have been deleted. */
+  readonly deleted?: readonly string[]
+  /** Addresses of those who answer the posts. */
+  readonly authors?: readonly string[]
+}
+
+interface Known {
+  readonly roots: readonly KnownRoot[]
+  readonly parts: readonly KnownPart[]
+  readonly deleted: readonly Deleted[]
+}
+
+/** Those of these that are known here, with one statement. */
+export async function findSurroundings(db: Knex, wanted: Wanted): Promise<Known> {
+  const { posts = [], comments = [], polls = [], parts = [], deleted = [], authors = [] } = wanted
+  const guids = [posts, comments, polls, parts, deleted].map((some) => [...new Set(some)])
+  const [known] = guids.some((some) => some.length > 0)
+    ? await named<Known>(db, 'surroundings', surroundings, [...guids, [...new Set(authors)]])
+    : []
+  return known ?? { roots: [], parts: [], deleted: [] }
+}
+
+/** A list is empty in most batches. Without saying so, the server may read all of a table that looks small to join it with nothing. */
+function isAnyIn(list: `$${number}`): string {
+  return `cardinality(${unseen(list, 'text[]')}) > 0`
+}
+
+/** Joined and not `= any(…)`: without knowing the list, the server may plan to compare each of its texts with each row of a table. */
+const roots = `
+  select
+    found.kind, found.guid, people.id as "authorId", people.address as author, people.pod_id is null as local,
+    found.public,
+    case when people.pod_id is null and not found.public then (
+      select coalesce(json_agg(writers.address), '[]')
+      from unnest(${unseen('$6', 'text[]')}) as address
+      join people as writers using (address)
+      join users on users.person_id = found.author_id
+      join contacts on contacts.user_id = users.id and contacts.person_id = writers.id
+      where exists (
+        select from aspect_memberships
+        join post_aspects on post_aspects.aspect_id = aspect_memberships.aspect_id
+        where aspect_memberships.contact_id = contacts.id and post_aspects.post_id = found.post_id
+      )
+    ) end as readers
+  from (
+    select 'post' as kind, guid, author_id, public, id as post_id from unnest(${unseen('$1', 'text[]')}) as guid join posts using (guid)
+    union all
+    select 'comment', comments.guid, posts.author_id, posts.public, posts.id
+    from unnest(${unseen('$2', 'text[]')}) as guid join comments using (guid)
+    join posts on posts.id = comments.post_id
+    where ${isAnyIn('$2')}
+    union all
+    select 'poll', polls.guid, posts.author_id, posts.public, posts.id
+    from unnest(${unseen('$3', 'text[]')}) as guid join polls using (guid)
+    join posts on posts.id = polls.post_id
+    where ${isAnyIn('$3')}
+  ) as found
+  join people on people.id = found.author_id`
+
+const parts = `
+  select 'photo' as type, photos.guid, people.address as author
+  from unnest(${unseen('$4', 'text[]')}) as guid join photos using (guid)
+  join people on people.id = photos.author_id
+  where ${isAnyIn('$4')}
+  union all
+  select 'poll', polls.guid, people.address
+  from unnest(${unseen('$4', 'text[]')}) as guid join polls using (guid)
+  join posts on posts.id = polls.post_id
+  join people on people.id = posts.author_id
+  where ${isAnyIn('$4')}`
+
+const tombstones = `
+  select tombstones.target_type as type, tombstones.guid, people.address as by, people.pod_id is null as local
+  from unnest(${unseen('$5', 'text[]')}) as guid join tombstones using (guid)
+  join people on people.id = tombstones.deleted_by_id`
+
+/** One row that holds three lists. */
+const surroundings = `
+  select
+    (select coalesce(json_agg(found), '[]') from (${roots}) as found) as roots,
+    (select coalesce(json_agg(found), '[]') from (${parts}) as found) as parts,
+    (select coalesce(json_agg(found), '[]') from (${tombstones}) as found) as deleted`

@@ -1,0 +1,90 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+import { unseen } from '../sql/opaque-param.js'
+import { inColumns } from '../sql/rows-as-columns.js'
+
+export const NO_COUNTS: Counts = { posts: [], comments: [], answers: [] }
+
+/** What has come under a post. */
+export interface PostCount {
+  readonly guid: string
+  readonly comments: number
+  readonly likes: number
+  readonly reshares: number
+  /** When the latest of the comments arrived. */
+  readonly latest: Date | undefined
+}
+
+/** Likes of a comment. */
+export interface PartCount {
+  readonly guid: string
+  readonly count: number
+}
+
+/** Votes for an answer: its guid is its own within the poll only. */
+export interface AnswerCount extends PartCount {
+  readonly poll: string
+}
+
+export interface Counts {
+  readonly posts: readonly PostCount[]
+  readonly comments: readonly PartCount[]
+  readonly answers: readonly AnswerCount[]
+}
+
+/** Raises all counters of a batch. */
+export async function raiseCounts(transaction: Knex.Transaction, counts: Counts): Promise<void> {
+  await named(transaction, 'raised-counts', `with ${countsRaised(1)} select`, countColumns(counts))
+}
+
+/** The values of countsRaised. */
+export function countColumns({ posts, comments, answers }: Counts): readonly (readonly unknown[])[] {
+  return [
+    ...inColumns(posts, ['guid', 'comments', 'likes', 'reshares', 'latest']),
+    ...inColumns(comments, ['guid', 'count']),
+    ...inColumns(answers, ['guid', 'count', 'poll']),
+  ]
+}
+
+/**
+ * The same as part of another statement, with its values from that place on. Rows are locked table by table and in id order, so
+ * two batches never wait for each other, and the later in a transaction it comes, the shorter others wait who count on the same
+ * posts.
+ */
+export function countsRaised(first: number): string {
+  const column = (place: number, type: string) => `$${first + place}::${type}[]`
+  const list = (place: number) => unseen(`$${first + place}`, 'text[]')
+  return `
+  locked_posts as (
+    select posts.id, fresh.comments, fresh.likes, fresh.reshares, fresh.latest
+    from unnest(
+      ${list(0)}, ${column(1, 'integer')}, ${column(2, 'integer')}, ${column(3, 'integer')}, ${column(4, 'timestamptz')}
+    ) as fresh(guid, comments, likes, reshares, latest)
+    join posts using (guid)
+    order by posts.id for no key update of posts
+  ), raised_posts as (
+    update posts set
+      comments_count = comments_count + fresh.comments,
+      likes_count = likes_count + fresh.likes,
+      reshares_count = reshares_count + fresh.reshares,
+      interacted_at = greatest(interacted_at, fresh.latest)
+    from locked_posts as fresh where posts.id = fresh.id
+  ), locked_comments as (
+    select comments.id, fresh.count
+    from unnest(${list(5)}, ${column(6, 'integer')}) as fresh(guid, count)
+    join comments using (guid)
+    order by comments.id for no key update of comments
+  ), raised_comments as (
+    update comments set likes_count = likes_count + fresh.count
+    from locked_comments as fresh where comments.id = fresh.id
+  ), locked_answers as (
+    select poll_answers.id, fresh.count
+    from unnest(${list(7)}, ${column(8, 'integer')}, ${column(9, 'text')}) as fresh(guid, count, poll)
+    join polls on polls.guid = fresh.poll
+    join poll_answers on poll_answers.poll_id = polls.id and poll_answers.guid = fresh.guid
+    order by poll_answers.id for no key update of poll_answers
+  ), raised_answers as (
+    update poll_answers set vote_count = vote_count + fresh.count
+    from locked_answers as fresh where poll_answers.id = fresh.id
+  )`
+}

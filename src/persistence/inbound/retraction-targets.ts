@@ -1,0 +1,101 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+import { unseen } from '../sql/opaque-param.js'
+
+/** What somebody wants to take back, as it is here. */
+export interface RetractionTarget {
+  readonly id: number
+  readonly authorId: number
+  readonly author: string
+  /** Of comments, likes and votes: the post they lead to. */
+  readonly root?:
+    | {
+        readonly postId: number
+        readonly public: boolean
+        readonly authorId: number
+        readonly author: string
+        readonly local: boolean
+      }
+    | undefined
+}
+
+interface TargetRow extends RetractionTarget {
+  readonly type: string
+  readonly guid: string
+}
+
+/** Those of the targets that are here, by type and guid with a blank between them; types as retractions name them. */
+export async function findRetractionTargets(
+  db: Knex,
+  targets: readonly { readonly type: string; readonly guid: string }[],
+): Promise<ReadonlyMap<string, RetractionTarget>> {
+  if (targets.length === 0) return new Map()
+  const values = [targets.map(({ type }) => type), targets.map(({ guid }) => guid)]
+  const rows = await named<TargetRow>(db, 'retraction-targets', knownTargets, values)
+  return new Map(rows.map(({ root, ...row }) => [`${row.type} ${row.guid}`, { ...row, root: root ?? undefined }]))
+}
+
+const TABLES = { comment: 'comments', like: 'likes', poll_participation: 'poll_participations' } as const
+
+/**
+ * The guids of relayables that are so young that an envelope of them is still in its table if there ever was one: envelopes without
+ * deliveries are kept for a day.
+ */
+export async function recentRelayables(
+  db: Knex,
+  kind: keyof typeof TABLES,
+  ids: readonly number[],
+): Promise<readonly string[]> {
+  return db(TABLES[kind])
+    .whereIn('id', [...ids])
+    .where('createdAt', '>', db.raw(`now() - interval '12 hours'`))
+    .pluck('guid')
+}
+
+/** Kinds of things with a guid of their own, and where their author stands. */
+const alone = {
+  posts: ['Post', 'StatusMessage', 'Reshare'],
+  photos: ['Photo'],
+  participations: ['Participation'],
+  conversations: ['Conversation'],
+} as const
+
+const withoutRoot = Object.entries(alone).map(
+  ([table, types]) => `
+  select wanted.type, wanted.guid, ${table}.id, author_id, null::bigint as post_id
+  from wanted join ${table} using (guid)
+  where wanted.type in (${types.map((type) => `'${type}'`).join(', ')})`,
+)
+
+const knownTargets = `
+  with wanted as (
+    select distinct type, guid from unnest(${unseen('$1', 'text[]')}, $2::text[]) as wanted (type, guid)
+  ), found as (
+    ${withoutRoot.join('\n  union all')}
+    union all
+    select wanted.type, wanted.guid, people.id, people.id, null from wanted join people using (guid) where wanted.type = 'Person'
+    union all
+    select wanted.type, wanted.guid, polls.id, posts.author_id, null
+    from wanted join polls using (guid) join posts on posts.id = polls.post_id
+    where wanted.type = 'Poll'
+    union all
+    select wanted.type, wanted.guid, comments.id, author_id, post_id from wanted join comments using (guid) where wanted.type = 'Comment'
+    union all
+    select wanted.type, wanted.guid, likes.id, likes.author_id, coalesce(likes.post_id, comments.post_id)
+    from wanted join likes using (guid) left join comments on comments.id = likes.comment_id
+    where wanted.type = 'Like'
+    union all
+    select wanted.type, wanted.guid, poll_participations.id, poll_participations.author_id, polls.post_id
+    from wanted join poll_participations using (guid) join polls on polls.id = poll_participations.poll_id
+    where wanted.type = 'PollParticipation'
+  )
+  select
+    found.type, found.guid, found.id, found.author_id as "authorId", authors.address as author,
+    case when roots.id is not null then json_build_object(
+      'postId', roots.id, 'public', roots.public, 'authorId', roots.author_id,
+      'author', root_authors.address, 'local', root_authors.pod_id is null
+    ) end as root
+  from found
+  join people as authors on authors.id = found.author_id
+  left join posts as roots on roots.id = found.post_id and roots.author_id is not null
+  left join people as root_authors on root_authors.id = roots.author_id`

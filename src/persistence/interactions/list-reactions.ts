@@ -1,0 +1,58 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+import type { Like } from '../models/like.js'
+import type { PersonSummary } from '../people/person-summaries.js'
+import type { Reader } from '../posts/list-posts.js'
+import { type IndexPage, mostOf, type Page, pageOf } from '../sql/keyset-page.js'
+import { unseen } from '../sql/opaque-param.js'
+
+/** A like, or a reshare: whose it is matters, and nothing else. */
+export interface ListedReaction extends Pick<Like, 'guid' | 'createdAt'> {
+  readonly author: PersonSummary
+}
+
+const TARGET = unseen('$2', 'bigint')
+
+/** What there can be reactions to, and how they say so. */
+const reactions = {
+  'likes-of-post': `likes where post_id = ${TARGET} and positive`,
+  'likes-of-comment': `likes where comment_id = ${TARGET} and positive`,
+  'reshares-of-post': `posts where root_id = ${TARGET}`,
+} as const
+
+/** The reader's own first, then the others from the oldest on. */
+export async function listedReactions(
+  db: Knex,
+  { personId }: Pick<Reader, 'personId'>,
+  { kind, id }: { readonly kind: keyof typeof reactions; readonly id: number },
+  page: IndexPage,
+): Promise<Page<ListedReaction>> {
+  const values = [personId, id, page.limit + 1, page.offset]
+  const most = mostOf(page)
+  return pageOf(await named<ListedReaction>(db, `${kind} ${most}`, () => shown(reactions[kind], most), values), page)
+}
+
+/** Of each there is at most one by one person: it takes the first place, and the others move up by as much. */
+function shown(some: string, most: number): string {
+  const [reader, limit, offset] = [unseen('$1', 'bigint'), unseen('$3', 'bigint'), unseen('$4', 'bigint')]
+  return `
+    with own as materialized (
+      select id, guid, created_at, author_id from ${some} and author_id = ${reader}
+    ), others as (
+      select id, guid, created_at, author_id from ${some} and author_id <> ${reader}
+      order by id limit ${limit} offset greatest(0, ${offset} - (select count(*) from own))
+    )
+    select
+      found.guid, found.created_at as "createdAt",
+      json_build_object(
+        'guid', people.guid, 'address', people.address, 'name', people.name, 'avatarUrl', people.avatar_url
+      ) as author
+    from (
+      select 0 as place, own.* from own where ${offset} = 0
+      union all
+      select 1, others.* from others
+      order by place, id limit ${most}
+    ) as found
+    join people on people.id = found.author_id
+    order by found.place, found.id limit ${limit}`
+}

@@ -1,0 +1,34 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+
+/**
+ * A post comes into the activity of these people, with what was said under it until now; those who live elsewhere have none
+ * here. The post is held: who says something under it at this moment finds them, or is found.
+ */
+export async function involve(
+  transaction: Knex.Transaction,
+  postId: number,
+  personIds: readonly number[],
+): Promise<void> {
+  await named(transaction, 'involve', involved, [postId, personIds])
+}
+
+/**
+ * Moves posts forward in the activity of everybody involved. A statement of its own or part of one that comes after that which
+ * has counted the comments: since then the posts are held, and whoever was involved by then is seen.
+ */
+export function stir(postIds: string): string {
+  return `
+    update involvements set interacted_at = posts.interacted_at
+    from posts
+    where posts.id in (${postIds})
+      and involvements.post_id = posts.id
+      and involvements.interacted_at < posts.interacted_at`
+}
+
+const involved = `
+  insert into involvements (user_id, post_id, interacted_at)
+  select users.id, post.id, post.interacted_at
+  from (select id, interacted_at from posts where id = $1 for no key update) as post
+  join users on users.person_id = any($2::bigint[])
+  on conflict do nothing`

@@ -1,0 +1,125 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+import { unseen } from '../sql/opaque-param.js'
+
+export type AnnouncementKind = 'notification' | 'message' | 'post'
+
+/** Something is new, for one user or for everybody in whose main stream it is. Later ones have higher ids. */
+export interface Announcement {
+  readonly id: number
+  readonly kind: AnnouncementKind
+  readonly subjectId: number
+  readonly userId: number | null
+}
+
+/** No more of them are read and shown in one go: what they are about has to fit into memory. */
+export const ANNOUNCEMENTS_AT_ONCE = 100
+
+/** What is new, by the ids of its rows. */
+export interface News {
+  readonly notifications?: readonly number[]
+  readonly messages?: readonly number[]
+  /** For everybody in whose stream they are. */
+  readonly posts?: readonly number[]
+  /** Posts that one person can see from now on. */
+  readonly shown?: readonly { readonly userId: number; readonly postId: number }[]
+}
+
+/**
+ * Returns how many it makes: of a post, none where it is old or nobody here could have it in a stream. One transaction after the
+ * other may do it, until it ends: who has seen one announcement never meets an earlier one later.
+ */
+export async function insertAnnouncements(
+  transaction: Knex.Transaction,
+  { notifications = [], messages = [], posts = [], shown = [] }: News,
+): Promise<number> {
+  await named(
+    transaction,
+    'announcements-turn',
+    `select pg_advisory_xact_lock(hashtextextended('announcements', 0))`,
+    [],
+  )
+  const rows = await named(transaction, 'new-announcements', newAnnouncements, [
+    notifications,
+    messages,
+    posts,
+    shown.map(({ postId }) => postId),
+    shown.map(({ userId }) => userId),
+  ])
+  return rows.length
+}
+
+/** The latest there is, and the oldest after which none is missing; both are 0 where there has never been one. */
+export async function keptAnnouncements(db: Knex): Promise<{ readonly from: number; readonly newest: number }> {
+  const [kept = { from: 0, newest: 0 }] = await named<{ from: number; newest: number }>(
+    db,
+    'kept-announcements',
+    ends,
+    [],
+  )
+  return kept
+}
+
+/** The oldest first, of everybody. */
+export function announcementsAfter(db: Knex, id: number): Promise<readonly Announcement[]> {
+  return named<Announcement>(db, 'announcements-after', after, [id])
+}
+
+/** The same of one user, up to an id, with all that may be in their stream. */
+export function announcementsBetween(
+  db: Knex,
+  { userId, after, upTo }: { readonly userId: number; readonly after: number; readonly upTo: number },
+): Promise<readonly Announcement[]> {
+  return named<Announcement>(db, 'announcements-between', between, [userId, after, upTo])
+}
+
+/** Old posts come too, because somebody has reshared or linked to them: in a stream they are where nobody looks. */
+const NEW_FOR = `interval '2 days'`
+
+/** A message is announced to all participants, its author included, except to those who block the author. */
+const newAnnouncements = `
+  with news as (
+    select 'notification' as kind, notifications.id as subject_id, notifications.user_id
+    from notifications where notifications.id = any(${unseen('$1', 'bigint[]')}::bigint[])
+    union all
+    select 'message', messages.id, users.id
+    from messages
+    join conversation_visibilities as visible on visible.conversation_id = messages.conversation_id
+    join users on users.person_id = visible.person_id and users.closed_at is null
+    where messages.id = any(${unseen('$2', 'bigint[]')}::bigint[]) and not exists (
+      select from blocks where blocks.user_id = users.id and blocks.person_id = messages.author_id
+    )
+    union all
+    select 'post', posts.id, null
+    from posts
+    where posts.id = any(${unseen('$3', 'bigint[]')}::bigint[]) and posts.created_at > now() - ${NEW_FOR} and (
+      exists (select from users where users.person_id = posts.author_id)
+      or exists (select from contacts where contacts.person_id = posts.author_id and contacts.receiving)
+      or exists (select from mentions join users on users.person_id = mentions.person_id where mentions.post_id = posts.id)
+      or exists (
+        select from taggings join tag_followings on tag_followings.tag_id = taggings.tag_id
+        where taggings.post_id = posts.id
+      )
+    )
+    union all
+    select 'post', shown.post_id, shown.user_id from unnest(${unseen('$4', 'bigint[]')}, ${unseen('$5', 'bigint[]')}) as shown(post_id, user_id)
+  )
+  insert into announcements (kind, subject_id, user_id)
+  select kind, subject_id, user_id from news order by kind, subject_id, user_id
+  returning id`
+
+const ends = `
+  select coalesce(min(id) - 1, 0) as from, coalesce(max(id), 0) as newest from announcements`
+
+const columns = `id, kind, subject_id as "subjectId", user_id as "userId"`
+
+const after = `select ${columns} from announcements where id > $1 order by id limit ${ANNOUNCEMENTS_AT_ONCE}`
+
+/** Each half from an index of its own: what others are told would be in the way. */
+const between = `
+  select * from (
+    (select ${columns} from announcements where user_id = $1 and id > $2 and id <= $3 order by id limit ${ANNOUNCEMENTS_AT_ONCE})
+    union all
+    (select ${columns} from announcements where user_id is null and id > $2 and id <= $3 order by id limit ${ANNOUNCEMENTS_AT_ONCE})
+  ) as either
+  order by id limit ${ANNOUNCEMENTS_AT_ONCE}`

@@ -1,0 +1,112 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+import { unseen } from '../sql/opaque-param.js'
+import { stir } from './activity.js'
+import { type CausingRows, whoIsTold } from './notification-recipients.js'
+
+/**
+ * Tells everybody concerned of any number of these with one statement: what is unread about the same thing is added to, the
+ * rest is new. Returns the ids of both. In the activity of those involved, what is commented on moves forward.
+ */
+export async function insertCausedNotifications(
+  transaction: Knex.Transaction,
+  causes: CausingRows,
+  now: Date,
+): Promise<readonly number[]> {
+  const values: unknown[] = [now]
+  const { names, steps, occurrences } = whoIsTold(causes, values)
+  if (names.length === 0) return []
+  const text = causedNotifications(steps, occurrences, causes.comments.length > 0)
+  const name = `caused-notifications ${names.join(' ')}`
+  const written = await named<{ id: number }>(transaction, name, text, values)
+  return written.map(({ id }) => id)
+}
+
+/** One for each user and mutual contact whose birthday is that day and was not told of yet; returns their ids. */
+export async function insertBirthdayNotifications(
+  transaction: Knex.Transaction,
+  day: string,
+  now: Date,
+): Promise<readonly number[]> {
+  const { rows } = await transaction.raw(birthdayNotifications, { day, now })
+  return rows.map((row: { notification_id: number }) => row.notification_id)
+}
+
+const NOW = unseen('$1', 'timestamptz')
+
+/**
+ * Quiet are blocks, mute marks and closed accounts. Rows that others may be adding to are taken in one order, so that two
+ * transactions never wait for each other.
+ */
+function causedNotifications(steps: string, occurrences: string, isCommented: boolean): string {
+  return `
+  with ${steps}, told as (
+    select
+      occurrence.*,
+      coalesce(occurrence.mention_id, occurrence.comment_id, occurrence.post_id, occurrence.person_id) as target_id
+    from (${occurrences})
+      as occurrence (type, user_id, actor_id, post_id, comment_id, mention_id, person_id, place)
+    join users on users.id = occurrence.user_id and users.closed_at is null
+    where not exists (
+        select from blocks where blocks.user_id = occurrence.user_id and blocks.person_id = occurrence.actor_id
+      )
+      and not exists (
+        select from muted_posts
+        where muted_posts.user_id = occurrence.user_id and muted_posts.post_id = occurrence.post_id
+      )
+  ), subject as (
+    select
+      replace(gen_random_uuid()::text, '-', '') as guid, user_id, type, target_id, post_id, comment_id, mention_id, person_id
+    from told
+    group by user_id, type, target_id, post_id, comment_id, mention_id, person_id
+  ), once as (
+    insert into notifications (guid, user_id, type, post_id, comment_id, mention_id, created_at, updated_at)
+    select guid, user_id, type, post_id, comment_id, mention_id, ${NOW}, ${NOW}
+    from subject where mention_id is not null
+    order by target_id
+    on conflict do nothing
+    returning id, user_id, type, target_id
+  ), merged as (
+    insert into notifications (guid, user_id, type, post_id, comment_id, person_id, created_at, updated_at)
+    select guid, user_id, type, post_id, comment_id, person_id, ${NOW}, ${NOW}
+    from subject where mention_id is null
+    order by user_id, type, target_id
+    on conflict (user_id, type, target_id) where not read and not superseded and type <> 'contacts_birthday'
+    do update set updated_at = greatest(notifications.updated_at, excluded.updated_at)
+    returning id, user_id, type, target_id
+  ), written as (
+    select * from once union all select * from merged
+  ), actors as (
+    insert into notification_actors (notification_id, person_id)
+    select written.id, told.actor_id
+    from written join told using (user_id, type, target_id)
+    group by written.id, told.actor_id
+    order by written.id, min(told.place)
+    on conflict do nothing
+  )${isCommented ? `, stirred as (${stir('select post_id from comment')})` : ''}
+  select id from written`
+}
+
+/** The year does not matter, so the 29th of February comes every four years. */
+const birthdayNotifications = `
+  with congratulated as (
+    select users.id as user_id, profiles.person_id
+    from profiles
+    join people on people.id = profiles.person_id and people.closed_at is null
+    join contacts on contacts.person_id = profiles.person_id and contacts.sharing and contacts.receiving
+    join users on users.id = contacts.user_id and users.closed_at is null
+    where profiles.birthday is not null and substr(profiles.birthday, 6) = substr(:day, 6)
+      and not exists (select from blocks where blocks.user_id = users.id and blocks.person_id = profiles.person_id)
+  ), written as (
+    insert into notifications (guid, user_id, type, person_id, day, created_at, updated_at)
+    select
+      replace(cast(gen_random_uuid() as text), '-', ''), user_id, 'contacts_birthday', person_id, cast(:day as date),
+      :now, :now
+    from congratulated
+    order by user_id, person_id
+    on conflict do nothing
+    returning id, person_id
+  )
+  insert into notification_actors (notification_id, person_id)
+  select id, person_id from written order by id
+  returning notification_id`

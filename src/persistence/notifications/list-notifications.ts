@@ -1,0 +1,168 @@
+import type { Knex } from 'knex'
+import { namedRow } from '../database/database.js'
+import type { NotificationType } from '../models/notification.js'
+import {
+  type FindPerson,
+  type PersonOfOne,
+  type PersonSummary,
+  peopleOf,
+  peopleOfEach,
+  personAmong,
+} from '../people/person-summaries.js'
+import {
+  type ColumnLists,
+  columnForm,
+  moment,
+  number,
+  numberOrNull,
+  type RowOf,
+  text,
+  truth,
+  valueAt,
+  type Written,
+} from '../sql/column-lists.js'
+import { openConditions, type Page, pageOf, seek, type TimePage } from '../sql/keyset-page.js'
+
+export interface NotificationFilter extends TimePage {
+  readonly type?: NotificationType
+  readonly onlyUnread?: boolean
+  /** Changed later than this. */
+  readonly onlyAfter?: Date
+}
+
+/** What a client is shown of a notification. */
+export interface ListedNotification {
+  readonly id: number
+  readonly guid: string
+  readonly type: NotificationType
+  readonly read: boolean
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  /** The post it is about; undefined: it is about a person. */
+  readonly target: { readonly guid: string; readonly author: PersonSummary } | undefined
+  /** Who did it, in the order of arrival; the first of them where there are very many. */
+  readonly actors: readonly PersonSummary[]
+}
+
+const MOST_ACTORS = 50
+
+/** The newest first, if the page names no place. */
+export async function listedNotifications(
+  db: Knex,
+  userId: number,
+  filter: NotificationFilter,
+): Promise<Page<ListedNotification>> {
+  const { type, onlyUnread = false, onlyAfter } = filter
+  const values: unknown[] = [userId]
+  const { conditions, names, narrow } = openConditions(values)
+  if (type !== undefined) narrow('of-type', (place) => `type = ${place}`, type)
+  if (onlyUnread) narrow('unread', () => 'not read')
+  if (onlyAfter !== undefined) narrow('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
+  const part = seek(filter, values, { time: 'created_at', id: 'id' })
+  const some = `
+    select * from notifications where user_id = $1 ${conditions.join(' ')} ${part.condition} ${part.order}`
+  const page = `select * from (${some}) as found limit ${part.most}`
+  const name = ['notifications', ...names, part.name].join(' ')
+  return pageOf(await found(db, { name, which: page, values }), filter)
+}
+
+/** Undefined: there is none of the user's own with that guid. */
+export async function listedNotification(
+  db: Knex,
+  userId: number,
+  guid: string,
+): Promise<ListedNotification | undefined> {
+  const one = `select * from notifications where guid = $2 and user_id = $1`
+  const [notification] = await found(db, { name: 'notification', which: one, values: [userId, guid] })
+  return notification
+}
+
+/** Those of the user's own that are still there, in no order that matters. */
+export async function listedNotificationsOf(
+  db: Knex,
+  userId: number,
+  ids: readonly number[],
+): Promise<readonly ListedNotification[]> {
+  const some = `select * from notifications where user_id = $1 and id = any($2::bigint[])`
+  return found(db, { name: 'notifications-of-ids', which: some, values: [userId, ids] })
+}
+
+interface NotificationQuery {
+  readonly name: string
+  /** Selects the notifications, in the order in which they are to be listed. */
+  readonly which: string
+  readonly values: readonly unknown[]
+}
+
+const notificationForm = columnForm({
+  id: number('id'),
+  read: truth('read'),
+  createdAt: moment('created_at'),
+  updatedAt: moment('updated_at'),
+  postId: numberOrNull('post_id'),
+  guid: text('guid'),
+  type: text<NotificationType>('type'),
+})
+
+const targetForm = columnForm({ id: number('id'), authorId: number('author_id'), guid: text('guid') })
+
+const actorForm = columnForm<PersonOfOne>({ ownerId: number('notification_id'), personId: number('person_id') })
+
+/** All in one row. */
+interface Found {
+  readonly notifications: Written
+  readonly targets: Written
+  readonly actors: Written
+  readonly people: Written
+}
+
+async function found(db: Knex, { name, which, values }: NotificationQuery): Promise<readonly ListedNotification[]> {
+  const all = await namedRow<Found>(db, name, () => shown(which), values)
+  const { id: ids, guid, type, read, createdAt, updatedAt, postId } = notificationForm.read(all.notifications)
+  const person = personAmong(all.people)
+  const targetOf = targetAmong(targetForm.read(all.targets), person)
+  const actorsOf = peopleOfEach(actorForm.read(all.actors), person)
+  return ids.map((id, place) => ({
+    id,
+    guid: valueAt(guid, place),
+    type: valueAt(type, place),
+    read: valueAt(read, place),
+    createdAt: new Date(valueAt(createdAt, place)),
+    updatedAt: new Date(valueAt(updatedAt, place)),
+    target: targetOf(valueAt(postId, place)),
+    actors: actorsOf(id),
+  }))
+}
+
+function targetAmong({ id: ids, guid, authorId }: ColumnLists<RowOf<typeof targetForm>>, person: FindPerson) {
+  const places = new Map(ids.map((id, place) => [id, place]))
+  return (id: number | null): ListedNotification['target'] => {
+    const place = id === null ? undefined : places.get(id)
+    if (place === undefined) return undefined
+    return { guid: valueAt(guid, place), author: person(valueAt(authorId, place)) }
+  }
+}
+
+/** Posts and actors are looked up for all notifications at once: each by itself would need a search and an order of its own. */
+function shown(which: string): string {
+  return `
+    select notifications, targets, actors, ${peopleOf('about.author_ids || doing.person_ids')} as people
+    from (
+      select ${notificationForm.select} as notifications, array_agg(id) as ids, array_agg(post_id) as post_ids
+      from (${which}) as found
+    ) as page
+    cross join lateral (
+      select ${targetForm.select} as targets, array_agg(author_id) as author_ids from posts where id = any(page.post_ids)
+    ) as about
+    cross join lateral (
+      select ${actorForm.select} as actors, array_agg(person_id) as person_ids from (${firstActors}) as actor
+    ) as doing`
+}
+
+const firstActors = `
+  select notification_id, person_id
+  from (
+    select notification_id, person_id, row_number() over (partition by notification_id order by id) as place
+    from notification_actors where notification_id = any(page.ids)
+  ) as actor
+  where place <= ${MOST_ACTORS}`

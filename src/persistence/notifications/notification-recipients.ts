@@ -1,0 +1,154 @@
+import { unseen } from '../sql/opaque-param.js'
+
+/** What has just happened, by the ids of its rows. */
+export interface CausingRows {
+  readonly posts: readonly number[]
+  readonly comments: readonly number[]
+  readonly likes: readonly number[]
+  readonly reshares: readonly number[]
+  readonly sharing: readonly { readonly userId: number; readonly personId: number }[]
+  readonly delivered: readonly { readonly userId: number; readonly postId: number }[]
+}
+
+/** Parts of a statement: steps to know it, and everybody who is to be told of something, by whom and of what. */
+interface WhoIsTold {
+  /** Of the kinds of causes there are: each set of them is a statement of its own. */
+  readonly names: readonly string[]
+  readonly steps: string
+  readonly occurrences: string
+}
+
+/**
+ * Adds what the parts need to the values. Only kinds of which there is something are in them: to plan and begin all of them
+ * takes longer than to tell somebody. For the same reason no plan is made for how many there are.
+ */
+export function whoIsTold(causes: CausingRows, values: unknown[]): WhoIsTold {
+  const { comments, likes, reshares, sharing } = causes
+  const mentioning = [...causes.posts.map((postId) => ({ userId: null, postId })), ...causes.delivered]
+  const list = (ids: readonly (number | null)[]) => unseen(`$${values.push(ids)}`, 'bigint[]')
+  const kinds = [
+    comments.length > 0 && { name: 'comments', ...ofComments(list(comments)) },
+    mentioning.length > 0 && {
+      name: 'posts',
+      ...ofPosts(list(mentioning.map(({ postId }) => postId)), list(mentioning.map(({ userId }) => userId))),
+    },
+    likes.length > 0 && { name: 'likes', ...ofLikes(list(likes)) },
+    reshares.length > 0 && { name: 'reshares', ...ofReshares(list(reshares)) },
+    sharing.length > 0 && {
+      name: 'sharing',
+      ...ofSharing(list(sharing.map(({ userId }) => userId)), list(sharing.map(({ personId }) => personId))),
+    },
+  ].filter((kind) => kind !== false)
+  return {
+    names: kinds.map(({ name }) => name),
+    steps: kinds.map(({ steps }) => steps).join(', '),
+    occurrences: kinds.flatMap(({ told }) => told.map((step) => `select * from ${step}`)).join(' union all '),
+  }
+}
+
+/** Steps of a statement, and which of them tell somebody: type, user, actor, post, comment, mention, person, and place among the causes. */
+interface Telling {
+  readonly steps: string
+  readonly told: readonly string[]
+}
+
+/**
+ * A comment tells whoever it mentions only of the mention. Under a private post, a mention counts for those who have shown
+ * that they can see it.
+ */
+function ofComments(ids: string): Telling {
+  const steps = `
+  comment as (
+    select comments.id, comments.post_id, comments.author_id, posts.author_id as post_author_id, posts.public, cause.place
+    from unnest(${ids}) with ordinality as cause(id, place)
+    join comments on comments.id = cause.id
+    join posts on posts.id = comments.post_id
+  ), mentioned_in_comment as (
+    select
+      'mentioned_in_comment' as type, users.id as user_id, comment.author_id as actor_id, comment.post_id,
+      comment.id as comment_id, mentions.id as mention_id, null::bigint as person_id, comment.place
+    from comment
+    join mentions on mentions.comment_id = comment.id and mentions.person_id <> comment.author_id
+    join users on users.person_id = mentions.person_id
+    where comment.public
+      or mentions.person_id = comment.post_author_id
+      or exists (select from comments where author_id = mentions.person_id and post_id = comment.post_id)
+      or exists (select from likes where author_id = mentions.person_id and post_id = comment.post_id and positive)
+  ), commented as (
+    select
+      case when users.person_id = comment.post_author_id then 'commented_on_post' else 'also_commented' end,
+      users.id, comment.author_id, comment.post_id, null::bigint, null::bigint, null::bigint, comment.place
+    from comment
+    cross join lateral (
+      select comment.post_author_id as person_id
+      union
+      select author_id from participations where post_id = comment.post_id
+    ) as listener
+    join users on users.person_id = listener.person_id
+    where listener.person_id <> comment.author_id
+      and not exists (
+        select from mentioned_in_comment as said where said.comment_id = comment.id and said.user_id = users.id
+      )
+      and (
+        listener.person_id = comment.post_author_id
+        or not exists (select from hidden_posts where user_id = users.id and post_id = comment.post_id)
+      )
+  )`
+  return { steps, told: ['mentioned_in_comment', 'commented'] }
+}
+
+/** Whom a post mentions; a user, if there is one, is the only one to be told. */
+function ofPosts(ids: string, userIds: string): Telling {
+  const steps = `
+  mentioned as (
+    select
+      'mentioned', users.id, posts.author_id, posts.id, null::bigint, mentions.id, null::bigint, cause.place
+    from unnest(${ids}, ${userIds}) with ordinality as cause(id, user_id, place)
+    join posts on posts.id = cause.id
+    join mentions on mentions.post_id = posts.id and mentions.person_id <> posts.author_id
+    join users on users.person_id = mentions.person_id and users.id = coalesce(cause.user_id, users.id)
+    where posts.public or exists (select from post_visibilities where user_id = users.id and post_id = posts.id)
+  )`
+  return { steps, told: ['mentioned'] }
+}
+
+function ofLikes(ids: string): Telling {
+  const steps = `
+  liked as (
+    select
+      case when likes.comment_id is null then 'liked' else 'liked_comment' end,
+      users.id, likes.author_id, posts.id, likes.comment_id, null::bigint, null::bigint, cause.place
+    from unnest(${ids}) with ordinality as cause(id, place)
+    join likes on likes.id = cause.id and likes.positive
+    left join comments on comments.id = likes.comment_id
+    join posts on posts.id = coalesce(likes.post_id, comments.post_id)
+    join users on users.person_id = coalesce(comments.author_id, posts.author_id)
+    where users.person_id <> likes.author_id
+  )`
+  return { steps, told: ['liked'] }
+}
+
+function ofReshares(ids: string): Telling {
+  const steps = `
+  reshared as (
+    select
+      'reshared', users.id, reshares.author_id, roots.id, null::bigint, null::bigint, null::bigint, cause.place
+    from unnest(${ids}) with ordinality as cause(id, place)
+    join posts as reshares on reshares.id = cause.id
+    join posts as roots on roots.id = reshares.root_id
+    join users on users.person_id = roots.author_id
+    where users.person_id <> reshares.author_id
+  )`
+  return { steps, told: ['reshared'] }
+}
+
+function ofSharing(userIds: string, personIds: string): Telling {
+  const steps = `
+  started_sharing as (
+    select
+      'started_sharing', users.id, cause.person_id, null::bigint, null::bigint, null::bigint, cause.person_id, cause.place
+    from unnest(${userIds}, ${personIds}) with ordinality as cause(user_id, person_id, place)
+    join users on users.id = cause.user_id
+  )`
+  return { steps, told: ['started_sharing'] }
+}

@@ -1,0 +1,34 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+
+/** How much this pod is used by the people who live here. */
+export interface Usage {
+  readonly users: number
+  /** Signed in within 180 days, and within 30. */
+  readonly activeHalfyear: number
+  readonly activeMonth: number
+  readonly posts: number
+  readonly comments: number
+}
+
+/** Counts rows one by one: nothing to ask for at each request. */
+export async function countUsage(db: Knex): Promise<Usage> {
+  const [usage] = await named<Usage>(db, 'usage', count, [])
+  if (usage === undefined) throw new Error('A count came back without a row.')
+  return usage
+}
+
+const count = `
+  select
+    count(*) as users,
+    count(*) filter (where last_sign_in_at > now() - interval '180 days') as "activeHalfyear",
+    count(*) filter (where last_sign_in_at > now() - interval '30 days') as "activeMonth",
+    (
+      select count(*) from posts join people on people.id = posts.author_id
+      where people.pod_id is null and posts.type = 'StatusMessage'
+    ) as posts,
+    (
+      select count(*) from comments join people on people.id = comments.author_id where people.pod_id is null
+    ) as comments
+  from users
+  where closed_at is null`

@@ -1,0 +1,370 @@
+import type { Knex } from 'knex'
+import { DELIVERY_LIMITS } from '../../limits.js'
+import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
+import { IS_ASLEEP, IS_PROVEN } from './due-deliveries.js'
+
+/** Who is to hear of something. Those who live here are among them and get no delivery. */
+export type Audience =
+  | {
+      /** Everybody who has this post of one of our people. */
+      readonly of: 'post'
+      readonly postId: number
+      /** Nobody on the pod of this person: it has it already, and has told its own people. */
+      readonly exceptPodOfPerson?: number
+      /** And everybody whom this comment mentions, if the post is public. */
+      readonly andMentionedIn?: number
+      readonly and?: readonly number[]
+    }
+  /** The same for a photo that is no part of a post. */
+  | { readonly of: 'photo'; readonly photoId: number; readonly and?: readonly number[] }
+  /** Everybody who shares with the user or with whom the user shares. */
+  | { readonly of: 'contacts'; readonly userId: number; readonly and?: readonly number[] }
+  | { readonly of: 'people'; readonly personIds: readonly number[] }
+
+export interface NewMessage {
+  readonly record: string
+  readonly guid: string
+  readonly verb: string
+  readonly senderId: number
+  readonly public: boolean
+  /** The payload. */
+  readonly entity: string
+  readonly priority: DeliveryPriority
+}
+
+/** A pod that has something to be delivered now. */
+export interface ReachedPod {
+  readonly podId: number
+  /** Its last exchange went well, and not long ago. */
+  readonly proven: boolean
+}
+
+/**
+ * Writes a message and all its deliveries with one statement, and tells whom they go to. Pods that are asleep get none and
+ * count them, blocked ones get none. A message that is there already gets the deliveries that it does not have.
+ */
+export async function insertDeliveries(
+  transaction: Knex.Transaction,
+  message: NewMessage,
+  audience: Audience,
+): Promise<readonly ReachedPod[]> {
+  const { rows } = await transaction.raw(deliveriesTo(members[audience.of]), {
+    ...message,
+    postId: audience.of === 'post' ? audience.postId : null,
+    commentId: audience.of === 'post' ? (audience.andMentionedIn ?? null) : null,
+    photoId: audience.of === 'photo' ? audience.photoId : null,
+    userId: audience.of === 'contacts' ? audience.userId : null,
+    people: audience.of === 'people' ? [...audience.personIds] : [...(audience.and ?? [])],
+    exceptPodOf: audience.of === 'post' ? (audience.exceptPodOfPerson ?? null) : null,
+  })
+  return rows
+}
+
+/** The same for messages that are for one person each, and all different: any number with one statement. */
+export async function insertLetters(
+  transaction: Knex.Transaction,
+  letters: readonly (NewMessage & { readonly personId: number })[],
+): Promise<readonly ReachedPod[]> {
+  if (letters.length === 0) return []
+  const { rows } = await transaction.raw(deliveriesOfLetters, [JSON.stringify(letters)])
+  return rows
+}
+
+/** A relayable of another pod, under a local post, for the subscribers of the post. */
+export interface NewRelay extends NewMessage {
+  readonly postId: number
+  /** The people whom this comment mentions receive it too, if the post is public. */
+  readonly commentId: number | null
+  /** The pod of this person receives nothing: it has the relayable. */
+  readonly authorId: number
+}
+
+/** Writes any number of relays and their deliveries with one statement; the subscribers of a post are read once. */
+export async function insertRelays(
+  transaction: Knex.Transaction,
+  relays: readonly NewRelay[],
+): Promise<readonly ReachedPod[]> {
+  if (relays.length === 0) return []
+  const { rows } = await transaction.raw(deliveriesOfRelays, [JSON.stringify(relays)])
+  return rows
+}
+
+/** Something that was told, or was to be told. */
+export interface Told {
+  readonly record: string
+  readonly guid: string
+}
+
+/** Takes back what has not arrived yet, wherever it was to go. */
+export async function deleteCreations(transaction: Knex.Transaction, gone: readonly Told[]): Promise<void> {
+  if (gone.length === 0) return
+  await transaction.raw(
+    `delete from outbound_messages using unnest(?::text[], ?::text[]) as gone (record, guid)
+     where outbound_messages.record = gone.record and outbound_messages.guid = gone.guid and verb = 'create'`,
+    [gone.map(({ record }) => record), gone.map(({ guid }) => guid)],
+  )
+}
+
+/** Deletes the retraction of something that nobody was sent. */
+export async function deleteRetractions(transaction: Knex.Transaction, { record, guid }: Told): Promise<void> {
+  await transaction('outboundMessages').where({ record, guid, verb: 'retract' }).delete()
+}
+
+/** Deletes the retractions of records without an envelope of their own: no job has dispatched them. */
+export async function deleteRetractionsOfUndispatched(
+  transaction: Knex.Transaction,
+  record: string,
+  guids: readonly string[],
+): Promise<void> {
+  if (guids.length === 0) return
+  await transaction.raw(
+    `delete from outbound_messages as messages
+     where record = ? and verb = 'retract' and guid = any(?) and not exists (
+       select from outbound_messages as created
+       where created.record = messages.record and created.guid = messages.guid and created.verb = 'create'
+     )`,
+    [record, [...guids]],
+  )
+}
+
+/**
+ * Deletes the deliveries of retractions that go where the creation waits and was certainly never sent: its delivery has seen no
+ * exchange, nobody delivers to the pod now, and the pod is not away, unless it was when the creation was written.
+ */
+export async function deleteUnsentPairs(
+  transaction: Knex.Transaction,
+  record: string,
+  guids: readonly string[],
+): Promise<void> {
+  if (guids.length > 0) await transaction.raw(unsentPairs, { record, guids: [...guids] })
+}
+
+const unsentPairs = `
+  with unsent as (
+    select messages.guid, created.pod_id, created.person_id
+    from outbound_messages as messages
+    join deliveries as created on created.message_id = messages.id
+    join pods on pods.id = created.pod_id
+    where messages.record = :record and messages.guid = any(:guids) and messages.verb = 'create'
+      and created.state = 'waiting' and created.attempts = 0 and coalesce(created.last_fault, 'dns') in ('dns', 'ssl')
+      and pods.drained_by is null and (pods.offline_since is null or pods.offline_since < messages.created_at)
+  )
+  delete from deliveries
+  using outbound_messages as messages, unsent
+  where messages.record = :record and messages.guid = unsent.guid and messages.verb = 'retract'
+    and deliveries.message_id = messages.id and deliveries.pod_id = unsent.pod_id
+    and deliveries.person_id is not distinct from unsent.person_id`
+
+/** Ids of people, some of them several times. */
+const members: Readonly<Record<Audience['of'], string>> = {
+  post: subscribersOf('cast(:postId as bigint)', 'cast(:commentId as bigint)'),
+  photo: `
+    with photo as (select id, author_id, public from photos where id = cast(:photoId as bigint))
+    select contacts.person_id as id from photo
+      join users on users.person_id = photo.author_id
+      join contacts on contacts.user_id = users.id
+      where photo.public
+    union all
+    select contacts.person_id from photo
+      join photo_aspects on photo_aspects.photo_id = photo.id
+      join aspect_memberships on aspect_memberships.aspect_id = photo_aspects.aspect_id
+      join contacts on contacts.id = aspect_memberships.contact_id
+      where not photo.public`,
+  contacts: `select person_id as id from contacts where user_id = cast(:userId as bigint)`,
+  people: `select cast(null as bigint) as id where false`,
+}
+
+/** Who receives what is said under a post of a local user; `commentId` is null unless a comment mentions more people. */
+function subscribersOf(postId: string, commentId: string): string {
+  return `
+    with post as (select id, author_id, root_id, public from posts where id = ${postId})
+    select contacts.person_id as id from post
+      join users on users.person_id = post.author_id
+      join contacts on contacts.user_id = users.id
+      where post.public
+    union all
+    select mentions.person_id from post join mentions on mentions.post_id in (post.id, post.root_id) where post.public
+    union all
+    select mentions.person_id from post
+      join mentions on mentions.comment_id = ${commentId}
+      where post.public
+    union all
+    select reshares.author_id from post join posts as reshares on reshares.root_id = post.id where post.public
+    union all
+    select participations.author_id from post
+      join participations on participations.post_id = post.id
+      where post.public
+    union all
+    select reshared.author_id from post join posts as reshared on reshared.id = post.root_id
+    union all
+    select contacts.person_id from post
+      join post_aspects on post_aspects.post_id = post.id
+      join aspect_memberships on aspect_memberships.aspect_id = post_aspects.aspect_id
+      join contacts on contacts.id = aspect_memberships.contact_id
+      where not post.public`
+}
+
+/** What did not go to pods that are asleep is counted there, what goes out makes their jobs. */
+const countedAndTold = `locked as (
+    select id from pods where id in (select pod_id from skipped) order by id for no key update
+  ), counted as (
+    update pods set skipped_deliveries = pods.skipped_deliveries + skipped.count
+    from skipped
+    join locked on locked.id = skipped.pod_id
+    where pods.id = skipped.pod_id
+  )
+  select distinct pod_id as "podId", proven from recipients where pod_id in (select pod_id from delivered)`
+
+/**
+ * Who was named is told even when their account is closed: it may be the very message that says so. A message that is there
+ * already is touched, so that nobody clears it away meanwhile.
+ */
+function deliveriesTo(audience: string): string {
+  return `
+    with wanted as (
+      select id, false as named from (${audience}) as audience
+      union all
+      select unnest(cast(:people as bigint[])), true
+    ), recipients as (
+      select
+        people.id as person_id,
+        pods.id as pod_id,
+        ${IS_ASLEEP} as asleep,
+        ${IS_PROVEN} as proven
+      from (select id, bool_or(named) as named from wanted group by id) as persons
+      join people on people.id = persons.id
+      join pods on pods.id = people.pod_id
+      where (people.closed_at is null or persons.named)
+        and pods.blocked_at is null
+        and pods.id is distinct from (select pod_id from people where id = cast(:exceptPodOf as bigint))
+    ), message as (
+      insert into outbound_messages (record, guid, verb, sender_id, public, entity)
+      select :record, :guid, :verb, cast(:senderId as bigint), cast(:public as boolean), :entity
+      where exists (select from recipients where not asleep)
+      on conflict (record, guid, verb) where record not in ('profile', 'contact')
+        do update set created_at = excluded.created_at
+      returning id, public
+    ), delivered as (
+      insert into deliveries (message_id, pod_id, person_id, priority)
+      select distinct message.id, recipients.pod_id, case when not message.public then recipients.person_id end,
+        cast(:priority as smallint)
+      from message
+      cross join recipients
+      where not recipients.asleep
+      order by 2, 3
+      on conflict do nothing
+      returning pod_id
+    ), skipped as (
+      select pod_id, count(distinct case when not cast(:public as boolean) then person_id else 0 end) as count
+      from recipients
+      where asleep
+      group by pod_id
+    ), ${countedAndTold}`
+}
+
+const deliveriesOfLetters = `
+  with letters as (
+    select * from json_to_recordset(?::json) as row(
+      record text, guid text, verb text, "senderId" bigint, public boolean, entity text, "personId" bigint,
+      priority smallint
+    )
+  ), recipients as (
+    -- One lookup for each letter: the planner must not read all people or pods because it believes them to be few.
+    select letters.*, pods.id as pod_id, ${IS_ASLEEP} as asleep, ${IS_PROVEN} as proven
+    from letters
+    cross join lateral (select pod_id from people where people.id = letters."personId" offset 0) as people
+    cross join lateral (select * from pods where pods.id = people.pod_id offset 0) as pods
+    where pods.blocked_at is null
+  ), messages as (
+    insert into outbound_messages (record, guid, verb, sender_id, public, entity)
+    select record, guid, verb, "senderId", public, entity
+    from recipients where not asleep order by record, guid, verb
+    on conflict (record, guid, verb) where record not in ('profile', 'contact')
+      do update set created_at = excluded.created_at
+    returning id, record, guid, verb
+  ), delivered as (
+    insert into deliveries (message_id, pod_id, person_id, priority)
+    select messages.id, recipients.pod_id, case when not recipients.public then recipients."personId" end, priority
+    from messages
+    join recipients using (record, guid, verb)
+    order by 1
+    on conflict do nothing
+    returning pod_id
+  ), skipped as (
+    select pod_id, count(*) from recipients where asleep group by pod_id
+  ), ${countedAndTold}`
+
+/**
+ * Reads the subscribers of each post once, whatever the number of relays under it. A pod that has never answered keeps only a
+ * few relays waiting: names of pods can be invented in any number. What is left out is counted as for pods that are asleep.
+ */
+const deliveriesOfRelays = `
+  with relays as (
+    select * from json_to_recordset(?::json) as row(
+      record text, guid text, verb text, "senderId" bigint, public boolean, entity text, priority smallint,
+      "postId" bigint, "commentId" bigint, "authorId" bigint
+    )
+  ), subscribers as (
+    select roots."postId", audience.id as person_id
+    from (select distinct "postId" from relays) as roots
+    cross join lateral (${subscribersOf('roots."postId"', 'cast(null as bigint)')}) as audience
+    group by 1, 2
+  ), wanted as (
+    select relays.record, relays.guid, subscribers.person_id from relays join subscribers using ("postId")
+    union
+    select relays.record, relays.guid, mentions.person_id
+    from relays
+    join mentions on mentions.comment_id = relays."commentId"
+    where relays.public
+  ), recipients as (
+    select relays.record, relays.guid, pods.id as pod_id,
+      case when not relays.public then people.id end as person_id,
+      ${IS_ASLEEP} as asleep, ${IS_PROVEN} as proven, pods.answered_at is null as unanswered
+    from wanted
+    join relays using (record, guid)
+    join people on people.id = wanted.person_id
+    join pods on pods.id = people.pod_id
+    join people as authors on authors.id = relays."authorId"
+    where people.closed_at is null and pods.blocked_at is null and pods.id is distinct from authors.pod_id
+    group by 1, 2, 3, 4, pods.id
+  ), room as materialized (
+    select unanswered.pod_id, ${DELIVERY_LIMITS.relaysUnanswered} - (
+      select count(*) from (
+        select from deliveries
+        where deliveries.pod_id = unanswered.pod_id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.relay}
+        limit ${DELIVERY_LIMITS.relaysUnanswered}
+      ) as waiting
+    ) as count
+    from (select distinct pod_id from recipients where unanswered and not asleep) as unanswered
+  ), placed as (
+    select recipients.*, room.count as room, row_number() over (partition by pod_id order by record, guid) as place
+    from recipients
+    left join room using (pod_id)
+    where not asleep
+  ), messages as (
+    insert into outbound_messages (record, guid, verb, sender_id, public, entity)
+    select record, guid, verb, "senderId", public, entity
+    from relays
+    where (record, guid) in (select record, guid from placed where room is null or place <= room)
+    order by record, guid
+    on conflict (record, guid, verb) where record not in ('profile', 'contact')
+      do update set created_at = excluded.created_at
+    returning id, record, guid
+  ), delivered as (
+    insert into deliveries (message_id, pod_id, person_id, priority)
+    select messages.id, placed.pod_id, placed.person_id, relays.priority
+    from messages
+    join relays using (record, guid)
+    join placed using (record, guid)
+    where placed.room is null or placed.place <= placed.room
+    order by 1, 2, 3
+    on conflict do nothing
+    returning pod_id
+  ), skipped as (
+    select pod_id, count(*) from (
+      select pod_id from recipients where asleep
+      union all
+      select pod_id from placed where place > room
+    ) as left_out
+    group by pod_id
+  ), ${countedAndTold}`

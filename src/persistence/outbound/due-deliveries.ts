@@ -1,0 +1,338 @@
+import type { Knex } from 'knex'
+import { DELIVERY_LIMITS } from '../../limits.js'
+import type { PodStatus } from '../models/pod.js'
+import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
+
+/** Its last exchange went well, and not long ago. */
+export const IS_PROVEN = `coalesce(pods.failures = 0 and pods.last_success_at > now() - interval '7 days', false)`
+
+/** Has been offline for so long that nothing is stored for it any more, or was put to sleep since it is offline. */
+export const IS_ASLEEP = `coalesce(pods.offline_since <= greatest(now() - interval '14 days', pods.asleep_at), false)`
+
+/** Has waited for as long as anything waits. */
+const IS_OLD = `deliveries.created_at <= now() - interval '${DELIVERY_LIMITS.asleepAfterDays} days'`
+
+/** Nothing stands in the way of an exchange with this pod now. */
+const IS_OPEN = `pods.blocked_at is null
+  and (pods.next_try_at is null or pods.next_try_at <= now())
+  and not ${IS_ASLEEP}`
+
+/** A pod that is ours to deliver to, until the lease ends. */
+export interface LeasedPod {
+  readonly id: number
+  readonly host: string
+  readonly port: number
+  readonly ssl: boolean
+  readonly failures: number
+  /** Has accepted a participation before. */
+  readonly takesParticipations: boolean
+}
+
+interface LeaseWish {
+  readonly podId: number
+  readonly owner: string
+  readonly milliseconds: number
+  readonly onlyProven: boolean
+}
+
+/** Takes a pod that is to be tried now and that nobody else delivers to; undefined: there is none. */
+export async function leasePod(
+  db: Knex,
+  { podId, owner, milliseconds, onlyProven }: LeaseWish,
+): Promise<LeasedPod | undefined> {
+  const { rows } = await db.raw(
+    `update pods
+     set drained_by = :owner, drained_until = now() + :milliseconds * interval '1 millisecond'
+     where id = :podId
+       and (drained_until is null or drained_until <= now())
+       and ${IS_OPEN}
+       and (${IS_PROVEN} or not cast(:onlyProven as boolean))
+     returning id, host, port, ssl, failures, participation_at is not null as "takesParticipations"`,
+    { podId, owner, milliseconds, onlyProven },
+  )
+  return rows[0]
+}
+
+/** Whether a pod could be leased if it did not have to be proven. */
+export async function isLeftToOthers(db: Knex, podId: number): Promise<boolean> {
+  const { rows } = await db.raw(
+    `select exists (
+       select from pods
+       where id = ? and not ${IS_PROVEN} and ${IS_OPEN} and (drained_until is null or drained_until <= now())
+     ) as "isLeft"`,
+    [podId],
+  )
+  return rows[0].isLeft
+}
+
+/** Gives a pod back after a drain that has come to no end of its own. */
+export async function releasePod(db: Knex, podId: number, owner: string): Promise<void> {
+  await db.raw(`update pods set drained_by = null, drained_until = null where id = ? and drained_by = ?`, [
+    podId,
+    owner,
+  ])
+}
+
+export interface DueDelivery {
+  readonly id: number
+  readonly messageId: number
+  readonly record: string
+  /** The guid of what it refers to. */
+  readonly about: string | null
+  readonly priority: DeliveryPriority
+  readonly senderId: number
+  readonly isPublic: boolean
+  readonly attempts: number
+  readonly writtenAt: Date
+  /** Null: for everybody on the pod. */
+  readonly personGuid: string | null
+  readonly publicKey: string | null
+  /** The bytes of an earlier try. */
+  readonly coat: string | null
+  /** Something that it refers to has not arrived yet. */
+  readonly held: boolean
+}
+
+/**
+ * Returns what one pod is to get now: own words first, then relays, then participations, each in the order of writing. A
+ * delivery that refers to something that still waits for this pod is held: it gets the due time and the place of that.
+ */
+export async function dueDeliveries(db: Knex, podId: number, limit: number): Promise<readonly DueDelivery[]> {
+  const { rows } = await db.raw(dueRows, { podId, limit })
+  return rows
+}
+
+/**
+ * The head of the line is read first, in the order of the index deliveries_line, and only then is each of its few rows looked
+ * at, message by message. Statistics of a shorter table must not lead to another plan: `offset 0` keeps the order of the
+ * joins, the row comparison fits deliveries_once and no other index, and the other conditions fit none.
+ */
+const dueRows = `
+  with head as materialized (
+    select id, message_id, pod_id, person_id, attempts, coat, priority, created_at
+    from deliveries
+    where pod_id = :podId and state = 'waiting' and (due_at + interval '0 seconds') <= now()
+    order by priority, id
+    limit :limit
+  ), due as materialized (
+    select head.*, messages.record, messages.about, messages.sender_id, messages.public, earlier.due_at as held_until, earlier.priority as held_priority
+    from head
+    join outbound_messages as messages on messages.id = head.message_id
+    cross join lateral (
+      select max(others.due_at) as due_at, max(others.priority) as priority
+      from (
+        select before.id from outbound_messages as before
+        where before.guid = any(array[messages.guid, messages.about])
+          and before.id <> messages.id
+          -- Two of our people may begin to share with the same one, and each is told apart.
+          and (messages.record <> 'contact' or before.sender_id = messages.sender_id)
+        offset 0
+      ) as before
+      cross join lateral (
+        select waiting.due_at, waiting.priority
+        from deliveries as waiting
+        where (waiting.message_id, waiting.pod_id) >= (before.id, head.pod_id)
+          and (waiting.message_id, waiting.pod_id) <= (before.id, head.pod_id)
+          and waiting.died_at is null
+          and waiting.id + 0 < head.id
+          and (waiting.person_id + 0 is null or head.person_id is null or waiting.person_id + 0 = head.person_id)
+        offset 0
+      ) as others
+    ) as earlier
+    offset 0
+  ), held as (
+    update deliveries set
+      due_at = greatest(deliveries.due_at, due.held_until),
+      priority = greatest(deliveries.priority, due.held_priority)
+    from due
+    where deliveries.id = due.id and (due.held_until > now() or due.held_priority > due.priority)
+  )
+  select due.id, due.message_id as "messageId", due.record, due.about, due.priority,
+    due.sender_id as "senderId", due.public as "isPublic", due.attempts, due.coat, due.created_at as "writtenAt",
+    coalesce(people.guid_at_pod, people.guid) as "personGuid", people.public_key as "publicKey", due.held_until is not null as held
+  from due
+  left join people on people.id = due.person_id
+  order by due.priority, due.id`
+
+/** A delivery that did not arrive. */
+export interface FailedDelivery {
+  readonly id: number
+  readonly status: number | undefined
+  readonly fault: string
+  /** It was a try: the pod answered and refused this delivery. */
+  readonly counts: boolean
+  /** Until its next try; undefined: it is due whenever its pod is. */
+  readonly seconds: number | undefined
+  /** That was the last try. */
+  readonly dead: boolean
+  readonly coat: string | undefined
+}
+
+/** What these exchanges say about the pod. */
+export type PodNote =
+  | { readonly kind: 'well' }
+  /** It answers, and not as it should; so many of the answers lead elsewhere, or the last of them does not. */
+  | { readonly kind: 'refuses'; readonly status: PodStatus; readonly error: string; readonly moved: number }
+  /** It is left alone for a while. */
+  | { readonly kind: 'away'; readonly status: PodStatus; readonly error: string; readonly seconds: number }
+  /** It does not answer soon: until it has done so once more, it takes no slot of those who do. */
+  | { readonly kind: 'silent' }
+  /** Nothing. */
+  | { readonly kind: 'unknown' }
+
+export interface Settlement {
+  readonly podId: number
+  readonly owner: string
+  readonly milliseconds: number
+  readonly arrived: readonly number[]
+  readonly failed: readonly FailedDelivery[]
+  readonly note: PodNote
+  /** An answer came, with whatever status. */
+  readonly hasAnswered: boolean
+  /** So many redirects in a row make somebody look. */
+  readonly redirects: number
+}
+
+/**
+ * Writes down how a round went. The pod is given back with it unless more is due; who wrote something in between has either
+ * been seen here or finds the pod free. False: nothing is left to do with it.
+ */
+export async function settleDeliveries(db: Knex, settlement: Settlement): Promise<boolean> {
+  const { podId, owner, milliseconds, arrived, failed, note, hasAnswered, redirects } = settlement
+  const { rows } = await db.raw(
+    `with arrived as (
+       delete from deliveries where id = any(:arrived) returning priority
+     ), failed as (
+       update deliveries set
+         attempts = attempts + cast(failure.counts as integer),
+         last_status = failure.status,
+         last_fault = failure.fault,
+         coat = coalesce(deliveries.coat, failure.coat),
+         due_at = coalesce(now() + failure.seconds * interval '1 second', due_at),
+         state = case when failure.dead or ${IS_OLD} then 'dead' else state end,
+         died_at = case when failure.dead or ${IS_OLD} then now() end
+       from json_to_recordset(:failed) as failure(
+         id bigint, status smallint, fault text, counts boolean, seconds double precision, dead boolean, coat text
+       )
+       where deliveries.id = failure.id and deliveries.state = 'waiting'
+     ), more as (
+       select exists (
+         select from deliveries
+         where pod_id = :podId and state = 'waiting' and due_at <= now() and id <> all(:settled)
+       ) and :kind not in ('away', 'silent') as is_due
+     )
+     update pods set ${noted[note.kind]},
+       answered_at = coalesce(answered_at, case when cast(:hasAnswered as boolean) then now() end),
+       participation_at = coalesce(participation_at, (
+         select now() where exists (select from arrived where priority = ${DELIVERY_PRIORITY.participation})
+       )),
+       drained_by = case when more.is_due and blocked_at is null then drained_by end,
+       drained_until = case when more.is_due and blocked_at is null then now() + :milliseconds * interval '1 millisecond' end
+     from more
+     where pods.id = :podId and pods.drained_by = :owner
+     returning more.is_due and blocked_at is null as "isDue"`,
+    {
+      podId,
+      owner,
+      milliseconds,
+      hasAnswered,
+      redirects,
+      arrived: [...arrived],
+      failed: JSON.stringify(failed),
+      settled: [...arrived, ...failed.map(({ id }) => id)],
+      ...note,
+    },
+  )
+  return rows[0]?.isDue ?? false
+}
+
+const isOffline = `offline_since = coalesce(offline_since, now())`
+
+/** Single conditional changes: what was read before may be old by now. */
+const noted: Readonly<Record<PodNote['kind'], string>> = {
+  well: `
+    status = case when status = 'version_failed' then status else 'no_errors' end,
+    last_error = case when status = 'version_failed' then last_error end,
+    failures = 0, next_try_at = null, offline_since = null, redirects = 0, last_success_at = now()`,
+  refuses: `
+    status = :status, last_error = :error, ${isOffline},
+    redirects = case when cast(:moved as integer) > 0 then redirects + cast(:moved as integer) else 0 end,
+    check_wanted = check_wanted or (redirects < :redirects and redirects + cast(:moved as integer) >= :redirects)`,
+  away: `
+    status = :status, last_error = :error, ${isOffline}, redirects = 0,
+    failures = failures + 1, next_try_at = now() + :seconds * interval '1 second'`,
+  silent: `last_success_at = null`,
+  unknown: `redirects = redirects`,
+}
+
+/** Pods with something due that nobody delivers to, and for which a knock seems to be lost. */
+export const FORGOTTEN_PODS = `
+  from pods
+  where ${IS_OPEN}
+    and (drained_until is null or drained_until <= now())
+    and exists (
+      select from deliveries
+      where pod_id = pods.id and state = 'waiting' and due_at <= now() - interval '5 seconds'
+    )`
+
+/** Those that will answer come first. */
+export async function forgottenPods(
+  db: Knex,
+  limit: number,
+): Promise<readonly { readonly podId: number; readonly proven: boolean }[]> {
+  const { rows } = await db.raw(
+    `select id as "podId", ${IS_PROVEN} as proven ${FORGOTTEN_PODS} order by proven desc, id limit ?`,
+    [limit],
+  )
+  return rows
+}
+
+/** Gives up what waits for pods that are asleep or blocked; returns how many, at most `limit`. */
+export async function giveUpDeliveries(db: Knex, limit: number): Promise<number> {
+  const { rowCount } = await db.raw(
+    `update deliveries set state = 'dead', died_at = now(), last_fault = lost.fault
+     from (
+       select deliveries.id, case when pods.blocked_at is null then 'pod_asleep' else 'pod_blocked' end as fault
+       from pods
+       join deliveries on deliveries.pod_id = pods.id and deliveries.state = 'waiting'
+       where pods.blocked_at is not null or ${IS_ASLEEP}
+       limit ?
+     ) as lost
+     where deliveries.id = lost.id`,
+    [limit],
+  )
+  return rowCount
+}
+
+/** Makes due again what was given up while this pod was asleep, unless it is too old by now. */
+export async function reviveGivenUp(db: Knex, podId: number): Promise<void> {
+  await db.raw(
+    `update deliveries set state = 'waiting', died_at = null, due_at = date_trunc('milliseconds', now())
+     where pod_id = ? and state = 'dead' and last_fault = 'pod_asleep' and not ${IS_OLD}`,
+    [podId],
+  )
+}
+
+/** Pods that nobody has looked at for a day, and sooner those that were heard of while they were offline. */
+export async function podsToCheck(
+  db: Knex,
+  {
+    checkEveryHours,
+    recheckMinutes,
+    checksAtOnce,
+  }: Record<'checkEveryHours' | 'recheckMinutes' | 'checksAtOnce', number>,
+): Promise<readonly number[]> {
+  const { rows } = await db.raw(
+    `select id
+     from pods
+     where blocked_at is null
+       and (
+         coalesce(checked_at, created_at) <= now() - :checkEveryHours * interval '1 hour'
+         or check_wanted and coalesce(checked_at <= now() - :recheckMinutes * interval '1 minute', true)
+       )
+     order by check_wanted desc, coalesce(checked_at, created_at)
+     limit :checksAtOnce`,
+    { checkEveryHours, recheckMinutes, checksAtOnce },
+  )
+  return rows.map((row: { id: number }) => row.id)
+}

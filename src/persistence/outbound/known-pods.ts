@@ -1,0 +1,64 @@
+import type { Knex } from 'knex'
+import type { PodPlace, PodStatus } from '../models/pod.js'
+import { IS_ASLEEP, IS_PROVEN } from './due-deliveries.js'
+
+/** Another pod as an operator sees it. */
+export interface KnownPod {
+  readonly id: number
+  readonly host: string
+  readonly port: number
+  readonly status: PodStatus
+  readonly lastError: string | null
+  readonly software: string | null
+  readonly softwareVersion: string | null
+  readonly failures: number
+  readonly nextTryAt: Date | null
+  readonly offlineSince: Date | null
+  readonly lastSuccessAt: Date | null
+  readonly checkedAt: Date | null
+  readonly blockedAt: Date | null
+  readonly skippedDeliveries: number
+  readonly proven: boolean
+  readonly asleep: boolean
+  /** How many of its people are known here. */
+  readonly people: number
+  /** Deliveries that have not arrived. */
+  readonly waiting: number
+  readonly dead: number
+}
+
+export interface KnownPodFilter {
+  readonly place?: PodPlace
+  readonly state?: 'blocked' | 'asleep' | 'offline'
+}
+
+const states = {
+  blocked: `pods.blocked_at is not null`,
+  asleep: IS_ASLEEP,
+  offline: `pods.offline_since is not null`,
+} as const
+
+/** By host. */
+export async function knownPods(db: Knex, { place, state }: KnownPodFilter = {}): Promise<readonly KnownPod[]> {
+  const { rows } = await db.raw(
+    `select pods.id, pods.host, pods.port, pods.status, pods.last_error as "lastError", pods.software,
+       pods.software_version as "softwareVersion", pods.failures, pods.next_try_at as "nextTryAt",
+       pods.offline_since as "offlineSince", pods.last_success_at as "lastSuccessAt", pods.checked_at as "checkedAt",
+       pods.blocked_at as "blockedAt", pods.skipped_deliveries as "skippedDeliveries",
+       ${IS_PROVEN} as proven, ${IS_ASLEEP} as asleep,
+       (select count(*) from people where people.pod_id = pods.id) as people,
+       coalesce(counted.waiting, 0) as waiting,
+       coalesce(counted.dead, 0) as dead
+     from pods
+     left join (
+       select pod_id, count(*) filter (where state = 'waiting') as waiting, count(*) filter (where state = 'dead') as dead
+       from deliveries
+       group by pod_id
+     ) as counted on counted.pod_id = pods.id
+     where ${state === undefined ? 'true' : states[state]}
+       and (cast(:host as text) is null or (pods.host = :host and pods.port = :port))
+     order by pods.host, pods.port`,
+    { host: place?.host ?? null, port: place?.port ?? null },
+  )
+  return rows
+}

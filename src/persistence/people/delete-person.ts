@@ -1,0 +1,87 @@
+import type { Knex } from 'knex'
+import { inTransaction } from '../database/errors.js'
+import { purgeDeletedPosts, ROWS_AT_ONCE } from '../posts/delete-posts.js'
+import { type Destructible, destroy } from '../posts/destroy-entities.js'
+import { emptyPeople } from './empty-people.js'
+import { takeOwnGuids } from './person-guids.js'
+
+/** Rows of a person of another pod, by kind. */
+export interface PersonRows {
+  readonly posts: number
+  readonly photos: number
+  readonly comments: number
+  readonly likes: number
+  readonly votes: number
+  readonly conversations: number
+  readonly messages: number
+  readonly contacts: number
+}
+
+/** What `forgetPerson` deletes. */
+export async function countRowsOf(db: Knex, personId: number): Promise<PersonRows> {
+  const { rows } = await db.raw(
+    `select
+       (select count(*) from posts where author_id = :id)::integer as posts,
+       (select count(*) from photos where author_id = :id)::integer as photos,
+       (select count(*) from comments where author_id = :id)::integer as comments,
+       (select count(*) from likes where author_id = :id)::integer as likes,
+       (select count(*) from poll_participations where author_id = :id)::integer as votes,
+       (select count(*) from conversations where author_id = :id)::integer as conversations,
+       (select count(*) from messages where author_id = :id)::integer as messages,
+       (select count(*) from contacts where person_id = :id)::integer as contacts`,
+    { id: personId },
+  )
+  return rows[0]
+}
+
+/** By the column that names the author; the rest goes with the person. */
+const written: readonly (readonly [Destructible, string])[] = [
+  ['comment', 'comments'],
+  ['like', 'likes'],
+  ['poll_participation', 'poll_participations'],
+  ['conversation', 'conversations'],
+]
+
+/**
+ * Deletes a person of another pod with everything that refers to them, as if they had never been met. Works in transactions of
+ * bounded size; after a failure the next run goes on where it ended. What arrives of them meanwhile begins anew.
+ */
+export async function deletePerson(db: Knex, personId: number, now: Date): Promise<void> {
+  await inTransaction(db, (transaction) => emptyPeople(transaction, [personId], now))
+  await purgeDeletedPosts(db)
+  for (const [kind, table] of written) await destroyAll(db, kind, table, personId)
+  for (let count = ROWS_AT_ONCE; count === ROWS_AT_ONCE; ) {
+    count = await db('messages').whereRaw(oldestMessages, [personId, ROWS_AT_ONCE]).del()
+  }
+  await inTransaction(db, async (transaction) => {
+    await transaction.raw(`delete from account_migrations where old_person_id = :id or new_person_id = :id`, {
+      id: personId,
+    })
+    const { rows }: { rows: readonly { guid: string }[] } = await transaction.raw(
+      `delete from people where id = ? and pod_id is not null returning guid`,
+      [personId],
+    )
+    await giveGuidsAway(
+      transaction,
+      rows.map(({ guid }) => guid),
+    )
+  })
+}
+
+const oldestMessages = 'id = any(array(select id from messages where author_id = ? order by id limit ?))'
+
+async function destroyAll(db: Knex, kind: Destructible, table: string, authorId: number): Promise<void> {
+  for (let count = ROWS_AT_ONCE; count === ROWS_AT_ONCE; ) {
+    count = await inTransaction(db, async (transaction) => {
+      const ids: number[] = await transaction(table).where({ authorId }).orderBy('id').limit(ROWS_AT_ONCE).pluck('id')
+      await destroy(transaction, kind, ids)
+      return ids.length
+    })
+  }
+}
+
+/** To the first proven person whose pod names this guid. */
+async function giveGuidsAway(transaction: Knex.Transaction, guids: readonly string[]): Promise<void> {
+  const ids: number[] = await transaction('people').whereIn('guidAtPod', guids).whereNotNull('provenAt').pluck('id')
+  await takeOwnGuids(transaction, ids)
+}

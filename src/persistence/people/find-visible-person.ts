@@ -1,0 +1,81 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+import type { Aspect } from '../models/aspect.js'
+import type { Contact } from '../models/contact.js'
+import type { Person, Profile } from '../models/person.js'
+import type { Reader } from '../posts/list-posts.js'
+
+/** A person with all that lies between them and a user. */
+export interface ShownPerson {
+  readonly id: number
+  readonly person: Pick<Person, 'guid' | 'address' | 'name'>
+  readonly profile: ShownProfile
+  readonly closed: boolean
+  /** By the user. */
+  readonly blocked: boolean
+  readonly relationship: Pick<Contact, 'sharing' | 'receiving'>
+  /** Of the user's aspects, those that hold the person, in the order of the user. */
+  readonly aspects: readonly Pick<Aspect, 'id' | 'name'>[]
+}
+
+type ShownProfile = Pick<
+  Profile,
+  | 'imageUrl'
+  | 'imageUrlMedium'
+  | 'imageUrlSmall'
+  | 'bio'
+  | 'location'
+  | 'gender'
+  | 'birthday'
+  | 'searchable'
+  | 'publicDetails'
+  | 'nsfw'
+  | 'tags'
+>
+
+/** Undefined: nobody of this guid is known here. Those who have left are still known. */
+export async function shownPerson(db: Knex, { userId }: Reader, guid: string): Promise<ShownPerson | undefined> {
+  const [person] = await named<ShownPerson>(db, 'shown-person', shown, [userId, guid])
+  return person
+}
+
+/** Who has written what is asked for; undefined as above. */
+export async function shownAuthor(
+  db: Knex,
+  guid: string,
+): Promise<{ readonly id: number; readonly closed: boolean } | undefined> {
+  const [author] = await named<{ id: number; closed: boolean }>(
+    db,
+    'shown-author',
+    'select id, closed_at is not null as closed from people where guid = $1',
+    [guid],
+  )
+  return author
+}
+
+const shown = `
+  select
+    people.id,
+    people.closed_at is not null as closed,
+    json_build_object('guid', people.guid, 'address', people.address, 'name', people.name) as person,
+    json_build_object(
+      'imageUrl', profiles.image_url, 'imageUrlMedium', profiles.image_url_medium, 'imageUrlSmall', profiles.image_url_small,
+      'bio', profiles.bio, 'location', profiles.location, 'gender', profiles.gender, 'birthday', profiles.birthday,
+      'searchable', profiles.searchable, 'publicDetails', profiles.public_details, 'nsfw', profiles.nsfw,
+      'tags', profiles.tags
+    ) as profile,
+    exists (select from blocks where blocks.user_id = $1 and blocks.person_id = people.id) as blocked,
+    json_build_object(
+      'sharing', coalesce(contacts.sharing, false), 'receiving', coalesce(contacts.receiving, false)
+    ) as relationship,
+    (
+      select coalesce(
+        json_agg(json_build_object('id', aspects.id, 'name', aspects.name) order by aspects.position, aspects.id), '[]'
+      )
+      from aspect_memberships join aspects on aspects.id = aspect_memberships.aspect_id
+      where aspect_memberships.contact_id = contacts.id
+    ) as aspects
+  from people
+  join profiles on profiles.person_id = people.id
+  left join contacts on contacts.user_id = $1 and contacts.person_id = people.id
+  where people.guid = $2`

@@ -1,0 +1,49 @@
+import type { Knex } from 'knex'
+import { named } from '../database/database.js'
+import type { Reader } from '../posts/list-posts.js'
+import type { Sight } from '../posts/visibility.js'
+import { hasRow } from '../sql/has-row.js'
+import { type Page, pageOf, seek, type TimePage } from '../sql/keyset-page.js'
+import { type ListedPhoto, PHOTO_COLUMNS } from './list-photos.js'
+
+/** Everything that somebody has uploaded, also what waits to become part of a post. */
+export async function uploadedPhotos(
+  db: Knex,
+  { personId }: Pick<Reader, 'personId'>,
+  { sight, page }: { readonly sight: Sight; readonly page: TimePage },
+): Promise<Page<ListedPhoto>> {
+  const values: unknown[] = [personId]
+  const { name, condition, order } = seek(page, values, { time: 'photos.created_at', id: 'photos.id' })
+  const found = await named<ListedPhoto>(
+    db,
+    `uploaded-photos ${sight} ${name}`,
+    `select ${PHOTO_COLUMNS}
+     from photos left join posts on posts.id = photos.post_id
+     where photos.author_id = $1 ${sight === 'public' ? 'and photos.public' : ''} ${condition} ${order}`,
+    values,
+  )
+  return pageOf(found, page)
+}
+
+/** One that somebody may see; what waits to become part of a post is shown to its author alone. */
+export async function readablePhoto(
+  db: Knex,
+  { userId, personId }: Reader,
+  { guid, sight }: { readonly guid: string; readonly sight: Sight },
+): Promise<ListedPhoto | undefined> {
+  const [photo] = await named<ListedPhoto>(db, 'readable-photo', readable, [guid, personId, userId, sight === 'public'])
+  return photo
+}
+
+const readable = `
+  select ${PHOTO_COLUMNS}
+  from photos left join posts on posts.id = photos.post_id
+  where photos.guid = $1
+    and (photos.public or not $4::boolean)
+    and (
+      photos.author_id = $2
+      or (not photos.pending and (
+        photos.public
+        or ${hasRow('photo_visibilities where user_id = $3 and photo_visibilities.photo_id = photos.id')}
+      ))
+    )`

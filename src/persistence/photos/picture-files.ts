@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { access, constants, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { makeFolder } from '../../config/make-folder.js'
+import { StartError } from '../../errors/start-error.js'
+import { messageOf } from '../../errors/thrown.js'
+
+/** What everybody may fetch. */
+export function imagesFolder(uploadsDir: string): string {
+  return join(uploadsDir, 'images')
+}
+
+/** What is not part of a photo yet, or never will be. */
+function spoolFolder(uploadsDir: string): string {
+  return join(uploadsDir, 'spool')
+}
+
+/** Says at the start, and not to somebody who uploads a picture, that none can be kept. */
+export async function checkUploads(uploadsDir: string): Promise<void> {
+  try {
+    for (const [folder, mode] of [
+      [imagesFolder(uploadsDir), 0o755],
+      [spoolFolder(uploadsDir), 0o700],
+    ] as const) {
+      await makeFolder(folder, mode)
+      await access(folder, constants.W_OK | constants.X_OK)
+    }
+  } catch (cause) {
+    throw new StartError(
+      `Pictures cannot be kept in ${uploadsDir} (${messageOf(cause)}): make it a folder that this user may write to, or set another UPLOADS_DIR.`,
+      { cause },
+    )
+  }
+}
+
+/** Takes a file in as it comes; resolves with its name in the spool, under which only worker processes will look for it. */
+export async function keepUpload(uploadsDir: string, bytes: Readable, signal: AbortSignal): Promise<string> {
+  await makeFolder(spoolFolder(uploadsDir), 0o700)
+  const file = randomBytes(16).toString('hex')
+  try {
+    const written = createWriteStream(join(spoolFolder(uploadsDir), file), { flags: 'wx', mode: 0o600 })
+    await pipeline(bytes, written, { signal })
+    return file
+  } catch (error) {
+    await dropUploads(uploadsDir, [file])
+    throw error
+  }
+}
+
+/** So many of its first bytes, or all. */
+export async function beginningOfUpload(uploadsDir: string, file: string, length: number): Promise<Buffer> {
+  const handle = await open(join(spoolFolder(uploadsDir), file))
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, 0)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await handle.close()
+  }
+}
+
+export async function readUpload(uploadsDir: string, file: string): Promise<Buffer> {
+  try {
+    return await readFile(join(spoolFolder(uploadsDir), file))
+  } catch (cause) {
+    const text = `There is no upload ${file} in ${uploadsDir}: web and worker processes need the same UPLOADS_DIR.`
+    throw new Error(text, { cause })
+  }
+}
+
+/** Writes a picture to the disk where nobody finds it yet; resolves with its name in the spool. */
+export async function writeDraft(uploadsDir: string, bytes: Buffer): Promise<string> {
+  const file = randomBytes(16).toString('hex')
+  const handle = await open(join(spoolFolder(uploadsDir), file), 'wx', 0o644)
+  try {
+    await handle.writeFile(bytes)
+    await handle.sync()
+    return file
+  } catch (error) {
+    await dropUploads(uploadsDir, [file])
+    throw error
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Gives drafts the names under which everybody finds them; once it resolves a loss of power changes nothing about that. */
+export async function placeDrafts(uploadsDir: string, drafts: ReadonlyMap<string, string>): Promise<void> {
+  const folder = imagesFolder(uploadsDir)
+  await makeFolder(folder, 0o755)
+  for (const [name, draft] of drafts) await rename(join(spoolFolder(uploadsDir), draft), join(folder, name))
+  const handle = await open(folder)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Uploads and drafts; what is gone already is no fault. */
+export async function dropUploads(uploadsDir: string, files: Iterable<string>): Promise<void> {
+  for (const file of files) await rm(join(spoolFolder(uploadsDir), file), { force: true })
+}
+
+/** What is gone already is no fault. */
+export async function removePictures(uploadsDir: string, names: readonly string[]): Promise<void> {
+  for (const name of names) await rm(join(imagesFolder(uploadsDir), name), { force: true })
+}
+
+/** Deletes what was put into the spool before a time, and tells how many files that were. */
+export async function sweepUploads(uploadsDir: string, before: Date): Promise<number> {
+  const folder = spoolFolder(uploadsDir)
+  await makeFolder(folder, 0o700)
+  let swept = 0
+  for (const file of await readdir(folder)) {
+    const facts = await stat(join(folder, file)).catch(() => undefined)
+    if (facts === undefined || facts.mtime >= before) continue
+    await dropUploads(uploadsDir, [file])
+    swept += 1
+  }
+  return swept
+}

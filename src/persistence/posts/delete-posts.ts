@@ -1,0 +1,142 @@
+import type { Knex } from 'knex'
+import { deleteCreations } from '../outbound/audiences.js'
+
+/** Rows under one post that are still deleted in the transaction of a retraction, and rows that one later transaction deletes. */
+export const ROWS_AT_ONCE = 1_000
+
+/** A post that is gone, or a photo of it. Held: the post whose participation of this author it was a reason for. */
+interface DeletedRow {
+  readonly record: 'post' | 'photo'
+  readonly id: number
+  readonly guid: string
+  readonly held: number | null
+  readonly author: number | null
+}
+
+/**
+ * The posts that have so many comments, likes, votes or participations that deleting these would hold up other transactions.
+ * Each index is read up to the limit only.
+ */
+export async function findLargePosts(
+  transaction: Knex.Transaction,
+  ids: readonly number[],
+): Promise<readonly number[]> {
+  const { rows }: { rows: readonly { id: number }[] } = await transaction.raw(largePosts, [[...ids]])
+  return rows.map(({ id }) => id)
+}
+
+/**
+ * Takes posts out of sight: a soft-deleted post is not public, has no author and a guid of its own, so that no query shows it,
+ * and nothing that arrives finds it. `purgeDeletedPosts` deletes it with what is under it.
+ */
+export async function softDeletePosts(
+  transaction: Knex.Transaction,
+  ids: readonly number[],
+): Promise<readonly DeletedRow[]> {
+  if (ids.length === 0) return []
+  const { rows } = await transaction.raw(softDeleted, [[...ids]])
+  await transaction.raw(`update posts set root_id = null where root_id = any(?)`, [[...ids]])
+  return rows
+}
+
+/** Deletes soft-deleted posts and all that is under them, in transactions of bounded size. Returns the number of posts. */
+export async function purgeDeletedPosts(db: Knex): Promise<number> {
+  for (let purged = 0; ; ) {
+    const ids: number[] = await db('posts').whereNull('authorId').orderBy('id').limit(ROWS_AT_ONCE).pluck('id')
+    if (ids.length === 0) return purged
+    await purgeComments(db, ids)
+    for (const [record, statement] of Object.entries(under)) await deleteInChunks(db, record, statement, ids)
+    await db('posts').whereIn('id', ids).del()
+    purged += ids.length
+  }
+}
+
+/** The likes of a chunk of comments first: they are deleted with their comments, and each may have any number. */
+async function purgeComments(db: Knex, postIds: readonly number[]): Promise<void> {
+  for (;;) {
+    const ids: number[] = await db('comments').whereIn('postId', postIds).limit(ROWS_AT_ONCE).pluck('id')
+    if (ids.length === 0) return
+    await deleteInChunks(db, 'like', likesOfComments, ids)
+    await deleteInChunks(db, 'comment', comments, ids)
+  }
+}
+
+/** Runs a statement that deletes a limited number of rows until it deletes fewer; other pods that do not have them get none. */
+async function deleteInChunks(db: Knex, record: string, statement: string, of: number | number[]): Promise<void> {
+  let deleted = ROWS_AT_ONCE
+  while (deleted === ROWS_AT_ONCE) {
+    deleted = await db.transaction(async (transaction) => {
+      const { rows }: { rows: readonly { guid: string }[] } = await transaction.raw(statement, [of, ROWS_AT_ONCE])
+      await deleteCreations(
+        transaction,
+        rows.map(({ guid }) => ({ record, guid })),
+      )
+      return rows.length
+    })
+  }
+}
+
+const comments = `delete from comments where id = any(array(select unnest(?::bigint[]) limit ?)) returning guid`
+
+const likesOfComments = `
+  delete from likes where id = any(array(select id from likes where comment_id = any(?) limit ?)) returning guid`
+
+/** By the record that deliveries name. */
+const under = {
+  like: `delete from likes where id = any(array(select id from likes where post_id = any(?) limit ?)) returning guid`,
+  participation: `
+    delete from participations where id = any(array(select id from participations where post_id = any(?) limit ?)) returning guid`,
+  poll_participation: `
+    delete from poll_participations where id = any(array(
+      select votes.id from poll_participations as votes join polls on polls.id = votes.poll_id where polls.post_id = any(?) limit ?
+    )) returning guid`,
+} as const
+
+/** More than the limit; what has very many comments is not searched for their likes. */
+function manyIn(from: string): string {
+  return `(select count(*) from (select from ${from} limit ${ROWS_AT_ONCE + 1}) as found) > ${ROWS_AT_ONCE}`
+}
+
+const largePosts = `
+  select posts.id from posts
+  where posts.id = any(?) and (
+    ${manyIn('comments where comments.post_id = posts.id')}
+    or ${manyIn('likes where likes.post_id = posts.id')}
+    or ${manyIn('participations where participations.post_id = posts.id')}
+    or ${manyIn('polls join poll_participations as votes on votes.poll_id = polls.id where polls.post_id = posts.id')}
+    or ${manyIn('comments join likes on likes.comment_id = comments.id where comments.post_id = posts.id')}
+  )`
+
+const softDeleted = `
+  with locked as (
+    select id, guid, author_id, root_id from posts where id = any(?) order by id for update
+  ), hidden as (
+    update posts set
+      guid = 'deleted-post-' || lpad(posts.id::text, 12, '0'), author_id = null, public = false, type = 'StatusMessage',
+      root_id = null, text = ''
+    from locked where posts.id = locked.id
+  ), gone_polls as (
+    update polls set guid = 'deleted-poll-' || lpad(polls.id::text, 12, '0') from locked where polls.post_id = locked.id
+  ), gone_photos as (
+    delete from photos using locked where photos.post_id = locked.id
+  ), gone_notifications as (
+    delete from notifications using locked where notifications.post_id = locked.id
+  ), gone_reports as (
+    delete from reports using locked where reports.post_id = locked.id
+  ), gone_visibilities as (
+    delete from post_visibilities using locked where post_visibilities.post_id = locked.id
+  ), gone_taggings as (
+    delete from taggings using locked where taggings.post_id = locked.id
+  ), roots as (
+    select id from posts
+    where id in (select root_id from locked) and id not in (select id from locked)
+    order by id for no key update
+  ), counted as (
+    update posts set reshares_count = greatest(0, reshares_count - less.count)
+    from (select root_id, count(*) from locked join roots on roots.id = root_id group by root_id) as less
+    where posts.id = less.root_id
+  )
+  select 'post' as record, locked.id, guid, roots.id as held, author_id as author
+  from locked left join roots on roots.id = root_id
+  union all
+  select 'photo', photos.id, photos.guid, null, null from photos join locked on locked.id = photos.post_id`

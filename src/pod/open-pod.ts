@@ -1,0 +1,191 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Knex } from 'knex'
+import type { Logger } from 'pino'
+import { findRunningEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
+import type { Config } from '../config/config.js'
+import { readSoftware } from '../config/software.js'
+import { bindPrivateKeys, openSealedKey } from '../domain/accounts/private-keys.js'
+import { StartError } from '../errors/start-error.js'
+import { messageOf } from '../errors/thrown.js'
+import { openRemotePods } from '../federation/remote-pod/remote-pods.js'
+import { openJobQueues } from '../jobs/queues.js'
+import { REPLICA_LIMITS } from '../limits.js'
+import { openLog } from '../logging/log.js'
+import {
+  databaseReachable,
+  migrationStatus,
+  openDatabase,
+  WEB_LIMITS,
+  WORKER_LIMITS,
+} from '../persistence/database/database.js'
+import { isOurs, refusesUs, withoutStatement } from '../persistence/database/errors.js'
+import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
+import { UserSecrets } from '../persistence/models/user.js'
+import type { Pod, PodCrypto, Secrets } from './pod.js'
+import { openSecrets, readSecretKey } from './secrets.js'
+
+export interface OpenPod extends Pod {
+  close(): Promise<void>
+}
+
+/** What a process does with a pod decides how patient it is and how many connections it may take. */
+export type ProcessKind = 'web' | 'worker' | 'command'
+
+interface Pieces {
+  readonly crypto: PodCrypto
+  readonly log?: Logger
+  readonly now?: () => Date
+}
+
+/** Long-running processes may be started before their database; somebody waits in front of a command. */
+const PATIENCE: Readonly<Record<ProcessKind, number>> = { web: 60_000, worker: 60_000, command: 3_000 }
+const COMMAND_POOL = 4
+
+/** Builds the real thing, or throws a StartError that says what is missing. */
+export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces): Promise<OpenPod> {
+  const log = pieces.log ?? openLog(config, kind)
+  const databaseUrl = await databaseUrlOf(config)
+  const secrets = openSecrets(await readSecretKey(config))
+  const db = openDatabase({ url: databaseUrl, applicationName: `pod ${kind}`, ...limitsOf(config, kind) })
+  try {
+    await untilReachable(db, databaseUrl, PATIENCE[kind], log, async () => {
+      await checkMigrations(db)
+      await checkSecretKey(db, secrets, config)
+      const keys = await bindPrivateKeys({ db, secrets })
+      if (keys > 0) log.warn({ keys }, 'private keys that an earlier version has sealed are bound to their users')
+    })
+    const { redisUrl, redisReplicas } = config
+    const jobs = await openJobQueues({ redisUrl, redisReplicas, databaseUrl, log, prefix: queuePrefix(config) })
+    const replica = openReplica(config, databaseUrl, kind, log)
+    const { name, version } = readSoftware()
+    const remote = openRemotePods({ allowPrivate: config.allowPrivateAddresses, userAgent: `${name}/${version}`, log })
+    return {
+      config,
+      db,
+      ...(replica && { replica }),
+      jobs,
+      crypto: pieces.crypto,
+      remote,
+      secrets,
+      log,
+      now: pieces.now ?? (() => new Date()),
+      async close() {
+        await remote.close()
+        await jobs.close()
+        await replica?.close()
+        await db.destroy()
+      },
+    }
+  } catch (error) {
+    await db.destroy()
+    throw error
+  }
+}
+
+/** Only lists of clients are read there; everything else must not be a moment old. */
+function openReplica(config: Config, primaryUrl: string, kind: ProcessKind, log: Logger): ReadReplica | undefined {
+  const { databaseReadUrl: replicaUrl, databasePool: pool = WEB_LIMITS.pool } = config
+  if (replicaUrl === undefined || kind !== 'web') return undefined
+  return openReadReplica({
+    primaryUrl,
+    replicaUrl,
+    applicationName: `pod ${kind}`,
+    limits: { ...REPLICA_LIMITS, pool },
+    tell: (sentence, err) => (err === undefined ? log.info(sentence) : log.warn({ err }, sentence)),
+  })
+}
+
+/** The database that the settings name, or the embedded one that is running for this data folder. */
+async function databaseUrlOf(config: Pick<Config, 'databaseUrl' | 'dataDir'>): Promise<string> {
+  if (config.databaseUrl !== undefined) return config.databaseUrl
+  const running = await findRunningEmbeddedPostgres(config.dataDir)
+  if (running !== undefined) return running.url
+  throw new StartError(
+    `There is no database: DATABASE_URL is not set and no embedded one is running in ${config.dataDir}. Use "npm start", or set DATABASE_URL.`,
+  )
+}
+
+/** Two pods may share a Redis; the queue's own keys have colons, so that of a pod has none. */
+function queuePrefix(config: Config): string {
+  return `pod-${config.host.replaceAll(/[^a-z0-9.]/g, '-')}`
+}
+
+function limitsOf(config: Config, kind: ProcessKind) {
+  const limits = kind === 'web' ? WEB_LIMITS : WORKER_LIMITS
+  return { ...limits, pool: kind === 'command' ? COMMAND_POOL : (config.databasePool ?? limits.pool) }
+}
+
+/** Waits for a database that is away, but not for one that will not have us, or is not as it must be. */
+async function untilReachable(
+  db: Knex,
+  databaseUrl: string,
+  patience: number,
+  log: Logger,
+  check: () => Promise<void>,
+): Promise<void> {
+  const until = Date.now() + patience
+  let isTold = false
+  for (;;) {
+    const trouble = await troubleWith(db, check)
+    if (trouble === undefined) return
+    const sentence = whyUnreachable(trouble, databaseUrl)
+    if (refusesUs(trouble) || Date.now() > until) throw new StartError(sentence)
+    if (!isTold) log.warn(`${sentence} Waiting for it ...`)
+    isTold = true
+    await pause(250)
+  }
+}
+
+/** It may go away between two questions; whatever else is wrong with it is no reason to wait. */
+async function troubleWith(db: Knex, check: () => Promise<void>): Promise<unknown> {
+  if (!(await databaseReachable(db))) return whyAway(db)
+  try {
+    await check()
+    return undefined
+  } catch (error) {
+    if (isOurs(error)) return error
+    throw error
+  }
+}
+
+async function whyAway(db: Knex): Promise<unknown> {
+  return db.raw('select 1').then(
+    () => new Error('it answers too slowly'),
+    (error: unknown) => error,
+  )
+}
+
+/** With the reason of the database or of the network, and without the password. */
+function whyUnreachable(trouble: unknown, databaseUrl: string): string {
+  const { host, pathname, username } = new URL(databaseUrl)
+  return `The database ${pathname.slice(1)} at ${host} cannot be used as ${username || 'nobody'}: ${sentenceOf(trouble)}. Check DATABASE_URL, and that PostgreSQL runs there.`
+}
+
+/** A name with several addresses fails with all their errors at once, and says nothing itself. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return sentenceOf(error.errors[0])
+  return withoutStatement(messageOf(error))
+}
+
+/** With another key the accounts could neither read nor sign, and new ones would need a key of their own for ever. */
+async function checkSecretKey(db: Knex, secrets: Secrets, { secretKey, dataDir }: Config): Promise<void> {
+  const oldest = await UserSecrets.query(db).orderBy('userId').first()
+  if (oldest === undefined) return
+  try {
+    openSealedKey(secrets, oldest)
+  } catch (cause) {
+    const place = secretKey === undefined ? `the file secret-key in ${dataDir}` : 'SECRET_KEY'
+    throw new StartError(
+      `The accounts of this pod were made with another secret key than the one in ${place}: bring the old one back.`,
+      { cause },
+    )
+  }
+}
+
+async function checkMigrations(db: Knex): Promise<void> {
+  const { pending } = await migrationStatus(db)
+  if (pending.length === 0) return
+  throw new StartError(
+    `The database is not ready for this version: ${pending.join(', ')} must still run. Use "node dist/bin/pod.js db migrate".`,
+  )
+}

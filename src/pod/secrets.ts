@@ -1,0 +1,86 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { access, link, readFile, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../config/config.js'
+import { makeFolder } from '../config/make-folder.js'
+import { StartError } from '../errors/start-error.js'
+import { hasCode, messageOf } from '../errors/thrown.js'
+import type { SecretOwner, Secrets } from './pod.js'
+
+const CIPHER = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const SHORTEST_KEY = 32
+const KEY_FILE = 'secret-key'
+
+/** The key of everything sealed at rest: the setting, or one that is made once and kept in the data folder. */
+export async function readSecretKey(config: Pick<Config, 'secretKey' | 'dataDir'>): Promise<Buffer> {
+  const text = config.secretKey ?? (await keptKey(config.dataDir))
+  return createHash('sha256').update(text).digest()
+}
+
+/** True if `readSecretKey` would find a key instead of making one. */
+export async function hasSecretKey({ secretKey, dataDir }: Pick<Config, 'secretKey' | 'dataDir'>): Promise<boolean> {
+  if (secretKey !== undefined) return true
+  return access(join(dataDir, KEY_FILE)).then(
+    () => true,
+    () => false,
+  )
+}
+
+export function openSecrets(key: Buffer): Secrets {
+  function open(sealed: Buffer, owner: SecretOwner | undefined): string {
+    const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES))
+    if (owner !== undefined) decipher.setAAD(Buffer.from(owner))
+    decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
+    const body = sealed.subarray(NONCE_BYTES, -TAG_BYTES)
+    return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
+  }
+
+  return {
+    seal(text, owner) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv(CIPHER, key, nonce)
+      cipher.setAAD(Buffer.from(owner))
+      return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
+    },
+    unseal: open,
+    unsealUnbound: (sealed) => open(sealed, undefined),
+  }
+}
+
+/** Web and worker may start at the same moment: the file appears whole or not at all, and only one of them makes it. */
+async function keptKey(dataDir: string): Promise<string> {
+  const path = join(dataDir, KEY_FILE)
+  const draft = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
+  try {
+    return await readKept(path)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw unusable(path, error)
+  }
+  try {
+    await makeFolder(dataDir, 0o700)
+    await writeFile(draft, randomBytes(32).toString('hex'), { mode: 0o600, flag: 'wx' })
+    await link(draft, path).catch((error: unknown) => {
+      if (!hasCode(error, 'EEXIST')) throw error
+    })
+    await unlink(draft)
+    return await readKept(path)
+  } catch (error) {
+    throw unusable(path, error)
+  }
+}
+
+/** A file that was emptied or cut off would be a key like any other, and easy to guess. */
+async function readKept(path: string): Promise<string> {
+  const text = (await readFile(path, 'utf8')).trim()
+  if (text.length < SHORTEST_KEY) throw new Error('it holds no key; bring back the one from your backup')
+  return text
+}
+
+function unusable(path: string, cause: unknown): StartError {
+  return new StartError(
+    `The secret key of this pod cannot be kept in ${path} (${messageOf(cause)}): make the folder writable, or set SECRET_KEY or DATA_DIR.`,
+    { cause },
+  )
+}

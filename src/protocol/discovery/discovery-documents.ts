@@ -1,0 +1,183 @@
+import { splitAddress } from '../address.js'
+import { ProtocolError } from '../errors.js'
+import { isUrl } from '../is-url.js'
+import { memberOf } from '../json-member.js'
+import { readPublicKey } from '../signatures/rsa.js'
+import { isGuid, isName, isUrlWithHost, isUrlWithHostAndPath, isUrlWithPath } from '../values.js'
+import { cleanText } from '../xml/xml.js'
+import { type HcardFields, readHcardFields } from './hcard-fields.js'
+
+/** Where a person lives, from WebFinger. */
+export interface PersonLinks {
+  readonly hcardUrl: string
+  /** The root of the pod, with a slash at the end. */
+  readonly podUrl: string
+}
+
+/** Who a person is, from the hCard. */
+export interface Hcard {
+  readonly guid: string
+  /** PEM */
+  readonly publicKey: string
+  readonly nickname: string
+  readonly fullName: string
+  readonly firstName: string
+  readonly lastName: string
+  /** Whether the person wants to be found by strangers. */
+  readonly searchable: boolean
+  /** 300 pixels wide and high. */
+  readonly imageUrl: string
+  /** 100 pixels. */
+  readonly imageUrlMedium: string
+  /** 50 pixels. */
+  readonly imageUrlSmall: string
+}
+
+const hcardRel = 'http://microformats.org/profile/hcard'
+/** A constant of the network, whatever its name says. */
+const podRel = 'http://joindiaspora.com/seed_location'
+
+/** Throws `DiscoveryFailed` unless the document is about this address and names its pod and hCard. */
+export function readWebFinger(json: string, address: string): PersonLinks {
+  const document = parseJson(json)
+  const subject = memberOf(document, 'subject')
+  const isAbout = typeof subject === 'string' && subject.replace(/^acct:/i, '').toLowerCase() === address
+  if (!isAbout) throw new ProtocolError('DiscoveryFailed', `the WebFinger document is not about ${address}`)
+  const links = memberOf(document, 'links')
+  const hrefOf = (rel: string) => {
+    const link: unknown = Array.isArray(links)
+      ? links.find((candidate) => memberOf(candidate, 'rel') === rel)
+      : undefined
+    const href = memberOf(link, 'href')
+    return typeof href === 'string' ? href : undefined
+  }
+
+  const hcardUrl = hrefOf(hcardRel) ?? ''
+  if (webUrl(hcardUrl) === undefined || !isUrlWithHostAndPath(hcardUrl)) {
+    throw new ProtocolError('DiscoveryFailed', 'the WebFinger document has no usable link to an hCard')
+  }
+  const podUrl = webUrl(hrefOf(podRel) ?? hrefOf(podRelOf(splitAddress(address)?.host ?? '')) ?? '')
+  if (podUrl === undefined) {
+    throw new ProtocolError('DiscoveryFailed', 'the WebFinger document has no usable link to a pod')
+  }
+  return { hcardUrl, podUrl: `${podUrl.origin}/` }
+}
+
+/** `isUrlWithHost` comes first, because `URL` finds a host in much that has none. */
+function webUrl(text: string): URL | undefined {
+  if (!isUrlWithHost(text) || !isUrl(text)) return undefined
+  const url = new URL(text)
+  return url.protocol === 'https:' || url.protocol === 'http:' ? url : undefined
+}
+
+/** The JRD about a person who lives here. `podUrl` has a slash at the end. */
+export function writeWebFinger(person: { readonly address: string; readonly guid: string; readonly podUrl: string }) {
+  const { address, guid, podUrl } = person
+  const { name = '', host = '' } = splitAddress(address) ?? {}
+  return {
+    subject: `acct:${address}`,
+    aliases: [`${podUrl}people/${guid}`],
+    links: [
+      { rel: hcardRel, type: 'text/html', href: `${podUrl}hcard/users/${guid}` },
+      { rel: podRel, type: 'text/html', href: podUrl },
+      { rel: podRelOf(host), type: 'text/html', href: podUrl },
+      { rel: 'http://webfinger.net/rel/profile-page', type: 'text/html', href: `${podUrl}u/${name}` },
+      { rel: 'salmon', href: `${podUrl}receive/users/${guid}` },
+      { rel: 'http://ostatus.org/schema/1.0/subscribe', template: `${podUrl}people?q={uri}` },
+      { rel: 'http://openid.net/specs/connect/1.0/issuer', href: podUrl },
+    ],
+  }
+}
+
+/** Throws `DiscoveryFailed` unless the page tells who the person is, in values that are fit to be stored. */
+export function readHcard(html: string): Hcard {
+  const found = readHcardFields(html)
+  const text = (field: Parameters<HcardFields['get']>[0]) => cleanText(found.get(field) ?? '').trim()
+  const hcard: Hcard = {
+    guid: text('uid'),
+    publicKey: text('key'),
+    nickname: text('nickname'),
+    fullName: text('fn'),
+    firstName: text('given_name'),
+    lastName: text('family_name'),
+    searchable: text('searchable') === 'true',
+    imageUrl: found.get('entity_photo') ?? '',
+    imageUrlMedium: found.get('entity_photo_medium') ?? '',
+    imageUrlSmall: found.get('entity_photo_small') ?? '',
+  }
+  const problem = found.has('fn') ? problemOf(hcard) : 'names nobody'
+  if (problem !== undefined) throw new ProtocolError('DiscoveryFailed', `the hCard ${problem}`)
+  return hcard
+}
+
+function problemOf(hcard: Hcard): string | undefined {
+  if (!isGuid(hcard.guid)) return 'has no usable guid'
+  if (readPublicKey(hcard.publicKey) === undefined) return 'has no usable key'
+  const namesFit = isName(hcard.fullName, 70) && isName(hcard.firstName, 32) && isName(hcard.lastName, 32)
+  if (!namesFit) return 'has a name that is too long or contains a semicolon'
+  const images = [hcard.imageUrl, hcard.imageUrlMedium, hcard.imageUrlSmall]
+  return images.every(isUrlWithPath) ? undefined : 'lacks an image'
+}
+
+/** The page that other pods read a person of this pod from, by its classes. */
+export function writeHcard(person: Hcard): string {
+  const images = [
+    ['photo', 300, person.imageUrl],
+    ['photo_medium', 100, person.imageUrlMedium],
+    ['photo_small', 50, person.imageUrlSmall],
+  ] as const
+  const fullName = escapeHtml(person.fullName)
+  return `<!DOCTYPE html>
+<html>
+  <head>
+    <meta charset="UTF-8">
+    <title>${fullName}</title>
+  </head>
+  <body>
+    <div id="content">
+      <h1>${fullName}</h1>
+      <div id="content_inner" class="entity_profile vcard author">
+        <h2>User profile</h2>
+${textRow('uid', 'uid', person.guid)}
+${textRow('nickname', 'nickname', person.nickname)}
+${textRow('full_name', 'fn', person.fullName)}
+${textRow('searchable', 'searchable', String(person.searchable))}
+${row('key', `<pre class="key">${escapeHtml(person.publicKey)}</pre>`)}
+${textRow('first_name', 'given_name', person.firstName)}
+${textRow('family_name', 'family_name', person.lastName)}
+${images.map(([property, size, url]) => imageRow(property, size, url)).join('\n')}
+      </div>
+    </div>
+  </body>
+</html>
+`
+}
+
+function textRow(property: string, className: string, text: string): string {
+  return row(property, `<span class="${className}">${escapeHtml(text)}</span>`)
+}
+
+function imageRow(property: string, size: number, url: string): string {
+  return row(property, `<img class="photo avatar" width="${size}" height="${size}" src="${escapeHtml(url)}">`)
+}
+
+function row(property: string, value: string): string {
+  const label = property.charAt(0).toUpperCase() + property.slice(1)
+  return `        <dl class="entity_${property}"><dt>${label}</dt><dd>${value}</dd></dl>`
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
+function podRelOf(host: string): string {
+  return `http://${host}/seed_location`
+}
+
+function parseJson(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch (cause) {
+    throw new ProtocolError('DiscoveryFailed', 'the WebFinger document is no JSON', { cause })
+  }
+}

@@ -1,0 +1,52 @@
+import { PERSON_STREAM_LIMITS } from '../../limits.js'
+import { ProtocolError, type ProtocolFault } from '../errors.js'
+import { type Hcard, type PersonLinks, readHcard, readWebFinger } from './discovery-documents.js'
+import { type NodeInfo, readNodeInfo, readNodeInfoLink } from './node-info.js'
+import { readPersonStream } from './person-stream.js'
+
+/** What is read from each type of document that other pods publish about their people and themselves. */
+export interface DocumentContents {
+  readonly webFinger: PersonLinks
+  readonly hcard: Hcard
+  readonly nodeInfoLink: string
+  readonly nodeInfo: NodeInfo
+  /** guids of posts */
+  readonly personStream: readonly string[]
+}
+
+export type DocumentType = keyof DocumentContents
+
+/** One document as it came. */
+export type ReceivedDocument =
+  | { readonly type: 'webFinger'; readonly text: string; readonly address: string }
+  | { readonly type: 'personStream'; readonly text: string; readonly personGuid: string }
+  | { readonly type: Exclude<DocumentType, 'webFinger' | 'personStream'>; readonly text: string }
+
+export type ReadDocument<Type extends DocumentType = DocumentType> =
+  | { readonly state: 'read'; readonly content: DocumentContents[Type] }
+  | { readonly state: 'wrong'; readonly fault: ProtocolFault; readonly reason: string }
+
+/** Errors lose their class on the way from thread to thread, so faults are part of the result. */
+export function readDocument(document: ReceivedDocument): ReadDocument {
+  try {
+    return { state: 'read', content: contentOf(document) }
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    return { state: 'wrong', fault: error.fault, reason: error.message }
+  }
+}
+
+function contentOf(document: ReceivedDocument): DocumentContents[DocumentType] {
+  switch (document.type) {
+    case 'webFinger':
+      return readWebFinger(document.text, document.address)
+    case 'hcard':
+      return readHcard(document.text)
+    case 'nodeInfoLink':
+      return readNodeInfoLink(document.text)
+    case 'nodeInfo':
+      return readNodeInfo(document.text)
+    case 'personStream':
+      return readPersonStream(document.text, document.personGuid, PERSON_STREAM_LIMITS.posts)
+  }
+}

@@ -1,0 +1,120 @@
+import { Parser } from 'htmlparser2'
+import { HCARD_LIMITS } from '../../limits.js'
+import { ProtocolError } from '../errors.js'
+
+const textFields = ['uid', 'nickname', 'fn', 'given_name', 'family_name', 'searchable', 'key'] as const
+const imageFields = ['entity_photo', 'entity_photo_medium', 'entity_photo_small'] as const
+type TextField = (typeof textFields)[number]
+type ImageField = (typeof imageFields)[number]
+export type HcardFields = ReadonlyMap<TextField | ImageField, string>
+
+/** A longer value is cut after one character more, so that every check of its length still fails. */
+const longest: Readonly<Record<TextField, number>> = {
+  uid: HCARD_LIMITS.guidCharacters,
+  nickname: HCARD_LIMITS.nicknameCharacters,
+  fn: HCARD_LIMITS.nameCharacters,
+  given_name: HCARD_LIMITS.nameCharacters,
+  family_name: HCARD_LIMITS.nameCharacters,
+  searchable: HCARD_LIMITS.flagCharacters,
+  key: HCARD_LIMITS.keyCharacters,
+}
+
+/** Collects the text of an element up to its length; blanks in front of the value do not count. */
+interface CollectedText {
+  readonly runs: string[]
+  missing: number
+}
+
+/** An open element: the fields that its text belongs to, and the frames that its pictures belong to. */
+interface OpenElement {
+  readonly texts: readonly CollectedText[]
+  /** Fields that are complete when it is closed. */
+  readonly ownFields: number
+  readonly frames: readonly ImageField[]
+  readonly inPre: boolean
+}
+
+const page: OpenElement = { texts: [], ownFields: 0, frames: [], inPre: false }
+
+/**
+ * The text of the first element of each class that counts, and the address of the first picture in each frame that counts. Reads
+ * no further than the last of them. The time is linear in the length of the page, whatever stands in it. A key outside of a `pre`
+ * counts only where there is none inside of one: Friendica has it in a `div`.
+ */
+export function readHcardFields(html: string): HcardFields {
+  const found = new Map<TextField, CollectedText>()
+  const keysOutsidePre: CollectedText[] = []
+  const images = new Map<ImageField, string>()
+  const openElements: OpenElement[] = []
+  let completeFields = 0
+
+  const innermost = () => openElements.at(-1) ?? page
+  const isComplete = () => completeFields === textFields.length && images.size === imageFields.length
+
+  /** The fields that begin with an element of these classes. */
+  function beginTexts(classes: ReadonlySet<string>, inPre: boolean): readonly CollectedText[] {
+    const fields = textFields.filter((field) => classes.has(field) && !found.has(field) && (field !== 'key' || inPre))
+    return fields.map((field) => {
+      const text = emptyText(field)
+      found.set(field, text)
+      return text
+    })
+  }
+
+  const parser = new Parser(
+    {
+      onopentag(name, { class: classList = '', src }) {
+        if (openElements.length >= HCARD_LIMITS.levels) throw tooDeep()
+        const { texts, frames, inPre: isWithinPre } = innermost()
+        const inPre = isWithinPre || name === 'pre'
+        const classes = new Set(classList.split(/\s+/))
+        if (src !== undefined && classes.has('photo')) {
+          for (const frame of frames.filter((candidate) => !images.has(candidate))) images.set(frame, src.trim())
+        }
+        const ownTexts = beginTexts(classes, inPre)
+        const looseKeys = classes.has('key') && !inPre && keysOutsidePre.length === 0 ? [emptyText('key')] : []
+        keysOutsidePre.push(...looseKeys)
+        const ownFrames = imageFields.filter((field) => classes.has(field) && !frames.includes(field))
+        openElements.push({
+          texts: [...texts, ...ownTexts, ...looseKeys],
+          ownFields: ownTexts.length,
+          frames: [...frames, ...ownFrames],
+          inPre,
+        })
+      },
+      ontext(run) {
+        for (const text of innermost().texts) addRun(text, run)
+      },
+      onclosetag() {
+        completeFields += openElements.pop()?.ownFields ?? 0
+      },
+    },
+    // diaspora* writes empty elements as `<title/>` and `<span class="fn"/>`.
+    { recognizeSelfClosing: true },
+  )
+  for (let at = 0; at < html.length && !isComplete(); at += HCARD_LIMITS.charactersAtOnce) {
+    parser.write(html.slice(at, at + HCARD_LIMITS.charactersAtOnce))
+  }
+  if (!isComplete()) parser.end()
+
+  const [looseKey] = keysOutsidePre
+  if (looseKey !== undefined && !found.has('key')) found.set('key', looseKey)
+  const texts = [...found].map(([field, { runs }]) => [field, runs.join('')] as const)
+  return new Map<TextField | ImageField, string>([...texts, ...images])
+}
+
+function emptyText(field: TextField): CollectedText {
+  return { runs: [], missing: longest[field] + 1 }
+}
+
+function addRun(text: CollectedText, run: string): void {
+  if (text.missing === 0) return
+  const added = (text.runs.length === 0 ? run.trimStart() : run).slice(0, text.missing)
+  if (added === '') return
+  text.runs.push(added)
+  text.missing -= added.length
+}
+
+function tooDeep(): ProtocolError {
+  return new ProtocolError('DiscoveryFailed', 'the hCard is nested too deep')
+}

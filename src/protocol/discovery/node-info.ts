@@ -1,0 +1,62 @@
+import { ProtocolError } from '../errors.js'
+import { memberOf } from '../json-member.js'
+
+/** What a pod says it runs. */
+export interface NodeInfo {
+  readonly software: string
+  readonly version: string
+  /** Names of the networks it speaks. */
+  readonly protocols: readonly string[]
+}
+
+const schema = 'http://nodeinfo.diaspora.software/ns/schema/'
+/** The newest first. */
+const versions = ['2.1', '2.0', '1.0'] as const
+
+/** Where the newest document is that we can read. Throws `ValidationError` if none is named. */
+export function readNodeInfoLink(json: string): string {
+  const links = memberOf(parse(json), 'links')
+  const all: readonly unknown[] = Array.isArray(links) ? links : []
+  for (const version of versions) {
+    const href = memberOf(
+      all.find((link) => memberOf(link, 'rel') === schema + version),
+      'href',
+    )
+    if (typeof href === 'string') return href
+  }
+  throw invalid('no document of version 2.1, 2.0 or 1.0 is named')
+}
+
+/** Throws `ValidationError` unless the document says what runs there. */
+export function readNodeInfo(json: string): NodeInfo {
+  const document = parse(json)
+  const software = memberOf(document, 'software')
+  const name = memberOf(software, 'name')
+  const version = memberOf(software, 'version')
+  if (typeof name !== 'string' || !/^[a-z0-9-]{1,64}$/.test(name)) throw invalid('the software has no usable name')
+  if (typeof version !== 'string' || version === '' || version.length > 255)
+    throw invalid('the software has no version')
+  return { software: name, version, protocols: protocolsOf(memberOf(document, 'protocols')) }
+}
+
+/** A list; in version 1.0 one for each direction. */
+function protocolsOf(protocols: unknown): readonly string[] {
+  const lists = Array.isArray(protocols)
+    ? [protocols]
+    : [memberOf(protocols, 'inbound'), memberOf(protocols, 'outbound')]
+  const names = lists.flatMap((list) => (Array.isArray(list) ? list : []))
+  if (names.length === 0) throw invalid('no protocols are named')
+  return [...new Set(names.filter((name) => typeof name === 'string'))]
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch (cause) {
+    throw invalid('this is no JSON', cause)
+  }
+}
+
+function invalid(reason: string, cause?: unknown): ProtocolError {
+  return new ProtocolError('ValidationError', reason, { cause })
+}

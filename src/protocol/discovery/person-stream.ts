@@ -1,0 +1,23 @@
+import { ProtocolError } from '../errors.js'
+import { memberOf } from '../json-member.js'
+import { isGuid } from '../values.js'
+
+/** The guids of the public posts of this person in the stream that their pod gives away, newest first. */
+export function readPersonStream(json: string, personGuid: string, limit: number): readonly string[] {
+  const items = parseJson(json)
+  if (!Array.isArray(items)) throw new ProtocolError('NotFetchable', 'the stream is no list')
+  const guids = items.flatMap((item: unknown) => {
+    const guid = memberOf(item, 'guid')
+    const isOwn = memberOf(memberOf(item, 'author'), 'guid') === personGuid
+    return isOwn && memberOf(item, 'public') === true && typeof guid === 'string' && isGuid(guid) ? [guid] : []
+  })
+  return [...new Set(guids)].slice(0, limit)
+}
+
+function parseJson(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch (cause) {
+    throw new ProtocolError('NotFetchable', 'the stream is no JSON', { cause })
+  }
+}

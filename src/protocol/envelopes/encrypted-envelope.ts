@@ -1,0 +1,86 @@
+import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto'
+import { decodeBase64 } from '../base64.js'
+import { unwrap, wrap } from '../signatures/rsa.js'
+import { isCleanText } from '../xml/xml.js'
+
+const cipher = 'aes-256-cbc'
+
+interface Secret {
+  readonly key: Buffer
+  readonly iv: Buffer
+}
+
+/** The coat of a private delivery: readable for the owner of the key alone, and different each time. */
+export function writeEncryptedEnvelope(envelope: string, recipientKey: KeyObject): string {
+  const secret: Secret = { key: randomBytes(32), iv: randomBytes(16) }
+  const aes = createCipheriv(cipher, secret.key, secret.iv)
+  const encrypted = Buffer.concat([aes.update(envelope, 'utf8'), aes.final()])
+  const secretText = JSON.stringify({ key: secret.key.toString('base64'), iv: secret.iv.toString('base64') })
+  return JSON.stringify({
+    aes_key: wrap(Buffer.from(secretText), recipientKey).toString('base64'),
+    encrypted_magic_envelope: encrypted.toString('base64'),
+  })
+}
+
+/**
+ * Takes the coat off. `undefined`: not readable, and never why (rsa.ts). What comes out is text, but neither an envelope nor signed by
+ * anybody, as far as anyone knows.
+ */
+export function openEncryptedEnvelope(coat: string, recipientKey: KeyObject): string | undefined {
+  const { aes_key: wrapped, encrypted_magic_envelope: encrypted } = readJsonObject(coat) ?? {}
+  const wrappedBytes = readMember(wrapped)
+  const encryptedBytes = readMember(encrypted)
+  if (wrappedBytes === undefined || encryptedBytes === undefined) return undefined
+
+  const unwrapped = unwrap(wrappedBytes, recipientKey)
+  if (unwrapped === undefined) return undefined
+  const { message, decoy } = unwrapped
+  const secret = readSecret(message) ?? { key: decoy.subarray(0, 32), iv: decoy.subarray(32) }
+  return decrypt(encryptedBytes, secret)
+}
+
+/** Whether a body could be a coat at all: two texts in an object, one as long as a wrapped key. Says nothing about what is in it. */
+export function hasShapeOfCoat(body: string): boolean {
+  const { aes_key: wrapped, encrypted_magic_envelope: encrypted } = readJsonObject(body) ?? {}
+  if (typeof wrapped !== 'string' || typeof encrypted !== 'string') return false
+  return wrapped.length >= SHORTEST_KEY && wrapped.length <= LONGEST_KEY && encrypted !== ''
+}
+
+/** In base64: RSA of 1024 bits without its padding, and of 8192 bits with a line break after every few characters. */
+const SHORTEST_KEY = 171
+const LONGEST_KEY = 2_048
+
+function readSecret(message: Buffer): Secret | undefined {
+  const members = readJsonObject(message.toString())
+  const key = readMember(members?.['key'])
+  const iv = readMember(members?.['iv'])
+  if (key?.length !== 32 || iv?.length !== 16) return undefined
+  return { key, iv }
+}
+
+function decrypt(encrypted: Buffer, { key, iv }: Secret): string | undefined {
+  const aes = createDecipheriv(cipher, key, iv)
+  try {
+    const text = utf8.decode(Buffer.concat([aes.update(encrypted), aes.final()]))
+    // A changed block comes out as sixteen random bytes. To call that a broken envelope would tell whether the end of the text decrypted.
+    return isCleanText(text) ? text : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function readJsonObject(text: string): { readonly [member: string]: unknown } | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    // Spread, because a record of unknown members is all that is known about an object from elsewhere.
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function readMember(value: unknown): Buffer | undefined {
+  return typeof value === 'string' ? decodeBase64(value) : undefined
+}

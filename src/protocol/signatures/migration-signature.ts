@@ -1,0 +1,31 @@
+import type { KeyObject } from 'node:crypto'
+import { decodeBase64 } from '../base64.js'
+import type { AccountMigrationEntity } from '../entities/people.js'
+import { sign, verify } from './rsa.js'
+
+/** Who moves where. `witness` is the one of the two that does not send the migration and therefore has to sign it. */
+export interface Migration {
+  readonly from: string
+  readonly to: string
+  readonly witness: string
+}
+
+export function migrationOf({ author, profile, old_identity }: AccountMigrationEntity): Migration {
+  const to = profile.author
+  return { from: old_identity, to, witness: author === to ? old_identity : to }
+}
+
+/** What the witness signs, with the key of the witness. */
+export function signMigration({ from, to }: Pick<Migration, 'from' | 'to'>, key: KeyObject): string {
+  return sign(Buffer.from(migrationText(from, to)), key).toString('base64')
+}
+
+export function verifyMigration(migration: AccountMigrationEntity, witnessKey: KeyObject): boolean {
+  const signature = decodeBase64(migration.signature ?? '')
+  const { from, to } = migrationOf(migration)
+  return signature !== undefined && verify(Buffer.from(migrationText(from, to)), witnessKey, signature)
+}
+
+function migrationText(from: string, to: string): string {
+  return `AccountMigration:${from}:${to}`
+}

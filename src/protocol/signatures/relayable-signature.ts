@@ -1,0 +1,34 @@
+import type { KeyObject } from 'node:crypto'
+import { decodeBase64 } from '../base64.js'
+import { propertyOf } from '../entities/define-entity.js'
+import { elementsOf } from '../entities/relayable-elements.js'
+import { type Elements, type Relayable, relayables } from '../entities/relayables.js'
+import { sign, verify } from './rsa.js'
+
+/** The text an author signs. Its order is the author's, not ours: other pods may send elements we have never seen. */
+export function signedText(elements: Elements): string {
+  return elements.map(([, text]) => text).join(';')
+}
+
+export function signRelayable(relayable: Relayable, key: KeyObject): string {
+  return sign(Buffer.from(signedText(elementsOf(relayable))), key).toString('base64')
+}
+
+/**
+ * Whether the relayable carries its author's signature. Other pods sign timestamps and booleans in their one form, whatever
+ * form they send; the received texts come first, because those are what will be sent on.
+ */
+export function verifyRelayable(relayable: Relayable, key: KeyObject): boolean {
+  const signature = decodeBase64(relayable.author_signature ?? '')
+  if (signature === undefined) return false
+
+  const received = signedText(elementsOf(relayable))
+  if (verify(Buffer.from(received), key, signature)) return true
+  const canonical = signedText(canonicalElements(relayable))
+  return canonical !== received && verify(Buffer.from(canonical), key, signature)
+}
+
+function canonicalElements(relayable: Relayable): Elements {
+  const definition = relayables[relayable.type]
+  return elementsOf(relayable).map(([name, text]) => [name, propertyOf(definition, name)?.canonical?.(text) ?? text])
+}

@@ -1,0 +1,161 @@
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import { openViewers, type Viewer } from '../../domain/accounts/access.js'
+import type { Scope } from '../../domain/accounts/scopes.js'
+import type { Pod } from '../../pod/pod.js'
+import { RequestFault } from '../server/request-faults.js'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What the token must carry, all of it. */
+    scopes?: readonly Scope[]
+    /** Instead of scopes: anybody may ask, and nobody is asked who they are. */
+    public?: true
+    /** The token may be a field of a multipart form, which the handler reads: then it calls `admitUpload`. */
+    tokenInUpload?: true
+  }
+
+  interface FastifyRequest {
+    /** Who asks. Only routes with scopes have one; to look at it elsewhere is a mistake and throws. */
+    readonly viewer: Viewer
+    authenticatedViewer: Viewer | undefined
+  }
+
+  interface FastifyInstance {
+    /** Sets the viewer of a request whose token came in a multipart form; throws as for any other token. */
+    readonly admitUpload: (request: FastifyRequest, token: string | undefined) => Promise<void>
+  }
+}
+
+/**
+ * Bearer tokens: in the header, the query or a form. A token outside of the body is looked at before the body is read,
+ * so that strangers cannot make us read.
+ */
+export function addAuthentication(app: FastifyInstance, pod: Pod): void {
+  const realm = pod.config.host
+  const viewers = openViewers(pod)
+
+  app.decorateRequest('authenticatedViewer', undefined)
+  app.decorateRequest('viewer', {
+    getter() {
+      const { authenticatedViewer } = this as FastifyRequest
+      if (!authenticatedViewer) throw new Error('A public route has no viewer.')
+      return authenticatedViewer
+    },
+  })
+
+  app.addHook('onRequest', async (request) => {
+    const { scopes } = request.routeOptions.config
+    if (scopes === undefined) return
+    const tokens = [...headerTokens(request), ...queryTokens(request)]
+    if (tokens.length > 1) throw twoTokens(realm)
+    const [token] = tokens
+    if (token !== undefined) request.authenticatedViewer = await admit(token, scopes)
+    else if (!carriesForm(request) && !mayCarryTokenInUpload(request)) throw noToken(realm)
+  })
+
+  app.addHook('preValidation', (request, _reply, done) => {
+    const { scopes } = request.routeOptions.config
+    if (scopes === undefined) done()
+    else if (carriesForm(request)) admitWithForm(request, scopes).then(() => done(), done)
+    else done(request.authenticatedViewer || mayCarryTokenInUpload(request) ? undefined : noToken(realm))
+  })
+
+  app.decorate('admitUpload', async (request: FastifyRequest, token: string | undefined) => {
+    if (request.authenticatedViewer) return
+    if (token === undefined) throw noToken(realm)
+    request.authenticatedViewer = await admit(token, request.routeOptions.config.scopes ?? [])
+  })
+
+  async function admitWithForm(request: FastifyRequest, scopes: readonly Scope[]): Promise<void> {
+    const [token, ...more] = tokensIn(request.body)
+    if (token !== undefined && (more.length > 0 || request.authenticatedViewer)) throw twoTokens(realm)
+    if (token !== undefined) request.authenticatedViewer = await admit(token, scopes)
+    if (!request.authenticatedViewer) throw noToken(realm)
+  }
+
+  async function admit(token: string, scopes: readonly Scope[]): Promise<Viewer> {
+    const viewer = await viewers.find(token)
+    if (!viewer) throw invalidToken(realm)
+    checkScopes(realm, viewer, scopes)
+    return viewer
+  }
+}
+
+/** For what only some requests of a route need; what all of them need stands beside the route. */
+export function requireScopes(request: FastifyRequest, ...scopes: readonly Scope[]): void {
+  checkScopes(request.server.pod.config.host, request.viewer, scopes)
+}
+
+function checkScopes(realm: string, viewer: Viewer, scopes: readonly Scope[]): void {
+  const missing = scopes.filter((scope) => !viewer.scopes.has(scope))
+  if (missing.length > 0) throw insufficientScope(realm, scopes)
+}
+
+/** Fastify's own account of a route; plugins may still change its settings while they register. */
+export type KnownRoute = Pick<RouteOptions, 'method' | 'url' | 'config'>
+
+/** Every route says who may use it. One that does not would be open to all, so the pod does not start with it. */
+export function checkAccessOf(routes: readonly KnownRoute[]): void {
+  const silent = routes.filter(({ config }) => config?.scopes === undefined && config?.public === undefined)
+  if (silent.length === 0) return
+  const names = silent.map(({ method, url }) => `${String(method)} ${url}`)
+  throw new Error(`These routes name neither scopes nor public: ${names.join(', ')}`)
+}
+
+/** Of several headers, Node shows only the first; whoever stands before us may have looked at another. */
+function headerTokens({ raw: { rawHeaders } }: FastifyRequest): string[] {
+  return rawHeaders
+    .filter((_value, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'authorization')
+    .flatMap((value) => /^Bearer +(\S+) *$/i.exec(value)?.[1] ?? [])
+}
+
+function queryTokens(request: FastifyRequest): string[] {
+  return tokensIn(request.query)
+}
+
+function tokensIn(fields: unknown): string[] {
+  const value = typeof fields === 'object' && fields !== null ? Reflect.get(fields, 'access_token') : undefined
+  return [value].flat().filter((token): token is string => typeof token === 'string' && token !== '')
+}
+
+/** In JSON the name is a field like any other. */
+function carriesForm(request: FastifyRequest): boolean {
+  return /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
+}
+
+/** With an Idempotency-Key the owner of the key has to be known before the form is read. */
+function mayCarryTokenInUpload({ routeOptions, headers }: FastifyRequest): boolean {
+  if (routeOptions.config.tokenInUpload !== true || headers['idempotency-key'] !== undefined) return false
+  return /^multipart\/form-data\b/i.test(headers['content-type'] ?? '')
+}
+
+function noToken(realm: string): RequestFault {
+  const text = 'This call needs an access token.'
+  return new RequestFault(401, text, {
+    headers: { 'www-authenticate': `Bearer realm="${realm}"` },
+    fields: { error: 'invalid_request', error_description: text },
+  })
+}
+
+function invalidToken(realm: string): RequestFault {
+  return oauthFault(401, realm, 'invalid_token', 'The access token is unknown, expired or revoked.')
+}
+
+function twoTokens(realm: string): RequestFault {
+  return oauthFault(400, realm, 'invalid_request', 'The access token must be given in one way only.')
+}
+
+function oauthFault(status: number, realm: string, error: string, text: string): RequestFault {
+  return new RequestFault(status, text, {
+    headers: { 'www-authenticate': `Bearer realm="${realm}", error="${error}", error_description="${text}"` },
+    fields: { error, error_description: text },
+  })
+}
+
+/** Never 401: a client would throw its session away. */
+export function insufficientScope(realm: string, scopes: readonly Scope[]): RequestFault {
+  const needed = scopes.join(' ')
+  return new RequestFault(403, `insufficient_scope: this call needs ${needed}.`, {
+    headers: { 'www-authenticate': `Bearer realm="${realm}", error="insufficient_scope", scope="${needed}"` },
+  })
+}

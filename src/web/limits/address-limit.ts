@@ -1,0 +1,43 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../../config/config.js'
+import { OIDC_LIMITS, PAGE_LIMITS } from '../../limits.js'
+import type { Pod } from '../../pod/pod.js'
+import { openRateLimit } from './rate-limit.js'
+
+interface Limited {
+  onRequest(request: FastifyRequest): Promise<void>
+  onResponse(request: FastifyRequest, reply: FastifyReply): Promise<void>
+}
+
+type LimitName = keyof Config['addressLimits']
+
+/** The seconds in which the settings count. */
+const PERIODS: Readonly<Record<LimitName, number>> = {
+  signIns: OIDC_LIMITS.signInsPerSeconds,
+  clients: OIDC_LIMITS.clientsPerSeconds,
+  tokens: OIDC_LIMITS.tokensPerSeconds,
+  authorizations: OIDC_LIMITS.authorizationsPerSeconds,
+  pages: PAGE_LIMITS.perSeconds,
+}
+
+/**
+ * Limits how often one network address may request a group of routes, as the settings say. Each call counts separately.
+ * Requests whose status does not count are taken back.
+ */
+export function limitAddresses(pod: Pod, name: LimitName, counts: (status: number) => boolean = () => true): Limited {
+  const limit = openRateLimit({
+    times: pod.config.addressLimits[name],
+    perSeconds: PERIODS[name],
+    sources: OIDC_LIMITS.sources,
+    now: () => pod.now(),
+  })
+  const taken = new WeakMap<FastifyRequest, () => void>()
+  return {
+    async onRequest(request) {
+      taken.set(request, limit(request.ip))
+    },
+    async onResponse(request, { statusCode }) {
+      if (!counts(statusCode)) taken.get(request)?.()
+    },
+  }
+}

@@ -1,0 +1,75 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { LookUp } from '../../federation/discovery/look-up.js'
+import { HTTP_LIMITS, LOOK_UP_LIMITS } from '../../limits.js'
+import type { Pod } from '../../pod/pod.js'
+import { escapeHtml, page } from '../pages/html.js'
+import { queryText } from '../schemas/query-text.js'
+import { RequestFault, tooBusy } from '../server/request-faults.js'
+import { openRateLimit, openRateLimitOf } from './rate-limit.js'
+
+/**
+ * Answers a request of anybody for something that another pod may have: `known` with what is found, 404, or a page that says
+ * that the search continues and reloads itself.
+ */
+export type AnswerLookUp = <Found>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  lookUp: LookUp<Found>,
+  answers: {
+    readonly known: (found: Found) => FastifyReply
+    readonly unknown: () => RequestFault
+  },
+) => Promise<FastifyReply>
+
+/** Limits look-ups per network address and in all; what is known here is not limited. */
+export function openAnonymousLookUps(pod: Pod): AnswerLookUp {
+  const { ofAddress, ofAll, perSeconds, sources, waitingAtOnce } = LOOK_UP_LIMITS
+  const now = () => pod.now()
+  const limitAddress = openRateLimit({ times: ofAddress, perSeconds, sources, now })
+  const limitAll = openRateLimitOf<'all'>({ times: ofAll, perSeconds, sources: 1, now })
+  let waiting = 0
+
+  return async (request, reply, lookUp, { known, unknown }) => {
+    const found = await lookUp.find()
+    if (found !== undefined) return known(found)
+    if (lookUp.runJob === undefined) throw unknown()
+    limitAddress(request.ip) // first: one address must not use up what all may do
+    limitAll('all')
+    if (waiting >= waitingAtOnce) throw tooBusy(HTTP_LIMITS.retryAfterSeconds)
+    waiting += 1
+    try {
+      const result = await lookUp.runJob()
+      if (result.state === 'found') return known(result.found)
+      if (result.state === 'unknown') throw unknown()
+      return answerPending(request, reply)
+    } finally {
+      waiting -= 1
+    }
+  }
+}
+
+function answerPending(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const reloads = Number(queryText(request, 'reload') ?? 0)
+  if (!(reloads < LOOK_UP_LIMITS.reloads)) {
+    throw new RequestFault(503, 'The other pod has not answered yet. Please try again in some minutes.', {
+      headers: { 'retry-after': String(LOOK_UP_LIMITS.perSeconds) },
+    })
+  }
+  const query = new URLSearchParams({ q: queryText(request, 'q') ?? '', reload: String(reloads + 1) })
+  const path = request.routeOptions.url ?? ''
+  const seconds = LOOK_UP_LIMITS.reloadSeconds
+  return reply
+    .code(202)
+    .header('cache-control', 'no-store')
+    .header('retry-after', String(seconds))
+    .type('text/html; charset=utf-8')
+    .send(
+      page({
+        title: 'Searching',
+        head: `<meta http-equiv="refresh" content="${seconds}; url=${escapeHtml(`${path}?${query}`)}">\n`,
+        content: `<h1>Searching</h1>
+<p>The other pod is being asked. This page reloads itself.</p>
+<nav><a href="${escapeHtml(`${path}?${query}`)}">Reload now</a><a href="/">Start page</a></nav>`,
+      }),
+    )
+}

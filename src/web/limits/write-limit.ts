@@ -1,0 +1,61 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { WRITE_LIMITS } from '../../limits.js'
+import type { Pod } from '../../pod/pod.js'
+import { openRateLimitOf, type RateLimit } from './rate-limit.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Takes it back; null: it is not counted. */
+    countedAsWrite: (() => void) | null
+  }
+
+  interface FastifyInstance {
+    /** For a handler that has learnt only now who the viewer is; throws beyond the limit. */
+    readonly countWrite: (request: FastifyRequest) => void
+  }
+}
+
+/**
+ * Whatever changes something counts for its user, whichever of their clients asks for it; what is refused in the end has changed
+ * nothing. Beyond the limit it is refused, a form that carries its token once it is read, everything else before.
+ */
+export function addWriteLimit(app: FastifyInstance): void {
+  app.decorateRequest('countedAsWrite', null)
+  let limit: RateLimit<number> | undefined
+
+  function count(request: FastifyRequest, _reply: unknown, done: (error?: Error) => void): void {
+    done(refusalOf(request))
+  }
+
+  function refusalOf(request: FastifyRequest): Error | undefined {
+    const { authenticatedViewer: viewer, method } = request
+    if (viewer === undefined || request.countedAsWrite || isRead(method)) return undefined
+    limit ??= openWriteLimit(app.pod) // the document is made of routes without a pod
+    try {
+      request.countedAsWrite = limit(viewer.userId)
+      return undefined
+    } catch (error) {
+      return error as Error // a rate limit throws nothing else
+    }
+  }
+
+  app.decorate('countWrite', (request: FastifyRequest) => {
+    const refusal = refusalOf(request)
+    if (refusal !== undefined) throw refusal
+  })
+  app.addHook('onRequest', count)
+  app.addHook('preValidation', count)
+  app.addHook('onResponse', (request, { statusCode }, done) => {
+    if (statusCode >= 400) request.countedAsWrite?.()
+    done()
+  })
+}
+
+export function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+function openWriteLimit(pod: Pick<Pod, 'config' | 'now'>): RateLimit<number> {
+  const { perSeconds, users } = WRITE_LIMITS
+  return openRateLimitOf({ times: pod.config.writeLimit, perSeconds, sources: users, now: () => pod.now() })
+}

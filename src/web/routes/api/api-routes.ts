@@ -1,0 +1,53 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { addDecimalPoints } from '../../api/decimal-points.js'
+import { addIdempotency } from '../../api/idempotency.js'
+import { addWriteNotes } from '../../api/read-list.js'
+import { addWriteLimit } from '../../limits/write-limit.js'
+import { addBodyReaders } from '../../server/bodies.js'
+import { addValidation } from '../../server/validation.js'
+import { aspectRoutes } from './aspects.js'
+import { commentRoutes } from './comments.js'
+import { contactRoutes } from './contacts.js'
+import { conversationRoutes } from './conversations.js'
+import { likeRoutes } from './likes.js'
+import { notificationRoutes } from './notifications.js'
+import { photoRoutes } from './photos.js'
+import { postInteractionRoutes } from './post-interactions.js'
+import { postRoutes } from './posts.js'
+import { reportRoutes } from './reports.js'
+import { reshareRoutes } from './reshares.js'
+import { searchRoutes } from './search.js'
+import { searchPostsRoutes } from './search-posts.js'
+import { streamingRoutes } from './streaming.js'
+import { streamRoutes } from './streams.js'
+import { tagFollowingRoutes } from './tag-followings.js'
+import { userRoutes } from './user.js'
+import { usersRoutes } from './users.js'
+
+/** The client API. What is below `/api/v1` reads bodies and values in one way; other parts of the pod have their own. */
+export const apiRoutes: FastifyPluginAsync = async (app) => {
+  addWriteLimit(app)
+  await addBodyReaders(app)
+  addValidation(app)
+  addDecimalPoints(app)
+  addIdempotency(app)
+  addWriteNotes(app)
+  await app.register(userRoutes)
+  await app.register(usersRoutes)
+  await app.register(commentRoutes)
+  await app.register(reportRoutes)
+  await app.register(postInteractionRoutes)
+  await app.register(conversationRoutes)
+  await app.register(notificationRoutes)
+  await app.register(aspectRoutes)
+  await app.register(contactRoutes)
+  await app.register(postRoutes)
+  await app.register(photoRoutes)
+  await app.register(likeRoutes)
+  await app.register(reshareRoutes)
+  await app.register(streamRoutes)
+  await app.register(tagFollowingRoutes)
+  await app.register(searchRoutes)
+  await app.register(searchPostsRoutes)
+  await app.register(streamingRoutes)
+}

@@ -1,0 +1,110 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Static, Type } from 'typebox'
+import { requireTarget } from '../../../domain/accounts/access.js'
+import { createComment, findComment, listComments } from '../../../domain/interactions/comments.js'
+import { deleteComment } from '../../../domain/posts/deletions.js'
+import { missingFirst, readOrMissing } from '../../api/missing-first.js'
+import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
+import { readList } from '../../api/read-list.js'
+import { presentComment, presentNewComment } from '../../presenters/comments.js'
+import { Comment, NewComment } from '../../schemas/comments.js'
+import { refTo } from '../../schemas/common.js'
+
+const tags = ['Comments']
+const underPost = Type.Object({ post_guid: Type.String() })
+const oneUnderPost = Type.Object({ post_guid: Type.String(), comment_guid: Type.String() })
+
+/** What people say under a post. */
+export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const postFirst = missingFirst<Static<typeof underPost>>((request) =>
+    requireTarget(app.pod, request.viewer, { postGuid: request.params.post_guid }),
+  )
+
+  app.get(
+    '/posts/:post_guid/comments',
+    {
+      attachValidation: true,
+      schema: {
+        operationId: 'listComments',
+        tags,
+        summary: 'List the comments under a post',
+        description:
+          'The oldest first, unless the query says otherwise. Those under a private post are there only with the scope `private:read`.',
+        params: underPost,
+        querystring: Type.Object(timePaging),
+        response: { 200: Type.Array(refTo(Comment)) },
+      },
+      config: { scopes: ['public:read'], refusals: { post_missing: 404 } },
+    },
+    async (request, reply) => {
+      const { post_guid: postGuid } = request.params
+      const page = await readOrMissing(
+        () => readTimePage(request),
+        () => requireTarget(app.pod, request.viewer, { postGuid }),
+      )
+      const comments = await readList(request, (pod) => listComments(pod, request.viewer, postGuid, page))
+      linkTimePages(request, reply, page, comments, { order: 'oldest first' })
+      return comments.items.map((comment) => presentComment(comment, app.pod.config.url))
+    },
+  )
+
+  app.post(
+    '/posts/:post_guid/comments',
+    {
+      ...postFirst,
+      schema: {
+        operationId: 'createComment',
+        tags,
+        summary: 'Comment on a post',
+        description:
+          'You hear of the post from then on. People who are mentioned, those who follow the post and its author are told, wherever they live.',
+        params: underPost,
+        body: Type.Object({ body: Type.String({ description: 'Markdown, 1 to 65 535 characters.' }) }),
+        response: { 201: refTo(NewComment) },
+      },
+      config: {
+        scopes: ['interactions'],
+        refusals: {
+          post_missing: 404,
+          comment_missing: 404,
+          text_invalid: 422,
+          blocked: 422,
+          invalid: 422,
+          malformed: 422,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { pod } = app
+      const { id } = await createComment(pod, request.viewer, {
+        postGuid: request.params.post_guid,
+        text: request.body.body,
+      })
+      const comment = await findComment(pod, request.viewer, id)
+      return reply.code(201).send(presentNewComment(comment, pod.config))
+    },
+  )
+
+  app.delete(
+    '/posts/:post_guid/comments/:comment_guid',
+    {
+      schema: {
+        operationId: 'deleteComment',
+        tags,
+        summary: 'Delete a comment',
+        description: 'One of your own, or any under a post of yours. It is taken back everywhere.',
+        params: oneUnderPost,
+        response: { 204: Type.Null({ description: 'Deleted.' }) },
+      },
+      config: {
+        scopes: ['interactions'],
+        refusals: { post_missing: 404, comment_missing: 410, not_allowed: 403 },
+      },
+    },
+    async (request, reply) => {
+      const { post_guid: postGuid, comment_guid: commentGuid } = request.params
+      await deleteComment(app.pod, request.viewer, { postGuid, commentGuid })
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,135 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Static, Type } from 'typebox'
+import { findAspect } from '../../../domain/contacts/aspects.js'
+import { listContacts, listContactsIn, requireOwnContacts } from '../../../domain/contacts/contact-lists.js'
+import { addToAspect, removeFromAspect } from '../../../domain/contacts/contacts.js'
+import { missingFirst } from '../../api/missing-first.js'
+import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
+import { readList } from '../../api/read-list.js'
+import { presentPersonSummary } from '../../presenters/people.js'
+import { PersonSummary, refTo } from '../../schemas/common.js'
+import { readRowId } from '../../schemas/numbers.js'
+
+const tags = ['Aspects']
+const inAspect = Type.Object({ aspect_id: Type.String() })
+const oneInAspect = Type.Object({ aspect_id: Type.String(), person_guid: Type.String() })
+const querystring = Type.Object(indexPaging)
+const missing = { aspect_missing: 404 }
+
+/** Either will do; clients know both names. */
+const newMember = Type.Object(
+  {
+    person_guid: Type.Optional(Type.String({ description: 'Anybody who is known here.' })),
+    person: Type.Optional(Type.String({ description: 'The same as `person_guid`, where that is not given.' })),
+  },
+  { anyOf: [{ required: ['person_guid'] }, { required: ['person'] }] },
+)
+
+/** The people that somebody shares with, or who share with them. */
+export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const ownAspect = missingFirst<Static<typeof inAspect>>((request) =>
+    findAspect(app.pod, request.viewer, readRowId(request.params.aspect_id)),
+  )
+
+  app.get(
+    '/aspects/:aspect_id/contacts',
+    {
+      attachValidation: true,
+      schema: {
+        operationId: 'listContactsInAspect',
+        tags,
+        summary: 'List who is in an aspect',
+        description: 'By first name, last name and address.',
+        params: inAspect,
+        querystring,
+        response: { 200: Type.Array(refTo(PersonSummary)) },
+      },
+      config: { scopes: ['contacts:read'], refusals: missing },
+    },
+    async (request, reply) => {
+      const { page, contacts } = await readList(request, async (pod) => {
+        const { id } = await findAspect(pod, request.viewer, readRowId(request.params.aspect_id))
+        const page = readIndexPage(request)
+        return { page, contacts: await listContactsIn(pod, id, page) }
+      })
+      linkIndexPages(request, reply, page, contacts)
+      return contacts.items.map((person) => presentPersonSummary(person, app.pod.config.url))
+    },
+  )
+
+  app.post(
+    '/aspects/:aspect_id/contacts',
+    {
+      ...ownAspect,
+      schema: {
+        operationId: 'addContactToAspect',
+        tags,
+        summary: 'Put somebody into an aspect',
+        description: 'With the first one you begin to share with them: they are told, wherever they live.',
+        params: inAspect,
+        body: newMember,
+        response: { 204: Type.Null({ description: 'In the aspect.' }) },
+      },
+      config: {
+        scopes: ['contacts:modify'],
+        refusals: { ...missing, person_missing: 422, not_to_be_added: 422, in_aspect_already: 422, invalid: 422 },
+      },
+    },
+    async (request, reply) => {
+      const { person = '', person_guid: personGuid = person } = request.body
+      const aspectId = readRowId(request.params.aspect_id)
+      await addToAspect(app.pod, request.viewer, { aspectId, personGuid })
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.delete(
+    '/aspects/:aspect_id/contacts/:person_guid',
+    {
+      schema: {
+        operationId: 'removeContactFromAspect',
+        tags,
+        summary: 'Take somebody out of an aspect',
+        description: 'With the last one you cease to share with them: they are told, wherever they live.',
+        params: oneInAspect,
+        response: { 204: Type.Null({ description: 'No longer in the aspect.' }) },
+      },
+      config: {
+        scopes: ['contacts:modify'],
+        refusals: { ...missing, not_in_aspect: 404, person_missing: 422 },
+      },
+    },
+    async (request, reply) => {
+      const { aspect_id, person_guid: personGuid } = request.params
+      await removeFromAspect(app.pod, request.viewer, { aspectId: readRowId(aspect_id), personGuid })
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/users/:person_guid/contacts',
+    {
+      attachValidation: true,
+      schema: {
+        operationId: 'listContacts',
+        tags,
+        summary: 'List your contacts',
+        description:
+          'All you share with and all who share with you, by first name, last name and address. Only for your own guid.',
+        params: Type.Object({ person_guid: Type.String() }),
+        querystring,
+        response: { 200: Type.Array(refTo(PersonSummary)) },
+      },
+      config: { scopes: ['contacts:read'], refusals: { person_missing: 404 } },
+    },
+    async (request, reply) => {
+      const { page, contacts } = await readList(request, async (pod) => {
+        await requireOwnContacts(pod, request.viewer, request.params.person_guid)
+        const page = readIndexPage(request)
+        return { page, contacts: await listContacts(pod, request.viewer, page) }
+      })
+      linkIndexPages(request, reply, page, contacts)
+      return contacts.items.map((person) => presentPersonSummary(person, app.pod.config.url))
+    },
+  )
+}

@@ -1,0 +1,197 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Static, Type } from 'typebox'
+import {
+  findConversation,
+  leaveConversation,
+  listConversations,
+  listMessages,
+  markConversation,
+  startConversation,
+  writeMessage,
+} from '../../../domain/conversations/conversations.js'
+import { missingFirst, readOrMissing } from '../../api/missing-first.js'
+import {
+  indexPaging,
+  linkIndexPages,
+  linkTimePages,
+  readIndexPage,
+  readTimePage,
+  timePaging,
+} from '../../api/paging.js'
+import { readList } from '../../api/read-list.js'
+import { presentConversation, presentMessage, presentStartedConversation } from '../../presenters/conversations.js'
+import { BooleanField, readBoolean } from '../../schemas/booleans.js'
+import { refTo } from '../../schemas/common.js'
+import { Conversation, Message, StartedConversation } from '../../schemas/conversations.js'
+import { onlyAfter, onlyUnread, readOnlyAfter, readOnlyUnread } from '../../schemas/news-filters.js'
+
+const tags = ['Conversations']
+const scopes = ['conversations'] as const
+const params = Type.Object({ guid: Type.String() })
+const missing = { conversation_missing: 404 }
+
+/** Private conversations, of which everybody has their own view: what they have read, and whether they still have it. */
+export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const ownConversation = missingFirst<Static<typeof params>>((request) =>
+    findConversation(app.pod, request.viewer, request.params.guid),
+  )
+
+  app.get(
+    '/conversations',
+    {
+      schema: {
+        operationId: 'listConversations',
+        tags,
+        summary: 'List your conversations',
+        description:
+          'The newest first. With `only_after` those in which a message has arrived since, with `only_unread=true` those with something that is new to you.',
+        querystring: Type.Object({ ...timePaging, ...onlyAfter, ...onlyUnread }),
+        response: { 200: Type.Array(refTo(Conversation)) },
+      },
+      config: { scopes },
+    },
+    async (request, reply) => {
+      const page = readTimePage(request)
+      const filter = { ...page, ...readOnlyAfter(request.query), ...readOnlyUnread(request.query) }
+      const conversations = await readList(request, (pod) => listConversations(pod, request.viewer, filter))
+      linkTimePages(request, reply, page, conversations)
+      return conversations.items.map((conversation) => presentConversation(conversation, app.pod.config.url))
+    },
+  )
+
+  app.post(
+    '/conversations',
+    {
+      schema: {
+        operationId: 'startConversation',
+        tags,
+        summary: 'Start a conversation',
+        description: 'With a first message, for people you share with and who share with you: all of them or none.',
+        body: Type.Object({
+          subject: Type.String({ description: '1 to 255 characters.' }),
+          body: Type.String({ description: 'The first message: Markdown, 1 to 65 535 characters.' }),
+          recipients: Type.Array(Type.String(), { description: 'The guids of 1 to 100 people, without you.' }),
+        }),
+        response: { 201: refTo(StartedConversation) },
+      },
+      config: {
+        scopes,
+        refusals: { malformed: 422, invalid: 422, subject_invalid: 422, text_invalid: 422, recipients_invalid: 422 },
+      },
+    },
+    async (request, reply) => {
+      const { subject, body: text, recipients: recipientGuids } = request.body
+      const conversation = await startConversation(app.pod, request.viewer, { subject, text, recipientGuids })
+      return reply.code(201).send(presentStartedConversation(conversation, app.pod.config))
+    },
+  )
+
+  app.get(
+    '/conversations/:guid',
+    {
+      schema: {
+        operationId: 'getConversation',
+        tags,
+        summary: 'Read about a conversation',
+        description: 'Only a PATCH says that you have read what is in it.',
+        params,
+        response: { 200: refTo(Conversation) },
+      },
+      config: { scopes, refusals: missing },
+    },
+    async (request) => {
+      const conversation = await findConversation(app.pod, request.viewer, request.params.guid)
+      return presentConversation(conversation, app.pod.config.url)
+    },
+  )
+
+  app.route({
+    method: ['PATCH', 'PUT'],
+    url: '/conversations/:guid',
+    ...ownConversation,
+    schema: {
+      operationId: 'markConversation',
+      tags,
+      summary: 'Mark a conversation as read or unread',
+      description: 'For you alone. The answer is a list of one.',
+      params,
+      body: Type.Object({ read: BooleanField }),
+      response: { 200: Type.Array(refTo(Conversation)) },
+    },
+    config: { scopes, refusals: { ...missing, invalid: 422 } },
+    handler: async (request) => {
+      const read = readBoolean(request.body.read)
+      const conversation = await markConversation(app.pod, request.viewer, request.params.guid, read)
+      return [presentConversation(conversation, app.pod.config.url)]
+    },
+  })
+
+  app.delete(
+    '/conversations/:guid',
+    {
+      schema: {
+        operationId: 'leaveConversation',
+        tags,
+        summary: 'Delete a conversation',
+        description: 'For you alone: the others keep it, and what they say in it does not bring it back to you.',
+        params,
+        response: { 204: Type.Null({ description: 'Deleted.' }) },
+      },
+      config: { scopes, refusals: missing },
+    },
+    async (request, reply) => {
+      await leaveConversation(app.pod, request.viewer, request.params.guid)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/conversations/:guid/messages',
+    {
+      attachValidation: true,
+      schema: {
+        operationId: 'listMessages',
+        tags,
+        summary: 'List what was said in a conversation',
+        description:
+          'In the order in which they arrived, the oldest first; `only_after` compares the time of arrival. Only a PATCH of the conversation says that you have read it.',
+        params,
+        querystring: Type.Object({ ...indexPaging, ...onlyAfter }),
+        response: { 200: Type.Array(refTo(Message)) },
+      },
+      config: { scopes, refusals: missing },
+    },
+    async (request, reply) => {
+      const { guid } = request.params
+      const filter = await readOrMissing(
+        () => ({ ...readIndexPage(request), ...readOnlyAfter(request.query) }),
+        () => findConversation(app.pod, request.viewer, guid),
+      )
+      const messages = await readList(request, (pod) => listMessages(pod, request.viewer, guid, filter))
+      linkIndexPages(request, reply, filter, messages)
+      return messages.items.map((message) => presentMessage(message, app.pod.config.url))
+    },
+  )
+
+  app.post(
+    '/conversations/:guid/messages',
+    {
+      ...ownConversation,
+      schema: {
+        operationId: 'writeMessage',
+        tags,
+        summary: 'Say something in a conversation',
+        description: 'It is unread for all others, wherever they live.',
+        params,
+        body: Type.Object({ body: Type.String({ description: 'Markdown, 1 to 65 535 characters.' }) }),
+        response: { 201: refTo(Message) },
+      },
+      config: { scopes, refusals: { ...missing, malformed: 422, invalid: 422, text_invalid: 422 } },
+    },
+    async (request, reply) => {
+      const { guid: conversationGuid } = request.params
+      const message = await writeMessage(app.pod, request.viewer, { conversationGuid, text: request.body.body })
+      return reply.code(201).send(presentMessage(message, app.pod.config.url))
+    },
+  )
+}

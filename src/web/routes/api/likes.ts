@@ -1,0 +1,101 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Static, Type } from 'typebox'
+import { requireTarget } from '../../../domain/accounts/access.js'
+import { createLike, listLikes } from '../../../domain/interactions/likes.js'
+import { deleteLike } from '../../../domain/posts/deletions.js'
+import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
+import { readList } from '../../api/read-list.js'
+import { presentLike } from '../../presenters/reactions.js'
+import { refTo } from '../../schemas/common.js'
+import { Like } from '../../schemas/reactions.js'
+
+const tags = ['Likes']
+const ofPost = Type.Object({ post_guid: Type.String() })
+const ofComment = Type.Object({ post_guid: Type.String(), comment_guid: Type.String() })
+
+type Liked = Static<typeof ofPost> & Partial<Static<typeof ofComment>>
+
+/** What can be liked, and how a call about its likes is named. */
+const liked = [
+  { what: 'post', named: 'Post', path: '/posts/:post_guid/likes', params: ofPost, missing: { post_missing: 404 } },
+  {
+    what: 'comment',
+    named: 'Comment',
+    path: '/posts/:post_guid/comments/:comment_guid/likes',
+    params: ofComment,
+    missing: { post_missing: 404, comment_missing: 404 },
+  },
+] as const
+
+/** What people like: a post, or a comment under it. */
+export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  for (const { what, named, path, params, missing } of liked) {
+    app.get(
+      path,
+      {
+        attachValidation: true,
+        schema: {
+          operationId: `listLikesOf${named}`,
+          tags,
+          summary: `List who likes a ${what}`,
+          description: 'Your own like comes first.',
+          params,
+          querystring: Type.Object(indexPaging),
+          response: { 200: Type.Array(refTo(Like)) },
+        },
+        config: { scopes: ['public:read'], refusals: missing },
+      },
+      async (request, reply) => {
+        const { page, likes } = await readList(request, async (pod) => {
+          const target = await requireTarget(pod, request.viewer, targetOf(request.params))
+          const page = readIndexPage(request)
+          return { page, likes: await listLikes(pod, request.viewer, target, page) }
+        })
+        linkIndexPages(request, reply, page, likes)
+        return likes.items.map((like) => presentLike(like, app.pod.config.url))
+      },
+    )
+
+    app.post(
+      path,
+      {
+        schema: {
+          operationId: `like${named}`,
+          tags,
+          summary: `Like a ${what}`,
+          description: 'Also one of your own, once. You hear of the post from then on.',
+          params,
+          response: { 204: Type.Null({ description: 'Liked.' }) },
+        },
+        config: { scopes: ['interactions'], refusals: { ...missing, liked_already: 409, blocked: 422 } },
+      },
+      async (request, reply) => {
+        await createLike(app.pod, request.viewer, targetOf(request.params))
+        return reply.code(204).send(null)
+      },
+    )
+
+    app.delete(
+      path,
+      {
+        schema: {
+          operationId: `unlike${named}`,
+          tags,
+          summary: `Like a ${what} no longer`,
+          description: 'It is taken back everywhere; who was told of it keeps that.',
+          params,
+          response: { 204: Type.Null({ description: 'Taken back.' }) },
+        },
+        config: { scopes: ['interactions'], refusals: { ...missing, like_missing: 410 } },
+      },
+      async (request, reply) => {
+        await deleteLike(app.pod, request.viewer, targetOf(request.params))
+        return reply.code(204).send(null)
+      },
+    )
+  }
+}
+
+function targetOf({ post_guid: postGuid, comment_guid: commentGuid }: Liked) {
+  return { postGuid, commentGuid }
+}

@@ -1,0 +1,195 @@
+import multipart from '@fastify/multipart'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { type NewPhoto, uploadPhoto } from '../../../domain/photos/uploads.js'
+import { findNewPhoto, findPhoto, listOwnPhotos } from '../../../domain/photos/visible-photos.js'
+import { deletePhoto } from '../../../domain/posts/deletions.js'
+import { HTTP_LIMITS, PHOTO_LIMITS } from '../../../limits.js'
+import { sourceOf } from '../../../network-source.js'
+import type { ListedPhoto } from '../../../persistence/photos/list-photos.js'
+import { dropUploads } from '../../../persistence/photos/picture-files.js'
+import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
+import { readList } from '../../api/read-list.js'
+import { openTurnstile } from '../../limits/concurrency-limit.js'
+import { presentPhoto } from '../../presenters/photos.js'
+import { refTo } from '../../schemas/common.js'
+import { Photo } from '../../schemas/posts.js'
+import { RequestFault } from '../../server/request-faults.js'
+import { giveMoreTime } from '../../server/slow-requests.js'
+import { InvalidRequest } from '../../server/validation.js'
+import { type Admit, readUploadForm } from '../../uploads/upload-form.js'
+import { readUploadOptions, uploadOptions } from '../../uploads/upload-options.js'
+
+const params = Type.Object({ photo_guid: Type.String() })
+const missing = { photo_missing: 404 }
+
+interface PhotoRoutesOptions {
+  /** Milliseconds to wait for a worker; for tests, which cannot wait that long. */
+  readonly madeWithin?: number
+  /** The same, to wait in line. */
+  readonly turnWithin?: number
+}
+
+/** The viewer's own photos, and single ones of others. */
+export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async (
+  app,
+  { madeWithin, turnWithin = HTTP_LIMITS.turnTimeoutMs },
+) => {
+  await app.register(multipart, { throwFileSizeLimit: false })
+  const beforeToken = openTurnstile<string>({
+    all: PHOTO_LIMITS.uploadsBeforeToken,
+    each: PHOTO_LIMITS.uploadsBeforeTokenOfAddress,
+  })
+  const turnstile = openTurnstile<number>({
+    all: PHOTO_LIMITS.uploadsAtOnce,
+    each: PHOTO_LIMITS.uploadsOfPerson,
+    line: { all: PHOTO_LIMITS.uploadsWaiting, each: PHOTO_LIMITS.uploadsWaitingOfPerson, withinMs: turnWithin },
+  })
+
+  app.get(
+    '/photos',
+    {
+      schema: {
+        operationId: 'listOwnPhotos',
+        tags: ['Photos'],
+        summary: 'List your photos',
+        description:
+          'The newest first, with those that wait to become part of a post. Private ones are there only with the scope `private:read`.',
+        querystring: Type.Object(timePaging),
+        response: { 200: Type.Array(refTo(Photo)) },
+      },
+      config: { scopes: ['public:read'] },
+    },
+    async (request, reply) => {
+      const page = readTimePage(request)
+      const photos = await readList(request, (pod) => listOwnPhotos(pod, request.viewer, page))
+      linkTimePages(request, reply, page, photos)
+      return photos.items.flatMap((photo) => presentPhoto(photo, app.pod.config.url) ?? [])
+    },
+  )
+
+  app.get(
+    '/photos/:photo_guid',
+    {
+      schema: {
+        operationId: 'getPhoto',
+        tags: ['Photos'],
+        summary: 'Read about a photo',
+        description:
+          'Your own, public ones, and private ones that were shared with you, with the scope `private:read`.',
+        params,
+        response: { 200: refTo(Photo) },
+      },
+      config: { scopes: ['public:read'], refusals: missing },
+    },
+    async (request) => present(await findPhoto(app.pod, request.viewer, request.params.photo_guid)),
+  )
+
+  app.post(
+    '/photos',
+    {
+      schema: {
+        operationId: 'uploadPhoto',
+        tags: ['Photos'],
+        summary: 'Upload a photo',
+        description:
+          'A JPEG, PNG, GIF or WebP file, whatever its name and type are said to be. What it carries beside the picture, like the place where it was taken, is removed. A photo that is neither `pending` nor for your profile is private and needs the scope `private:modify`. The token may be a field `access_token` of the form. When no worker has time for it, the answer is 503, and nothing of it is kept.',
+        consumes: ['multipart/form-data'],
+        querystring: Type.Object(uploadOptions),
+        body: Type.Object({
+          image: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file.' }),
+          ...uploadOptions,
+        }),
+        response: { 200: refTo(Photo) },
+      },
+      // The form is read by the handler, as it comes.
+      validatorCompiler: (part) => (part.httpPart === 'body' ? () => true : compile(part)),
+      config: {
+        scopes: ['public:modify'],
+        tokenInUpload: true,
+        refusals: { image_invalid: 422, scope_missing: 422, aspects_unknown: 422, photo_quota: 422 },
+      },
+    },
+    async (request) => {
+      const { raw, signal } = request
+      giveMoreTime(raw)
+      if (request.authenticatedViewer === undefined) return present(await uploadWithTokenInForm(request))
+      const { viewer } = request
+      async function upload(): Promise<string> {
+        giveMoreTime(raw) // nothing was read of it in the line
+        return uploadPhoto(app.pod, viewer, await readUpload(request), madeWithin)
+      }
+      const guid = await turnstile.pass(viewer.userId, upload, signal)
+      return present(await findNewPhoto(app.pod, viewer, guid))
+    },
+  )
+
+  app.delete(
+    '/photos/:photo_guid',
+    {
+      schema: {
+        operationId: 'deletePhoto',
+        tags: ['Photos'],
+        summary: 'Delete a photo of yours',
+        description:
+          'Your profile loses it, if it is its picture, and a post goes too that has nothing else to show. Private ones need the scope `private:modify`.',
+        params,
+        response: { 204: Type.Null({ description: 'Deleted.' }) },
+      },
+      config: { scopes: ['public:modify'], refusals: missing },
+    },
+    async (request, reply) => {
+      await deletePhoto(app.pod, request.viewer, request.params.photo_guid)
+      return reply.code(204).send(null)
+    },
+  )
+
+  const compile: NonNullable<typeof app.validatorCompiler> = (part) => {
+    if (app.validatorCompiler === undefined) throw new Error('The API has a validator.')
+    return app.validatorCompiler(part)
+  }
+
+  /** The form is read before anything is known of its sender: of few at a time, and of few of one network address. */
+  async function uploadWithTokenInForm(request: FastifyRequest): Promise<ListedPhoto> {
+    const read = () =>
+      readUpload(request, async (token) => {
+        await app.admitUpload(request, token)
+        app.countWrite(request)
+      })
+    const photo = await beforeToken.pass(sourceOf(request.ip), read)
+    const { viewer } = request
+    let isTaken = false
+    const upload = () => {
+      isTaken = true
+      return uploadPhoto(app.pod, viewer, photo, madeWithin)
+    }
+    try {
+      const guid = await turnstile.pass(viewer.userId, upload, request.signal)
+      return await findNewPhoto(app.pod, viewer, guid)
+    } finally {
+      if (!isTaken) await dropUploads(app.pod.config.uploadsDir, [photo.file])
+    }
+  }
+
+  async function readUpload(request: FastifyRequest, admit?: Admit): Promise<NewPhoto> {
+    const { file, fields } = await readUploadForm(request, admit)
+    try {
+      const given = Object.entries({ ...Object(request.query), ...fields })
+      const options = Object.fromEntries(given.map(([name, value]) => [name.replace(/\[\]$/, ''), value]))
+      if (!request.validateInput(options, 'querystring')) {
+        throw new InvalidRequest('body', 'An option of the upload is not what it can be.')
+      }
+      return { file, ...readUploadOptions(options) }
+    } catch (error) {
+      await dropUploads(app.pod.config.uploadsDir, [file])
+      throw error
+    }
+  }
+
+  function present(photo: ListedPhoto) {
+    const presented = presentPhoto(photo, app.pod.config.url)
+    if (presented === undefined) throw new RequestFault(404, 'There is no such photo.')
+    return presented
+  }
+}

@@ -1,0 +1,76 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Static, Type } from 'typebox'
+import { requireTarget } from '../../../domain/accounts/access.js'
+import { report } from '../../../domain/moderation/reports.js'
+import { missingFirst } from '../../api/missing-first.js'
+
+const tags = ['Reports']
+const description =
+  'Shows it to those who look after this pod, and to nobody else: neither its author nor another pod is told.'
+const ofPost = Type.Object({ post_guid: Type.String() })
+const ofComment = Type.Object({ post_guid: Type.String(), comment_guid: Type.String() })
+const body = Type.Object({ reason: Type.String({ description: 'What is wrong with it, 1 to 65 535 characters.' }) })
+const response = { 204: Type.Null({ description: 'Reported.' }) }
+const config = {
+  scopes: ['interactions'],
+  refusals: {
+    post_missing: 404,
+    comment_missing: 404,
+    reported_already: 409,
+    reason_invalid: 422,
+    invalid: 422,
+    malformed: 422,
+  },
+} as const
+
+/** What the operator should look at. */
+export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const targetFirst = missingFirst<Static<typeof ofPost> & Partial<Static<typeof ofComment>>>(
+    ({ viewer, params: { post_guid: postGuid, comment_guid: commentGuid } }) =>
+      requireTarget(app.pod, viewer, { postGuid, commentGuid }),
+  )
+
+  app.post(
+    '/posts/:post_guid/report',
+    {
+      ...targetFirst,
+      schema: {
+        operationId: 'reportPost',
+        tags,
+        summary: 'Report a post',
+        description,
+        params: ofPost,
+        body,
+        response,
+      },
+      config,
+    },
+    async (request, reply) => {
+      const { post_guid: postGuid } = request.params
+      await report(app.pod, request.viewer, { postGuid, reason: request.body.reason })
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/posts/:post_guid/comments/:comment_guid/report',
+    {
+      ...targetFirst,
+      schema: {
+        operationId: 'reportComment',
+        tags,
+        summary: 'Report a comment',
+        description,
+        params: ofComment,
+        body,
+        response,
+      },
+      config,
+    },
+    async (request, reply) => {
+      const { post_guid: postGuid, comment_guid: commentGuid } = request.params
+      await report(app.pod, request.viewer, { postGuid, commentGuid, reason: request.body.reason })
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,67 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { requireTarget } from '../../../domain/accounts/access.js'
+import { createReshare, listReshares } from '../../../domain/posts/reshares.js'
+import { findWrittenPost } from '../../../domain/posts/visible-posts.js'
+import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
+import { readList } from '../../api/read-list.js'
+import { presentPost } from '../../presenters/posts.js'
+import { presentReshare } from '../../presenters/reactions.js'
+import { refTo } from '../../schemas/common.js'
+import { Post } from '../../schemas/posts.js'
+import { Reshare } from '../../schemas/reactions.js'
+
+const tags = ['Reshares']
+const params = Type.Object({ post_guid: Type.String() })
+
+/** What people show to others of what somebody else has written. */
+export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/posts/:post_guid/reshares',
+    {
+      attachValidation: true,
+      schema: {
+        operationId: 'listReshares',
+        tags,
+        summary: 'List who has reshared a post',
+        description: 'Your own reshare comes first. A private post has none.',
+        params,
+        querystring: Type.Object(indexPaging),
+        response: { 200: Type.Array(refTo(Reshare)) },
+      },
+      config: { scopes: ['public:read'], refusals: { post_missing: 404 } },
+    },
+    async (request, reply) => {
+      const { page, reshares } = await readList(request, async (pod) => {
+        const post = await requireTarget(pod, request.viewer, { postGuid: request.params.post_guid })
+        const page = readIndexPage(request)
+        return { page, reshares: await listReshares(pod, request.viewer, post, page) }
+      })
+      linkIndexPages(request, reply, page, reshares)
+      return reshares.items.map((reshare) => presentReshare(reshare, app.pod.config.url))
+    },
+  )
+
+  app.post(
+    '/posts/:post_guid/reshares',
+    {
+      schema: {
+        operationId: 'createReshare',
+        tags,
+        summary: 'Reshare a post',
+        description:
+          'Shows a public post of somebody else to those who read yours, once. Of a reshare, it is the original that is reshared.',
+        params,
+        response: { 200: refTo(Post) },
+      },
+      config: {
+        scopes: ['public:modify'],
+        refusals: { post_missing: 404, root_missing: 422, not_public: 422, own_post: 422, reshared_already: 409 },
+      },
+    },
+    async (request) => {
+      const { guid } = await createReshare(app.pod, request.viewer, request.params.post_guid)
+      return presentPost(await findWrittenPost(app.pod, request.viewer, guid), app.pod.config.url)
+    },
+  )
+}

@@ -1,0 +1,130 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { searchPeople } from '../../../domain/people/search-people.js'
+import { findTags } from '../../../domain/posts/tags.js'
+import { meetStranger } from '../../../federation/discovery/discover-searched-person.js'
+import { SEARCH_LIMITS } from '../../../limits.js'
+import type { ContactFilter } from '../../../persistence/people/people-search.js'
+import type { Pod } from '../../../pod/pod.js'
+import { requireScopes } from '../../api/authentication.js'
+import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
+import { readList } from '../../api/read-list.js'
+import { openTurnstile } from '../../limits/concurrency-limit.js'
+import { presentPersonSummary } from '../../presenters/people.js'
+import { PersonSummary, refTo } from '../../schemas/common.js'
+import { queryTexts } from '../../schemas/query-text.js'
+import { RequestFault } from '../../server/request-faults.js'
+
+const tags = ['Search']
+
+const peopleQuery = Type.Object({
+  name_or_handle: Type.Optional(
+    Type.String({
+      description:
+        'Words that the name has in this order, or the beginning of the address; nothing is found by less than two characters. A whole address that nobody here knows is looked for at its pod.',
+    }),
+  ),
+  tag: Type.Optional(Type.String({ description: 'A tag of the profile, with or without `#`.' })),
+  filter: Type.Optional(
+    Type.Unsafe<string | string[]>({
+      anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
+      description:
+        'Any number of these, as `filter` or as `filter[]`, and all of them hold: `contacts`, `contacts:receiving` (you share with them), `contacts:sharing` (they share with you), `aspect:1,2` (they are in one of these aspects of yours). Needs the scope `contacts:read`.',
+    }),
+  ),
+  ...indexPaging,
+})
+
+/** People and tags; posts have a list by time of their own. */
+export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const strangers = openTurnstile({ all: SEARCH_LIMITS.strangersAtOnce, each: SEARCH_LIMITS.strangersOfUser })
+
+  app.get(
+    '/search/users',
+    {
+      attachValidation: true,
+      schema: {
+        operationId: 'searchPeople',
+        tags,
+        summary: 'Search for people',
+        description:
+          'By exactly one of name or tag. Those who do not want to be found are not, but for your own contacts by their name with the scope `contacts:read`. By the names they are shown by.',
+        querystring: peopleQuery,
+        response: { 200: Type.Array(refTo(PersonSummary)) },
+      },
+      config: { scopes: ['public:read'], refusals: { aspect_missing: 422 } },
+    },
+    async (request, reply) => {
+      const given = queryTexts(request, 'filter')
+      if (given.length > 0) requireScopes(request, 'contacts:read')
+      const page = readIndexPage(request)
+      const sought = readSought(request.query)
+      const filters = readFilters(given)
+      // Nobody has anything to do with a stranger, and only the first page waits for one.
+      if ('nameOrAddress' in sought && filters.length === 0 && page.offset === 0) {
+        const { nameOrAddress } = sought
+        await strangers.passIfRoom(request.viewer.userId, () => meetStranger(app.pod, nameOrAddress))
+      }
+      const search = (pod: Pick<Pod, 'db'>) => searchPeople(pod, request.viewer, { ...sought, filters }, page)
+      // A whole address may be that of somebody who was met just now.
+      const isAddress = sought.nameOrAddress?.includes('@')
+      const people = isAddress ? await search(app.pod) : await readList(request, search)
+      linkIndexPages(request, reply, page, people)
+      return people.items.map((person) => presentPersonSummary(person, app.pod.config.url))
+    },
+  )
+
+  app.get(
+    '/search/tags',
+    {
+      schema: {
+        operationId: 'searchTags',
+        tags,
+        summary: 'Search for tags',
+        description:
+          'Those that begin with what is given, in order, without `#`: tags of public posts and comments, and those that you follow or use.',
+        querystring: Type.Object({ query: Type.String({ description: 'With or without `#`.' }), ...indexPaging }),
+        response: { 200: Type.Array(Type.String()) },
+      },
+      config: { scopes: ['public:read'], refusals: { tag_invalid: 422 } },
+    },
+    async (request, reply) => {
+      const page = readIndexPage(request)
+      const found = await readList(request, (pod) => findTags(pod, request.viewer, request.query.query, page))
+      linkIndexPages(request, reply, page, found)
+      return [...found.items]
+    },
+  )
+}
+
+function readSought({
+  name_or_handle: nameOrAddress,
+  tag,
+}: {
+  readonly name_or_handle?: string
+  readonly tag?: string
+}) {
+  if (nameOrAddress !== undefined && tag === undefined) return { nameOrAddress }
+  if (tag !== undefined && nameOrAddress === undefined) return { tag }
+  throw new RequestFault(422, 'Either "name_or_handle" or "tag" must be given, and not both.')
+}
+
+const contactFilters: Readonly<Record<string, ContactFilter>> = {
+  contacts: 'any',
+  'contacts:receiving': 'receiving',
+  'contacts:sharing': 'sharing',
+}
+
+function readFilters(texts: readonly string[]): readonly ContactFilter[] {
+  const different = [...new Set(texts)]
+  if (different.length <= SEARCH_LIMITS.filters) return different.map(readFilter)
+  throw new RequestFault(422, `There may be ${SEARCH_LIMITS.filters} different filters at most.`)
+}
+
+function readFilter(text: string): ContactFilter {
+  const known = Object.hasOwn(contactFilters, text) ? contactFilters[text] : undefined
+  if (known !== undefined) return known
+  const [, ids] = /^aspect:([0-9]{1,15}(?:,[0-9]{1,15})*)$/.exec(text) ?? []
+  if (ids !== undefined) return { aspectIds: ids.split(',').map(Number) }
+  throw new RequestFault(422, '"filter" is none of those there are.')
+}

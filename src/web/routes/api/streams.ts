@@ -1,0 +1,142 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Scope } from '../../../domain/accounts/scopes.js'
+import { listAspectStream, listStream } from '../../../domain/streams/streams.js'
+import type { ListedPost } from '../../../persistence/posts/list-posts.js'
+import type { Page, PageKey, TimePage } from '../../../persistence/sql/keyset-page.js'
+import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
+import { readList } from '../../api/read-list.js'
+import { presentPost } from '../../presenters/posts.js'
+import { refTo } from '../../schemas/common.js'
+import { Post } from '../../schemas/posts.js'
+import { RequestFault } from '../../server/request-faults.js'
+
+const tags = ['Streams']
+const response = { 200: Type.Array(refTo(Post)) }
+const leftOut =
+  'The newest first, and private ones only with the scope `private:read`. What you have hidden is left out, and what people have written whom you block.'
+
+interface SimpleStream {
+  readonly name: 'main' | 'activity' | 'mentions' | 'tags' | 'liked' | 'commented'
+  readonly summary: string
+  readonly description: string
+  readonly scopes: readonly Scope[]
+  /** Not set: by when each was written. */
+  readonly placeOf?: (post: ListedPost) => PageKey
+}
+
+const streams: readonly SimpleStream[] = [
+  {
+    name: 'main',
+    summary: 'Read the main stream',
+    description: `Your own posts, those of people in any of your aspects, public ones with a tag that you follow, and those that mention you. ${leftOut}`,
+    scopes: ['public:read'],
+  },
+  {
+    name: 'activity',
+    summary: 'Read what you take part in',
+    description: `Your own posts, and those that you hear of, by when the last comment was written. ${leftOut}`,
+    scopes: ['public:read'],
+    placeOf: ({ interactedAt, id }) => ({ time: interactedAt, id }),
+  },
+  {
+    name: 'mentions',
+    summary: 'Read the posts that mention you',
+    description: `Posts, not comments. ${leftOut}`,
+    scopes: ['public:read'],
+  },
+  {
+    name: 'tags',
+    summary: 'Read the posts with a tag that you follow',
+    description: leftOut,
+    scopes: ['public:read', 'tags:read'],
+  },
+  { name: 'liked', summary: 'Read the posts that you like', description: leftOut, scopes: ['public:read'] },
+  {
+    name: 'commented',
+    summary: 'Read the posts that you have commented on',
+    description: leftOut,
+    scopes: ['public:read'],
+  },
+]
+
+/** What is new for somebody, by what connects it with them. */
+export const streamRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  for (const { name, summary, description, scopes, placeOf } of streams) {
+    app.get(
+      `/streams/${name}`,
+      {
+        schema: {
+          ...{ operationId: `get${capitalised(name)}Stream`, tags, summary, description, response },
+          querystring: Type.Object(timePaging),
+        },
+        config: { scopes },
+      },
+      async (request, reply) => {
+        const page = readTimePage(request)
+        const posts = await readList(request, (pod) => listStream(pod, request.viewer, name, page))
+        return send(request, reply, page, posts, placeOf)
+      },
+    )
+  }
+
+  app.get(
+    '/streams/aspects',
+    {
+      schema: {
+        operationId: 'getAspectsStream',
+        tags,
+        summary: 'Read the posts of people in your aspects',
+        description: `And of your own those that everybody may see or that you have shared with one of these aspects. ${leftOut}`,
+        querystring: Type.Object({
+          aspect_ids: Type.Optional(
+            Type.String({
+              description:
+                'A JSON array of ids, as `[1,2]`; empty or not there: all of them, and all of your own posts. Ids that are not yours have no effect.',
+            }),
+          ),
+          ...timePaging,
+        }),
+        response,
+      },
+      config: { scopes: ['public:read', 'contacts:read', 'private:read'] },
+    },
+    async (request, reply) => {
+      const aspectIds = readAspectIds(request.query.aspect_ids ?? '')
+      const page = readTimePage(request)
+      const posts = await readList(request, (pod) => listAspectStream(pod, request.viewer, aspectIds, page))
+      return send(request, reply, page, posts)
+    },
+  )
+}
+
+function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: TimePage,
+  posts: Page<ListedPost>,
+  placeOf?: SimpleStream['placeOf'],
+) {
+  linkTimePages(request, reply, page, posts, { onlyNext: true, ...(placeOf && { placeOf }) })
+  return posts.items.map((post) => presentPost(post, request.server.pod.config.url))
+}
+
+function readAspectIds(text: string): readonly number[] {
+  const ids = text.trim() === '' ? [] : parsed(text)
+  if (Array.isArray(ids) && ids.every((id): id is number => Number.isSafeInteger(id))) return ids
+  throw new RequestFault(422, '"aspect_ids" is not a JSON array of ids, as [1,2].')
+}
+
+/** Undefined: it is no JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function capitalised(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1)
+}

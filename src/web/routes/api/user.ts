@@ -1,0 +1,92 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { findOwnProfile } from '../../../domain/people/people.js'
+import { changeProfile } from '../../../domain/people/profiles.js'
+import { presentOwnProfile } from '../../presenters/people.js'
+import { BooleanField, readBoolean } from '../../schemas/booleans.js'
+import { nullable, OwnProfile, refTo } from '../../schemas/common.js'
+
+const changes = Type.Object({
+  name: Type.Optional(Type.String({ description: 'At most 32 characters, and no semicolon.' })),
+  bio: Type.Optional(nullable(Type.String({ description: 'Markdown, at most 65 535 characters.' }))),
+  location: Type.Optional(nullable(Type.String({ description: 'At most 255 characters.' }))),
+  gender: Type.Optional(nullable(Type.String({ description: 'At most 255 characters.' }))),
+  birthday: Type.Optional(
+    nullable(
+      Type.String({ description: '`YYYY-MM-DD`, or a time of which the day counts; null or nothing clears it.' }),
+    ),
+  ),
+  searchable: Type.Optional(BooleanField),
+  show_profile_info: Type.Optional(BooleanField),
+  nsfw: Type.Optional(BooleanField),
+  tags: Type.Optional(Type.Array(Type.String(), { description: 'At most five, with or without `#`.' })),
+})
+
+export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/user',
+    {
+      schema: {
+        operationId: 'getOwnProfile',
+        tags: ['Own profile'],
+        summary: 'Read your own profile',
+        description:
+          'The profile of the person the token belongs to. Birthday, gender, location and bio are null unless the token has the scope `profile:read_private`, or the person shows them to everybody (`show_profile_info`).',
+        response: { 200: refTo(OwnProfile) },
+      },
+      config: { scopes: ['profile'] },
+    },
+    async (request) => presentOwnProfile(await findOwnProfile(app.pod, request.viewer), app.pod.config.url),
+  )
+
+  app.patch(
+    '/user',
+    {
+      schema: {
+        operationId: 'changeOwnProfile',
+        tags: ['Own profile'],
+        summary: 'Change your own profile',
+        description:
+          'Changes what the body names, all of it or nothing, and answers the whole profile. People you share with are told, wherever they live.',
+        body: changes,
+        response: { 200: refTo(OwnProfile) },
+      },
+      config: {
+        scopes: ['profile:modify'],
+        refusals: {
+          invalid: 400,
+          name_invalid: 400,
+          bio_invalid: 400,
+          location_invalid: 400,
+          gender_invalid: 400,
+          birthday_invalid: 400,
+          tags_invalid: 400,
+        },
+      },
+    },
+    async (request) => {
+      const { searchable, show_profile_info, nsfw, name, bio, location, gender, birthday, tags } = request.body
+      const changed = await changeProfile(app.pod, request.viewer, {
+        ...withoutMissing({ name, bio, location, gender, birthday, tags }),
+        ...withoutMissing({
+          searchable: optionalBoolean(searchable),
+          publicDetails: optionalBoolean(show_profile_info),
+          nsfw: optionalBoolean(nsfw),
+        }),
+      })
+      return presentOwnProfile({ ...changed, showsDetails: true }, app.pod.config.url)
+    },
+  )
+}
+
+function optionalBoolean(value: boolean | string | undefined): boolean | undefined {
+  return value === undefined ? undefined : readBoolean(value)
+}
+
+type Present<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> }
+
+/** What is left out of a change stays as it is. */
+function withoutMissing<Fields extends object>(fields: Fields): Present<Fields> {
+  const present = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(present) as Present<Fields> // some of the same fields
+}

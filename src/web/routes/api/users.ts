@@ -1,0 +1,137 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { blockPerson, unblockPerson } from '../../../domain/people/blocks.js'
+import { findPersonInSight, listPhotosOf, listPostsOf, requireAuthor } from '../../../domain/people/visible-people.js'
+import { readOrMissing } from '../../api/missing-first.js'
+import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
+import { readList } from '../../api/read-list.js'
+import { presentPerson } from '../../presenters/people.js'
+import { presentPhoto } from '../../presenters/photos.js'
+import { presentPost } from '../../presenters/posts.js'
+import { OtherPerson, refTo } from '../../schemas/common.js'
+import { Photo, Post } from '../../schemas/posts.js'
+
+const params = Type.Object({ person_guid: Type.String() })
+const querystring = Type.Object(timePaging)
+const Nothing = Type.Unsafe<undefined>({ type: 'null', description: 'Blocked from now on.' })
+const nobody = { person_missing: 404 }
+
+/** Other people, what they have shown, and whether the viewer wants to hear of them. */
+export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/users/:person_guid',
+    {
+      schema: {
+        operationId: 'getPerson',
+        tags: ['People'],
+        summary: 'Read about a person',
+        description:
+          'Anybody who is known on this pod. With the scope `contacts:read` it tells what there is between the two of you, and shows people who do not want to be found by search.',
+        params,
+        response: { 200: refTo(OtherPerson) },
+      },
+      config: { scopes: ['public:read'], refusals: nobody },
+    },
+    async (request) => {
+      return presentPerson(
+        await findPersonInSight(app.pod, request.viewer, request.params.person_guid),
+        app.pod.config.url,
+      )
+    },
+  )
+
+  app.get(
+    '/users/:person_guid/posts',
+    {
+      attachValidation: true,
+      schema: {
+        operationId: 'listPostsOfPerson',
+        tags: ['People'],
+        summary: 'List what a person has written',
+        description:
+          'Posts and reshares, the newest first. Private ones are there only with the scope `private:read`: those that the person has shared with you, or all of your own.',
+        params,
+        querystring,
+        response: { 200: Type.Array(refTo(Post)) },
+      },
+      config: { scopes: ['public:read'], refusals: nobody },
+    },
+    async (request, reply) => {
+      const { person_guid: author } = request.params
+      const page = await readOrMissing(
+        () => readTimePage(request),
+        () => requireAuthor(app.pod, author),
+      )
+      const posts = await readList(request, (pod) => listPostsOf(pod, request.viewer, author, page))
+      linkTimePages(request, reply, page, posts)
+      return posts.items.map((post) => presentPost(post, app.pod.config.url))
+    },
+  )
+
+  app.get(
+    '/users/:person_guid/photos',
+    {
+      attachValidation: true,
+      schema: {
+        operationId: 'listPhotosOfPerson',
+        tags: ['People'],
+        summary: 'List the photos of a person',
+        description: 'The newest first. Private ones are there only with the scope `private:read`.',
+        params,
+        querystring,
+        response: { 200: Type.Array(refTo(Photo)) },
+      },
+      config: { scopes: ['public:read'], refusals: nobody },
+    },
+    async (request, reply) => {
+      const { person_guid: author } = request.params
+      const page = await readOrMissing(
+        () => readTimePage(request),
+        () => requireAuthor(app.pod, author),
+      )
+      const photos = await readList(request, (pod) => listPhotosOf(pod, request.viewer, author, page))
+      linkTimePages(request, reply, page, photos)
+      return photos.items.flatMap((photo) => presentPhoto(photo, app.pod.config.url) ?? [])
+    },
+  )
+
+  app.post(
+    '/users/:person_guid/block',
+    {
+      schema: {
+        operationId: 'blockPerson',
+        tags: ['People'],
+        summary: 'Block a person',
+        description:
+          'You hear of this person no more, you share with them no more, and a person of this pod can no longer comment on, like or vote under what you write. Their pod is told.',
+        params,
+        response: { 201: Nothing },
+      },
+      config: { scopes: ['contacts:modify'], refusals: { ...nobody, own_person: 422, blocked_already: 409 } },
+    },
+    async (request, reply) => {
+      await blockPerson(app.pod, request.viewer, request.params.person_guid)
+      // Null would be written as JSON.
+      return reply.code(201).send(undefined)
+    },
+  )
+
+  app.delete(
+    '/users/:person_guid/block',
+    {
+      schema: {
+        operationId: 'unblockPerson',
+        tags: ['People'],
+        summary: 'Unblock a person',
+        description: 'What was between the two of you before does not come back by itself.',
+        params,
+        response: { 204: Type.Null({ description: 'No longer blocked.' }) },
+      },
+      config: { scopes: ['contacts:modify'], refusals: { ...nobody, not_blocked: 410 } },
+    },
+    async (request, reply) => {
+      await unblockPerson(app.pod, request.viewer, request.params.person_guid)
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,34 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { openEnvelopeCache, TooManySignatures } from '../../../federation/inbound/envelope-cache.js'
+import { serveEntity } from '../../../federation/outbound/serve-entity.js'
+import { HTTP_LIMITS, SERVE_LIMITS } from '../../../limits.js'
+import { RequestFault } from '../../server/request-faults.js'
+
+/** Other pods ask for what they have heard of and do not have (FEDERATION.md, "Fetching"). */
+export const fetchRoutes: FastifyPluginAsync = async (app) => {
+  const envelopes = openEnvelopeCache({
+    envelopes: SERVE_LIMITS.envelopes,
+    bytes: SERVE_LIMITS.envelopeBytes,
+    ageMs: SERVE_LIMITS.envelopeAgeMs,
+    underWay: SERVE_LIMITS.signaturesUnderWay,
+  })
+
+  app.get<{ Params: { type: string; guid: string } }>(
+    '/fetch/:type/:guid',
+    { config: { public: true, quiet: true }, schema: { hide: true } },
+    async (request, reply) => {
+      const { type, guid } = request.params
+      const served = await serveEntity(app.pod, envelopes, type, guid).catch(refuseTooMany)
+      if (served === undefined) throw new RequestFault(404, 'There is nothing public of this name here.')
+      if (served.kind === 'redirect') return reply.redirect(served.url, 302)
+      return reply.type('application/magic-envelope+xml; charset=utf-8').send(served.envelope)
+    },
+  )
+}
+
+function refuseTooMany(error: unknown): never {
+  if (!(error instanceof TooManySignatures)) throw error
+  throw new RequestFault(503, 'The pod has too much to sign at the moment. Please try again soon.', {
+    headers: { 'retry-after': String(HTTP_LIMITS.retryAfterSeconds) },
+  })
+}

@@ -1,0 +1,33 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { readSoftware } from '../../../config/software.js'
+import { SERVE_LIMITS } from '../../../limits.js'
+import { countUsage, type Usage } from '../../../persistence/operations/usage.js'
+import { isNodeInfoVersion, NODE_INFO_VERSIONS, nodeInfoSchema, presentNodeInfo } from '../../presenters/node-info.js'
+import { RequestFault } from '../../server/request-faults.js'
+import { keptAnswer } from '../../server/shared-answer.js'
+
+/** What this pod is, for clients, other pods and those who count them. */
+export const nodeInfoRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { public: true, quiet: true } as const
+  const schema = { hide: true }
+  const software = readSoftware()
+  const usage: () => Promise<Usage> = keptAnswer(() => countUsage(pod.db), SERVE_LIMITS.usageAgeMs)
+
+  app.get('/.well-known/nodeinfo', { config, schema }, async (_request, reply) => {
+    const links = NODE_INFO_VERSIONS.map((version) => ({
+      rel: nodeInfoSchema(version),
+      href: `${pod.config.url}/nodeinfo/${version}`,
+    }))
+    return reply.type('application/json; charset=utf-8').send({ links })
+  })
+
+  app.get<{ Params: { version: string } }>('/nodeinfo/:version', { config, schema }, async (request, reply) => {
+    const { version } = request.params
+    if (!isNodeInfoVersion(version)) throw new RequestFault(404, 'There is no document of this version.')
+    const facts = { config: pod.config, software, ...(pod.config.statistics && { usage: await usage() }) }
+    return reply
+      .type(`application/json; profile=${nodeInfoSchema(version)}#; charset=utf-8`)
+      .send(JSON.stringify(presentNodeInfo(version, facts)))
+  })
+}

@@ -1,0 +1,42 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { limitAddresses } from '../limits/address-limit.js'
+import { type AnswerLookUp, openAnonymousLookUps } from '../limits/anonymous-look-ups.js'
+import { openPageCache, type PageCache } from '../pages/page-cache.js'
+import { openPageRenderer, type PageRenderer } from '../pages/page-renderer.js'
+import { discoveryRoutes } from './federation/discovery.js'
+import { fetchRoutes } from './federation/fetch.js'
+import { nodeInfoRoutes } from './federation/node-info.js'
+import { linkRoutes } from './pages/links.js'
+import { personPageRoutes } from './pages/person-pages.js'
+import { postPageRoutes } from './pages/post-pages.js'
+import { uploadRoutes } from './pages/uploads.js'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly answerLookUp: AnswerLookUp
+    readonly publicPages: { readonly renderer: PageRenderer; readonly cache: PageCache }
+  }
+}
+
+/** What everybody may ask for: other pods, and people who followed a link. */
+export const networkRoutes: FastifyPluginAsync = async (app) => {
+  app.decorate('answerLookUp', openAnonymousLookUps(app.pod))
+  await app.register(discoveryRoutes)
+  await app.register(nodeInfoRoutes)
+  await app.register(fetchRoutes)
+  await app.register(publicPageRoutes)
+  await app.register(linkRoutes)
+  await app.register(uploadRoutes)
+}
+
+/** Pages that anybody may request are rendered outside the event loop, kept for seconds, and limited per network address. */
+const publicPageRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const renderer = openPageRenderer(pod)
+  app.addHook('onClose', () => renderer.close())
+  app.decorate('publicPages', { renderer, cache: openPageCache(() => pod.now()) })
+  const { onRequest } = limitAddresses(pod, 'pages')
+  app.addHook('onRequest', onRequest)
+  await app.register(personPageRoutes)
+  await app.register(postPageRoutes)
+}

@@ -1,0 +1,55 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { type LookUp, lookUpLinked, lookUpPerson } from '../../../federation/discovery/look-up.js'
+import { fetchableKind } from '../../../federation/outbound/serve-entity.js'
+import type { Person } from '../../../persistence/models/person.js'
+import { type Fetchable, findFetchable } from '../../../persistence/outbound/find-fetchable.js'
+import type { Pod } from '../../../pod/pod.js'
+import { type EntityLink, readLinks } from '../../../protocol/mentions.js'
+import { queryText } from '../../schemas/query-text.js'
+import { RequestFault } from '../../server/request-faults.js'
+
+/** `diaspora://` links, from wherever somebody followed one, to a page (FEDERATION.md, "Mentions, links and tags"). */
+export const linkRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+
+  app.get('/link', { config: { public: true }, schema: { hide: true } }, async (request, reply) => {
+    // A plus sign that stands in a query as it is reads as a space.
+    const text = (queryText(request, 'q') ?? '').trim().replace(/^web diaspora:/, 'web+diaspora:')
+    return app.answerLookUp(request, reply, lookUpPath(pod, text), {
+      known: (path) => reply.redirect(`${pod.config.url}${path}`, 302),
+      unknown: () => new RequestFault(404, 'What this link leads to is not known here.'),
+    })
+  })
+}
+
+function lookUpPath(pod: Pod, text: string): LookUp<string> {
+  const [link] = /^(web\+)?diaspora:\/\//.test(text) ? readLinks(text) : []
+  const kind = link && fetchableKind(link.type)
+  if (link === undefined || kind === undefined) return personPath(pod, text)
+  const find = async () => pathTo(await findFetchable(pod.db, kind, link.guid), link)
+  return kind === 'comment' ? { find } : lookUpLinked(pod, link, kind, find)
+}
+
+/** A link may claim any author; it only leads on if that is true. */
+function pathTo(found: Fetchable | undefined, { author }: EntityLink): string | undefined {
+  if (found?.author.address !== author || found.postAuthor.closed) return undefined
+  return found.record === 'comment' ? `/posts/${found.postGuid}#${found.guid}` : `/posts/${found.postGuid}`
+}
+
+function personPath(pod: Pod, text: string): LookUp<string> {
+  const [, address = ''] = /^(?:web\+)?diaspora:\/\/([^/]{1,510})\/?$/.exec(text) ?? []
+  const { find, runJob } = lookUpPerson(pod, address)
+  const pathOf = ({ guid }: Person) => `/people/${guid}`
+  return {
+    async find() {
+      const person = await find()
+      return person && pathOf(person)
+    },
+    ...(runJob && {
+      async runJob() {
+        const result = await runJob()
+        return result.state === 'found' ? { state: 'found', found: pathOf(result.found) } : result
+      },
+    }),
+  }
+}

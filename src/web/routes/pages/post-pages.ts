@@ -1,0 +1,63 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { commentsUnder, findPublicPost, type PublicPost } from '../../../domain/posts/public-posts.js'
+import { podOrigin } from '../../../federation/discovery/pod-origin.js'
+import { findFetchable } from '../../../persistence/outbound/find-fetchable.js'
+import { isGuid } from '../../../protocol/values.js'
+import { presentPublicPost } from '../../presenters/posts.js'
+import { RequestFault } from '../../server/request-faults.js'
+
+interface ByGuid {
+  readonly Params: { readonly guid: string }
+}
+
+/** Public posts for everybody; those of other pods are shown there. */
+export const postPageRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { public: true } as const
+  const schema = { hide: true }
+
+  app.get<ByGuid>('/posts/:guid', { config, schema }, async (request, reply) => {
+    const { guid } = request.params
+    const found = isGuid(guid) ? await findFetchable(pod.db, 'post', guid) : undefined
+    if (found === undefined || found.author.closed) throw noPost()
+    if (found.author.pod !== null) {
+      const origin = podOrigin(found.author.pod)
+      if (origin === undefined) throw noPost()
+      return reply.redirect(`${origin}/posts/${guid}`, 302)
+    }
+
+    const shared = await findPublicPost(pod, guid)
+    if (shared === undefined) throw noPost()
+    reply.header('vary', 'accept')
+    if (wantsJson(request)) {
+      return reply.type('application/json; charset=utf-8').send(presentPublicPost(shared, pod.config.url))
+    }
+    const html = await app.publicPages.cache.get(keyOf(shared), async () =>
+      app.publicPages.renderer.postPage({ shared, comments: await commentsUnder(pod, shared.post) }),
+    )
+    return reply.type('text/html; charset=utf-8').send(html)
+  })
+
+  app.get<ByGuid>('/p/:guid', { config, schema }, async (request, reply) => {
+    const { guid } = request.params
+    if (!isGuid(guid)) throw noPost()
+    return reply.redirect(`${pod.config.url}/posts/${guid}`, 301)
+  })
+}
+
+/** Changes with everything that people notice at once; profiles and names may be seconds old. */
+function keyOf({ post, root }: PublicPost): string {
+  const counts = [post, root?.post].map((each) => each && [each.commentsCount, each.likesCount, each.resharesCount])
+  const votes = post.poll?.answers?.map(({ voteCount }) => voteCount)
+  return JSON.stringify(['post', post.guid, counts, votes])
+}
+
+function wantsJson({ headers }: FastifyRequest): boolean {
+  const accept = headers.accept ?? ''
+  return accept.includes('application/json') && !accept.includes('text/html')
+}
+
+/** Private or unknown: the same answer. */
+function noPost(): RequestFault {
+  return new RequestFault(404, 'There is no public post of this name here.')
+}

@@ -1,0 +1,31 @@
+import { Type } from 'typebox'
+import { NOTIFICATION_TYPES } from '../../persistence/models/notification.js'
+import { PersonSummary, refTo, Timestamp } from './common.js'
+
+/** What diaspora* says for `commented_on_post`; clients that were written against it know no other name. */
+export const COMMENTED_IN_DIASPORA = 'comment_on_post'
+
+/** Both names of the same type are understood, whichever of them the pod itself uses. */
+export const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES, COMMENTED_IN_DIASPORA], {
+  description: '`comment_on_post` is what pods that speak the dialect of diaspora* say for `commented_on_post`.',
+})
+
+export const Notification = Type.Object(
+  {
+    guid: Type.String(),
+    type: NotificationTypeName,
+    read: Type.Boolean(),
+    created_at: Timestamp,
+    target: Type.Optional(
+      Type.Object(
+        { guid: Type.String(), author: refTo(PersonSummary) },
+        { description: 'The post it is about. Not there where it is about a person.' },
+      ),
+    ),
+    event_creators: Type.Array(refTo(PersonSummary), {
+      minItems: 1,
+      description: 'Who did it, in the order in which they did; the first fifty of very many.',
+    }),
+  },
+  { $id: 'Notification', description: 'Something that happened and concerns you.' },
+)

@@ -1,0 +1,28 @@
+import { HTTP_LIMITS } from '../../limits.js'
+import { databaseReachable } from '../../persistence/database/database.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Readiness } from './health.js'
+
+/** The web process is ready when the database answers; without the queue it still serves clients, so that is only shown. */
+export function webReadiness(pod: Pod, isClosing: () => boolean): () => Promise<Readiness> {
+  return async () => {
+    if (isClosing()) return { ready: false, state: 'closing' }
+    const [database, queue] = await Promise.all([
+      databaseReachable(pod.db, HTTP_LIMITS.readinessTimeoutMs),
+      queueReachable(pod),
+    ])
+    return { ready: database, database: database ? 'ok' : 'away', queue: queue ? 'ok' : 'away' }
+  }
+}
+
+async function queueReachable(pod: Pod): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const tooLate = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, HTTP_LIMITS.readinessTimeoutMs, false)
+  })
+  const answer = pod.jobs.counts('inbound').then(
+    () => true,
+    () => false,
+  )
+  return Promise.race([answer, tooLate]).finally(() => clearTimeout(timer))
+}

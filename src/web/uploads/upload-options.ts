@@ -1,0 +1,46 @@
+import { type Static, Type } from 'typebox'
+import type { NewPhoto } from '../../domain/photos/uploads.js'
+import { BooleanField, readBoolean } from '../schemas/booleans.js'
+import { InvalidRequest } from '../server/validation.js'
+
+function flag(description: string) {
+  return Type.Optional(Type.Unsafe<boolean | string>({ ...BooleanField, description }))
+}
+
+/** What is to become of an upload; each of them stands in the query or in the form. */
+export const uploadOptions = {
+  pending: flag('It waits to become part of a post, for a day.'),
+  set_profile_photo: flag('It becomes the picture of your profile.'),
+  set_profile_picture: flag('The same.'),
+  aspect_ids: Type.Optional(
+    Type.Unsafe<unknown>({
+      anyOf: [{ type: 'string' }, { type: 'array', items: { type: ['string', 'integer'] } }],
+      description:
+        'Whom a photo is for that is neither of these: `all`, or ids of your aspects. Without any it is for nobody else.',
+    }),
+  ),
+}
+
+const Options = Type.Object(uploadOptions)
+
+export function readUploadOptions(options: Static<typeof Options>): Pick<NewPhoto, 'use' | 'aspects'> {
+  const isSet = (value: boolean | string | undefined) => value !== undefined && readBoolean(value)
+  // A picture that goes after a day would leave a profile without one.
+  if (isSet(options.set_profile_photo) || isSet(options.set_profile_picture)) return { use: 'profile' }
+  if (isSet(options.pending)) return { use: 'pending' }
+  return { use: 'published', aspects: readAspects(options.aspect_ids) }
+}
+
+/** Numbers come as JSON, with commas between them, or each by itself. */
+function readAspects(value: unknown): NewPhoto['aspects'] {
+  if (value === undefined) return undefined
+  const words = [value]
+    .flat()
+    .flatMap((each) => String(each).split(/[\s,"[\]]+/))
+    .filter((word) => word !== '')
+  if (words.includes('all')) return 'all'
+  if (!words.every((word) => /^[0-9]{1,15}$/.test(word))) {
+    throw new InvalidRequest('query', '"aspect_ids" must be "all" or a list of numbers.')
+  }
+  return words.map(Number)
+}
