@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const WATCHED = ['src', 'workers', 'migrations', 'bin', 'tsconfig.json']
+const WATCHED = ['src', 'workers', 'migrations', 'bin', 'embedded-postgres', 'tsconfig.json']
 /** An editor that saves, or a checkout, changes several files at once. */
 const CALM_MS = 100
 

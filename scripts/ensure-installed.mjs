@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 const LOCK = path.join(root, '.installing')
-const SOURCES = ['src', 'workers', 'migrations', 'bin', 'bench']
+const SOURCES = ['src', 'workers', 'migrations', 'bin', 'bench', 'embedded-postgres']
 const INSTALLED = path.join(root, 'node_modules', '.package-lock.json')
 const BUILT = path.join(root, 'dist', '.built')
 const POLL_MS = 100
