@@ -1,4 +1,4 @@
-import { openRecipients, type Recipients } from '../../../domain/inbound/known-recipients.js'
+import { openRecipients, type Recipients } from '../../../domain/accounts/known-recipients.js'
 import type { Refusal } from '../../../jobs/backlog.js'
 import { openPacking, type Packing, type PackingLimits } from '../../../jobs/pack.js'
 import type { Pod } from '../../../pod/pod.js'
