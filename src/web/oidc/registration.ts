@@ -67,7 +67,7 @@ export const registrationRoutes: FastifyPluginAsync = async (app) => {
     { config: { public: true }, schema: { hide: true }, ...limitAddresses(pod, 'clients') },
     async (request, reply) => {
       const { client, secret } = await registerClient(pod, readRegistration(request.body))
-      // RFC 7591 says 201, and strict clients believe nothing else; docs/decisions/0006.
+      // RFC 7591 requires 201, and strict clients accept nothing else: docs/decisions/0006-client-registration-answers-201.md.
       return reply.code(201).send(presentClient(client, secret))
     },
   )
