@@ -172,7 +172,7 @@ function statementsFor({
      select ${guid('like')}, author, case when i % 5 < 4 then 1 + i / 5 end, case when i % 5 = 4 then i end,
        case when i % 5 < 4 and author <= ${users} then ${at('1 + i / 5')} end
      from generate_series(0, ${posts * 5 - 1}) as i, lateral (select ${someone('i * 13 + i / 5')} as author) as liking`,
-    `insert into involvements (user_id, post_id, interacted_at)
+    `insert into activity_entries (user_id, post_id, interacted_at)
      select author_id, post_id, ${at('post_id')} from participations
      union
      select author_id, id, interacted_at from posts where author_id <= ${users}`,

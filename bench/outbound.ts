@@ -146,8 +146,8 @@ async function takenInAll(sink: ChildProcess): Promise<number> {
 async function lastBody(pod: OpenPod, { public: isPublic }: Kind, key: KeyObject): Promise<string> {
   const { envelope } = await pod.db('outboundMessages').whereNotNull('envelope').orderBy('id', 'desc').first('envelope')
   if (isPublic) return envelope
-  const [coat = ''] = await pod.crypto.encryptEnvelope(envelope, [key])
-  return coat
+  const [encryptedEnvelope = ''] = await pod.crypto.encryptEnvelope(envelope, [key])
+  return encryptedEnvelope
 }
 
 /** True: it is written down that everything has arrived. */

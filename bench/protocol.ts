@@ -81,7 +81,7 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
       case: `private, status_message, rsa${bits}`,
       ...(isUsual && { floor: FLOORS.private }),
       messages: few.length,
-      // As a worker does: the coats of all of them first.
+      // As in a worker: all envelopes are decrypted first.
       open: () => few.map(takeCoatOff).map(open),
       limitMessages: few.length,
       limit: () => few.map(() => privateDecrypt({ key: recipientKey, padding: constants.RSA_NO_PADDING }, wrapped)),

@@ -1,5 +1,5 @@
 import { StartError } from '../src/errors/start-error.js'
-import { isOurs, refusesUs, withoutStatement } from '../src/persistence/database/errors.js'
+import { isDatabaseUnavailable, refusesUs, withoutStatement } from '../src/persistence/database/errors.js'
 import { CommandError } from './command-error.js'
 
 /** Turns the driver's word for "the database is away" into a sentence with host and reason; never with the password. */
@@ -7,7 +7,7 @@ export async function describeDatabaseTrouble<Result>(url: string, run: () => Pr
   try {
     return await run()
   } catch (error) {
-    if (error instanceof StartError || !(isOurs(error) || refusesUs(error))) throw error
+    if (error instanceof StartError || !(isDatabaseUnavailable(error) || refusesUs(error))) throw error
     const trouble = refusesUs(error) ? 'lets nobody in like this' : 'does not answer'
     throw new CommandError(`The database ${placeOf(url)} ${trouble} (${reasonOf(error)}): check DATABASE_URL.`, {
       cause: error,

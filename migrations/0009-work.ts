@@ -66,7 +66,7 @@ export const work: Migration = {
         last_status smallint,
         last_fault text,
         -- The encrypted bytes, once a first try has failed: a retry sends the same.
-        coat text,
+        encrypted_envelope text,
         died_at timestamptz(3),
         created_at timestamptz(3) not null default ${now},
         check ((state = 'dead') = (died_at is not null))

@@ -38,6 +38,7 @@ import { podsPutToSleep } from './0095-pods-put-to-sleep.js'
 import { boundKeys } from './0096-bound-keys.js'
 import { photoBytes } from './0097-photo-bytes.js'
 import { podBytes } from './0098-pod-bytes.js'
+import { plainNames } from './0099-plain-names.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -82,4 +83,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0096-bound-keys', boundKeys],
   ['0097-photo-bytes', photoBytes],
   ['0098-pod-bytes', podBytes],
+  ['0099-plain-names', plainNames],
 ])

@@ -1,6 +1,6 @@
 import { Refusal } from '../src/domain/refusals.js'
 import { AlreadyDone } from '../src/jobs/outbox.js'
-import { isOurs } from '../src/persistence/database/errors.js'
+import { isDatabaseUnavailable } from '../src/persistence/database/errors.js'
 import { outcomeOf, ProtocolError } from '../src/protocol/errors.js'
 import { FailedJob } from './failed-job.js'
 
@@ -28,7 +28,7 @@ export function outcomeOfError(error: unknown): Outcome {
   }
   if (error instanceof FailedJob) return { kind: 'dead', fault: error.fault, error }
   if (error instanceof OutOfTime) return { kind: 'retry', fault: error.fault, error }
-  if (isOurs(error)) return { kind: 'ours', error }
+  if (isDatabaseUnavailable(error)) return { kind: 'ours', error }
   return { kind: 'retry', fault: 'internal', error }
 }
 

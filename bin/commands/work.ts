@@ -4,7 +4,7 @@ import { type Lately, lately } from '../../src/jobs/lately.js'
 import { isIdle, type QueueFacts, queueFacts } from '../../src/jobs/queue-facts.js'
 import { QUEUES } from '../../src/jobs/queue-names.js'
 import { QueueAway } from '../../src/jobs/queues.js'
-import { isOurs } from '../../src/persistence/database/errors.js'
+import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { CommandError } from '../command-error.js'
 import { readDuration } from '../options.js'
@@ -61,7 +61,7 @@ async function nothingLeft(pod: Pod): Promise<boolean> {
   try {
     return await isIdle(pod)
   } catch (error) {
-    if (error instanceof QueueAway || isOurs(error)) return false
+    if (error instanceof QueueAway || isDatabaseUnavailable(error)) return false
     throw error
   }
 }

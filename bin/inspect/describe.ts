@@ -1,5 +1,5 @@
 import type { Thing } from '../../src/jobs/waiting.js'
-import type { Surroundings } from '../../src/protocol/envelopes/sender-rules.js'
+import type { References } from '../../src/protocol/envelopes/sender-rules.js'
 import type { DryRun, StepName } from './dry-run.js'
 import type { Effects } from './effects.js'
 
@@ -14,7 +14,7 @@ export function describeSteps(run: DryRun): readonly ToldStep[] {
   const { stoppedAt, resolved, effects } = run
   const steps: ToldStep[] = [{ step: 'open', message: stoppedAt === 'open' ? stopOf(run) : openedAs(run) }]
   if (stoppedAt === 'open') return steps
-  const around = stoppedAt === 'resolve' ? stopOf(run) : surroundingsOf(resolved?.surroundings ?? {})
+  const around = stoppedAt === 'resolve' ? stopOf(run) : referencesOf(resolved?.references ?? {})
   steps.push({ step: 'resolve', message: around })
   if (stoppedAt === 'resolve') return steps
   steps.push({ step: 'authorise', message: stoppedAt === 'authorise' ? stopOf(run) : mayBeSaid(run) })
@@ -56,7 +56,7 @@ function openedAs({ arrival }: DryRun): string {
   ].join(' ')
 }
 
-function surroundingsOf({ root, target, conversation }: Surroundings): string {
+function referencesOf({ root, target, conversation }: References): string {
   if (root !== undefined) {
     const home = root.local ? 'here' : 'elsewhere'
     return `It refers to a ${root.public ? 'public' : 'private'} post of ${root.author}, who lives ${home}.`

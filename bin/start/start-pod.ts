@@ -6,7 +6,7 @@ import { hostTrouble } from '../../src/domain/accounts/accounts.js'
 import { migrateQueue, openJobQueues } from '../../src/jobs/queues.js'
 import { openLog } from '../../src/logging/log.js'
 import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
-import { isOurs } from '../../src/persistence/database/errors.js'
+import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { checkUploads } from '../../src/persistence/photos/picture-files.js'
 import { readSecretKey } from '../../src/pod/secrets.js'
 import { privateAddressesWarning } from '../../src/private-addresses.js'
@@ -97,7 +97,8 @@ async function prepareDatabase(config: Config, database: KeptDatabase): Promise<
           await migrate(db)
           return await migrateQueue(url)
         } catch (error) {
-          if (config.databaseUrl === undefined || !isOurs(error) || performance.now() > until) throw error
+          if (config.databaseUrl === undefined || !isDatabaseUnavailable(error) || performance.now() > until)
+            throw error
           await pause(250)
         }
       }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from '../persistence/database/database.js'
-import { unseen } from '../persistence/sql/opaque-param.js'
+import { opaqueParam } from '../persistence/sql/opaque-param.js'
 import type { Pod } from '../pod/pod.js'
 import { afterCommit } from './after-commit.js'
 import { type AnyJob, type DataOf, dispatchJob, type OutgoingRecord } from './definitions.js'
@@ -116,7 +116,7 @@ export async function enqueueEachWith(
 const newWork = `
   insert into outbox (queue, name, data, sender_id)
   select queue, name, data::jsonb, sender_id
-  from unnest(${unseen('$1', 'text[]')}, $2::text[], $3::text[], $4::bigint[])
+  from unnest(${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::bigint[])
     with ordinality as row(queue, name, data, sender_id, place)
   order by place
   returning id`
@@ -237,7 +237,7 @@ export async function findMessageRows(db: Knex, ids: readonly number[]): Promise
 
 const messagesOfRows = `
   select id, data, payload, accepted_at as "acceptedAt"
-  from unnest(${unseen('$1', 'bigint[]')}) as id join outbox using (id)
+  from unnest(${opaqueParam('$1', 'bigint[]')}) as id join outbox using (id)
   where payload is not null`
 
 /**
@@ -251,7 +251,7 @@ export async function takeRows(db: Knex, ids: readonly number[]): Promise<Readon
 }
 
 const takenRows = `
-  delete from outbox using unnest(${unseen('$1', 'bigint[]')}) as taken(id) where outbox.id = taken.id returning outbox.id`
+  delete from outbox using unnest(${opaqueParam('$1', 'bigint[]')}) as taken(id) where outbox.id = taken.id returning outbox.id`
 
 export function outboxIdOf(data: unknown): number | undefined {
   const isRowsJob = typeof data === 'object' && data !== null && 'outboxId' in data

@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import { openBoundedMap } from '../bounded-map.js'
 import { SIGNER_LIMITS } from '../limits.js'
 import { named } from '../persistence/database/database.js'
-import { unseen } from '../persistence/sql/opaque-param.js'
-import { inColumns } from '../persistence/sql/rows-as-columns.js'
+import { opaqueParam } from '../persistence/sql/opaque-param.js'
+import { rowsAsColumns } from '../persistence/sql/rows-as-columns.js'
 import type { Pod } from '../pod/pod.js'
 import { afterCommit } from './after-commit.js'
 import { discoverSignersJob } from './definitions.js'
@@ -37,7 +37,7 @@ const isKnownHost = `exists (
   select from pods where pods.host = regexp_replace(asked.host, ':[0-9]+$', '') and offline_since is null
 )`
 
-const knownHosts = `select host from unnest(${unseen('$1', 'text[]')}) as asked(host) where ${isKnownHost}`
+const knownHosts = `select host from unnest(${opaqueParam('$1', 'text[]')}) as asked(host) where ${isKnownHost}`
 
 /** Those of these addresses for which a look-up waits already. */
 export async function findLookedUp(db: Knex, addresses: readonly string[]): Promise<ReadonlySet<string>> {
@@ -46,7 +46,7 @@ export async function findLookedUp(db: Knex, addresses: readonly string[]): Prom
 }
 
 const lookedUp = `
-  select address from unnest(${unseen('$1', 'text[]')}) as asked(address) join signer_lookups using (address)`
+  select address from unnest(${opaqueParam('$1', 'text[]')}) as asked(address) join signer_lookups using (address)`
 
 /** Notes who is to be looked up, each once, and has a worker see to their hosts after the commit. */
 export async function addLookups(
@@ -57,7 +57,7 @@ export async function addLookups(
 ): Promise<void> {
   if (signers.length === 0) return
   await named(transaction, 'new-signer-lookups', newLookups, [
-    ...inColumns(signers, ['address', 'host']),
+    ...rowsAsColumns(signers, ['address', 'host']),
     signers.map(({ source }) => source ?? null),
   ])
   const hosts = new Map(
@@ -69,7 +69,7 @@ export async function addLookups(
 const newLookups = `
   insert into signer_lookups (address, host, source)
   select address, host, source
-  from unnest(${unseen('$1', 'text[]')}, $2::text[], $3::text[]) as row(address, host, source)
+  from unnest(${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[]) as row(address, host, source)
   order by address
   on conflict (address) do nothing`
 
@@ -176,7 +176,7 @@ export async function endLookups(db: Knex, addresses: readonly string[]): Promis
 }
 
 const endedLookups = `
-  delete from signer_lookups using unnest(${unseen('$1', 'text[]')}) as ended(address)
+  delete from signer_lookups using unnest(${opaqueParam('$1', 'text[]')}) as ended(address)
   where signer_lookups.address = ended.address`
 
 /** Puts look-ups off that have failed; returns those for which this was the last try. */
@@ -197,7 +197,7 @@ const postponedLookups = `
   update signer_lookups
   set tries = tries + 1,
     next_try_at = date_trunc('milliseconds', now()) + make_interval(secs => ($2::float[])[least(tries + 1, cardinality($2::float[]))])
-  from unnest(${unseen('$1', 'text[]')}) as failed(address)
+  from unnest(${opaqueParam('$1', 'text[]')}) as failed(address)
   where signer_lookups.address = failed.address
   returning signer_lookups.address, signer_lookups.tries`
 
@@ -209,7 +209,7 @@ export async function delayLookups(db: Knex, addresses: readonly string[]): Prom
 const delayedLookups = `
   update signer_lookups
   set next_try_at = date_trunc('milliseconds', now()) + make_interval(secs => $2::float)
-  from unnest(${unseen('$1', 'text[]')}) as stopped(address)
+  from unnest(${opaqueParam('$1', 'text[]')}) as stopped(address)
   where signer_lookups.address = stopped.address`
 
 /** Everybody who is due at a host that does not answer. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { WAITING_LIMITS } from '../limits.js'
 import { named } from '../persistence/database/database.js'
-import { unseen } from '../persistence/sql/opaque-param.js'
+import { opaqueParam } from '../persistence/sql/opaque-param.js'
 import type { Pod } from '../pod/pod.js'
 import { addLookups, type ClaimedSigner, findKnownHosts, findLookedUp, spendOfSource } from './signer-lookups.js'
 import type { ParkedMessage, Thing } from './waiting.js'
@@ -83,7 +83,7 @@ export async function boundUnproven(
 const boundedOfHosts = `
   with excess as materialized (
     select ranked.id
-    from unnest(${unseen('$1', 'text[]')}) as bound(host) cross join lateral (
+    from unnest(${opaqueParam('$1', 'text[]')}) as bound(host) cross join lateral (
       select id, row_number() over turns as place, sum(bytes) over turns as size
       from (
         select id, bytes, row_number() over (partition by source order by id desc) as turn
@@ -113,7 +113,7 @@ export async function giveUpSigners(
     transaction,
     'given-up-signers',
     givenUp(
-      `select id from unnest(${unseen('$1', 'text[]')}) as thing join waiting on waits_for = thing where not signed`,
+      `select id from unnest(${opaqueParam('$1', 'text[]')}) as thing join waiting on waits_for = thing where not signed`,
     ),
     [things],
   )

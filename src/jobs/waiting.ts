@@ -3,8 +3,8 @@ import type { Knex } from 'knex'
 import { LOOKUP_LIMITS } from '../limits.js'
 import { named } from '../persistence/database/database.js'
 import { type Counts, countColumns, countsRaised, NO_COUNTS } from '../persistence/inbound/raise-counts.js'
-import { unseen } from '../persistence/sql/opaque-param.js'
-import { inColumns } from '../persistence/sql/rows-as-columns.js'
+import { opaqueParam } from '../persistence/sql/opaque-param.js'
+import { rowsAsColumns } from '../persistence/sql/rows-as-columns.js'
 import type { Pod } from '../pod/pod.js'
 import { splitAddress } from '../protocol/address.js'
 import {
@@ -246,7 +246,7 @@ async function alreadyAsked(
 
 const askedAlready = `
   select waits_for || ' ' || asked_of as ask, max(asked_by) as id
-  from unnest(${unseen('$1', 'text[]')}) as thing join waiting on waits_for = thing
+  from unnest(${opaqueParam('$1', 'text[]')}) as thing join waiting on waits_for = thing
   where asked_by is not null
   group by waits_for, asked_of`
 
@@ -276,7 +276,7 @@ async function insertWaiting(
   if (messages.length === 0) return
   const asks = messages.map(askOf)
   await named(transaction, 'new-waiting', newWaiting, [
-    ...inColumns(messages, ['waitsFor', 'payload', 'acceptedAt']),
+    ...rowsAsColumns(messages, ['waitsFor', 'payload', 'acceptedAt']),
     messages.map(({ recipientGuid }) => (recipientGuid === undefined ? receivePublicJob.name : receivePrivateJob.name)),
     messages.map(({ recipientGuid }) => recipientGuid ?? null),
     messages.map(digestOf),
@@ -301,7 +301,7 @@ const newWaiting = `
     date_trunc('milliseconds', now()) + make_interval(secs => patience), asked_of, asked_by,
     sender_host, source, signed, bytes
   from unnest(
-    ${unseen('$1', 'text[]')}, $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::smallint[], $8::float[],
+    ${opaqueParam('$1', 'text[]')}, $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::smallint[], $8::float[],
     $9::text[], $10::bigint[], $11::text[], $12::text[], $13::boolean[], $14::int[]
   ) as row(
     waits_for, payload, accepted_at, name, recipient_guid, digest, times, patience, asked_of, asked_by,
@@ -326,7 +326,7 @@ async function wake(
   counts: Counts,
 ): Promise<readonly OutboxJob[]> {
   const which = `using (
-    select waiting.id from unnest(${unseen('$1', 'text[]')}) as thing join waiting on waits_for = thing
+    select waiting.id from unnest(${opaqueParam('$1', 'text[]')}) as thing join waiting on waits_for = thing
     order by waiting.id limit ${WOKEN_AT_ONCE}
   ) as oldest where waiting.id = oldest.id`
   const statement = woken(which, false, `, ${countsRaised(2)}`)

@@ -1,8 +1,8 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { Door } from '../web/routes/federation/inbound-endpoint.js'
+import type { InboundEndpoint } from '../web/routes/federation/inbound-endpoint.js'
 
 /** What came to the door of this process, and what it holds because of that. */
-export function watchDoor(registry: Registry, door: Door): void {
+export function watchInboundEndpoint(registry: Registry, door: InboundEndpoint): void {
   new Counter({
     name: 'pod_received_messages_total',
     help: 'Messages of other pods, by what became of them at the door.',

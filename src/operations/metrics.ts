@@ -5,7 +5,7 @@ import { queueFacts } from '../jobs/queue-facts.js'
 import type { Pod } from '../pod/pod.js'
 import { watchClosedConnections } from '../web/limits/closure-counts.js'
 import { LIBRARY_SLEEPS, openLoopGauges } from './event-loop-metrics.js'
-import { watchDoor } from './inbound-metrics.js'
+import { watchInboundEndpoint } from './inbound-metrics.js'
 import { watchLive } from './live-metrics.js'
 import { watchReplica } from './replica-metrics.js'
 
@@ -46,7 +46,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
   return {
     registry,
     watch(app) {
-      watchDoor(registry, app.door)
+      watchInboundEndpoint(registry, app.door)
       watchClosedConnections(registry, app.closedConnections)
       watchLive(registry, app.live)
       if (app.pod.replica) watchReplica(registry, app.pod.replica)

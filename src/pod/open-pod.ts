@@ -18,7 +18,7 @@ import {
   WEB_LIMITS,
   WORKER_LIMITS,
 } from '../persistence/database/database.js'
-import { isOurs, refusesUs, withoutStatement } from '../persistence/database/errors.js'
+import { isDatabaseUnavailable, refusesUs, withoutStatement } from '../persistence/database/errors.js'
 import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
 import { UserSecrets } from '../persistence/models/user.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
@@ -143,7 +143,7 @@ async function troubleWith(db: Knex, check: () => Promise<void>): Promise<unknow
     await check()
     return undefined
   } catch (error) {
-    if (isOurs(error)) return error
+    if (isDatabaseUnavailable(error)) return error
     throw error
   }
 }

@@ -33,13 +33,13 @@ export interface PodCrypto {
   generateKeyPair(): Promise<KeyPair>
   /** Reads each envelope, verifies it and what is signed inside. One answer for each, in order. */
   openEnvelopes(messages: readonly SealedMessage[], keys: KnownKeys): Promise<readonly Opened[]>
-  /** Takes the coats of private envelopes off; what is inside is not verified yet. `undefined`: not readable, for whatever reason. */
+  /** Decrypts private envelopes; their signatures are not verified yet. `undefined`: cannot be decrypted. */
   openEncryptedEnvelopes(messages: readonly EncryptedMessage[]): Promise<readonly (string | undefined)[]>
   /** The mark of its author that a relayable carries wherever it goes. */
   signRelayable(relayable: Relayable, key: KeyObject): Promise<string>
   /** A payload in an envelope with the signature of its sender. */
   sealEnvelope(payload: string, sender: string, key: KeyObject): Promise<string>
-  /** The same envelope for each recipient, with a coat of their own. */
+  /** Encrypts the envelope for each recipient with their key. */
   encryptEnvelope(envelope: string, recipientKeys: readonly KeyObject[]): Promise<readonly string[]>
   /** Anybody can publish any document, so that no event loop reads one. */
   readDocument(document: ReceivedDocument): Promise<ReadDocument>

@@ -29,7 +29,7 @@ it('50: lists the photos that are not pending, and the private ones only with pr
   const attached = await addPhoto(personId, { postId: pb })
   const seen = await addPhoto(personId, { postId: rb, public: false })
   await api.pod.db('photoVisibilities').insert({ userId: api.alice.viewer.userId, photoId: seen.id })
-  const unseen = await addPhoto(personId, { public: false })
+  const opaqueParam = await addPhoto(personId, { public: false })
   const alone = await addPhoto(personId, { height: 30, width: 40 })
   await addPhoto(personId, { pending: true })
   await addPhoto(personId, { pending: true, public: false })
@@ -51,7 +51,7 @@ it('50: lists the photos that are not pending, and the private ones only with pr
   expect(answer.body[1]).toMatchObject({ post: api.RB, dimensions: { height: null, width: null } })
   expect(guidsOf((await (await api.alice.with()).get(photosOf(api.bob))).body)).toEqual([alone.guid, attached.guid])
   expect(guidsOf((await api.dan.get(photosOf(api.bob))).body)).toEqual([alone.guid, attached.guid])
-  const own = [alone.guid, unseen.guid, seen.guid, attached.guid]
+  const own = [alone.guid, opaqueParam.guid, seen.guid, attached.guid]
   expect(guidsOf((await api.bob.get(photosOf(api.bob))).body)).toEqual(own)
   expect(guidsOf((await (await api.bob.with()).get(photosOf(api.bob))).body)).toEqual([alone.guid, attached.guid])
 })

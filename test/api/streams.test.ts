@@ -200,7 +200,7 @@ describe('pages', () => {
       await db('mentions').insert({ personId, postId, createdAt: MOMENT })
       await db('likes').insert({ guid: `like-of-the-paged-${postId}`, ...said })
       await db('participations').insert({ guid: `part-of-the-paged-${postId}`, postId, authorId: personId })
-      await db('involvements').insert({ userId, postId, interactedAt: MOMENT })
+      await db('activity_entries').insert({ userId, postId, interactedAt: MOMENT })
       for (const n of [1, 2, 3]) {
         await db('comments').insert({ guid: `comment-of-the-paged-${postId}-${n}`, text: 'Tea', ...said })
       }

@@ -10,7 +10,7 @@ export const CHECKLIST = {
   S08: 'a child belongs to its parent',
   S09: 'who is blocked is not heard',
   S10: 'a private message is for somebody who lives here, and signed inside',
-  S20: 'a coat that cannot be opened tells nothing about why',
+  S20: 'an envelope that cannot be decrypted tells nothing about why',
   S21: 'nobody makes the pod ask somewhere with what it cannot read',
   S22: 'keys of others within bounds',
   S23: 'a key that is known stays',

@@ -8,7 +8,7 @@ import { commentBy, postBy } from '../support/entities.js'
 import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
 import { allow, CALLBACK, codeIn, POD, register, registerTestClient } from '../support/oidc-client.js'
 import type { TestPerson } from '../support/people.js'
-import { coatFor } from '../support/receiving-pod.js'
+import { encryptEnvelopeFor } from '../support/receiving-pod.js'
 import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
 
 const SECRET_KEY = 'the key that seals keys, which nobody may read'
@@ -53,7 +53,7 @@ function everythingSaid(): string {
 
 const privately = async (to: TestPerson, body: string) => {
   const { publicKey } = await Person.query(pod.db).findOne({ guid: to.account.guid }).throwIfNotFound()
-  return { path: `/receive/users/${to.account.guid}`, body: coatFor(publicKey, body) }
+  return { path: `/receive/users/${to.account.guid}`, body: encryptEnvelopeFor(publicKey, body) }
 }
 
 describe('S75: nothing that must not be read is in the log after', () => {
@@ -180,7 +180,7 @@ it('S75: nor in metrics, in the queue or in an answer of the operator', async ()
   const { publicKey } = await Person.query(waiting.db).findOne({ guid: cem.account.guid }).throwIfNotFound()
   await waiting.post(
     `/receive/users/${cem.account.guid}`,
-    coatFor(publicKey, envelopeOf(quin, postBy(quin, { public: false, text: WRITTEN }))),
+    encryptEnvelopeFor(publicKey, envelopeOf(quin, postBy(quin, { public: false, text: WRITTEN }))),
   )
 
   const tables: readonly string[] = await waiting.db('pg_tables').where({ schemaname: 'bullmq' }).pluck('tablename')

@@ -19,7 +19,7 @@ import {
 import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
 import { viewerOf } from '../support/network.js'
 import type { TestPerson } from '../support/people.js'
-import { coatFor, signedBy } from '../support/receiving-pod.js'
+import { encryptEnvelopeFor, signedBy } from '../support/receiving-pod.js'
 import { type AttackedPod, dropped, type Sent, startAttackedPod, TAKEN } from './attacked-pod.js'
 import { dataElement, forgedEnvelope } from './forged-envelope.js'
 
@@ -61,7 +61,7 @@ async function postOfAnn(fields: { readonly public?: boolean; readonly poll?: re
 /** As the signer would send it to one of our people alone. */
 async function sealedFor({ account }: TestPerson, envelope: string): Promise<Sent> {
   const { publicKey } = await Person.query(pod.db).findOne({ guid: account.guid }).throwIfNotFound()
-  return { path: `/receive/users/${account.guid}`, body: coatFor(publicKey, envelope) }
+  return { path: `/receive/users/${account.guid}`, body: encryptEnvelopeFor(publicKey, envelope) }
 }
 
 describe('S01: an envelope', () => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { coatFor, signedBy } from '../support/receiving-pod.js'
+import { encryptEnvelopeFor, signedBy } from '../support/receiving-pod.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { type Outcome, pod, type Settings } from './program.js'
 
@@ -151,7 +151,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
     const { rows } = await db.query(`select public_key from people where address = 'ann@pod.example'`)
     const sharing = { following: true, sharing: true, blocking: false }
     const contact = { type: 'contact', author: quin.address, recipient: 'ann@pod.example', ...sharing } as const
-    const message = coatFor(rows[0].public_key, envelopeOf(quin, contact))
+    const message = encryptEnvelopeFor(rows[0].public_key, envelopeOf(quin, contact))
 
     const { code, stdout } = await inspect(message, '--recipient', 'ann')
     expect(code).toBe(0)

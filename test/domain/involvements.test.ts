@@ -27,11 +27,11 @@ const publish = () => publishPost(test.pod, ann, { text: 'Tea?', public: true })
 /** Whom the post concerns, and whether each of them knows when it was last commented on. */
 async function involved({ id }: Pick<Post, 'id'>): Promise<Record<string, boolean>> {
   const rows = await test.pod
-    .db('involvements')
-    .join('posts', 'posts.id', 'involvements.postId')
-    .join('users', 'users.id', 'involvements.userId')
+    .db('activity_entries')
+    .join('posts', 'posts.id', 'activity_entries.postId')
+    .join('users', 'users.id', 'activity_entries.userId')
     .where('posts.id', id)
-    .select('users.username', test.pod.db.raw('involvements.interacted_at = posts.interacted_at as up_to_date'))
+    .select('users.username', test.pod.db.raw('activity_entries.interacted_at = posts.interacted_at as up_to_date'))
   return Object.fromEntries(rows.map(({ username, upToDate }) => [username, upToDate]))
 }
 

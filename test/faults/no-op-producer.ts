@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { enqueueWith } from '../../src/jobs/outbox.js'
-import { isOurs } from '../../src/persistence/database/errors.js'
+import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { openQueuePod } from '../support/queue-pod.js'
 import { noOpJob, readInstructions } from './no-op.js'
 
@@ -15,7 +15,7 @@ while (missing.length > 0) {
     await Promise.all(missing.map(produce))
     missing = await nextMissing()
   } catch (error) {
-    if (!isOurs(error)) throw error
+    if (!isDatabaseUnavailable(error)) throw error
     await pause(50)
     missing = await nextMissing().catch(() => missing)
   }

@@ -165,7 +165,7 @@ describe('a conversation', () => {
     expect(await receive(pod, sealed(sam, ann, answer))).toEqual(nothing)
 
     expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 2, [sam.address]: 0 })
-    expect(await pod.rows('conversation_strangers')).toEqual([0])
+    expect(await pod.rows('conversation_unknown_participants')).toEqual([0])
   })
 })
 

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => pod.close())
 beforeEach(() => pod.empty('posts, contacts, tombstones, outbox, waiting'))
 
-const query = { sight: 'readable', page: { limit: 15 } } as const
+const query = { visibility: 'readable', page: { limit: 15 } } as const
 const readerOf = ({ userId, id }: LocalPerson) => ({ userId, personId: id })
 const stream = async (reader: LocalPerson, name: Stream) =>
   (await listedStream(pod.db, readerOf(reader), { stream: name, ...query })).items.map(({ guid }) => guid)
@@ -36,7 +36,7 @@ it('what is said elsewhere under a post moves it forward in the activity of thos
   async function addOwn(day: string) {
     const time = new Date(day)
     const post = await addPost(pod, ann, { createdAt: time, interactedAt: time })
-    await pod.db('involvements').insert({ userId: ann.userId, postId: post.id, interactedAt: time })
+    await pod.db('activity_entries').insert({ userId: ann.userId, postId: post.id, interactedAt: time })
     return post
   }
 })

@@ -16,7 +16,7 @@ function openGroups(limits: Partial<Parameters<typeof gather<string, string>>[0]
 
 const aTurn = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('gathering', () => {
+describe('merged', () => {
   it('lets a lone caller go at once, alone', async () => {
     const { groups, bring } = openGroups()
     const answer = bring(['a'])
@@ -146,7 +146,7 @@ describe('gathering', () => {
   })
 })
 
-describe('gathering for somebody who is busy', () => {
+describe('merged for somebody who is busy', () => {
   const swell = { after: 2, slow: 5, enough: 5, ms: 3 }
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })

@@ -25,7 +25,7 @@ describe.each(queueBackends)('packing, with the queue in $store', (backend) => {
     const packing = openPacking({ ...pod, now: () => now })
 
     await packing.acceptPublic('an envelope', anybody)
-    await packing.acceptPrivate({ recipientGuid: 'somebody', envelope: 'a coat' }, anybody)
+    await packing.acceptPrivate({ recipientGuid: 'somebody', envelope: 'an encrypted envelope' }, anybody)
 
     const jobs: Job[] = []
     for (const queue of ['inbound', 'inbound-private'] as const) {
@@ -38,7 +38,7 @@ describe.each(queueBackends)('packing, with the queue in $store', (backend) => {
         'receive-private',
         {
           acceptedAt: now.toISOString(),
-          messages: [{ recipientGuid: 'somebody', envelope: 'a coat', source: anybody.ip }],
+          messages: [{ recipientGuid: 'somebody', envelope: 'an encrypted envelope', source: anybody.ip }],
         },
       ],
     ])

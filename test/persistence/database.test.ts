@@ -9,7 +9,7 @@ import {
   WEB_LIMITS,
   WORKER_LIMITS,
 } from '../../src/persistence/database/database.js'
-import { isOurs } from '../../src/persistence/database/errors.js'
+import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
 
 let database: OpenDatabase
@@ -97,7 +97,7 @@ describe('a connection', () => {
     const error = await db.raw('select pg_sleep(60)').catch((reason: unknown) => reason)
 
     expect(error).toMatchObject({ message: expect.stringMatching(/Query read timeout$/) })
-    expect(isOurs(error)).toBe(true)
+    expect(isDatabaseUnavailable(error)).toBe(true)
     expect(await answerTo(db, 'pg_backend_pid()')).not.toBe(pid)
   })
 
@@ -108,7 +108,7 @@ describe('a connection', () => {
     const error = await db.raw('select 1').catch((reason: unknown) => reason)
     await transaction.rollback()
 
-    expect(isOurs(error)).toBe(true)
+    expect(isDatabaseUnavailable(error)).toBe(true)
     expect(await answerTo(db, '1')).toBe(1)
   })
 
@@ -127,7 +127,7 @@ describe('a connection', () => {
     const error = await db.raw('select pg_sleep(60)').catch((reason: unknown) => reason)
 
     expect(error).toMatchObject({ code: '57014' })
-    expect(isOurs(error)).toBe(true)
+    expect(isDatabaseUnavailable(error)).toBe(true)
   })
 
   it('ends a wait for a lock', async () => {
@@ -144,7 +144,7 @@ describe('a connection', () => {
     await holder.rollback()
 
     expect(error).toMatchObject({ code: '55P03' })
-    expect(isOurs(error)).toBe(true)
+    expect(isDatabaseUnavailable(error)).toBe(true)
   })
 })
 
@@ -301,7 +301,7 @@ describe('a named statement', () => {
 
     const error = await named(db, 'asleep', 'select pg_sleep($1)', [60]).catch((reason: unknown) => reason)
 
-    expect(isOurs(error)).toBe(true)
+    expect(isDatabaseUnavailable(error)).toBe(true)
     expect(await named(db, 'fine', 'select $1::int as one', [1])).toEqual([{ one: 1 }])
   })
 
@@ -320,7 +320,7 @@ async function untilAnswered<Value>(ask: () => Promise<Value>): Promise<Value> {
   try {
     return await ask()
   } catch (error) {
-    if (!isOurs(error)) throw error
+    if (!isDatabaseUnavailable(error)) throw error
     return ask()
   }
 }

@@ -61,7 +61,7 @@ const rowsUnder = () => pod.rows('posts', ...UNDER)
 const destroyPost = (post: Post) => pod.db.transaction((transaction) => destroy(transaction, 'post', [post.id]))
 
 describe('a post with more rows under it than one transaction deletes', () => {
-  it('is out of sight at once, and purged later in chunks', async () => {
+  it('is out of visibility at once, and purged later in chunks', async () => {
     const post = await addPost(pod, quin)
     const reshare = await addPost(pod, remy, { type: 'Reshare', text: '', rootId: post.id })
     const [comment = ''] = await addComments(post, 2 * ROWS_AT_ONCE + 1)
@@ -139,7 +139,7 @@ it('a post with as many rows under it as one transaction deletes is deleted at o
   expect(await rowsUnder()).toEqual([0, 0, 0, 0, 0, 0])
 })
 
-it('the posts of a closed person with a long history are out of sight at once, and purged later', async () => {
+it('the posts of a closed person with a long history are out of visibility at once, and purged later', async () => {
   await pod.db.raw(
     `insert into posts (guid, author_id, type, public, text)
      select md5('post' || i), ?, 'StatusMessage', true, 'one of many' from generate_series(1, ?::integer) as i`,

@@ -1,37 +1,44 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { inTransaction, isDeadlock, isOurs, isUniqueViolation } from '../../src/persistence/database/errors.js'
+import {
+  inTransaction,
+  isDatabaseUnavailable,
+  isDeadlock,
+  isUniqueViolation,
+} from '../../src/persistence/database/errors.js'
 import { Tag } from '../../src/persistence/models/tag.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
 
 const withCode = (code: string) => Object.assign(new Error('of the database'), { code })
 
-describe('isOurs', () => {
+describe('isDatabaseUnavailable', () => {
   it.each(['08006', '08P01', '40001', '40P01', '53100', '53300', '57014', '57P01', '57P03', '55P03', '25P03'])(
     'is true for %s, which the database will get over',
-    (code) => expect(isOurs(withCode(code))).toBe(true),
+    (code) => expect(isDatabaseUnavailable(withCode(code))).toBe(true),
   )
 
   it.each(['23505', '23503', '23514', '22021', '22P02', '42P01', '42601', '0A000', 'XX000', '25P02', '28P01', '3D000'])(
     'is false for %s, which asking again does not change',
-    (code) => expect(isOurs(withCode(code))).toBe(false),
+    (code) => expect(isDatabaseUnavailable(withCode(code))).toBe(false),
   )
 
   it.each(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'ABORT_ERR'])(
     'is true for %s',
-    (code) => expect(isOurs(withCode(code))).toBe(true),
+    (code) => expect(isDatabaseUnavailable(withCode(code))).toBe(true),
   )
 
   it('is true for work that was aborted', () => {
-    expect(isOurs(AbortSignal.abort().reason)).toBe(true)
+    expect(isDatabaseUnavailable(AbortSignal.abort().reason)).toBe(true)
   })
 
   it('is false for another pod that is away, and for bugs', () => {
-    expect(isOurs(new Error('The other pod did not answer.', { cause: withCode('ECONNREFUSED') }))).toBe(false)
-    expect(isOurs(new TypeError('x is not a function'))).toBe(false)
-    expect(isOurs(withCode('ENOENT'))).toBe(false)
-    expect(isOurs('57P01')).toBe(false)
-    expect(isOurs(undefined)).toBe(false)
+    expect(isDatabaseUnavailable(new Error('The other pod did not answer.', { cause: withCode('ECONNREFUSED') }))).toBe(
+      false,
+    )
+    expect(isDatabaseUnavailable(new TypeError('x is not a function'))).toBe(false)
+    expect(isDatabaseUnavailable(withCode('ENOENT'))).toBe(false)
+    expect(isDatabaseUnavailable('57P01')).toBe(false)
+    expect(isDatabaseUnavailable(undefined)).toBe(false)
   })
 })
 
@@ -57,7 +64,7 @@ describe('with a database', () => {
       expect(isUniqueViolation(error)).toBe(true)
       expect(isUniqueViolation(error, 'tags_name_key')).toBe(true)
       expect(isUniqueViolation(error, 'tags_pkey')).toBe(false)
-      expect(isOurs(error)).toBe(false)
+      expect(isDatabaseUnavailable(error)).toBe(false)
     }
     expect(isUniqueViolation(await db.raw('select 1 / 0').catch((error: unknown) => error))).toBe(false)
   })

@@ -22,7 +22,7 @@ afterAll(() => database.close())
 beforeEach(() => db('posts').delete())
 afterEach(() => vi.restoreAllMocks())
 
-const list = (limit = 10) => listedPostsOf(db, reader, { authorGuid, sight: 'readable', page: { limit } })
+const list = (limit = 10) => listedPostsOf(db, reader, { authorGuid, visibility: 'readable', page: { limit } })
 const texts = async (limit?: number) => (await list(limit)).items.map(({ text }) => text)
 
 /** Sees the names of statements before they are sent. */

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { Post } from '../../src/persistence/models/post.js'
-import type { Sight } from '../../src/persistence/posts/visibility.js'
+import type { Visibility } from '../../src/persistence/posts/visibility.js'
 import type { TimePage } from '../../src/persistence/sql/keyset-page.js'
 import { listedStream, type Stream } from '../../src/persistence/streams/list-streams.js'
 import { mainStreamMembers } from '../../src/persistence/streams/main-stream-members.js'
@@ -96,10 +96,19 @@ function idsOf(name: Name) {
 }
 
 /** All pages, one after the other. */
-async function listed(name: Name, sight: Sight, start: Omit<TimePage, 'limit'>, limit: number): Promise<number[]> {
+async function listed(
+  name: Name,
+  visibility: Visibility,
+  start: Omit<TimePage, 'limit'>,
+  limit: number,
+): Promise<number[]> {
   const found: number[] = []
   for (let place = start; ; ) {
-    const { items, more } = await listedStream(db, idsOf(name), { stream: 'main', sight, page: { ...place, limit } })
+    const { items, more } = await listedStream(db, idsOf(name), {
+      stream: 'main',
+      visibility,
+      page: { ...place, limit },
+    })
     found.push(...items.map(({ id }) => id))
     const last = items.at(-1)
     if (!more || last === undefined) return found
@@ -108,21 +117,21 @@ async function listed(name: Name, sight: Sight, start: Omit<TimePage, 'limit'>, 
   }
 }
 
-async function members(name: Name, sight: Sight): Promise<number[]> {
+async function members(name: Name, visibility: Visibility): Promise<number[]> {
   const { userId } = idsOf(name)
   const found = await mainStreamMembers(db, { userIds: [userId], postIds: [...times.keys()] })
   const time = (id: number) => times.get(id)?.getTime() ?? Number.NaN
   return found
-    .filter((member) => sight === 'readable' || member.public)
+    .filter((member) => visibility === 'readable' || member.public)
     .map(({ postId }) => postId)
     .toSorted((one, other) => time(other) - time(one) || other - one)
 }
 
 it.each(names)('holds for somebody %s the very posts that are said to be in it, in their order', async (name) => {
-  for (const sight of ['readable', 'public'] as const) {
-    const expected = await members(name, sight)
+  for (const visibility of ['readable', 'public'] as const) {
+    const expected = await members(name, visibility)
     expect(expected.length).toBeGreaterThan(10)
-    expect(await listed(name, sight, {}, 100)).toEqual(expected)
+    expect(await listed(name, visibility, {}, 100)).toEqual(expected)
   }
 })
 
@@ -134,7 +143,7 @@ it.each(names)('holds them for somebody %s on small pages too, from any place an
     const behind = expected.slice(expected.indexOf(start) + 1)
     const ahead = expected.slice(0, expected.indexOf(start)).toReversed()
     const page = (place: Omit<TimePage, 'limit'>) =>
-      listedStream(db, idsOf(name), { stream: 'main', sight: 'readable', page: { ...place, limit: 7 } })
+      listedStream(db, idsOf(name), { stream: 'main', visibility: 'readable', page: { ...place, limit: 7 } })
     const idsIn = async (place: Omit<TimePage, 'limit'>) => (await page(place)).items.map(({ id }) => id)
 
     expect(await idsIn({ before: key })).toEqual(behind.slice(0, 7))
@@ -145,7 +154,7 @@ it.each(names)('holds them for somebody %s on small pages too, from any place an
 it.each(names)('shows somebody %s each change at once, where the last page was and behind it', async (name) => {
   const reader = idsOf(name)
   const page = async () => {
-    const { items } = await listedStream(db, reader, { stream: 'main', sight: 'readable', page: { limit: 10 } })
+    const { items } = await listedStream(db, reader, { stream: 'main', visibility: 'readable', page: { limit: 10 } })
     return items.map(({ id }) => id)
   }
   const first = await page()
@@ -174,9 +183,9 @@ const GATHERED: readonly Stream[] = ['main', 'all aspects', 'tags']
 it.each(GATHERED)('is found near the last page as everywhere, also the stream %s', async (stream) => {
   const ways: (string | undefined)[] = []
   for (const name of names) {
-    for (const sight of ['readable', 'public'] as const) {
+    for (const visibility of ['readable', 'public'] as const) {
       const page = (from: Knex, place: Omit<TimePage, 'limit'>) =>
-        listedStream(from, idsOf(name), { stream, sight, page: { ...place, limit: 7 } })
+        listedStream(from, idsOf(name), { stream, visibility, page: { ...place, limit: 7 } })
       const { items } = await page(db, {})
       const last = items.at(-1)
       const key = last && { time: last.createdAt, id: last.id }
@@ -225,7 +234,7 @@ it('is read with one statement where all there is fits on a page, and grows and 
     const { items, more } = await listedStream(
       db,
       { userId: reader.id, personId: reader.personId },
-      { stream: 'main', sight: 'readable', page: { limit: 3 } },
+      { stream: 'main', visibility: 'readable', page: { limit: 3 } },
     )
     return { ids: items.map(({ id }) => id), more }
   }
@@ -263,7 +272,7 @@ it('is found everywhere where more has no place in it than is read at once', asy
     const { items } = await listedStream(
       db,
       { userId: reader.id, personId: reader.personId },
-      { stream: 'main', sight: 'readable', page: { limit } },
+      { stream: 'main', visibility: 'readable', page: { limit } },
     )
     return items.map(({ id }) => id)
   }
@@ -297,7 +306,7 @@ it('misses nobody where others have written much since the last page', async () 
     const { items } = await listedStream(
       db,
       { userId: reader.id, personId: reader.personId },
-      { stream: 'main', sight: 'readable', page: { limit: 3 } },
+      { stream: 'main', visibility: 'readable', page: { limit: 3 } },
     )
     return items.map(({ id }) => id)
   }

@@ -18,7 +18,7 @@ import {
   insertLikes,
   insertVotes,
 } from '../../src/persistence/inbound/insert-relayables.js'
-import { findSurroundings } from '../../src/persistence/inbound/post-references.js'
+import { findPostReferences } from '../../src/persistence/inbound/post-references.js'
 import { findRetractionTargets } from '../../src/persistence/inbound/retraction-targets.js'
 import { listedComments } from '../../src/persistence/interactions/list-comments.js'
 import { listedReactions } from '../../src/persistence/interactions/list-reactions.js'
@@ -96,18 +96,18 @@ it.each<[string, () => Promise<unknown>]>([
   ],
   [
     'comments readable oldest first',
-    () => listedComments(db, viewer, { postGuid, sight: 'readable', page: { limit: 15 } }),
+    () => listedComments(db, viewer, { postGuid, visibility: 'readable', page: { limit: 15 } }),
   ],
   ['messages 16', () => listedMessages(db, viewer.personId, { conversationGuid: postGuid, offset: 0, limit: 15 })],
   ['posts-of-person readable newest first', posts],
   [
     'photos-of-person readable newest first',
-    () => listedPhotosOf(db, viewer, { authorGuid, sight: 'readable', page: { limit: 15 } }),
+    () => listedPhotosOf(db, viewer, { authorGuid, visibility: 'readable', page: { limit: 15 } }),
   ],
   ['caused-notifications comments', () => told({ comments: [1] })],
   ['caused-notifications posts likes', () => told({ posts: [1], likes: [1] })],
   ['new-messages', () => inTransaction(db, (transaction) => insertNewMessages(transaction, [message()]))],
-  ['surroundings', () => findSurroundings(db, { posts: [postGuid], deleted: [postGuid] })],
+  ['references', () => findPostReferences(db, { posts: [postGuid], deleted: [postGuid] })],
   ['retraction-targets', () => findRetractionTargets(db, [{ type: 'Post', guid: postGuid }])],
   ['authors-of-posts', () => authorsOfPosts(db, [postGuid])],
   ['new-posts', () => inTransaction(db, (transaction) => insertNewPosts(transaction, [post()]))],
@@ -143,7 +143,7 @@ it('a list of posts looks each of them up, and does not read all that the reader
 })
 
 function posts() {
-  return listedPostsOf(db, viewer, { authorGuid, sight: 'readable', page: { limit: 15 } })
+  return listedPostsOf(db, viewer, { authorGuid, visibility: 'readable', page: { limit: 15 } })
 }
 
 function told(causes: Partial<CausingRows>) {

@@ -69,7 +69,7 @@ async function fill({ userId, personId }: Reader, knowsFew: Reader): Promise<voi
     `insert into comments (guid, author_id, post_id, text, post_created_at)
      select md5(guid || n), ${personId}, id, 'Tea', created_at from posts, generate_series(1, 2) as n`,
     `insert into participations (guid, author_id, post_id) select guid, ${personId}, id from posts`,
-    `insert into involvements (user_id, post_id, interacted_at) select ${userId}, id, interacted_at from posts`,
+    `insert into activity_entries (user_id, post_id, interacted_at) select ${userId}, id, interacted_at from posts`,
     `insert into contacts (user_id, person_id, receiving)
      select ${knowsFew.userId}, person_id, true from contacts where person_id % 15 = 3`,
     `insert into tag_followings (user_id, tag_id) values (${knowsFew.userId}, 1)`,
@@ -83,7 +83,7 @@ async function fill({ userId, personId }: Reader, knowsFew: Reader): Promise<voi
 }
 
 const GROWING = [
-  ...['posts', 'post_visibilities', 'mentions', 'taggings', 'likes', 'comments', 'participations', 'involvements'],
+  ...['posts', 'post_visibilities', 'mentions', 'taggings', 'likes', 'comments', 'participations', 'activity_entries'],
   'hidden_posts',
 ]
 
@@ -110,13 +110,13 @@ async function statementOf(list: () => Promise<unknown>): Promise<Statement> {
 }
 
 const streams: readonly Stream[] = ['main', 'all aspects', 'activity', 'mentions', 'tags', 'liked', 'commented']
-type List = (reader: Reader, page: TimePage, sight: 'public' | 'readable') => Promise<unknown>
+type List = (reader: Reader, page: TimePage, visibility: 'public' | 'readable') => Promise<unknown>
 const lists: readonly (readonly [string, List])[] = [
   ...streams.map((stream): [string, List] => {
-    return [stream, (who, page, sight) => listedStream(db, who, { stream, sight, page })]
+    return [stream, (who, page, visibility) => listedStream(db, who, { stream, visibility, page })]
   }),
-  ['aspects', (who, page, sight) => listedAspectStream(db, who, { aspectIds: [1, 2], sight, page })],
-  ['one tag', (who, page, sight) => listedPostsWithTag(db, who, { tag: 'tag1', sight, page })],
+  ['aspects', (who, page, visibility) => listedAspectStream(db, who, { aspectIds: [1, 2], visibility, page })],
+  ['one tag', (who, page, visibility) => listedPostsWithTag(db, who, { tag: 'tag1', visibility, page })],
 ]
 /** What is read near the last page from then on. */
 const NEAR = ['main', 'all aspects', 'tags', 'aspects']

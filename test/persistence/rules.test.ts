@@ -52,7 +52,7 @@ describe('what goes together', () => {
     ])
     await db('post_aspects').insert({ postId, aspectId: aspect })
     await db('post_visibilities').insert({ postId, userId: bob.id, authorId, createdAt: post.createdAt })
-    await db('involvements').insert({ postId, userId: bob.id })
+    await db('activity_entries').insert({ postId, userId: bob.id })
     await db('hidden_posts').insert({ postId, userId: bob.id })
     await db('muted_posts').insert({ postId, userId: bob.id })
     await db('reports').insert([
@@ -73,7 +73,7 @@ describe('what goes together', () => {
 
   const below = [
     ...['comments', 'polls', 'photos', 'locations', 'likes', 'participations', 'taggings', 'mentions', 'post_aspects'],
-    ...['post_visibilities', 'involvements', 'hidden_posts', 'muted_posts', 'reports', 'notifications'],
+    ...['post_visibilities', 'activity_entries', 'hidden_posts', 'muted_posts', 'reports', 'notifications'],
   ]
 
   it('takes everything below a post along, but leaves its reshares, without a root', async () => {

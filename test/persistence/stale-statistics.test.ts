@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { sendLetters, sendOut } from '../../src/domain/outbound/outgoing.js'
+import { sendOut, sendPersonalMessages } from '../../src/domain/outbound/outgoing.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { dispatchRelaysJob } from '../../src/jobs/definitions.js'
@@ -176,7 +176,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
     'messages to one person each',
     () =>
       within(async (transaction) => {
-        await sendLetters(pod, transaction, [{ ...retraction(), public: false, personId: quin.id }])
+        await sendPersonalMessages(pod, transaction, [{ ...retraction(), public: false, personId: quin.id }])
       }),
   ],
   ['a batch of relays', relaySome],
@@ -225,12 +225,12 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['conversations', () => listedConversations(webDb, ann.id, { limit: 15 })],
   [
     'posts of a person',
-    () => listedPostsOf(webDb, reader(), { authorGuid: ann.guid, sight: 'readable', page: { limit: 15 } }),
+    () => listedPostsOf(webDb, reader(), { authorGuid: ann.guid, visibility: 'readable', page: { limit: 15 } }),
   ],
-  ['comments', () => listedComments(webDb, reader(), { postGuid, sight: 'readable', page: { limit: 15 } })],
+  ['comments', () => listedComments(webDb, reader(), { postGuid, visibility: 'readable', page: { limit: 15 } })],
   ...streams.map((stream): [string, () => Promise<unknown>] => [
     `the stream ${stream}`,
-    () => listedStream(webDb, reader(), { stream, sight: 'readable', page: { limit: 15 } }),
+    () => listedStream(webDb, reader(), { stream, visibility: 'readable', page: { limit: 15 } }),
   ]),
 ])('%s: read little of lists that have grown since the last analyze', async (_what, run) => {
   const { rows, pages } = await costOf(webDb, run)

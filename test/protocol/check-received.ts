@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from 'node:assert/strict'
 import type { Json } from '../../src/protocol/entities/define-entity.js'
 import { entityToJson } from '../../src/protocol/entities/entity-json.js'
 import type { ReceivedEntity } from '../../src/protocol/entities/registry.js'
-import { faultOfArrival, type KnownThing, type Surroundings } from '../../src/protocol/envelopes/sender-rules.js'
+import { faultOfArrival, type KnownThing, type References } from '../../src/protocol/envelopes/sender-rules.js'
 import { outcomeOf, ProtocolError, type ProtocolFault } from '../../src/protocol/errors.js'
 import { type OpenVector, openPrivateVector, openVector } from './open-vector.js'
 import type { VectorKeys } from './vector-keys.js'
@@ -44,12 +44,12 @@ function receive(vector: ReceiveVector, keys: VectorKeys, known: KnownVectors): 
 }
 
 function permitted(opened: OpenVector, recipient: string | undefined, known: KnownVectors): OpenVector {
-  const fault = faultOfArrival({ ...opened, recipient }, surroundings(opened.entity, known))
+  const fault = faultOfArrival({ ...opened, recipient }, references(opened.entity, known))
   if (fault !== undefined) throw new ProtocolError(fault, opened.entity.type)
   return opened
 }
 
-function surroundings(entity: ReceivedEntity, { people, related }: KnownVectors): Surroundings {
+function references(entity: ReceivedEntity, { people, related }: KnownVectors): References {
   const find = (type: string, guid: string | undefined) =>
     related.find((thing) => thing.type === type && thing.guid === guid)
 

@@ -11,12 +11,12 @@ const envelope = '<me:env xmlns:me="http://salmon-protocol.org/ns/magic-env">Ã©ð
 const key = randomBytes(32)
 const iv = randomBytes(16)
 
-interface Coat {
+interface EncryptedEnvelope {
   readonly aes_key: string
   readonly encrypted_magic_envelope: string
 }
 
-function coat(changes: { secret?: Buffer | string; encrypted?: Buffer } = {}): Coat {
+function encryptedEnvelope(changes: { secret?: Buffer | string; encrypted?: Buffer } = {}): EncryptedEnvelope {
   const secret = changes.secret ?? JSON.stringify({ key: key.toString('base64'), iv: iv.toString('base64') })
   return {
     aes_key: wrap(Buffer.from(secret), publicKey).toString('base64'),
@@ -32,11 +32,14 @@ function encrypt(text: Buffer, padding?: Buffer): Buffer {
   return Buffer.concat([aes.update(Buffer.concat([text, padding])), aes.final()])
 }
 
-function open(coat: unknown, recipientKey: KeyObject = privateKey): string | undefined {
-  return openEncryptedEnvelope(typeof coat === 'string' ? coat : JSON.stringify(coat), recipientKey)
+function open(encryptedEnvelope: unknown, recipientKey: KeyObject = privateKey): string | undefined {
+  return openEncryptedEnvelope(
+    typeof encryptedEnvelope === 'string' ? encryptedEnvelope : JSON.stringify(encryptedEnvelope),
+    recipientKey,
+  )
 }
 
-describe('a coat of ours', () => {
+describe('an envelope encrypted here', () => {
   it('gives back what was put in, to its owner alone', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
@@ -49,7 +52,7 @@ describe('a coat of ours', () => {
   })
 
   it('is different for each recipient, and has the form that other pods read', () => {
-    const [first, second] = [1, 2].map((): Coat => JSON.parse(writeEncryptedEnvelope(envelope, publicKey)))
+    const [first, second] = [1, 2].map((): EncryptedEnvelope => JSON.parse(writeEncryptedEnvelope(envelope, publicKey)))
 
     expect(Object.keys(first ?? {})).toEqual(['aes_key', 'encrypted_magic_envelope'])
     expect(first?.aes_key).toMatch(/^[A-Za-z0-9+/]+=*$/)
@@ -58,8 +61,8 @@ describe('a coat of ours', () => {
   })
 })
 
-describe('a coat of other software', () => {
-  const usual = coat()
+describe('an envelope encrypted by other software', () => {
+  const usual = encryptedEnvelope()
   const brokenUp = (text: string) => text.replace(/.{60}/g, '$&\n')
 
   it.each([
@@ -78,7 +81,9 @@ describe('a coat of other software', () => {
     ['with blanks in the JSON', JSON.stringify(usual, null, '\t')],
     [
       'with more members in the secret',
-      coat({ secret: JSON.stringify({ x: [1], iv: iv.toString('base64'), key: key.toString('base64') }, null, 1) }),
+      encryptedEnvelope({
+        secret: JSON.stringify({ x: [1], iv: iv.toString('base64'), key: key.toString('base64') }, null, 1),
+      }),
     ],
   ])('may come %s', (_what, text) => expect(open(text)).toBe(envelope))
 
@@ -95,16 +100,16 @@ describe('a coat of other software', () => {
     ['the other alphabet', { ...usual, encrypted_magic_envelope: `-_${usual.encrypted_magic_envelope.slice(2)}` }],
     ['empty members', { aes_key: '', encrypted_magic_envelope: '' }],
     ['a key that is cut', { ...usual, aes_key: usual.aes_key.slice(0, 100) }],
-    ['a secret that is no JSON', coat({ secret: 'hello' })],
-    ['a secret that is empty', coat({ secret: '' })],
-    ['a secret that is an array', coat({ secret: '[]' })],
-    ['a key of 16 bytes', coat({ secret: secretOf(key.subarray(16), iv) })],
-    ['an iv of 8 bytes', coat({ secret: secretOf(key, iv.subarray(8)) })],
-    ['another key', coat({ secret: secretOf(randomBytes(32), iv) })],
+    ['a secret that is no JSON', encryptedEnvelope({ secret: 'hello' })],
+    ['a secret that is empty', encryptedEnvelope({ secret: '' })],
+    ['a secret that is an array', encryptedEnvelope({ secret: '[]' })],
+    ['a key of 16 bytes', encryptedEnvelope({ secret: secretOf(key.subarray(16), iv) })],
+    ['an iv of 8 bytes', encryptedEnvelope({ secret: secretOf(key, iv.subarray(8)) })],
+    ['another key', encryptedEnvelope({ secret: secretOf(randomBytes(32), iv) })],
     ['no encrypted bytes', { ...usual, encrypted_magic_envelope: '' }],
-    ['bytes that fill no block', coat({ encrypted: encrypt(Buffer.from(envelope)).subarray(3) })],
-    ['text in Latin-1', coat({ encrypted: encrypt(Buffer.from(envelope, 'latin1')) })],
-    ['text with a NUL', coat({ encrypted: encrypt(Buffer.from('<me:env>\0')) })],
+    ['bytes that fill no block', encryptedEnvelope({ encrypted: encrypt(Buffer.from(envelope)).subarray(3) })],
+    ['text in Latin-1', encryptedEnvelope({ encrypted: encrypt(Buffer.from(envelope, 'latin1')) })],
+    ['text with a NUL', encryptedEnvelope({ encrypted: encrypt(Buffer.from('<me:env>\0')) })],
   ])('is not readable with %s', (_what, text) => expect(open(text)).toBeUndefined())
 
   it('is taken off with the decoy where it has no secret, so that nothing shows that there is none', () => {
@@ -121,15 +126,15 @@ describe('a coat of other software', () => {
   it.each([0, 17, 255])('is not readable when its text ends with the padding %i', (last) => {
     const block = Buffer.from('0123456789abcdef')
 
-    expect(open(coat({ encrypted: encrypt(block, Buffer.alloc(16, last)) }))).toBeUndefined()
-    expect(open(coat({ encrypted: encrypt(block, Buffer.alloc(16, 16)) }))).toBe('0123456789abcdef')
+    expect(open(encryptedEnvelope({ encrypted: encrypt(block, Buffer.alloc(16, last)) }))).toBeUndefined()
+    expect(open(encryptedEnvelope({ encrypted: encrypt(block, Buffer.alloc(16, 16)) }))).toBe('0123456789abcdef')
   })
 })
 
 describe('a known envelope', () => {
   const vectors = readVectors(new URL('../vectors/federation.json', import.meta.url))
   const known = vectors.receive.find(({ name }) => name === 'private status_message to a 2048 bit key')
-  const { aes_key, encrypted_magic_envelope }: Coat = JSON.parse(known?.input ?? '')
+  const { aes_key, encrypted_magic_envelope }: EncryptedEnvelope = JSON.parse(known?.input ?? '')
   const recipientKey = readKeys(vectors.people).of(known?.recipient ?? '').privateKey
 
   it('is readable as it is', () => {

@@ -54,7 +54,7 @@ interface Corpus {
   /** The payloads that are well-formed. */
   readonly entities: readonly XmlElement[]
   readonly signedPayloads: ReadonlySet<string>
-  readonly coats: readonly string[]
+  readonly encryptedEnvelopes: readonly string[]
   /** Short, for it signs and decrypts in every other run. */
   readonly keyPair: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }
   readonly json: readonly string[]
@@ -74,14 +74,14 @@ function readCorpus(): Corpus {
   const received = vectors.receive
     .filter(({ kind, expect, input }) => kind !== 'receive_private' && expect.ok && input.length < longestSeed)
     .map(({ input }) => readXml(readMagicEnvelope(input).payload, 'InvalidPayload'))
-  const coated = envelopes.slice(0, 40).filter((envelope) => envelope.length < longestSeed)
+  const encryptedPayloads = envelopes.slice(0, 40).filter((envelope) => envelope.length < longestSeed)
   return {
     keys: new Map([...readKeys(vectors.people).public, [sealer, keyPair.publicKey]]),
     envelopes: envelopes.filter(({ length }) => length < longestSeed),
     payloads: payloads.filter(({ length }) => length < longestSeed),
     entities: vectors.send.map(({ payload_xml }) => readXml(payload_xml, 'InvalidPayload')).concat(received),
     signedPayloads: new Set(payloads),
-    coats: coated.map((envelope) => writeEncryptedEnvelope(envelope, keyPair.publicKey)),
+    encryptedEnvelopes: encryptedPayloads.map((envelope) => writeEncryptedEnvelope(envelope, keyPair.publicKey)),
     keyPair,
     json: [...vectors.schema.map(({ instance }) => instance), ...vectors.send.map(({ entity }) => entity)].map(
       (value) => JSON.stringify(value),
@@ -120,8 +120,12 @@ function readSealed(corpus: Corpus, random: Chance): RunResult {
 }
 
 function readCoat(corpus: Corpus, random: Chance): RunResult {
-  const coat = mutate(random.oneOf(corpus.coats), random.oneOf(corpus.coats), random)
-  const envelope = openEncryptedEnvelope(coat, corpus.keyPair.privateKey)
+  const encryptedEnvelope = mutate(
+    random.oneOf(corpus.encryptedEnvelopes),
+    random.oneOf(corpus.encryptedEnvelopes),
+    random,
+  )
+  const envelope = openEncryptedEnvelope(encryptedEnvelope, corpus.keyPair.privateKey)
   return { opened: envelope !== undefined && open(corpus, envelope) }
 }
 

@@ -7,11 +7,11 @@ const folder = fileURLToPath(new URL('../../src/protocol', import.meta.url))
 const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
 
 // What is there without an import; layers.test.ts looks at those.
-const surroundings =
+const references =
   /\b(?:process\.|console\.|fetch\(|Date\.now|new Date\(\)|performance\.|Math\.random|setTimeout|globalThis)/
 
 it('asks no clock, environment or network that is there without an import', () => {
   expect(paths.length).toBeGreaterThan(20)
   for (const path of paths)
-    expect([path, surroundings.exec(readFileSync(join(folder, path), 'utf8'))?.[0]]).toEqual([path, undefined])
+    expect([path, references.exec(readFileSync(join(folder, path), 'utf8'))?.[0]]).toEqual([path, undefined])
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { entityFromJson } from '../../src/protocol/entities/entity-json.js'
 import type { ReceivedEntity } from '../../src/protocol/entities/registry.js'
-import { type Arrival, faultOfArrival, type Surroundings } from '../../src/protocol/envelopes/sender-rules.js'
+import { type Arrival, faultOfArrival, type References } from '../../src/protocol/envelopes/sender-rules.js'
 
 const guid = '0123456789abcdef'
 const ann = 'ann@here.example'
@@ -22,10 +22,10 @@ function fault(
   type: string,
   data: Data,
   arrival: Partial<Omit<Arrival, 'entity'>>,
-  surroundings: Surroundings = {},
+  references: References = {},
 ): string {
   const complete: Arrival = { sender: quin, signature: 'absent', ...arrival, entity: entity(type, data) }
-  return faultOfArrival(complete, surroundings) ?? 'none'
+  return faultOfArrival(complete, references) ?? 'none'
 }
 
 const relayables: readonly [string, Data][] = [
@@ -51,12 +51,12 @@ describe('an entity that is not a relayable', () => {
     ['profile', { author: quin, public: true }],
     ['account_deletion', { author: quin }],
   ] as [string, Data][])('comes from its author only: %s', (type, data) => {
-    const surroundings = { root: annsPost }
+    const references = { root: annsPost }
 
-    expect(fault(type, data, { sender: quin }, surroundings)).toBe('none')
-    expect(fault(type, data, { sender: remy }, surroundings)).toBe('InvalidSender')
-    expect(fault(type, data, { sender: 'Quin@q.example' }, surroundings)).toBe('InvalidSender')
-    expect(fault(type, data, { sender: remy, recipient: ann }, surroundings)).toBe('InvalidSender')
+    expect(fault(type, data, { sender: quin }, references)).toBe('none')
+    expect(fault(type, data, { sender: remy }, references)).toBe('InvalidSender')
+    expect(fault(type, data, { sender: 'Quin@q.example' }, references)).toBe('InvalidSender')
+    expect(fault(type, data, { sender: remy, recipient: ann }, references)).toBe('InvalidSender')
   })
 
   it('is public where it comes in public', () => {
@@ -68,11 +68,11 @@ describe('an entity that is not a relayable', () => {
   })
 
   it('is never a private kind of thing where it comes in public', () => {
-    const surroundings = { conversation: { participants: [quin, ann] } }
+    const references = { conversation: { participants: [quin, ann] } }
 
     expect(fault('contact', contact, {})).toBe('NotPublic')
     expect(fault('conversation', conversation, {})).toBe('NotPublic')
-    expect(fault('message', message, {}, surroundings)).toBe('NotPublic')
+    expect(fault('message', message, {}, references)).toBe('NotPublic')
   })
 
   it('tells of a person in public what the person shows to everybody', () => {
@@ -85,7 +85,7 @@ describe('an entity that is not a relayable', () => {
   })
 
   it('is for the person it was encrypted for', () => {
-    const surroundings = { conversation: { participants: [quin, ann] } }
+    const references = { conversation: { participants: [quin, ann] } }
 
     expect(fault('contact', contact, { recipient: ann })).toBe('none')
     expect(fault('contact', contact, { recipient: 'ben@here.example' })).toBe('RecipientMismatch')
@@ -94,8 +94,8 @@ describe('an entity that is not a relayable', () => {
     expect(fault('conversation', { ...conversation, participants: `${remy};${ann}` }, { recipient: ann })).toBe(
       'RecipientMismatch',
     )
-    expect(fault('message', message, { recipient: ann }, surroundings)).toBe('none')
-    expect(fault('message', message, { recipient: 'ben@here.example' }, surroundings)).toBe('RecipientMismatch')
+    expect(fault('message', message, { recipient: ann }, references)).toBe('none')
+    expect(fault('message', message, { recipient: 'ben@here.example' }, references)).toBe('RecipientMismatch')
   })
 
   it('is a message of somebody who takes part', () => {

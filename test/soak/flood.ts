@@ -48,8 +48,8 @@ export async function soakFlood({ seed, store: wish, size = PROBE }: SoakOptions
 
 async function underFlood(lively: LivelyPod, size: number): Promise<readonly string[]> {
   const { pod, web, inhabitants } = lively
-  await using surroundings = await openSurroundings(pod, inhabitants)
-  const root = await makeRoot(surroundings.strangers, web.base)
+  await using references = await openSurroundings(pod, inhabitants)
+  const root = await makeRoot(references.strangers, web.base)
   await takeIn(lively, makeMessages(root, size / 4)) // the first ones meet a cold pod
   const probe = makeMessages(root, size)
   const began = performance.now()

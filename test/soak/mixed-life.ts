@@ -7,8 +7,8 @@ import { letTimePass } from './listening-pods.js'
 import type { LivelyPod } from './lively-pod.js'
 import { type Life, wrongsHeard, wrongsOfLife } from './mixed-outcome.js'
 import { noRequests, openClient, type PersistentClient, type Requests } from './persistent-client.js'
-import { type Coat, makeTalk, type Talk } from './private-talk.js'
-import type { Surroundings } from './surroundings.js'
+import { type EncryptedEnvelope, makeTalk, type Talk } from './private-talk.js'
+import type { References } from './surroundings.js'
 import { until } from './until.js'
 import { startWatch, type VitalSigns } from './vital-signs.js'
 
@@ -42,7 +42,7 @@ const KEPT_BACK = 5
 /** What lives in and around a pod, and what has come of it so far. */
 interface Scene {
   readonly lively: LivelyPod
-  readonly surroundings: Surroundings
+  readonly references: References
   readonly clients: readonly PersistentClient[]
   readonly life: Life & { readonly bursts: Burst[]; readonly talks: Talk[] }
 }
@@ -50,14 +50,14 @@ interface Scene {
 /** Bursts with rests between them, for so many minutes; in the end everything that was away comes back. */
 export async function live(
   lively: LivelyPod,
-  surroundings: Surroundings,
+  references: References,
   { seed, minutes, messages, report }: LifeMeasure,
 ): Promise<LifeReport> {
   const { pod, web, worker, inhabitants } = lively
   const requests = noRequests()
   const clients = inhabitants.map((who) => openClient(web.base, who, requests))
   const life: Scene['life'] = { bursts: [], talks: [], deeds: noDeeds(), requests }
-  const scene: Scene = { lively, surroundings, clients, life }
+  const scene: Scene = { lively, references, clients, life }
   const listeners = inhabitants.map(({ token }) => follow(() => ({ base: web.base, token })))
   await until('all listen', DONE_WITHIN, async () => listeners.every(({ placed }) => placed))
 
@@ -81,7 +81,7 @@ export async function live(
   }
   const signs = await watch.end()
 
-  surroundings.comeBack()
+  references.comeBack()
   await until('what was away has everything', DONE_WITHIN, async () => {
     await letTimePass(pod)
     return (await pod.db('deliveries').first('id')) === undefined && (await isIdle(pod))
@@ -91,26 +91,26 @@ export async function live(
   const wrongs = [
     ...late,
     ...(await wrongsOfLife(pod, life, [...web.said, ...worker.said])),
-    ...(await surroundings.wrongs()),
+    ...(await references.wrongs()),
     ...inhabitants.flatMap((inhabitant, index) => wrongsHeard(inhabitant, events[index] ?? [], life.talks)),
   ]
   return { signs, lags, requests, heard: events.flat().length, wrongs }
 }
 
 /** Everybody has something to say at once. Resolves, with how many messages there were, when all have their answers. */
-async function sendBurst({ lively, surroundings, clients, life }: Scene, size: BurstSize): Promise<number> {
+async function sendBurst({ lively, references, clients, life }: Scene, size: BurstSize): Promise<number> {
   const { web, inhabitants } = lively
-  const { strangers, friends } = surroundings
+  const { strangers, friends } = references
   const { bursts, talks, deeds } = life
   const posts = await publishAll(clients, deeds)
   const burst = makeBurst(strangers, posts, size)
-  serveRoots(surroundings, burst)
+  serveRoots(references, burst)
   const talk = makeTalk(friends, inhabitants, talks.at(-1)?.conversations ?? [], PRIVATELY)
   bursts.push(burst)
   talks.push(talk)
 
   const inPublic = burst.envelopes.map((body) => ({ path: '/receive/public', body }))
-  const line = [...shuffled([...inPublic, ...talk.coats], randomFrom(size.seed))]
+  const line = [...shuffled([...inPublic, ...talk.encryptedEnvelopes], randomFrom(size.seed))]
   const sent = line.length
   const friend = friends.slice(bursts.length % friends.length).slice(0, 1)
   const living = clients.map((client) => {
@@ -122,7 +122,7 @@ async function sendBurst({ lively, surroundings, clients, life }: Scene, size: B
 }
 
 /** Whoever is asked for a post gives it away. */
-function serveRoots({ others, strangers }: Surroundings, { posts }: Burst): void {
+function serveRoots({ others, strangers }: References, { posts }: Burst): void {
   const byAddress = new Map(strangers.map((person) => [person.address, person]))
   for (const post of posts) {
     const author = byAddress.get(post.author)
@@ -131,7 +131,7 @@ function serveRoots({ others, strangers }: Surroundings, { posts }: Burst): void
 }
 
 /** Until there is nothing left in the line. Senders try again until they get their 202. */
-async function sendAll(base: string, line: Coat[]): Promise<void> {
+async function sendAll(base: string, line: EncryptedEnvelope[]): Promise<void> {
   for (let next = line.pop(); next !== undefined; next = line.pop()) {
     while ((await statusOf(`${base}${next.path}`, next.body)) !== 202) await pause(AGAIN_AFTER)
   }

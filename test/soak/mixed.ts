@@ -23,9 +23,9 @@ export async function soakMixed({ seed, store: wish, size, minutes = MINUTES }: 
   const report = (line: string) => console.log(`  ${line}`)
   console.log(`${minutes} minutes of mixed load with the queue in ${store}, seed ${seed}`)
   await using lively = await startLivelyPod(store)
-  await using surroundings = await openSurroundings(lively.pod, lively.inhabitants)
+  await using references = await openSurroundings(lively.pod, lively.inhabitants)
   const measure = { seed, minutes, messages: size ?? MESSAGES, report }
-  const { signs, lags, requests, heard, wrongs } = await live(lively, surroundings, measure)
+  const { signs, lags, requests, heard, wrongs } = await live(lively, references, measure)
 
   const findings = prognosisOf(signs)
   const grown = findings.flatMap(({ name, before, after, growth }) => {

@@ -6,14 +6,14 @@ import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
 import type { Inhabitant } from './lively-pod.js'
 
 /** A message for one person, as it is posted. */
-export interface Coat {
+export interface EncryptedEnvelope {
   readonly path: string
   readonly body: string
 }
 
 /** What friends say to single people of the pod. */
 export interface Talk {
-  readonly coats: readonly Coat[]
+  readonly encryptedEnvelopes: readonly EncryptedEnvelope[]
   readonly posts: readonly StatusMessageEntity[]
   readonly conversations: readonly OpenConversation[]
   readonly messages: readonly MessageEntity[]
@@ -36,22 +36,22 @@ export function makeTalk(
   const posts: StatusMessageEntity[] = []
   const messages: MessageEntity[] = []
   const conversations: OpenConversation[] = []
-  const coats: Coat[] = []
+  const encryptedEnvelopes: EncryptedEnvelope[] = []
   for (const { friend, inhabitant } of pairs) {
     const post = privatePostBy(friend)
     posts.push(post)
-    coats.push(coatFor(inhabitant, envelopeOf(friend, post)))
+    encryptedEnvelopes.push(encryptEnvelopeFor(inhabitant, envelopeOf(friend, post)))
     const conversation = conversationOf(friend, inhabitant)
     conversations.push({ guid: conversation.guid, friend, inhabitant })
     messages.push(...conversation.messages)
-    coats.push(coatFor(inhabitant, envelopeOf(friend, conversation)))
+    encryptedEnvelopes.push(encryptEnvelopeFor(inhabitant, envelopeOf(friend, conversation)))
   }
   for (const { guid, friend, inhabitant } of open) {
     const message = messageBy(friend, guid)
     messages.push(message)
-    coats.push(coatFor(inhabitant, envelopeOf(friend, message)))
+    encryptedEnvelopes.push(encryptEnvelopeFor(inhabitant, envelopeOf(friend, message)))
   }
-  return { coats, posts, conversations, messages }
+  return { encryptedEnvelopes, posts, conversations, messages }
 }
 
 function pairOf(friends: readonly FakePerson[], inhabitants: readonly Inhabitant[], index: number) {
@@ -61,7 +61,7 @@ function pairOf(friends: readonly FakePerson[], inhabitants: readonly Inhabitant
   return { friend, inhabitant }
 }
 
-function coatFor({ guid, publicKey }: Inhabitant, envelope: string): Coat {
+function encryptEnvelopeFor({ guid, publicKey }: Inhabitant, envelope: string): EncryptedEnvelope {
   const key = readPublicKey(publicKey)
   if (key === undefined) throw new Error('Whoever lives here has a key.')
   return { path: `/receive/users/${guid}`, body: writeEncryptedEnvelope(envelope, key) }

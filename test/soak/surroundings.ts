@@ -10,7 +10,7 @@ import { listeningPods, takes } from './listening-pods.js'
 import type { Inhabitant } from './lively-pod.js'
 
 /** Other pods on ports of this machine: most are well, some take their time, some answer nothing until they come back. */
-export interface Surroundings extends AsyncDisposable {
+export interface References extends AsyncDisposable {
   readonly others: FakePods
   /** They write in public; half of them nobody on the pod has met. */
   readonly strangers: readonly FakePerson[]
@@ -27,12 +27,12 @@ const CONDITIONS: readonly Condition[] = ['well', 'well', 'well', 'well', 'slow'
 const STRANGERS = 12
 const SLOW_MS = 150
 
-export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitant[]): Promise<Surroundings> {
+export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitant[]): Promise<References> {
   const others = await startFakePods()
   const proxies = await Promise.all(CONDITIONS.map(() => openTcpProxy(others.server.port)))
   const hosts = proxies.map(({ port }) => `localhost:${port}`)
   const people: FakePerson[] = []
-  const coats: string[][] = hosts.map(() => [])
+  const encryptedEnvelopes: string[][] = hosts.map(() => [])
   let areBack = false
 
   function answer(response: ServerResponse, index: number): boolean {
@@ -59,7 +59,7 @@ export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitan
     people.push(person)
     others.script(`${hosts[index]}/receive/users/${person.guid}`, async (request, response) => {
       const body = await text(request)
-      if (answer(response, index)) coats[index]?.push(body)
+      if (answer(response, index)) encryptedEnvelopes[index]?.push(body)
     })
     return person
   }
@@ -91,11 +91,11 @@ export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitan
         const arrived = taken.filter((ids) => ids.includes(id)).length
         return arrived === sentTo ? [] : [`${record} ${guid} has come to ${arrived} pods, not to ${sentTo}`]
       })
-    const repeated = [...taken.map((ids) => ids.map(String)), ...coats].filter(
+    const repeated = [...taken.map((ids) => ids.map(String)), ...encryptedEnvelopes].filter(
       (each) => new Set(each).size < each.length,
     ).length
     const sent = messages.filter((message) => !message.public).reduce((sum, { sentTo }) => sum + sentTo, 0)
-    const came = coats.reduce((sum, each) => sum + new Set(each).size, 0)
+    const came = encryptedEnvelopes.reduce((sum, each) => sum + new Set(each).size, 0)
     return [
       ...lost,
       ...(repeated > 0 ? [`${repeated} pods have got something twice`] : []),

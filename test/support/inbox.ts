@@ -3,7 +3,7 @@ import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import type { Pod } from '../../src/pod/pod.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { envelopeOf, type FakePerson } from './fake-pod.js'
-import { coatFor } from './receiving-pod.js'
+import { encryptEnvelopeFor } from './receiving-pod.js'
 
 /** Somebody on another pod, with the row that stands for them here. */
 export type Stranger = FakePerson & { readonly id: number }
@@ -24,7 +24,7 @@ export function open(signer: FakePerson, entity: Entity, acceptedAt = new Date()
 
 /** As it is sent to one person of this pod. */
 export function sealed(signer: FakePerson, to: LocalPerson, entity: Entity, acceptedAt = new Date()): Message {
-  return { envelope: coatFor(to.publicKey, envelopeOf(signer, entity)), recipientGuid: to.guid, acceptedAt }
+  return { envelope: encryptEnvelopeFor(to.publicKey, envelopeOf(signer, entity)), recipientGuid: to.guid, acceptedAt }
 }
 
 export const nothing = { waiting: [], wrong: [], over: 0 }

@@ -121,7 +121,7 @@ export async function startReceivingPod(options: ReceivingPodOptions): Promise<R
     publicly: (entity, signer) => post('/receive/public', envelopeOf(signer, entity)),
     async privately(entity, signer, { account }) {
       const { publicKey } = await Person.query(pod.db).findOne({ guid: account.guid }).throwIfNotFound()
-      return post(`/receive/users/${account.guid}`, coatFor(publicKey, envelopeOf(signer, entity)))
+      return post(`/receive/users/${account.guid}`, encryptEnvelopeFor(publicKey, envelopeOf(signer, entity)))
     },
     settled: (timeout = 15_000) => vi.waitFor(() => expectIdle(pod, queues), { timeout, interval: 20 }),
     rows: (...tables) => countRows(pod, tables),
@@ -138,8 +138,8 @@ async function meet({ db }: Pod, { address, guid, publicKey }: FakePerson): Prom
   })
 }
 
-/** An envelope in its coat for whoever has this key. */
-export function coatFor(publicKey: string, envelope: string): string {
+/** An envelope, encrypted with this public key. */
+export function encryptEnvelopeFor(publicKey: string, envelope: string): string {
   const key = readPublicKey(publicKey)
   if (key === undefined) throw new Error('The recipient has no usable key.')
   return writeEncryptedEnvelope(envelope, key)

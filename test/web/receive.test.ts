@@ -15,7 +15,7 @@ import { takeMessages } from '../support/taken-messages.js'
 import { openTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
 import { UNHURRIED } from '../support/test-pod.js'
 
-const coat = JSON.stringify({ aes_key: 'k'.repeat(684), encrypted_magic_envelope: 'ZW52ZWxvcGU=' })
+const encryptedEnvelope = JSON.stringify({ aes_key: 'k'.repeat(684), encrypted_magic_envelope: 'ZW52ZWxvcGU=' })
 
 describe.each(queueBackends)('the door, with the queue in $store', (backend) => {
   let stores: TestStores
@@ -115,12 +115,12 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     const envelope = '{"a": 1}\r\n<b>=%20&c</b>\ufeff'
 
     const { status } = await send(type === undefined ? {} : { 'content-type': type }, (client) => client.end(envelope))
-    const privately = await post(`/receive/users/${ann}`, coat, type ? { 'content-type': type } : {})
+    const privately = await post(`/receive/users/${ann}`, encryptedEnvelope, type ? { 'content-type': type } : {})
 
     expect([status, privately.statusCode]).toEqual([202, 202])
     const messages = await taken.until(2)
     expect(messages).toContainEqual({ envelope })
-    expect(messages).toContainEqual({ envelope: coat, recipientGuid: ann })
+    expect(messages).toContainEqual({ envelope: encryptedEnvelope, recipientGuid: ann })
   })
 
   it('puts a question mark for every byte that no text can have', async () => {
@@ -140,7 +140,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
 
     const statuses = []
     for (const guid of [ann, ann, ben, newGuid(), remy.guid, 'short', "' or 1=1"]) {
-      statuses.push((await post(`/receive/users/${encodeURIComponent(guid)}`, coat)).statusCode)
+      statuses.push((await post(`/receive/users/${encodeURIComponent(guid)}`, encryptedEnvelope)).statusCode)
     }
 
     expect(statuses).toEqual([202, 202, 202, 404, 404, 404, 404])
@@ -151,13 +151,13 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
 
   it('knows somebody who has just moved in, also when they were asked for before', async () => {
     const guid = newGuid()
-    expect((await post(`/receive/users/${guid}`, coat)).statusCode).toBe(404)
+    expect((await post(`/receive/users/${guid}`, encryptedEnvelope)).statusCode).toBe(404)
     await pod.db.transaction((transaction) =>
       Person.add(transaction, { guid, address: 'new@pod.example', publicKey: readKey('1.public.pem') }),
     )
 
     await using taken = takeMessages(pod)
-    expect((await post(`/receive/users/${guid}`, coat)).statusCode).toBe(202)
+    expect((await post(`/receive/users/${guid}`, encryptedEnvelope)).statusCode).toBe(202)
     await taken.until(1)
   })
 
@@ -169,8 +169,8 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     '"text"',
     '{}',
     '{"aes_key":"k"}',
-    coat.replace('"ZW52ZWxvcGU="', '3'),
-    coat.replace('ZW52ZWxvcGU=', ''),
+    encryptedEnvelope.replace('"ZW52ZWxvcGU="', '3'),
+    encryptedEnvelope.replace('ZW52ZWxvcGU=', ''),
     JSON.stringify({ aes_key: 'k'.repeat(40), encrypted_magic_envelope: 'ZW52ZWxvcGU=' }),
     JSON.stringify({ aes_key: 'k'.repeat(4_000), encrypted_magic_envelope: 'ZW52ZWxvcGU=' }),
   ])('answers 202 for the private message %j, which cannot be one, and forgets it', async (body) => {
@@ -260,7 +260,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     lines.length = 0
 
     await post('/receive/public', 'a message')
-    await post(`/receive/users/${newGuid()}`, coat)
+    await post(`/receive/users/${newGuid()}`, encryptedEnvelope)
 
     await taken.until(1)
     expect(lines).toEqual([])
@@ -383,7 +383,7 @@ it('answers 503 for a private message while the database cannot say who lives he
   const app = await buildApp({ ...pod, db }, { limits: UNHURRIED })
   await proxy.refuse()
 
-  const response = await app.inject({ method: 'POST', url: `/receive/users/${newGuid()}`, payload: coat })
+  const response = await app.inject({ method: 'POST', url: `/receive/users/${newGuid()}`, payload: encryptedEnvelope })
 
   expect([response.statusCode, Number(response.headers['retry-after'])]).toEqual([503, 10])
   await app.close()

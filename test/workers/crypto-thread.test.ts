@@ -38,12 +38,12 @@ it('seals, encrypts, decrypts and opens in a thread, with keys and dates that tr
       run('sealEnvelope', { payload, sender: 'ann@p.example', key: ann.privateKey }),
     ),
   )
-  const coats = await run('encryptEnvelope', {
+  const encryptedEnvelopes = await run('encryptEnvelope', {
     envelope: sealed[0] ?? '',
     recipientKeys: [ann.publicKey, quin.publicKey],
   })
   const envelopes = await run('openEncryptedEnvelopes', {
-    messages: coats.map((encrypted) => ({ encrypted, recipientKey: ann.privateKey })),
+    messages: encryptedEnvelopes.map((encrypted) => ({ encrypted, recipientKey: ann.privateKey })),
   })
   const opened = await run('openEnvelopes', {
     messages: [...sealed, 'rubbish'].map((envelope) => ({ envelope, receivedAt })),

@@ -40,19 +40,19 @@ it('opens any number of envelopes in threads, with one answer for each, in order
   expect(await crypto.openEnvelopes([], new Map())).toEqual([])
 })
 
-it('puts coats on for any number of recipients and takes them off again, each with the key of its own', async () => {
+it('encrypts an envelope for any number of recipients, each of whom decrypts it with their own key', async () => {
   const recipients = Array.from({ length: 9 }, () => generateKeyPairSync('rsa', { modulusLength: 1024 }))
 
-  const coats = await crypto.encryptEnvelope(
+  const encryptedEnvelopes = await crypto.encryptEnvelope(
     '<an-envelope/>',
     recipients.map(({ publicKey }) => publicKey),
   )
   const rightKeys = recipients.map(({ privateKey }, index) => ({
-    encrypted: coats[index] ?? '',
+    encrypted: encryptedEnvelopes[index] ?? '',
     recipientKey: privateKey,
   }))
   const wrongKeys = recipients.map(({ privateKey }, index) => ({
-    encrypted: coats[(index + 1) % coats.length] ?? '',
+    encrypted: encryptedEnvelopes[(index + 1) % encryptedEnvelopes.length] ?? '',
     recipientKey: privateKey,
   }))
 

@@ -47,7 +47,7 @@ export function sealEnvelope(task: {
   return sealMagicEnvelope(task.payload, task.sender, task.key)
 }
 
-/** The same envelope for each recipient, with a coat of their own. */
+/** Encrypts the envelope for each recipient with their key. */
 export function encryptEnvelope(task: {
   readonly envelope: string
   readonly recipientKeys: readonly KeyObject[]

@@ -6,7 +6,7 @@ import { Comment } from '../../persistence/models/comment.js'
 import { Block } from '../../persistence/models/contact.js'
 import { Post } from '../../persistence/models/post.js'
 import { type ReadablePost, readablePost } from '../../persistence/posts/find-readable-post.js'
-import type { Sight } from '../../persistence/posts/visibility.js'
+import type { Visibility } from '../../persistence/posts/visibility.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 import { ALWAYS_GRANTED, isScope, type Scope } from './scopes.js'
@@ -113,11 +113,11 @@ export async function requireComment(pod: Pick<Pod, 'db'>, { id }: Post, guid: s
 
 /** Whether a token may show what its user may see. */
 export function mayShow(viewer: Viewer, post: Pick<Post, 'public'>): boolean {
-  return post.public || sightOf(viewer) === 'readable'
+  return post.public || visibilityFor(viewer) === 'readable'
 }
 
 /** A token that may show nothing private does not show the viewer's own either. */
-export function sightOf({ scopes }: Viewer): Sight {
+export function visibilityFor({ scopes }: Viewer): Visibility {
   return scopes.has('private:read') ? 'readable' : 'public'
 }
 

@@ -6,7 +6,7 @@ import { Post } from '../../persistence/models/post.js'
 import { Tag } from '../../persistence/models/tag.js'
 import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
-import { isBlockedBy, requirePost, requireTarget, sightOf, type Viewer } from '../accounts/access.js'
+import { isBlockedBy, requirePost, requireTarget, type Viewer, visibilityFor } from '../accounts/access.js'
 import { dispatchAndAnnounce } from '../notifications/announce.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { signatureUnder } from '../outbound/relayable-signature.js'
@@ -25,7 +25,7 @@ export async function listComments(
   postGuid: string,
   page: TimePage,
 ): Promise<Page<ListedComment>> {
-  const comments = await listedComments(pod.db, viewer, { postGuid, sight: sightOf(viewer), page })
+  const comments = await listedComments(pod.db, viewer, { postGuid, visibility: visibilityFor(viewer), page })
   // Where nothing was found, there may be no such post either.
   if (comments.items.length === 0) await requireTarget(pod, viewer, { postGuid })
   return comments

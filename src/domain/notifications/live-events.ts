@@ -22,14 +22,14 @@ export const SCOPE_OF_KIND: Readonly<Record<AnnouncementKind, Scope>> = {
   post: 'public:read',
 }
 
-export interface Hearer {
+export interface EventRecipient {
   readonly viewer: Viewer
   /** What they want to hear of. */
   readonly kinds: ReadonlySet<AnnouncementKind>
 }
 
 /** Whom of any number of people each announcement concerns; who is concerned by none is not in the answer. */
-export async function audienceOf<Someone extends Hearer>(
+export async function audienceOf<Someone extends EventRecipient>(
   pod: Pick<Pod, 'db'>,
   announcements: readonly Announcement[],
   everybody: readonly Someone[],
@@ -62,7 +62,7 @@ function usersConcernedBy(
 async function readersOfPosts(
   { db }: Pick<Pod, 'db'>,
   announcements: readonly Announcement[],
-  everybody: readonly Hearer[],
+  everybody: readonly EventRecipient[],
 ): Promise<ReadonlyMap<number, readonly number[]>> {
   const postIds = idsOf('post', announcements)
   const readers = everybody.filter(({ kinds }) => kinds.has('post')).map(({ viewer }) => viewer.userId)

@@ -4,7 +4,7 @@ import {
   type Audience,
   deleteCreations,
   insertDeliveries,
-  insertLetters,
+  insertPersonalDeliveries,
   insertRelays,
   type NewRelay,
   type Told,
@@ -45,12 +45,12 @@ export async function sendOut(
 }
 
 /** The same for any number of envelopes that are for one person each. */
-export async function sendLetters(
+export async function sendPersonalMessages(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
-  letters: readonly (OutgoingMessage & { readonly personId: number })[],
+  messages: readonly (OutgoingMessage & { readonly personId: number })[],
 ): Promise<void> {
-  const reached = await insertLetters(transaction, letters.map(rowOf))
+  const reached = await insertPersonalDeliveries(transaction, messages.map(rowOf))
   knockAfter(pod, transaction, reached)
 }
 

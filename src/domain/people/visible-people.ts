@@ -3,13 +3,13 @@ import { type ListedPhoto, listedPhotosOf } from '../../persistence/photos/list-
 import { type ListedPost, listedPostsOf } from '../../persistence/posts/list-posts.js'
 import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
-import { sightOf, type Viewer } from '../accounts/access.js'
+import { type Viewer, visibilityFor } from '../accounts/access.js'
 import { Refusal } from '../refusals.js'
 
 type PersonRefusal = 'person_missing'
 
 /** A person as the viewer may see them. */
-export interface PersonInSight extends ShownPerson {
+export interface VisiblePerson extends ShownPerson {
   /** The viewer themselves. */
   readonly own: boolean
   /** Birthday, gender, location and bio may be told. */
@@ -19,12 +19,12 @@ export interface PersonInSight extends ShownPerson {
 }
 
 /** Who hides from search is shown only to those who may see the viewer's contacts. */
-export async function findPersonInSight(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<PersonInSight> {
+export async function findVisiblePerson(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<VisiblePerson> {
   const person = await shownPerson(pod.db, viewer, guid)
   const own = person?.id === viewer.personId
   const showsRelationship = viewer.scopes.has('contacts:read')
-  const inSight = own || showsRelationship || person?.profile.searchable
-  if (person === undefined || person.closed || !inSight) throw personMissing()
+  const visibilityCondition = own || showsRelationship || person?.profile.searchable
+  if (person === undefined || person.closed || !visibilityCondition) throw personMissing()
 
   const { publicDetails } = person.profile
   const trusted = own ? viewer.scopes.has('profile:read_private') : person.relationship.sharing
@@ -38,7 +38,11 @@ export async function listPostsOf(
   authorGuid: string,
   page: TimePage,
 ): Promise<Page<ListedPost>> {
-  return knownToBe(pod, authorGuid, await listedPostsOf(pod.db, viewer, { authorGuid, sight: sightOf(viewer), page }))
+  return knownToBe(
+    pod,
+    authorGuid,
+    await listedPostsOf(pod.db, viewer, { authorGuid, visibility: visibilityFor(viewer), page }),
+  )
 }
 
 /** What somebody has shown in pictures and the viewer may see. */
@@ -48,7 +52,11 @@ export async function listPhotosOf(
   authorGuid: string,
   page: TimePage,
 ): Promise<Page<ListedPhoto>> {
-  return knownToBe(pod, authorGuid, await listedPhotosOf(pod.db, viewer, { authorGuid, sight: sightOf(viewer), page }))
+  return knownToBe(
+    pod,
+    authorGuid,
+    await listedPhotosOf(pod.db, viewer, { authorGuid, visibility: visibilityFor(viewer), page }),
+  )
 }
 
 /** Somebody whose posts and photos can be listed: whoever is known here and has not left. */

@@ -11,10 +11,10 @@ import { involve } from '../../persistence/notifications/activity.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/access.js'
 import { ownAspectIds } from '../contacts/aspects.js'
-import { withoutOutsiders } from '../conversations/mentions-of-participants.js'
 import { dispatchAndAnnounce } from '../notifications/announce.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { Refusal } from '../refusals.js'
+import { replaceNonRecipientMentions } from './non-recipient-mentions.js'
 import { faultOfText, mentionedIn, taggedIn } from './texts.js'
 
 export interface NewPost {
@@ -45,7 +45,9 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
   return inTransaction(pod.db, async (transaction) => {
     const aspectIds = input.public ? [] : await chosenAspects(transaction, viewer, input.aspectIds ?? [])
     const photos = await pendingPhotos(transaction, viewer, input.photoGuids ?? [])
-    const text = input.public ? input.text : await withoutOutsiders(pod, transaction, { ...input, aspectIds })
+    const text = input.public
+      ? input.text
+      : await replaceNonRecipientMentions(pod, transaction, { ...input, aspectIds })
     checkText(text)
 
     const post = await Post.query(transaction)

@@ -1,12 +1,12 @@
 import { listedPost } from '../../persistence/posts/list-post.js'
 import type { ListedPost } from '../../persistence/posts/list-posts.js'
-import type { Sight } from '../../persistence/posts/visibility.js'
+import type { Visibility } from '../../persistence/posts/visibility.js'
 import type { Pod } from '../../pod/pod.js'
-import { noSuchPost, sightOf, type Viewer } from '../accounts/access.js'
+import { noSuchPost, type Viewer, visibilityFor } from '../accounts/access.js'
 
 /** A post that the viewer may see and the token may show, hidden or not. */
-export async function findPostInSight(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPost> {
-  return find(pod, viewer, guid, sightOf(viewer))
+export async function findVisiblePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPost> {
+  return find(pod, viewer, guid, visibilityFor(viewer))
 }
 
 /** One that the viewer has just written, whatever the token may read. */
@@ -14,8 +14,8 @@ export async function findWrittenPost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid
   return find(pod, viewer, guid, 'readable')
 }
 
-async function find(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string, sight: Sight): Promise<ListedPost> {
-  const post = await listedPost(pod.db, viewer, { guid, sight })
+async function find(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string, visibility: Visibility): Promise<ListedPost> {
+  const post = await listedPost(pod.db, viewer, { guid, visibility })
   if (post === undefined) throw noSuchPost()
   return post
 }

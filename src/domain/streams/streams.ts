@@ -7,7 +7,7 @@ import {
   type Stream,
 } from '../../persistence/streams/list-streams.js'
 import type { Pod } from '../../pod/pod.js'
-import { sightOf, type Viewer } from '../accounts/access.js'
+import { type Viewer, visibilityFor } from '../accounts/access.js'
 import { soughtTagName } from '../posts/tags.js'
 
 /** A stream of posts that the viewer may see and the token may show. */
@@ -17,7 +17,7 @@ export async function listStream(
   stream: Stream,
   page: TimePage,
 ): Promise<Page<ListedPost>> {
-  return listedStream(pod.db, viewer, { stream, sight: sightOf(viewer), page })
+  return listedStream(pod.db, viewer, { stream, visibility: visibilityFor(viewer), page })
 }
 
 /** Posts of the people in these aspects, and of the viewer; without aspects, of everybody in any. */
@@ -28,7 +28,7 @@ export async function listAspectStream(
   page: TimePage,
 ): Promise<Page<ListedPost>> {
   if (aspectIds.length === 0) return listStream(pod, viewer, 'all aspects', page)
-  return listedAspectStream(pod.db, viewer, { aspectIds, sight: sightOf(viewer), page })
+  return listedAspectStream(pod.db, viewer, { aspectIds, visibility: visibilityFor(viewer), page })
 }
 
 /** Posts with a tag, as somebody has typed it. */
@@ -40,5 +40,5 @@ export async function searchPosts(
 ): Promise<Page<ListedPost>> {
   const name = soughtTagName(tag)
   if (name === undefined) return { items: [], more: false }
-  return listedPostsWithTag(pod.db, viewer, { tag: name, sight: sightOf(viewer), page })
+  return listedPostsWithTag(pod.db, viewer, { tag: name, visibility: visibilityFor(viewer), page })
 }

@@ -12,7 +12,7 @@ import { isElsewhere } from './pod-location.js'
  * Has a worker ask for somebody whom nobody here knows, if that is a whole address, and waits a moment for it. Who is found
  * later is known to the next one who asks.
  */
-export async function meetStranger(pod: Pod, text: string): Promise<void> {
+export async function discoverSearchedPerson(pod: Pod, text: string): Promise<void> {
   const address = addressOf(text)
   if (address === undefined || !isElsewhere(pod, address)) return
   const known = await Person.byAddress(pod.db, address)

@@ -3,7 +3,7 @@ import { fetchLinkedJob, type WantedEntity } from '../../jobs/definitions.js'
 import { enqueueAllWith } from '../../jobs/outbox.js'
 import { fetchesLeftAfter } from '../../jobs/waiting.js'
 import { LOOKUP_LIMITS } from '../../limits.js'
-import { findSurroundings } from '../../persistence/inbound/post-references.js'
+import { findPostReferences } from '../../persistence/inbound/post-references.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Entity } from '../../protocol/entities/registry.js'
 import { readLinks } from '../../protocol/mentions.js'
@@ -23,7 +23,7 @@ interface Linking {
 export async function lookForLinked(pod: Pod, transaction: Knex.Transaction, texts: readonly Linking[]): Promise<void> {
   const linked = texts.flatMap((text) => linkedFrom(pod, text))
   const guidsOf = (kind: WantedEntity['type']) => linked.filter(({ type }) => type === kind).map(({ guid }) => guid)
-  const { roots } = await findSurroundings(transaction, {
+  const { roots } = await findPostReferences(transaction, {
     posts: guidsOf('post'),
     comments: guidsOf('comment'),
     polls: guidsOf('poll'),

@@ -7,7 +7,7 @@ const silent = new Set<AbortController>()
  * Asks a pod that has proven to answer, for as long as that keeps nobody else waiting: when many of them are silent at once,
  * as if a whole data centre were gone, whoever has been so for some seconds gives way. Undefined: it has.
  */
-export async function askOrGiveWay<Answer>(
+export async function requestOrYield<Answer>(
   ask: (signal: AbortSignal) => Promise<Answer>,
   signal: AbortSignal,
   { patienceMs, silentAtOnce }: Pick<DeliveryLimits, 'patienceMs' | 'silentAtOnce'>,

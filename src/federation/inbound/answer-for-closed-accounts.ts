@@ -17,9 +17,9 @@ export async function answerForClosed(
   for (const each of wrong) {
     if (!isForClosed(each)) continue
     const { recipient, sender } = each.arrival
-    const letters = closed.get(recipient.personId) ?? { recipient, senders: new Set() }
-    closed.set(recipient.personId, letters)
-    letters.senders.add(sender)
+    const answer = closed.get(recipient.personId) ?? { recipient, senders: new Set() }
+    closed.set(recipient.personId, answer)
+    answer.senders.add(sender)
   }
   for (const { recipient, senders } of [...closed.values()].sort(byPerson)) {
     const people = await Person.byAddresses(transaction, [...senders])

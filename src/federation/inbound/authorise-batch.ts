@@ -27,13 +27,13 @@ export function isAuthorised(resolved: Resolved): boolean {
 }
 
 /** Why nothing is done about it, whatever it is. */
-function endOf({ entity, signer, author, deleted, ours }: Resolved): string | undefined {
+function endOf({ entity, signer, author, deleted, authorIsLocal }: Resolved): string | undefined {
   const endOfPerson = endBecauseOf(signer) ?? (isRelayable(entity) && author ? endBecauseOf(author) : undefined)
   if (endOfPerson !== undefined) return endOfPerson
   // Known here it is a repeat, unknown here it was deleted: whoever has our answer of old could bring it back.
-  if (ours) return `${entity.author} lives here`
+  if (authorIsLocal) return `${entity.author} is a local account`
   // Who moves away takes the key along; everything else that is signed with it comes from this pod.
-  if (signer.local && entity.type !== 'account_migration') return `${signer.address} lives here`
+  if (signer.local && entity.type !== 'account_migration') return `${signer.address} is a local account`
   return deleted ? 'it, or what it stands under, was taken back before it came' : undefined
 }
 
@@ -43,11 +43,11 @@ function endBecauseOf({ address, blocked, closed }: Signer): string | undefined 
 }
 
 function faultOf(arrival: Resolved): Pick<Wrong, 'fault' | 'reason'> | undefined {
-  const { entity, sender, signature, surroundings, hasLostParts, recipient } = arrival
+  const { entity, sender, signature, references, hasLostParts, recipient } = arrival
   const name = () => `the ${nameOf(entity)} by ${entity.author}`
   if (recipient?.closed)
     return { fault: 'RecipientClosed', reason: `${name()} is for ${recipient.address}, who has left` }
-  const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, surroundings)
+  const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, references)
   if (fault !== undefined) return { fault, reason: `${name()} must not come from ${sender} in this way` }
   if (!hasLostParts && isEmpty(entity)) return { fault: 'ValidationError', reason: `${name()} is empty` }
   return undefined

@@ -8,7 +8,7 @@ import type { StorableEntity } from './store/storable-entity.js'
 
 /** A message on its way in. */
 export interface Message {
-  /** As it was posted; of a private one still in its coat. */
+  /** The body as it was posted: of a private message the encrypted envelope. */
   readonly envelope: string
   readonly acceptedAt: Date
   /** Set for a private one: the person of this pod it was posted for. */
@@ -46,7 +46,7 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
   /** Set for a private one. */
   readonly recipient?: Recipient | undefined
   /** It stands under something of somebody who lives here: then it is passed on as it came. */
-  readonly underOurs?: boolean
+  readonly parentIsLocal?: boolean
 }
 
 /** It needs something that is not here. */

@@ -6,26 +6,26 @@ import type { Pod } from '../../pod/pod.js'
 import { readPrivateKey } from '../../protocol/signatures/rsa.js'
 import type { Message, Recipient, Wrong } from './batch.js'
 
-/** A message of which the envelope is in sight. */
-export interface Uncovered {
+/** A message with its readable envelope. */
+export interface DecryptedMessage {
   readonly message: Message
   readonly envelope: string
   readonly recipient?: Recipient | undefined
 }
 
-/** Takes the coats of private messages off with the keys of whom they are for; public ones have none. */
-export async function takeCoatsOff(
+/** Decrypts private envelopes with the keys of their recipients; public ones pass through. */
+export async function decryptEnvelopes(
   pod: Pod,
   messages: readonly Message[],
-): Promise<{ readonly uncovered: readonly Uncovered[]; readonly wrong: readonly Wrong[] }> {
+): Promise<{ readonly decrypted: readonly DecryptedMessage[]; readonly wrong: readonly Wrong[] }> {
   const recipients = await recipientsOf(pod, messages)
-  const uncovered: Uncovered[] = []
+  const decrypted: DecryptedMessage[] = []
   const covered: { readonly message: Message; readonly recipient: Recipient; readonly key: KeyObject }[] = []
   const wrong: Wrong[] = []
   for (const message of messages) {
     const { envelope, recipientGuid } = message
     const found = recipients.get(recipientGuid ?? '')
-    if (recipientGuid === undefined) uncovered.push({ message, envelope })
+    if (recipientGuid === undefined) decrypted.push({ message, envelope })
     else if (found?.key !== undefined) covered.push({ message, recipient: found.recipient, key: found.key })
     else wrong.push({ message, ...faultOf(found?.recipient) })
   }
@@ -40,9 +40,9 @@ export async function takeCoatsOff(
     const envelope = envelopes[index]
     if (envelope === undefined) {
       wrong.push({ message, fault: 'DecryptionFailed', reason: `the key of ${recipient.address} does not open it` })
-    } else uncovered.push({ message, envelope, recipient })
+    } else decrypted.push({ message, envelope, recipient })
   }
-  return { uncovered, wrong }
+  return { decrypted, wrong }
 }
 
 function faultOf(recipient: Recipient | undefined): Pick<Wrong, 'fault' | 'reason'> {

@@ -7,7 +7,7 @@ import { enqueueEachWith, type ToDo, toDo } from '../../jobs/outbox.js'
 import type { Pod } from '../../pod/pod.js'
 import { fetchesLeftOf, lookForLinked, textOf } from '../discovery/find-links.js'
 import { isElsewhere } from '../discovery/pod-location.js'
-import { hasSpeaker } from '../outbound/podmin-account.js'
+import { hasPodminAccount } from '../outbound/podmin-account.js'
 import { lookForMentioned } from './attach-mentions.js'
 import type { StoredRecord, Wrong } from './batch.js'
 import { turnAway } from './retract-ignored-relayables.js'
@@ -56,8 +56,8 @@ async function notify(
     comments: idsOf(({ entity }) => entity.type === 'comment'),
     // Of a like of a post, only its author; whose the liked comment is, nobody has asked yet.
     likes: idsOf(
-      ({ entity, underOurs = false }) =>
-        entity.type === 'like' && entity.positive && (underOurs || entity.parent_type === 'Comment'),
+      ({ entity, parentIsLocal = false }) =>
+        entity.type === 'like' && entity.positive && (parentIsLocal || entity.parent_type === 'Comment'),
     ),
     reshares: idsOf(({ entity }) => entity.type === 'reshare' && isOfOurs(pod, entity.root_author)),
   }
@@ -78,7 +78,7 @@ async function postsForPeople(
   const posts = records.flatMap(({ id, arrival: { entity } }) =>
     entity.type === 'reshare' || (entity.type === 'status_message' && entity.public) ? [{ id, guid: entity.guid }] : [],
   )
-  return posts.length > 0 && (await hasSpeaker(pod, transaction)) ? posts : []
+  return posts.length > 0 && (await hasPodminAccount(pod, transaction)) ? posts : []
 }
 
 function isOfOurs(pod: Pod, address: string | undefined): boolean {

@@ -6,23 +6,23 @@ import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import type { InnerSignature, Opened } from '../../protocol/envelopes/open-envelope.js'
 import { homeOf, placeOf } from '../discovery/pod-location.js'
 import type { Arrival, Message, Over, Sorted, Waiting, Wrong } from './batch.js'
-import { takeCoatsOff, type Uncovered } from './decrypt-envelopes.js'
+import { type DecryptedMessage, decryptEnvelopes } from './decrypt-envelopes.js'
 import { findSigners, type Signer } from './find-signers.js'
 import type { StorableEntity } from './store/storable-entity.js'
 
 /**
- * Takes the coats of private messages off, finds the keys of those who signed, opens all envelopes in a thread, and keeps what
+ * Decrypts private messages, finds the keys of the signers, opens all envelopes in a thread, and keeps what
  * can be stored and was asked for.
  */
 export async function openBatch(pod: Pod, messages: readonly Message[]): Promise<Sorted<Arrival<StorableEntity>>> {
-  const { uncovered, wrong: undecipherable } = await takeCoatsOff(pod, messages)
-  const { opened, signers } = await openAll(pod, uncovered)
+  const { decrypted, wrong: undecipherable } = await decryptEnvelopes(pod, messages)
+  const { opened, signers } = await openAll(pod, decrypted)
   const ready: Arrival<StorableEntity>[] = []
   const waiting: Waiting[] = []
   const wrong: Wrong[] = [...undecipherable]
   const over: Over[] = []
   const blockedHomes = await findBlockedHomes(pod, opened.values())
-  for (const each of uncovered) {
+  for (const each of decrypted) {
     const { message, recipient } = each
     const result = opened.get(each)
     switch (result?.state) {
@@ -94,8 +94,8 @@ function firstSignedBy(
 }
 
 /** What looking from outside has overlooked is found out by opening: then there is a second round, or a third. */
-async function openAll(pod: Pod, envelopes: readonly Uncovered[]) {
-  const opened = new Map<Uncovered, Opened>()
+async function openAll(pod: Pod, envelopes: readonly DecryptedMessage[]) {
+  const opened = new Map<DecryptedMessage, Opened>()
   const signers = new Map<string, Signer>()
   const asked = new Set<string>()
   let closed = envelopes

@@ -1,18 +1,18 @@
 import type { Thing } from '../../jobs/waiting.js'
 import { findConversations } from '../../persistence/conversations/find-conversations.js'
-import { findSurroundings, type KnownPart, type KnownRoot } from '../../persistence/inbound/post-references.js'
+import { findPostReferences, type KnownPart, type KnownRoot } from '../../persistence/inbound/post-references.js'
 import { findRetractionTargets } from '../../persistence/inbound/retraction-targets.js'
 import type { Destructible } from '../../persistence/posts/destroy-entities.js'
 import type { Pod } from '../../pod/pod.js'
 import type { PhotoEntity } from '../../protocol/entities/posts.js'
 import type { RetractionEntity, TargetType } from '../../protocol/entities/retraction.js'
-import type { Surroundings } from '../../protocol/envelopes/sender-rules.js'
+import type { References } from '../../protocol/envelopes/sender-rules.js'
 import type { Arrival } from './batch.js'
 import type { StorableEntity } from './store/storable-entity.js'
 
-type KnownThing = NonNullable<Surroundings['root']> & Partial<Pick<KnownRoot, 'readers'>>
-type Target = NonNullable<Surroundings['target']>
-type Conversation = NonNullable<Surroundings['conversation']>
+type KnownThing = NonNullable<References['root']> & Partial<Pick<KnownRoot, 'readers'>>
+type Target = NonNullable<References['target']>
+type Conversation = NonNullable<References['conversation']>
 type Parent = Pick<KnownRoot, 'kind' | 'guid'>
 type Sent = Pick<Arrival<StorableEntity>, 'entity' | 'sender'>
 
@@ -37,7 +37,7 @@ export interface Found {
 export async function findAround({ db }: Pick<Pod, 'db'>, entities: readonly StorableEntity[]): Promise<Found> {
   const parts = entities.flatMap(partsOf).map(({ guid }) => guid)
   const parents = entities.flatMap(parentOf)
-  const known = await findSurroundings(db, {
+  const known = await findPostReferences(db, {
     ...byKind(parents),
     parts,
     deleted: [...entities.flatMap(guidOf), ...parts, ...parents.map(({ guid }) => guid)],
@@ -78,7 +78,7 @@ export function isUnreadableParent(entity: StorableEntity, { roots }: Found): bo
   return Array.isArray(readers) && !readers.includes(entity.author)
 }
 
-export function surroundingsOf(entity: StorableEntity, found: Found): Surroundings {
+export function referencesOf(entity: StorableEntity, found: Found): References {
   const { roots, targets, conversations, reshares } = found
   const [parent] = isUnreadableParent(entity, found)
     ? []
@@ -93,7 +93,7 @@ export function surroundingsOf(entity: StorableEntity, found: Found): Surroundin
 }
 
 /** From here on this counts as known: what comes with it in one batch is stored after it. What is here already comes first. */
-export function addComing(entity: StorableEntity, { root }: Surroundings, found: Found): void {
+export function addComing(entity: StorableEntity, { root }: References, found: Found): void {
   const { roots, targets, conversations, reshares, owners, retracted } = found
   const addRoot = (kind: KnownRoot['kind'], guid: string, thing: KnownThing) => {
     if (!roots.has(`${kind} ${guid}`)) roots.set(`${kind} ${guid}`, thing)
@@ -225,7 +225,7 @@ const namesOfKind: Readonly<Record<Parent['kind'], readonly TargetType[]>> = {
 }
 
 /** Only the word of those counts who may take it back: anybody could leave a tombstone for what somebody else is about to write. */
-export function isTakenBack({ entity, sender }: Sent, { root, target }: Surroundings, { deleted }: Found): boolean {
+export function isTakenBack({ entity, sender }: Sent, { root, target }: References, { deleted }: Found): boolean {
   switch (entity.type) {
     case 'retraction':
       return target === undefined && deleted.has(nameOfTombstone(entity, sender))
@@ -248,7 +248,7 @@ export function isTakenBack({ entity, sender }: Sent, { root, target }: Surround
  * True for an answer to something that a person of this pod has deleted, or that its sender has. Tombstones of others say nothing:
  * anybody could leave one for what somebody else is about to write.
  */
-export function isUnderDeleted({ entity, sender }: Sent, { root }: Surroundings, found: Found): boolean {
+export function isUnderDeleted({ entity, sender }: Sent, { root }: References, found: Found): boolean {
   const { deleted, deletedHere } = found
   if (root !== undefined || deleted.size === 0 || isUnreadableParent(entity, found)) return false
   return parentOf(entity).some(({ kind, guid }) =>

@@ -1,7 +1,7 @@
 import { type Thing, UNREADABLE } from '../../jobs/waiting.js'
 import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
-import type { Surroundings } from '../../protocol/envelopes/sender-rules.js'
+import type { References } from '../../protocol/envelopes/sender-rules.js'
 import { isAuthorised } from './authorise-batch.js'
 import type { Arrival, Sorted, Waiting } from './batch.js'
 import {
@@ -14,7 +14,7 @@ import {
   isUnderDeleted,
   isUnreadableParent,
   parentOf,
-  surroundingsOf,
+  referencesOf,
   targetThing,
 } from './references.js'
 import { isOnTheWeb } from './store/photo-facts.js'
@@ -22,13 +22,13 @@ import type { StorableEntity } from './store/storable-entity.js'
 
 /** An arrival together with everything that decides about it. */
 export interface Resolved extends Arrival<StorableEntity> {
-  readonly surroundings: Surroundings
+  readonly references: References
   /** Somebody who had the right to has taken it back, or what it stands under. */
   readonly deleted: boolean
   /** A photo or a poll was left out of it, because another author has used its guid. */
   readonly hasLostParts: boolean
-  /** It says that somebody wrote it who lives here. */
-  readonly ours: boolean
+  /** The named author has an account on this pod. */
+  readonly authorIsLocal: boolean
   /** Its parent is here, but its author does not receive it. */
   readonly hasUnreadableParent: boolean
 }
@@ -52,7 +52,7 @@ export async function resolveBatch(
     } else {
       ready.push(resolved)
       if (mayBeReferredTo(resolved, found) && isAuthorised(resolved)) {
-        addComing(resolved.entity, resolved.surroundings, found)
+        addComing(resolved.entity, resolved.references, found)
       }
     }
   }
@@ -64,7 +64,7 @@ function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntit
   const { message, sender, signer, author, signature, firstSigned, recipient } = arrival
   const whole = withoutLostPhotos(arrival.entity, found)
   const entity = withoutForeignParts(whole, found)
-  const surroundings = surroundingsOf(entity, found)
+  const references = referencesOf(entity, found)
   return {
     message,
     sender,
@@ -74,16 +74,16 @@ function resolve({ config }: Pick<Pod, 'config'>, arrival: Arrival<StorableEntit
     signature,
     firstSigned,
     recipient,
-    underOurs: surroundings.root?.local ?? false,
-    surroundings,
-    deleted: isTakenBack(arrival, surroundings, found) || isUnderDeleted(arrival, surroundings, found),
+    parentIsLocal: references.root?.local ?? false,
+    references,
+    deleted: isTakenBack(arrival, references, found) || isUnderDeleted(arrival, references, found),
     hasLostParts: entity !== whole,
-    ours: !speaksOfOthers.has(entity.type) && entity.author.endsWith(`@${config.host}`),
+    authorIsLocal: !speaksOfOthers.has(entity.type) && entity.author.endsWith(`@${config.host}`),
     hasUnreadableParent: isUnreadableParent(entity, found),
   }
 }
 
-/** Whom these name as author need not have sent them, and may live here. */
+/** The author that these name need not be the sender, and may be local. */
 const speaksOfOthers: ReadonlySet<StorableEntity['type']> = new Set(['retraction', 'account_migration'])
 
 /** What others stand under, in the order in which it is stored. */
@@ -108,25 +108,25 @@ type Missing = Omit<Waiting, 'message' | 'sender' | 'signed'>
 function missingFor(pod: Pick<Pod, 'config'>, resolved: Resolved): Missing | undefined {
   const missing = unknownTo(pod, resolved)
   if (missing === undefined) return undefined
-  const surroundings = { ...asHoped(resolved), ...known(resolved.surroundings) }
-  return isAuthorised({ ...resolved, surroundings }) ? missing : undefined
+  const references = { ...asHoped(resolved), ...known(resolved.references) }
+  return isAuthorised({ ...resolved, references }) ? missing : undefined
 }
 
 function unknownTo(
   { config }: Pick<Pod, 'config'>,
-  { entity, sender, surroundings, hasUnreadableParent }: Resolved,
+  { entity, sender, references, hasUnreadableParent }: Resolved,
 ): Missing | undefined {
   if (entity.type === 'retraction') {
     const waitsFor = targetThing(entity)
-    if (surroundings.target !== undefined || waitsFor === undefined) return undefined
+    if (references.target !== undefined || waitsFor === undefined) return undefined
     return { waitsFor, fault: 'TargetNotFound', patience: patienceOfRetraction }
   }
   if (entity.type === 'message') {
-    if (surroundings.conversation !== undefined) return undefined
+    if (references.conversation !== undefined) return undefined
     return { waitsFor: `conversation:${entity.conversation_guid}`, fault: 'ConversationNotFound' }
   }
   const [parent] = parentOf(entity)
-  if (parent === undefined || surroundings.root !== undefined) return undefined
+  if (parent === undefined || references.root !== undefined) return undefined
   const askAt = (entity.type === 'reshare' ? entity.root_author : undefined) ?? entity.author
   if (hostOf(askAt) === config.host) return undefined // what we do not know of our own is gone
   const orAskAt = hostOf(sender) === hostOf(askAt) ? undefined : sender
@@ -138,7 +138,7 @@ function unknownTo(
 const patienceOfRetraction = 60 * 60
 
 /** The best that can turn out about what is unknown here; what is known of the rest stands. */
-function asHoped({ entity, sender, recipient }: Resolved): Surroundings {
+function asHoped({ entity, sender, recipient }: Resolved): References {
   const author = (entity.type === 'reshare' ? entity.root_author : undefined) ?? sender
   return {
     root: { author, local: false, public: true },
@@ -147,8 +147,8 @@ function asHoped({ entity, sender, recipient }: Resolved): Surroundings {
   }
 }
 
-function known(surroundings: Surroundings): Surroundings {
-  return Object.fromEntries(Object.entries(surroundings).filter(([, thing]) => thing !== undefined))
+function known(references: References): References {
+  return Object.fromEntries(Object.entries(references).filter(([, thing]) => thing !== undefined))
 }
 
 function hostOf(address: string): string | undefined {

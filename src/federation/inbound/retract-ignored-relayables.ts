@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { sendOut } from '../../domain/outbound/outgoing.js'
-import { findSurroundings } from '../../persistence/inbound/post-references.js'
+import { findPostReferences } from '../../persistence/inbound/post-references.js'
 import { Person } from '../../persistence/models/person.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import type { Pod } from '../../pod/pod.js'
@@ -25,7 +25,7 @@ export async function turnAway(
 ): Promise<void> {
   const ignored = wrong.flatMap(({ fault, arrival }) => (fault === 'AuthorIgnored' ? relayableIn(arrival) : []))
   if (ignored.length === 0) return
-  const { roots } = await findSurroundings(transaction, byKind(ignored.flatMap(parentOf)))
+  const { roots } = await findPostReferences(transaction, byKind(ignored.flatMap(parentOf)))
   const authors = await Person.byAddresses(
     transaction,
     ignored.map(({ author }) => author),

@@ -15,11 +15,11 @@ import {
 } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
 import { podOrigin } from '../discovery/pod-origin.js'
-import { askOrGiveWay } from '../discovery/yield-to-other-pods.js'
+import { requestOrYield } from '../discovery/yield-to-other-pods.js'
 import { countDelivery, type Lane, noteArrival } from './delivery-figures.js'
 import { participateInNext } from './participate.js'
 import { failureOf, noteOf, type Outcome, outcomeOfAnswer, outcomeOfError } from './pod-health.js'
-import { type Letter, writeLetters } from './seal-deliveries.js'
+import { type SealedDelivery, sealDeliveries } from './seal-deliveries.js'
 
 interface DeliverOptions {
   /** The slots of `outbound` are for pods that have proven to answer. */
@@ -43,7 +43,7 @@ interface Sent {
   readonly due: DueDelivery
   readonly outcome: Outcome
   /** What was encrypted for a single person. */
-  readonly coat: string | undefined
+  readonly encryptedEnvelope: string | undefined
 }
 
 /**
@@ -80,11 +80,11 @@ async function drainPod(drain: Drain): Promise<'released' | 'gave way' | 'time o
     const began = performance.now()
     const rows = await dueDeliveries(drain.pod.db, drain.other.id, hasAnswered ? drain.limits.rowsAtOnce : 1)
     const due = shortRound(rows, drain.limits)
-    const letters = await writeLetters(
+    const sealed = await sealDeliveries(
       drain.pod,
       due.filter(({ held }) => !held),
     )
-    const sent = await sendAll(drain, letters, hasAnswered)
+    const sent = await sendAll(drain, sealed, hasAnswered)
     const note = noteOf(
       sent.map(({ outcome }) => outcome),
       failures,
@@ -134,28 +134,32 @@ async function pauseFor(roundMs: number, { signal, limits }: Drain): Promise<voi
  * A few at a time, begun in their order; what one person has written, one message after the other. Once the pod has failed no
  * other begins.
  */
-async function sendAll(drain: Drain, letters: readonly Letter[], hasAnswered: boolean): Promise<readonly Sent[]> {
+async function sendAll(
+  drain: Drain,
+  sealed: readonly SealedDelivery[],
+  hasAnswered: boolean,
+): Promise<readonly Sent[]> {
   const sent: Sent[] = []
   const turns = openTurns()
-  const waiting = letters.map((letter) => ({ letter, turn: turns(letter.due) })).values()
+  const waiting = sealed.map((delivery) => ({ delivery, turn: turns(delivery.due) })).values()
   let isOver = false
   async function sendOneByOne(): Promise<void> {
-    for (const { letter, turn } of waiting) {
+    for (const { delivery, turn } of waiting) {
       await turn.before
       if (isOver) return turn.end()
       try {
-        const outcome = await send(drain, letter, hasAnswered)
+        const outcome = await send(drain, delivery, hasAnswered)
         isOver ||= outcome.kind === 'away' || outcome.kind === 'untried'
-        const coat = 'body' in letter && !letter.due.isPublic ? letter.body : undefined
-        sent.push({ due: letter.due, outcome, coat })
+        const encryptedEnvelope = 'body' in delivery && !delivery.due.isPublic ? delivery.body : undefined
+        sent.push({ due: delivery.due, outcome, encryptedEnvelope })
         countDelivery(drain.lane, outcome)
-        if (outcome.kind === 'arrived') noteArrival(drain.lane, letter.due.writtenAt)
+        if (outcome.kind === 'arrived') noteArrival(drain.lane, delivery.due.writtenAt)
       } finally {
         turn.end()
       }
     }
   }
-  await Promise.all(Array.from({ length: Math.min(drain.limits.atOnce, letters.length) }, sendOneByOne))
+  await Promise.all(Array.from({ length: Math.min(drain.limits.atOnce, sealed.length) }, sendOneByOne))
   return sent
 }
 
@@ -187,9 +191,9 @@ function promiseWithResolvers(): { readonly promise: Promise<void>; resolve(): v
   return { promise, resolve }
 }
 
-async function send(drain: Drain, letter: Letter, hasAnswered: boolean): Promise<Outcome> {
+async function send(drain: Drain, delivery: SealedDelivery, hasAnswered: boolean): Promise<Outcome> {
   const { pod, other, lane, signal, limits } = drain
-  if ('fault' in letter) return { kind: 'unsealed', fault: letter.fault }
+  if ('fault' in delivery) return { kind: 'unsealed', fault: delivery.fault }
   const origin = podOrigin(other)
   if (origin === undefined) {
     return {
@@ -199,18 +203,18 @@ async function send(drain: Drain, letter: Letter, hasAnswered: boolean): Promise
     }
   }
   try {
-    const { path, contentType, body } = letter
+    const { path, contentType, body } = delivery
     const post = (signal: AbortSignal) =>
       pod.remote.post(`${origin}${path}`, contentType, body, { deadline: limits.exchangeMs, signal })
-    const mayGiveWay = lane === 'outbound' && !hasAnswered
-    const answer = mayGiveWay ? await askOrGiveWay(post, signal, limits) : await post(signal)
-    return answer === undefined ? { kind: 'silent' } : outcomeOfAnswer(answer, letter.due.isPublic)
+    const mayYield = lane === 'outbound' && !hasAnswered
+    const answer = mayYield ? await requestOrYield(post, signal, limits) : await post(signal)
+    return answer === undefined ? { kind: 'silent' } : outcomeOfAnswer(answer, delivery.due.isPublic)
   } catch (error) {
     return signal.aborted ? { kind: 'untried', hasBegun: true } : outcomeOfError(error)
   }
 }
 
-/** True: more is due, and the pod is still ours. */
+/** True: more is due, and this process still has the lease. */
 async function settle(drain: Drain, sent: readonly Sent[], note: PodNote): Promise<boolean> {
   const { pod, other, owner, limits } = drain
   return settleDeliveries(pod.db, {
@@ -218,9 +222,9 @@ async function settle(drain: Drain, sent: readonly Sent[], note: PodNote): Promi
     owner,
     milliseconds: limits.leaseMs,
     arrived: sent.filter(({ outcome }) => outcome.kind === 'arrived').map(({ due }) => due.id),
-    failed: sent.flatMap(({ due, outcome, coat }) => {
+    failed: sent.flatMap(({ due, outcome, encryptedEnvelope }) => {
       const failure = failureOf(outcome, due, limits)
-      return failure === undefined ? [] : [{ ...failure, id: due.id, coat }]
+      return failure === undefined ? [] : [{ ...failure, id: due.id, encryptedEnvelope }]
     }),
     note,
     hasAnswered: sent.some(isAnswered),

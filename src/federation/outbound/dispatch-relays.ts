@@ -48,7 +48,7 @@ async function relaysOfKind(
   const entities = new Map((await kinds[kind]({ db: transaction }, guids)).map((entity) => [entity.guid, entity]))
   return held.flatMap(({ guid, id, root, author }) => {
     const entity = entities.get(guid)
-    if (entity === undefined || !root.author.ours || author.ours) return []
+    if (entity === undefined || !root.author.isLocal || author.isLocal) return []
     const relay: Relay = {
       record: kind,
       guid,

@@ -6,7 +6,7 @@ import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import {
-  type DispatchedLetter,
+  type DispatchedMessage,
   type DispatchedRelayable,
   holdConversation,
   holdMessage,
@@ -34,7 +34,7 @@ interface Naming {
   readonly in: { readonly postId: number } | { readonly commentId: number }
   readonly text: string
   /** Whom it names gets it from us; under a post from elsewhere, that is for its pod to see to. */
-  readonly toBeTold: boolean
+  readonly notify: boolean
 }
 
 interface Source {
@@ -57,8 +57,8 @@ const kinds: {
   like: (source, { guid }) => outgoingRelayable(source, 'like', guid, likeEntity),
   poll_participation: (source, { guid }) => outgoingRelayable(source, 'poll_participation', guid, voteEntity),
   participation: outgoingParticipation,
-  conversation: (source, record) => outgoingLetter(source, record, holdConversation, conversationEntity),
-  message: (source, record) => outgoingLetter(source, record, holdMessage, messageEntity),
+  conversation: (source, record) => outgoingConversation(source, record, holdConversation, conversationEntity),
+  message: (source, record) => outgoingConversation(source, record, holdMessage, messageEntity),
   profile: outgoingProfile,
   contact: outgoingContact,
 }
@@ -80,7 +80,7 @@ async function outgoingPost(source: Source, { guid }: { readonly guid: string })
   return {
     message: creation('post', guid, { senderId: post.authorId, public: post.public, entity }),
     audience: { of: 'post', postId: post.id },
-    ...(post.public && { names: { in: { postId: post.id }, text: post.text, toBeTold: true } }),
+    ...(post.public && { names: { in: { postId: post.id }, text: post.text, notify: true } }),
   }
 }
 
@@ -106,14 +106,14 @@ async function outgoingRelayable(
   const entity = way && (await entityOf(source, guid))
   if (record === undefined || way === undefined || entity === undefined) return undefined
   const { author, root, text } = record
-  const isNaming = kind === 'comment' && root.public && author.ours
+  const isNaming = kind === 'comment' && root.public && author.isLocal
   return {
     message: {
       ...creation(kind, guid, { senderId: way.senderId, public: root.public, entity }),
-      priority: author.ours ? DELIVERY_PRIORITY.own : DELIVERY_PRIORITY.relay,
+      priority: author.isLocal ? DELIVERY_PRIORITY.own : DELIVERY_PRIORITY.relay,
     },
     audience: way.audience,
-    ...(isNaming && { names: { in: { commentId: record.id }, text, toBeTold: root.author.ours } }),
+    ...(isNaming && { names: { in: { commentId: record.id }, text, notify: root.author.isLocal } }),
   }
 }
 
@@ -122,16 +122,16 @@ function wayOf(
   kind: RelayableKind,
   { id, author, root }: DispatchedRelayable,
 ): { readonly senderId: number; readonly audience: Audience } | undefined {
-  if (root.author.ours) {
+  if (root.author.isLocal) {
     const audience: Audience = {
       of: 'post',
       postId: root.id,
       ...(kind === 'comment' && { andMentionedIn: id }),
-      ...(!author.ours && { exceptPodOfPerson: author.id }),
+      ...(!author.isLocal && { exceptPodOfPerson: author.id }),
     }
     return { senderId: root.author.id, audience }
   }
-  if (!author.ours) return undefined
+  if (!author.isLocal) return undefined
   return { senderId: author.id, audience: { of: 'people', personIds: [root.author.id] } }
 }
 
@@ -141,7 +141,7 @@ async function outgoingParticipation(
   { guid }: { readonly guid: string },
 ): Promise<Outgoing | undefined> {
   const participation = await holdRelayable(source.db, 'participation', guid)
-  if (!participation?.author.ours) return undefined
+  if (!participation?.author.isLocal) return undefined
   const entity = await participationEntity(source, guid)
   if (entity === undefined) return undefined
   const { author, root } = participation
@@ -151,18 +151,18 @@ async function outgoingParticipation(
   }
 }
 
-async function outgoingLetter(
+async function outgoingConversation(
   source: Source,
   { record, guid }: { readonly record: 'conversation' | 'message'; readonly guid: string },
-  hold: (transaction: Knex.Transaction, guid: string) => Promise<DispatchedLetter | undefined>,
+  hold: (transaction: Knex.Transaction, guid: string) => Promise<DispatchedMessage | undefined>,
   entityOf: (source: Source, guid: string) => Promise<Entity | undefined>,
 ): Promise<Outgoing | undefined> {
-  const letter = await hold(source.db, guid)
-  const entity = letter && (await entityOf(source, guid))
-  if (letter === undefined || entity === undefined) return undefined
+  const message = await hold(source.db, guid)
+  const entity = message && (await entityOf(source, guid))
+  if (message === undefined || entity === undefined) return undefined
   return {
-    message: creation(record, guid, { senderId: letter.authorId, public: false, entity }),
-    audience: { of: 'people', personIds: letter.participants },
+    message: creation(record, guid, { senderId: message.authorId, public: false, entity }),
+    audience: { of: 'people', personIds: message.participants },
   }
 }
 

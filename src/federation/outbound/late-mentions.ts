@@ -46,7 +46,7 @@ export async function tellNamed(
     const outgoing = await outgoingOf(pod, transaction, text)
     if (outgoing?.names === undefined || !mentionedIn(outgoing.names.text).includes(person.address)) return
     await Mention.attach(transaction, outgoing.names.in, [person.address])
-    if (!outgoing.names.toBeTold) return
+    if (!outgoing.names.notify) return
     await sendOut(pod, transaction, outgoing.message, { of: 'people', personIds: [person.id] })
   })
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { sendLetters } from '../../domain/outbound/outgoing.js'
+import { sendPersonalMessages } from '../../domain/outbound/outgoing.js'
 import type { Work } from '../../jobs/outbox.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import {
@@ -12,7 +12,7 @@ import { participationGuid } from '../../persistence/models/participation.js'
 import type { Person } from '../../persistence/models/person.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import type { Pod } from '../../pod/pod.js'
-import { findSpeaker } from './podmin-account.js'
+import { findPodminAccount } from './podmin-account.js'
 
 /**
  * Asks the authors of public posts, in the name of one account, for what will be said under them. It is no participation of
@@ -45,26 +45,26 @@ export async function participateInNext(
 }
 
 async function participateIn(pod: Pod, transaction: Knex.Transaction, postGuids: readonly string[]): Promise<void> {
-  const speaker = await findSpeaker(pod, transaction)
-  if (speaker === undefined) return
+  const podmin = await findPodminAccount(pod, transaction)
+  if (podmin === undefined) return
   await lockParticipations(transaction)
   const posts = await findPostsToParticipateIn(transaction, postGuids)
-  await sendLetters(
+  await sendPersonalMessages(
     pod,
     transaction,
-    posts.map((post) => letterAbout(post, speaker)),
+    posts.map((post) => participationFor(post, podmin)),
   )
 }
 
-function letterAbout(post: PostOfPod, speaker: Person) {
-  const guid = participationGuid(speaker.guid, post.guid)
+function participationFor(post: PostOfPod, podmin: Person) {
+  const guid = participationGuid(podmin.guid, post.guid)
   return {
     record: 'participation',
     guid,
     verb: 'create',
-    senderId: speaker.id,
+    senderId: podmin.id,
     public: false,
-    entity: { type: 'participation', author: speaker.address, guid, parent_guid: post.guid, parent_type: 'Post' },
+    entity: { type: 'participation', author: podmin.address, guid, parent_guid: post.guid, parent_type: 'Post' },
     personId: post.authorId,
     priority: DELIVERY_PRIORITY.participation,
   } as const

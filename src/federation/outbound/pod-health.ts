@@ -63,7 +63,7 @@ export function failureOf(
   outcome: Outcome,
   { record, attempts }: Pick<DueDelivery, 'record' | 'attempts'>,
   { tries, triesOfContact }: Pick<DeliveryLimits, 'tries' | 'triesOfContact'>,
-): Omit<FailedDelivery, 'id' | 'coat'> | undefined {
+): Omit<FailedDelivery, 'id' | 'encryptedEnvelope'> | undefined {
   if (outcome.kind === 'arrived' || (outcome.kind === 'untried' && !outcome.hasBegun)) return undefined
   if (outcome.kind === 'untried' || outcome.kind === 'silent') {
     // It may have arrived: noted, because a retraction must follow it.

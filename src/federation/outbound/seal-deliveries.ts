@@ -1,67 +1,80 @@
-import { isOurs } from '../../persistence/database/errors.js'
+import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
 import type { DueDelivery } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
 import { keyOf } from '../inbound/find-signers.js'
 import { sealedEnvelope } from './sealed-envelope.js'
 
 /** A delivery, ready to be sent or with the reason why it never will be. */
-export type Letter = { readonly due: DueDelivery } & (
+export type SealedDelivery = { readonly due: DueDelivery } & (
   | { readonly path: string; readonly contentType: string; readonly body: string }
   | { readonly fault: 'internal' | 'no_key' }
 )
 
 /** Seals and encrypts what is due, message by message, in threads. What was taken back meanwhile is left out. */
-export async function writeLetters(pod: Pod, due: readonly DueDelivery[]): Promise<readonly Letter[]> {
+export async function sealDeliveries(pod: Pod, due: readonly DueDelivery[]): Promise<readonly SealedDelivery[]> {
   const messages = [...new Set(due.map(({ messageId }) => messageId))]
-  const letters = await Promise.all(
+  const sealed = await Promise.all(
     messages.map((id) => {
       const ofMessage = due.filter(({ messageId }) => messageId === id)
-      return lettersOf(pod, id, ofMessage).catch((error) => unwritten(pod, ofMessage, error))
+      return sealMessage(pod, id, ofMessage).catch((error) => unwritten(pod, ofMessage, error))
     }),
   )
   const places = new Map(due.map(({ id }, place) => [id, place]))
-  const placeOf = ({ due }: Letter) => places.get(due.id) ?? 0
-  return letters.flat().sort((one, other) => placeOf(one) - placeOf(other))
+  const placeOf = ({ due }: SealedDelivery) => places.get(due.id) ?? 0
+  return sealed.flat().sort((one, other) => placeOf(one) - placeOf(other))
 }
 
-async function lettersOf(pod: Pod, messageId: number, due: readonly DueDelivery[]): Promise<readonly Letter[]> {
-  const uncoated = due.filter(({ isPublic, coat }) => isPublic || coat === null)
-  const envelope = uncoated.length === 0 ? undefined : await sealedEnvelope(pod, messageId)
-  const coats = envelope === undefined ? new Map<number, string>() : await coatsOf(pod, envelope, uncoated)
-  return due.flatMap((one): Letter[] => {
-    if (one.isPublic) return envelope === undefined ? [] : [publicLetter(one, envelope)]
-    const coat = one.coat ?? coats.get(one.id)
-    if (coat !== undefined) return [privateLetter(one, coat)]
+async function sealMessage(
+  pod: Pod,
+  messageId: number,
+  due: readonly DueDelivery[],
+): Promise<readonly SealedDelivery[]> {
+  const unencrypted = due.filter(({ isPublic, encryptedEnvelope }) => isPublic || encryptedEnvelope === null)
+  const envelope = unencrypted.length === 0 ? undefined : await sealedEnvelope(pod, messageId)
+  const encryptedEnvelopes =
+    envelope === undefined ? new Map<number, string>() : await encryptForRecipients(pod, envelope, unencrypted)
+  return due.flatMap((one): SealedDelivery[] => {
+    if (one.isPublic) return envelope === undefined ? [] : [publicDelivery(one, envelope)]
+    const encryptedEnvelope = one.encryptedEnvelope ?? encryptedEnvelopes.get(one.id)
+    if (encryptedEnvelope !== undefined) return [privateDelivery(one, encryptedEnvelope)]
     return envelope === undefined ? [] : [{ due: one, fault: 'no_key' }]
   })
 }
 
-function publicLetter(due: DueDelivery, body: string): Letter {
+function publicDelivery(due: DueDelivery, body: string): SealedDelivery {
   return { due, path: '/receive/public', contentType: 'application/magic-envelope+xml', body }
 }
 
-function privateLetter(due: DueDelivery, body: string): Letter {
+function privateDelivery(due: DueDelivery, body: string): SealedDelivery {
   const path = `/receive/users/${encodeURIComponent(due.personGuid ?? '')}`
   return { due, path, contentType: 'application/json', body }
 }
 
-/** The envelope in a coat for each person with a key, by the delivery. */
-async function coatsOf(pod: Pod, envelope: string, due: readonly DueDelivery[]): Promise<Map<number, string>> {
+/** The encrypted envelope for each recipient with a key, by the id of the delivery. */
+async function encryptForRecipients(
+  pod: Pod,
+  envelope: string,
+  due: readonly DueDelivery[],
+): Promise<Map<number, string>> {
   const recipients = due.flatMap(({ id, publicKey }) => {
     const key = publicKey === null ? undefined : keyOf(publicKey)
     return key === undefined ? [] : [{ id, key }]
   })
   if (recipients.length === 0) return new Map()
-  const coats = await pod.crypto.encryptEnvelope(
+  const encryptedEnvelopes = await pod.crypto.encryptEnvelope(
     envelope,
     recipients.map(({ key }) => key),
   )
-  return new Map(recipients.flatMap(({ id }, index) => (coats[index] === undefined ? [] : [[id, coats[index]]])))
+  return new Map(
+    recipients.flatMap(({ id }, index) =>
+      encryptedEnvelopes[index] === undefined ? [] : [[id, encryptedEnvelopes[index]]],
+    ),
+  )
 }
 
 /** What cannot be sealed keeps nothing else from being sent. */
-function unwritten(pod: Pod, due: readonly DueDelivery[], error: unknown): readonly Letter[] {
-  if (isOurs(error)) throw error
+function unwritten(pod: Pod, due: readonly DueDelivery[], error: unknown): readonly SealedDelivery[] {
+  if (isDatabaseUnavailable(error)) throw error
   pod.log.error({ err: error, message: due[0]?.messageId }, 'this could not be sealed')
   return due.map((one) => ({ due: one, fault: 'internal' }))
 }

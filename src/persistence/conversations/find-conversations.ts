@@ -17,7 +17,7 @@ const knownConversations = `
     from conversation_visibilities as visible join people on people.id = visible.person_id
     where visible.conversation_id = conversations.id
     union all
-    select address from conversation_strangers where conversation_id = conversations.id
+    select address from conversation_unknown_participants where conversation_id = conversations.id
   ) as participants
   from conversations
   where conversations.guid = any($1)`

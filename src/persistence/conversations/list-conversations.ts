@@ -9,7 +9,7 @@ import {
 } from '../people/person-summaries.js'
 import { columnForm, moment, number, text, truth, valueAt, type Written } from '../sql/column-lists.js'
 import { type IndexPage, mostOf, openConditions, type Page, pageOf, seek, type TimePage } from '../sql/keyset-page.js'
-import { unseen } from '../sql/opaque-param.js'
+import { opaqueParam } from '../sql/opaque-param.js'
 
 export interface ConversationFilter extends TimePage {
   readonly onlyUnread?: boolean
@@ -141,7 +141,7 @@ interface FoundMessages {
 }
 
 function messages(later: string, most: number): string {
-  const [offset, limit] = [unseen('$3', 'bigint'), unseen('$4', 'bigint')]
+  const [offset, limit] = [opaqueParam('$3', 'bigint'), opaqueParam('$4', 'bigint')]
   return `
     select messages, ${peopleOf('author_ids')} as people
     from (

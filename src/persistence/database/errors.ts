@@ -36,7 +36,7 @@ const OURS_BY_MESSAGE = [
 ]
 
 /** The database, or the threads, are away or busy with somebody else: nothing is wrong with what was asked, and it may work later. */
-export function isOurs(error: unknown): boolean {
+export function isDatabaseUnavailable(error: unknown): boolean {
   const { code, name, message } = factsOf(error)
   return (
     OURS_BY_CODE.includes(code) ||

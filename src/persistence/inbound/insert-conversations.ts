@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { named } from '../database/database.js'
 import { takenBack } from '../models/tombstone.js'
-import { unseen } from '../sql/opaque-param.js'
+import { opaqueParam } from '../sql/opaque-param.js'
 
 /** A conversation with everybody in it by name. */
 export interface ArrivedConversation {
@@ -64,12 +64,12 @@ export async function insertNewMessages(
 }
 
 /** Returns the guids of those whose author is no contact of a local participant, or is blocked by one. */
-export async function findUnwelcome(
+export async function findRefusedConversations(
   transaction: Knex.Transaction,
   conversations: readonly Pick<ArrivedConversation, 'guid' | 'author' | 'participants'>[],
 ): Promise<ReadonlySet<string>> {
   if (conversations.length === 0) return new Set()
-  const { rows } = await transaction.raw(unwelcome, [JSON.stringify(conversations)])
+  const { rows } = await transaction.raw(refusedConversations, [JSON.stringify(conversations)])
   return new Set(rows.map(({ guid }: { guid: string }) => guid))
 }
 
@@ -121,7 +121,7 @@ const newConversations = `
     join people on people.address = participant.address and people.closed_at is null
     order by 1, 2
   ), named as (
-    insert into conversation_strangers (conversation_id, address)
+    insert into conversation_unknown_participants (conversation_id, address)
     select inserted.id, stranger.address
     from inserted
     join arrived using (guid)
@@ -131,12 +131,12 @@ const newConversations = `
   select id, guid from inserted`
 
 const MESSAGES = [
-  unseen('$1', 'text[]'),
-  unseen('$2', 'text[]'),
-  unseen('$3', 'text[]'),
-  unseen('$4', 'text[]'),
-  unseen('$5', 'timestamptz[]'),
-  unseen('$6', 'timestamptz[]'),
+  opaqueParam('$1', 'text[]'),
+  opaqueParam('$2', 'text[]'),
+  opaqueParam('$3', 'text[]'),
+  opaqueParam('$4', 'text[]'),
+  opaqueParam('$5', 'timestamptz[]'),
+  opaqueParam('$6', 'timestamptz[]'),
 ].join(', ')
 
 /**
@@ -184,7 +184,7 @@ const newMessages = `
   )
   select id, guid from inserted`
 
-const unwelcome = `
+const refusedConversations = `
   with arrived as (
     ${conversationRows}
   )
@@ -206,7 +206,7 @@ const authors = {
 
 const admitted = `
   with named as (
-    delete from conversation_strangers where address = ? returning conversation_id
+    delete from conversation_unknown_participants where address = ? returning conversation_id
   )
   insert into conversation_visibilities (conversation_id, person_id, created_at, updated_at)
   select conversations.id, ?, conversations.created_at, conversations.updated_at

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { named } from '../database/database.js'
 import { takenBack } from '../models/tombstone.js'
-import { unseen } from '../sql/opaque-param.js'
-import { inColumns } from '../sql/rows-as-columns.js'
+import { opaqueParam } from '../sql/opaque-param.js'
+import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
 /** A post as it comes off the wire: author and root by name. */
 export interface ArrivedPost {
@@ -58,7 +58,16 @@ export async function insertNewPosts(
   posts: readonly ArrivedPost[],
 ): Promise<readonly NewPostRow[]> {
   return named<NewPostRow>(transaction, 'new-posts', newPosts, [
-    ...inColumns(posts, ['guid', 'author', 'type', 'public', 'text', 'providerDisplayName', 'rootGuid', 'createdAt']),
+    ...rowsAsColumns(posts, [
+      'guid',
+      'author',
+      'type',
+      'public',
+      'text',
+      'providerDisplayName',
+      'rootGuid',
+      'createdAt',
+    ]),
     posts.map(({ embed }) => embed && JSON.stringify(embed)),
   ])
 }
@@ -107,7 +116,7 @@ export async function insertLocations(
 const newPosts = `
   with arrived as (
     select * from unnest(
-      ${unseen('$1', 'text[]')}, $2::text[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::jsonb[]
+      ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::jsonb[]
     ) as row(guid, author, type, public, text, provider_display_name, root_guid, created_at, embed)
   ), authors as (
     select id, address from people
@@ -124,7 +133,7 @@ const newPosts = `
     join authors on authors.address = arrived.author
     -- Nothing is looked for where nothing is shown, or a table that looks small would be read to join it with nulls.
     left join (
-      select id, guid from posts where cardinality(array_remove(${unseen('$7', 'text[]')}, null)) > 0
+      select id, guid from posts where cardinality(array_remove(${opaqueParam('$7', 'text[]')}, null)) > 0
     ) as roots on roots.guid = arrived.root_guid
     where (arrived.root_guid is null or roots.id is not null)
       and not ${takenBack('posts', 'arrived.guid', ['authors.id'])}
@@ -140,7 +149,7 @@ const newPosts = `
     order by inserted.id
     returning post_id, author_id
   ), involved as (
-    insert into involvements (user_id, post_id, interacted_at)
+    insert into activity_entries (user_id, post_id, interacted_at)
     select users.id, inserted.id, inserted.created_at
     from subscribed
     join inserted on inserted.id = subscribed.post_id
@@ -168,7 +177,7 @@ const newVisibilities = `
 
 const postAuthors = `
   select posts.guid, people.address
-  from unnest(${unseen('$1', 'text[]')}) as guid join posts using (guid) join people on people.id = posts.author_id`
+  from unnest(${opaqueParam('$1', 'text[]')}) as guid join posts using (guid) join people on people.id = posts.author_id`
 
 const photosOfPosts = `
   insert into photos (

@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import { named } from '../database/database.js'
 import type { SignedElements } from '../models/comment.js'
 import { takenBack } from '../models/tombstone.js'
-import { unseen } from '../sql/opaque-param.js'
-import { inColumns } from '../sql/rows-as-columns.js'
+import { opaqueParam } from '../sql/opaque-param.js'
+import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
 /** A relayable as it comes off the wire: author and parent by name. */
 interface ArrivedRelayable {
@@ -49,17 +49,17 @@ export interface RelayableOutcome {
 
 /** Inserts any number with one statement, and tells of each what became of it; counting them is left to arrived-counts.ts. */
 export async function insertComments(transaction: Knex.Transaction, comments: readonly ArrivedComment[]) {
-  return outcomes(transaction, 'new-comments', newComments, comments, inColumns(comments, ['text']))
+  return outcomes(transaction, 'new-comments', newComments, comments, rowsAsColumns(comments, ['text']))
 }
 
 /** The same for likes. */
 export async function insertLikes(transaction: Knex.Transaction, likes: readonly ArrivedLike[]) {
-  return outcomes(transaction, 'new-likes', newLikes, likes, inColumns(likes, ['parentType', 'positive']))
+  return outcomes(transaction, 'new-likes', newLikes, likes, rowsAsColumns(likes, ['parentType', 'positive']))
 }
 
 /** The same for votes. */
 export async function insertVotes(transaction: Knex.Transaction, votes: readonly ArrivedVote[]) {
-  return outcomes(transaction, 'new-votes', newVotes, votes, inColumns(votes, ['answer']))
+  return outcomes(transaction, 'new-votes', newVotes, votes, rowsAsColumns(votes, ['answer']))
 }
 
 async function outcomes(
@@ -70,7 +70,7 @@ async function outcomes(
   particular: readonly unknown[],
 ): Promise<readonly RelayableOutcome[]> {
   return named<RelayableOutcome>(transaction, name, statement, [
-    ...inColumns(relayables, ['guid', 'author', 'parent', 'createdAt']),
+    ...rowsAsColumns(relayables, ['guid', 'author', 'parent', 'createdAt']),
     ...signaturesOf(relayables),
     ...particular,
   ])
@@ -102,7 +102,7 @@ function placed({ table, arrived, columns, joins }: Placement): string {
   return `
   with arrived as (
     select * from unnest(
-      ${unseen('$1', 'text[]')}, $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], ${particular.join(', ')}
+      ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], ${particular.join(', ')}
     ) as row(guid, author, parent, created_at, signature, elements, ${Object.keys(arrived).join(', ')})
   ), placed as (
     select

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from '../database/database.js'
-import { unseen } from '../sql/opaque-param.js'
+import { opaqueParam } from '../sql/opaque-param.js'
 
 /** The post that something known here leads to: a post to itself, a comment and a poll to the post they are part of. */
 export interface KnownRoot {
@@ -51,18 +51,18 @@ interface Known {
 }
 
 /** Those of these that are known here, with one statement. */
-export async function findSurroundings(db: Knex, wanted: Wanted): Promise<Known> {
+export async function findPostReferences(db: Knex, wanted: Wanted): Promise<Known> {
   const { posts = [], comments = [], polls = [], parts = [], deleted = [], authors = [] } = wanted
   const guids = [posts, comments, polls, parts, deleted].map((some) => [...new Set(some)])
   const [known] = guids.some((some) => some.length > 0)
-    ? await named<Known>(db, 'surroundings', surroundings, [...guids, [...new Set(authors)]])
+    ? await named<Known>(db, 'references', references, [...guids, [...new Set(authors)]])
     : []
   return known ?? { roots: [], parts: [], deleted: [] }
 }
 
 /** A list is empty in most batches. Without saying so, the server may read all of a table that looks small to join it with nothing. */
 function isAnyIn(list: `$${number}`): string {
-  return `cardinality(${unseen(list, 'text[]')}) > 0`
+  return `cardinality(${opaqueParam(list, 'text[]')}) > 0`
 }
 
 /** Joined and not `= any(…)`: without knowing the list, the server may plan to compare each of its texts with each row of a table. */
@@ -72,7 +72,7 @@ const roots = `
     found.public,
     case when people.pod_id is null and not found.public then (
       select coalesce(json_agg(writers.address), '[]')
-      from unnest(${unseen('$6', 'text[]')}) as address
+      from unnest(${opaqueParam('$6', 'text[]')}) as address
       join people as writers using (address)
       join users on users.person_id = found.author_id
       join contacts on contacts.user_id = users.id and contacts.person_id = writers.id
@@ -83,15 +83,15 @@ const roots = `
       )
     ) end as readers
   from (
-    select 'post' as kind, guid, author_id, public, id as post_id from unnest(${unseen('$1', 'text[]')}) as guid join posts using (guid)
+    select 'post' as kind, guid, author_id, public, id as post_id from unnest(${opaqueParam('$1', 'text[]')}) as guid join posts using (guid)
     union all
     select 'comment', comments.guid, posts.author_id, posts.public, posts.id
-    from unnest(${unseen('$2', 'text[]')}) as guid join comments using (guid)
+    from unnest(${opaqueParam('$2', 'text[]')}) as guid join comments using (guid)
     join posts on posts.id = comments.post_id
     where ${isAnyIn('$2')}
     union all
     select 'poll', polls.guid, posts.author_id, posts.public, posts.id
-    from unnest(${unseen('$3', 'text[]')}) as guid join polls using (guid)
+    from unnest(${opaqueParam('$3', 'text[]')}) as guid join polls using (guid)
     join posts on posts.id = polls.post_id
     where ${isAnyIn('$3')}
   ) as found
@@ -99,23 +99,23 @@ const roots = `
 
 const parts = `
   select 'photo' as type, photos.guid, people.address as author
-  from unnest(${unseen('$4', 'text[]')}) as guid join photos using (guid)
+  from unnest(${opaqueParam('$4', 'text[]')}) as guid join photos using (guid)
   join people on people.id = photos.author_id
   where ${isAnyIn('$4')}
   union all
   select 'poll', polls.guid, people.address
-  from unnest(${unseen('$4', 'text[]')}) as guid join polls using (guid)
+  from unnest(${opaqueParam('$4', 'text[]')}) as guid join polls using (guid)
   join posts on posts.id = polls.post_id
   join people on people.id = posts.author_id
   where ${isAnyIn('$4')}`
 
 const tombstones = `
   select tombstones.target_type as type, tombstones.guid, people.address as by, people.pod_id is null as local
-  from unnest(${unseen('$5', 'text[]')}) as guid join tombstones using (guid)
+  from unnest(${opaqueParam('$5', 'text[]')}) as guid join tombstones using (guid)
   join people on people.id = tombstones.deleted_by_id`
 
 /** One row that holds three lists. */
-const surroundings = `
+const references = `
   select
     (select coalesce(json_agg(found), '[]') from (${roots}) as found) as roots,
     (select coalesce(json_agg(found), '[]') from (${parts}) as found) as parts,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { named } from '../database/database.js'
-import { unseen } from '../sql/opaque-param.js'
-import { inColumns } from '../sql/rows-as-columns.js'
+import { opaqueParam } from '../sql/opaque-param.js'
+import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
 export const NO_COUNTS: Counts = { posts: [], comments: [], answers: [] }
 
@@ -40,9 +40,9 @@ export async function raiseCounts(transaction: Knex.Transaction, counts: Counts)
 /** The values of countsRaised. */
 export function countColumns({ posts, comments, answers }: Counts): readonly (readonly unknown[])[] {
   return [
-    ...inColumns(posts, ['guid', 'comments', 'likes', 'reshares', 'latest']),
-    ...inColumns(comments, ['guid', 'count']),
-    ...inColumns(answers, ['guid', 'count', 'poll']),
+    ...rowsAsColumns(posts, ['guid', 'comments', 'likes', 'reshares', 'latest']),
+    ...rowsAsColumns(comments, ['guid', 'count']),
+    ...rowsAsColumns(answers, ['guid', 'count', 'poll']),
   ]
 }
 
@@ -53,7 +53,7 @@ export function countColumns({ posts, comments, answers }: Counts): readonly (re
  */
 export function countsRaised(first: number): string {
   const column = (place: number, type: string) => `$${first + place}::${type}[]`
-  const list = (place: number) => unseen(`$${first + place}`, 'text[]')
+  const list = (place: number) => opaqueParam(`$${first + place}`, 'text[]')
   return `
   locked_posts as (
     select posts.id, fresh.comments, fresh.likes, fresh.reshares, fresh.latest

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from '../database/database.js'
-import { unseen } from '../sql/opaque-param.js'
+import { opaqueParam } from '../sql/opaque-param.js'
 
 /** What somebody wants to take back, as it is here. */
 export interface RetractionTarget {
@@ -69,7 +69,7 @@ const withoutRoot = Object.entries(alone).map(
 
 const knownTargets = `
   with wanted as (
-    select distinct type, guid from unnest(${unseen('$1', 'text[]')}, $2::text[]) as wanted (type, guid)
+    select distinct type, guid from unnest(${opaqueParam('$1', 'text[]')}, $2::text[]) as wanted (type, guid)
   ), found as (
     ${withoutRoot.join('\n  union all')}
     union all

@@ -9,8 +9,8 @@ import {
   personAmong,
 } from '../people/person-summaries.js'
 import type { Reader } from '../posts/list-posts.js'
-import { deedForm } from '../posts/viewer-actions.js'
-import { inSight, type Sight } from '../posts/visibility.js'
+import { viewerActionsForm } from '../posts/viewer-actions.js'
+import { type Visibility, visibilityCondition } from '../posts/visibility.js'
 import { columnForm, moment, number, text, valueAt, type Written } from '../sql/column-lists.js'
 import { type Page, pageOf, seek, type TimePage } from '../sql/keyset-page.js'
 
@@ -22,19 +22,23 @@ export interface ListedComment extends Pick<Comment, 'id' | 'guid' | 'text' | 'l
   readonly own: { readonly liked: boolean; readonly reported: boolean }
 }
 
-/** The oldest first, if the page names no place; nothing, where no post of that name is in sight. */
+/** The oldest first, if the page names no place; nothing, when no visible post has that guid. */
 export async function listedComments(
   db: Knex,
   reader: Reader,
-  { postGuid, sight, page }: { readonly postGuid: string; readonly sight: Sight; readonly page: TimePage },
+  {
+    postGuid,
+    visibility,
+    page,
+  }: { readonly postGuid: string; readonly visibility: Visibility; readonly page: TimePage },
 ): Promise<Page<ListedComment>> {
   const values: unknown[] = [postGuid]
   const place = { time: 'created_at', id: 'id', otherwise: 'oldest first', firstValue: 3 } as const
   const { name, most, condition, order } = seek(page, values, place)
-  const post = `select posts.id from posts where posts.guid = $3 and ${inSight[sight]}`
+  const post = `select posts.id from posts where posts.guid = $3 and ${visibilityCondition[visibility]}`
   const some = `select * from comments where post_id = (${post}) ${condition} ${order}`
   const which = `select * from (${some}) as found limit ${most}`
-  return pageOf(await found(db, reader, { name: `comments ${sight} ${name}`, which, values }), page)
+  return pageOf(await found(db, reader, { name: `comments ${visibility} ${name}`, which, values }), page)
 }
 
 /** Undefined: it is gone. */
@@ -63,7 +67,7 @@ const commentForm = columnForm({
 
 const mentionForm = columnForm<PersonOfOne>({ ownerId: number('comment_id'), personId: number('person_id') })
 
-const deedsOfReader = deedForm({
+const viewerActions = viewerActionsForm({
   liked: 'comment_id as id from likes where author_id = $2 and comment_id = any(page.ids) and positive',
   reported: 'comment_id as id from reports where user_id = $1 and comment_id = any(page.ids)',
 })
@@ -73,7 +77,7 @@ interface Found {
   readonly comments: Written
   readonly mentions: Written
   readonly people: Written
-  readonly deeds: Written
+  readonly actions: Written
 }
 
 async function found(
@@ -85,7 +89,7 @@ async function found(
   const { id: ids, guid, text, likesCount, createdAt, authorId } = commentForm.read(all.comments)
   const person = personAmong(all.people)
   const mentionedIn = peopleOfEach(mentionForm.read(all.mentions), person)
-  const { liked, reported } = deedsOfReader.read(all.deeds)
+  const { liked, reported } = viewerActions.read(all.actions)
   return ids.map((id, place) => ({
     id,
     guid: valueAt(guid, place),
@@ -102,7 +106,7 @@ function shown(which: string): string {
   return `
     select
       comments, mentions, ${peopleOf('page.author_ids || mentioning.person_ids')} as people,
-      ${deedsOfReader.select} as deeds
+      ${viewerActions.select} as actions
     from (
       select ${commentForm.select} as comments, array_agg(id) as ids, array_agg(author_id) as author_ids
       from (${which}) as found

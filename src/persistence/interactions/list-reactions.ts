@@ -4,14 +4,14 @@ import type { Like } from '../models/like.js'
 import type { PersonSummary } from '../people/person-summaries.js'
 import type { Reader } from '../posts/list-posts.js'
 import { type IndexPage, mostOf, type Page, pageOf } from '../sql/keyset-page.js'
-import { unseen } from '../sql/opaque-param.js'
+import { opaqueParam } from '../sql/opaque-param.js'
 
 /** A like, or a reshare: whose it is matters, and nothing else. */
 export interface ListedReaction extends Pick<Like, 'guid' | 'createdAt'> {
   readonly author: PersonSummary
 }
 
-const TARGET = unseen('$2', 'bigint')
+const TARGET = opaqueParam('$2', 'bigint')
 
 /** What there can be reactions to, and how they say so. */
 const reactions = {
@@ -34,7 +34,11 @@ export async function listedReactions(
 
 /** Of each there is at most one by one person: it takes the first place, and the others move up by as much. */
 function shown(some: string, most: number): string {
-  const [reader, limit, offset] = [unseen('$1', 'bigint'), unseen('$3', 'bigint'), unseen('$4', 'bigint')]
+  const [reader, limit, offset] = [
+    opaqueParam('$1', 'bigint'),
+    opaqueParam('$3', 'bigint'),
+    opaqueParam('$4', 'bigint'),
+  ]
   return `
     with own as materialized (
       select id, guid, created_at, author_id from ${some} and author_id = ${reader}

@@ -116,7 +116,7 @@ const tables = `
 
 const viewer = `select ${columns} ${tables}`
 
-/** What it cannot see does not change its plan: see `unseen`. */
+/** What it cannot see does not change its plan: see `opaqueParam`. */
 const holders = `
   select array_position($1::bytea[], access_tokens.token_hash) - 1 as place, ${columns} ${tables}
   where access_tokens.token_hash = any((select $1::bytea[])::bytea[])`

@@ -18,7 +18,7 @@ export class Delivery extends Model {
   declare lastStatus: number | null
   declare lastFault: string | null
   /** The encrypted bytes, once a first try has failed: every retry sends the same. */
-  declare coat: string | null
+  declare encryptedEnvelope: string | null
   declare diedAt: Date | null
   declare createdAt: Date
 

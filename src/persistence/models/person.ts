@@ -17,7 +17,7 @@ export class Person extends Model {
   declare guidAtPod: string | null
   /** The first valid signature of a person of another pod. */
   declare provenAt: Date | null
-  /** Pinned at first sight, as PEM. */
+  /** The key seen first, as PEM; it is kept. */
   declare publicKey: string
   /** First and last name as in the profile; empty if it has none. */
   declare name: string

@@ -19,15 +19,15 @@ export async function involve(
  */
 export function stir(postIds: string): string {
   return `
-    update involvements set interacted_at = posts.interacted_at
+    update activity_entries set interacted_at = posts.interacted_at
     from posts
     where posts.id in (${postIds})
-      and involvements.post_id = posts.id
-      and involvements.interacted_at < posts.interacted_at`
+      and activity_entries.post_id = posts.id
+      and activity_entries.interacted_at < posts.interacted_at`
 }
 
 const involved = `
-  insert into involvements (user_id, post_id, interacted_at)
+  insert into activity_entries (user_id, post_id, interacted_at)
   select users.id, post.id, post.interacted_at
   from (select id, interacted_at from posts where id = $1 for no key update) as post
   join users on users.person_id = any($2::bigint[])

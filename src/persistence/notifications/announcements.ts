@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from '../database/database.js'
-import { unseen } from '../sql/opaque-param.js'
+import { opaqueParam } from '../sql/opaque-param.js'
 
 export type AnnouncementKind = 'notification' | 'message' | 'post'
 
@@ -80,19 +80,19 @@ const NEW_FOR = `interval '2 days'`
 const newAnnouncements = `
   with news as (
     select 'notification' as kind, notifications.id as subject_id, notifications.user_id
-    from notifications where notifications.id = any(${unseen('$1', 'bigint[]')}::bigint[])
+    from notifications where notifications.id = any(${opaqueParam('$1', 'bigint[]')}::bigint[])
     union all
     select 'message', messages.id, users.id
     from messages
     join conversation_visibilities as visible on visible.conversation_id = messages.conversation_id
     join users on users.person_id = visible.person_id and users.closed_at is null
-    where messages.id = any(${unseen('$2', 'bigint[]')}::bigint[]) and not exists (
+    where messages.id = any(${opaqueParam('$2', 'bigint[]')}::bigint[]) and not exists (
       select from blocks where blocks.user_id = users.id and blocks.person_id = messages.author_id
     )
     union all
     select 'post', posts.id, null
     from posts
-    where posts.id = any(${unseen('$3', 'bigint[]')}::bigint[]) and posts.created_at > now() - ${NEW_FOR} and (
+    where posts.id = any(${opaqueParam('$3', 'bigint[]')}::bigint[]) and posts.created_at > now() - ${NEW_FOR} and (
       exists (select from users where users.person_id = posts.author_id)
       or exists (select from contacts where contacts.person_id = posts.author_id and contacts.receiving)
       or exists (select from mentions join users on users.person_id = mentions.person_id where mentions.post_id = posts.id)
@@ -102,7 +102,7 @@ const newAnnouncements = `
       )
     )
     union all
-    select 'post', shown.post_id, shown.user_id from unnest(${unseen('$4', 'bigint[]')}, ${unseen('$5', 'bigint[]')}) as shown(post_id, user_id)
+    select 'post', shown.post_id, shown.user_id from unnest(${opaqueParam('$4', 'bigint[]')}, ${opaqueParam('$5', 'bigint[]')}) as shown(post_id, user_id)
   )
   insert into announcements (kind, subject_id, user_id)
   select kind, subject_id, user_id from news order by kind, subject_id, user_id

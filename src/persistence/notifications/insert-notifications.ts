@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from '../database/database.js'
-import { unseen } from '../sql/opaque-param.js'
+import { opaqueParam } from '../sql/opaque-param.js'
 import { stir } from './activity.js'
 import { type CausingRows, whoIsTold } from './notification-recipients.js'
 
@@ -32,7 +32,7 @@ export async function insertBirthdayNotifications(
   return rows.map((row: { notification_id: number }) => row.notification_id)
 }
 
-const NOW = unseen('$1', 'timestamptz')
+const NOW = opaqueParam('$1', 'timestamptz')
 
 /**
  * Quiet are blocks, mute marks and closed accounts. Rows that others may be adding to are taken in one order, so that two

@@ -1,4 +1,4 @@
-import { unseen } from '../sql/opaque-param.js'
+import { opaqueParam } from '../sql/opaque-param.js'
 
 /** What has just happened, by the ids of its rows. */
 export interface CausingRows {
@@ -25,7 +25,7 @@ interface WhoIsTold {
 export function whoIsTold(causes: CausingRows, values: unknown[]): WhoIsTold {
   const { comments, likes, reshares, sharing } = causes
   const mentioning = [...causes.posts.map((postId) => ({ userId: null, postId })), ...causes.delivered]
-  const list = (ids: readonly (number | null)[]) => unseen(`$${values.push(ids)}`, 'bigint[]')
+  const list = (ids: readonly (number | null)[]) => opaqueParam(`$${values.push(ids)}`, 'bigint[]')
   const kinds = [
     comments.length > 0 && { name: 'comments', ...ofComments(list(comments)) },
     mentioning.length > 0 && {

@@ -61,12 +61,12 @@ export async function insertDeliveries(
 }
 
 /** The same for messages that are for one person each, and all different: any number with one statement. */
-export async function insertLetters(
+export async function insertPersonalDeliveries(
   transaction: Knex.Transaction,
-  letters: readonly (NewMessage & { readonly personId: number })[],
+  messages: readonly (NewMessage & { readonly personId: number })[],
 ): Promise<readonly ReachedPod[]> {
-  if (letters.length === 0) return []
-  const { rows } = await transaction.raw(deliveriesOfLetters, [JSON.stringify(letters)])
+  if (messages.length === 0) return []
+  const { rows } = await transaction.raw(personalDeliveries, [JSON.stringify(messages)])
   return rows
 }
 
@@ -262,17 +262,17 @@ function deliveriesTo(audience: string): string {
     ), ${countedAndTold}`
 }
 
-const deliveriesOfLetters = `
-  with letters as (
+const personalDeliveries = `
+  with messages as (
     select * from json_to_recordset(?::json) as row(
       record text, guid text, verb text, "senderId" bigint, public boolean, entity text, "personId" bigint,
       priority smallint
     )
   ), recipients as (
-    -- One lookup for each letter: the planner must not read all people or pods because it believes them to be few.
-    select letters.*, pods.id as pod_id, ${IS_ASLEEP} as asleep, ${IS_PROVEN} as proven
-    from letters
-    cross join lateral (select pod_id from people where people.id = letters."personId" offset 0) as people
+    -- One lookup for each message: the planner must not read all people or pods because it believes them to be few.
+    select messages.*, pods.id as pod_id, ${IS_ASLEEP} as asleep, ${IS_PROVEN} as proven
+    from messages
+    cross join lateral (select pod_id from people where people.id = messages."personId" offset 0) as people
     cross join lateral (select * from pods where pods.id = people.pod_id offset 0) as pods
     where pods.blocked_at is null
   ), messages as (

@@ -88,7 +88,7 @@ export interface DueDelivery {
   readonly personGuid: string | null
   readonly publicKey: string | null
   /** The bytes of an earlier try. */
-  readonly coat: string | null
+  readonly encryptedEnvelope: string | null
   /** Something that it refers to has not arrived yet. */
   readonly held: boolean
 }
@@ -109,7 +109,7 @@ export async function dueDeliveries(db: Knex, podId: number, limit: number): Pro
  */
 const dueRows = `
   with head as materialized (
-    select id, message_id, pod_id, person_id, attempts, coat, priority, created_at
+    select id, message_id, pod_id, person_id, attempts, encrypted_envelope, priority, created_at
     from deliveries
     where pod_id = :podId and state = 'waiting' and (due_at + interval '0 seconds') <= now()
     order by priority, id
@@ -148,7 +148,7 @@ const dueRows = `
     where deliveries.id = due.id and (due.held_until > now() or due.held_priority > due.priority)
   )
   select due.id, due.message_id as "messageId", due.record, due.about, due.priority,
-    due.sender_id as "senderId", due.public as "isPublic", due.attempts, due.coat, due.created_at as "writtenAt",
+    due.sender_id as "senderId", due.public as "isPublic", due.attempts, due.encrypted_envelope as "encryptedEnvelope", due.created_at as "writtenAt",
     coalesce(people.guid_at_pod, people.guid) as "personGuid", people.public_key as "publicKey", due.held_until is not null as held
   from due
   left join people on people.id = due.person_id
@@ -165,7 +165,7 @@ export interface FailedDelivery {
   readonly seconds: number | undefined
   /** That was the last try. */
   readonly dead: boolean
-  readonly coat: string | undefined
+  readonly encryptedEnvelope: string | undefined
 }
 
 /** What these exchanges say about the pod. */
@@ -207,12 +207,12 @@ export async function settleDeliveries(db: Knex, settlement: Settlement): Promis
          attempts = attempts + cast(failure.counts as integer),
          last_status = failure.status,
          last_fault = failure.fault,
-         coat = coalesce(deliveries.coat, failure.coat),
+         encrypted_envelope = coalesce(deliveries.encrypted_envelope, failure."encryptedEnvelope"),
          due_at = coalesce(now() + failure.seconds * interval '1 second', due_at),
          state = case when failure.dead or ${IS_OLD} then 'dead' else state end,
          died_at = case when failure.dead or ${IS_OLD} then now() end
        from json_to_recordset(:failed) as failure(
-         id bigint, status smallint, fault text, counts boolean, seconds double precision, dead boolean, coat text
+         id bigint, status smallint, fault text, counts boolean, seconds double precision, dead boolean, "encryptedEnvelope" text
        )
        where deliveries.id = failure.id and deliveries.state = 'waiting'
      ), more as (

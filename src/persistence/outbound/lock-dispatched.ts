@@ -27,10 +27,10 @@ export interface DispatchedRelayable {
 interface Party {
   readonly id: number
   /** Lives here, and has not left. */
-  readonly ours: boolean
+  readonly isLocal: boolean
 }
 
-export interface DispatchedLetter {
+export interface DispatchedMessage {
   readonly authorId: number
   readonly participants: readonly number[]
 }
@@ -73,11 +73,11 @@ export async function holdRelayables(
 export async function holdConversation(
   transaction: Knex.Transaction,
   guid: string,
-): Promise<DispatchedLetter | undefined> {
+): Promise<DispatchedMessage | undefined> {
   return first(transaction, conversation, guid)
 }
 
-export async function holdMessage(transaction: Knex.Transaction, guid: string): Promise<DispatchedLetter | undefined> {
+export async function holdMessage(transaction: Knex.Transaction, guid: string): Promise<DispatchedMessage | undefined> {
   return first(transaction, message, guid)
 }
 
@@ -89,14 +89,14 @@ async function first<Row>(transaction: Knex.Transaction, statement: string, guid
 const post = `
   select posts.id, posts.author_id as "authorId", posts.public, posts.text
   from posts
-  join people on people.id = posts.author_id and ${isOurs('people')}
+  join people on people.id = posts.author_id and ${isLocal('people')}
   where posts.guid = ?
   for key share of posts`
 
 const photo = `
   select photos.id, photos.author_id as "authorId", photos.public, photos.post_id as "postId"
   from photos
-  join people on people.id = photos.author_id and ${isOurs('people')}
+  join people on people.id = photos.author_id and ${isLocal('people')}
   where photos.guid = ? and not photos.pending
   for key share of photos`
 
@@ -138,12 +138,12 @@ function relayable({ table, root, text = `''` }: RelayableTable, guids: '= ?' | 
   select
     record.id,
     record.guid,
-    json_build_object('id', author.id, 'ours', ${isOurs('author')}) as author,
+    json_build_object('id', author.id, 'isLocal', ${isLocal('author')}) as author,
     ${text} as text,
     json_build_object(
       'id', posts.id,
       'public', posts.public,
-      'author', json_build_object('id', root_author.id, 'ours', ${isOurs('root_author')})
+      'author', json_build_object('id', root_author.id, 'isLocal', ${isLocal('root_author')})
     ) as root
   from ${table} as record
   join posts on posts.id = ${root}
@@ -157,14 +157,14 @@ function relayable({ table, root, text = `''` }: RelayableTable, guids: '= ?' | 
 const conversation = `
   select conversations.author_id as "authorId", ${participantsOf('conversations.id')} as participants
   from conversations
-  join people on people.id = conversations.author_id and ${isOurs('people')}
+  join people on people.id = conversations.author_id and ${isLocal('people')}
   where conversations.guid = ?
   for key share of conversations`
 
 const message = `
   select messages.author_id as "authorId", ${participantsOf('messages.conversation_id')} as participants
   from messages
-  join people on people.id = messages.author_id and ${isOurs('people')}
+  join people on people.id = messages.author_id and ${isLocal('people')}
   where messages.guid = ?
   for key share of messages`
 
@@ -174,6 +174,6 @@ function participantsOf(conversationId: string): string {
   ))`
 }
 
-function isOurs(person: string): string {
+function isLocal(person: string): string {
   return `(${person}.pod_id is null and ${person}.closed_at is null)`
 }

@@ -22,7 +22,7 @@ export async function emptyPeople(
   for (const statement of emptied) await transaction.raw(statement, { ids })
 }
 
-/** The posts of a long history are only taken out of sight in this transaction. */
+/** The posts of a long history are only hidden in this transaction. */
 async function destroyPosts(transaction: Knex.Transaction, authorIds: readonly number[]): Promise<void> {
   const posts: number[] = await transaction('posts').whereIn('authorId', authorIds).orderBy('id').pluck('id')
   if (posts.length > ROWS_AT_ONCE) {
@@ -76,7 +76,7 @@ const emptied: readonly string[] = [
   `delete from tag_followings where user_id in ${theirUsers}`,
   `delete from post_visibilities where user_id in ${theirUsers}`,
   `delete from photo_visibilities where user_id in ${theirUsers}`,
-  `delete from involvements where user_id in ${theirUsers}`,
+  `delete from activity_entries where user_id in ${theirUsers}`,
   `delete from hidden_posts where user_id in ${theirUsers}`,
   `delete from muted_posts where user_id in ${theirUsers}`,
   `update users set role = null, email = null, settings = '{}' where person_id = any(:ids)`,

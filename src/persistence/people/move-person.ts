@@ -143,7 +143,7 @@ const moved: readonly string[] = [
       where users.person_id = :to and ${table}.author_id = :to and posts.id = ${table}.post_id
         and ${table}.post_created_at is null`,
   ),
-  `insert into involvements (user_id, post_id, interacted_at)
+  `insert into activity_entries (user_id, post_id, interacted_at)
    select users.id, posts.id, posts.interacted_at
    from (
      select id from posts where author_id = :to union select post_id from participations where author_id = :to

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { named } from '../database/database.js'
 import type { Reader } from '../posts/list-posts.js'
-import type { Sight } from '../posts/visibility.js'
+import type { Visibility } from '../posts/visibility.js'
 import { hasRow } from '../sql/has-row.js'
 import { type Page, pageOf, seek, type TimePage } from '../sql/keyset-page.js'
 import { type ListedPhoto, PHOTO_COLUMNS } from './list-photos.js'
@@ -10,16 +10,16 @@ import { type ListedPhoto, PHOTO_COLUMNS } from './list-photos.js'
 export async function uploadedPhotos(
   db: Knex,
   { personId }: Pick<Reader, 'personId'>,
-  { sight, page }: { readonly sight: Sight; readonly page: TimePage },
+  { visibility, page }: { readonly visibility: Visibility; readonly page: TimePage },
 ): Promise<Page<ListedPhoto>> {
   const values: unknown[] = [personId]
   const { name, condition, order } = seek(page, values, { time: 'photos.created_at', id: 'photos.id' })
   const found = await named<ListedPhoto>(
     db,
-    `uploaded-photos ${sight} ${name}`,
+    `uploaded-photos ${visibility} ${name}`,
     `select ${PHOTO_COLUMNS}
      from photos left join posts on posts.id = photos.post_id
-     where photos.author_id = $1 ${sight === 'public' ? 'and photos.public' : ''} ${condition} ${order}`,
+     where photos.author_id = $1 ${visibility === 'public' ? 'and photos.public' : ''} ${condition} ${order}`,
     values,
   )
   return pageOf(found, page)
@@ -29,9 +29,14 @@ export async function uploadedPhotos(
 export async function readablePhoto(
   db: Knex,
   { userId, personId }: Reader,
-  { guid, sight }: { readonly guid: string; readonly sight: Sight },
+  { guid, visibility }: { readonly guid: string; readonly visibility: Visibility },
 ): Promise<ListedPhoto | undefined> {
-  const [photo] = await named<ListedPhoto>(db, 'readable-photo', readable, [guid, personId, userId, sight === 'public'])
+  const [photo] = await named<ListedPhoto>(db, 'readable-photo', readable, [
+    guid,
+    personId,
+    userId,
+    visibility === 'public',
+  ])
   return photo
 }
 

@@ -3,7 +3,7 @@ import { namedRow } from '../database/database.js'
 import type { Photo } from '../models/photo.js'
 import { authorOf } from '../people/author-of.js'
 import type { Reader } from '../posts/list-posts.js'
-import type { Sight } from '../posts/visibility.js'
+import type { Visibility } from '../posts/visibility.js'
 import {
   columnForm,
   moment,
@@ -29,7 +29,7 @@ export const PHOTO_COLUMNS = `
   photos.id, photos.guid, photos.created_at as "createdAt", photos.name, photos.remote_path as "remotePath",
   photos.height, photos.width, posts.guid as "postGuid"`
 
-const inSight: Readonly<Record<Sight, string>> = {
+const visibilityCondition: Readonly<Record<Visibility, string>> = {
   public: 'photos.public',
   readable: `(photos.public or photos.author_id = $3
     or ${hasRow('photo_visibilities where user_id = $2 and photo_visibilities.photo_id = photos.id')})`,
@@ -39,14 +39,18 @@ const inSight: Readonly<Record<Sight, string>> = {
 export async function listedPhotosOf(
   db: Knex,
   { userId, personId }: Reader,
-  { authorGuid, sight, page }: { readonly authorGuid: string; readonly sight: Sight; readonly page: TimePage },
+  {
+    authorGuid,
+    visibility,
+    page,
+  }: { readonly authorGuid: string; readonly visibility: Visibility; readonly page: TimePage },
 ): Promise<Page<ListedPhoto>> {
-  const values: unknown[] = [authorGuid, ...(sight === 'readable' ? [userId, personId] : [])]
+  const values: unknown[] = [authorGuid, ...(visibility === 'readable' ? [userId, personId] : [])]
   const { name, most, condition, order } = seek(page, values, { time: 'photos.created_at', id: 'photos.id' })
   const some = `
     select * from photos
-    where author_id = (${authorOf('$1')}) and not pending and ${inSight[sight]} ${condition} ${order}`
-  const all = await namedRow<Found>(db, `photos-of-person ${sight} ${name}`, () => shown(some, most), values)
+    where author_id = (${authorOf('$1')}) and not pending and ${visibilityCondition[visibility]} ${condition} ${order}`
+  const all = await namedRow<Found>(db, `photos-of-person ${visibility} ${name}`, () => shown(some, most), values)
   return pageOf(photosOf(all), page)
 }
 

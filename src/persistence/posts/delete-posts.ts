@@ -26,7 +26,7 @@ export async function findLargePosts(
 }
 
 /**
- * Takes posts out of sight: a soft-deleted post is not public, has no author and a guid of its own, so that no query shows it,
+ * Hides posts: a soft-deleted post is not public, has no author and a guid of its own, so that no query shows it,
  * and nothing that arrives finds it. `purgeDeletedPosts` deletes it with what is under it.
  */
 export async function softDeletePosts(

@@ -12,7 +12,6 @@ import { contentsOf, type PostContent } from './post-contents.js'
 import {
   alongChains,
   choiceForm,
-  deedsOfReader,
   type FoundPosts,
   LONGEST_CHAIN,
   mentionForm,
@@ -21,8 +20,9 @@ import {
   photoForm,
   postForm,
   postsStatement,
+  viewerActions,
 } from './posts-statement.js'
-import { inSight, type Sight } from './visibility.js'
+import { type Visibility, visibilityCondition } from './visibility.js'
 
 /** In whose eyes: what they have done with a post is part of what they are shown. */
 export interface Reader {
@@ -61,17 +61,21 @@ export interface ListedPoll {
 export async function listedPostsOf(
   db: Knex,
   reader: Reader,
-  { authorGuid, sight, page }: { readonly authorGuid: string; readonly sight: Sight; readonly page: TimePage },
+  {
+    authorGuid,
+    visibility,
+    page,
+  }: { readonly authorGuid: string; readonly visibility: Visibility; readonly page: TimePage },
 ): Promise<Page<ListedPost>> {
   const values: unknown[] = [authorGuid]
   const place = { time: 'posts.created_at', id: 'posts.id', firstValue: 3 } as const
   const { name, most, condition, order } = seek(page, values, place)
   const found = await listedPosts(db, reader, {
-    name: `posts-of-person ${sight} ${name}`,
+    name: `posts-of-person ${visibility} ${name}`,
     most,
     which: (columns) => `
       select ${columns} from posts
-      where posts.author_id = (${authorOf('$3')}) and ${inSight[sight]} ${condition} ${order}`,
+      where posts.author_id = (${authorOf('$3')}) and ${visibilityCondition[visibility]} ${condition} ${order}`,
     values,
   })
   return pageOf(found, page)
@@ -156,7 +160,7 @@ function builderOf(found: FoundPosts) {
   const mentionedIn = peopleOfEach(mentionForm.read(found.mentions), person)
   const photosOf = byOwner(rowsOf(photoForm.read(found.photos)))
   const choices = byId(rowsOf(choiceForm.read(found.choices)))
-  const done = deedsOfReader.read(found.deeds)
+  const done = viewerActions.read(found.actions)
   return (content: PostContent, rows: PostRows, place: number): FoundPost => {
     const { id } = content
     // Spelt out: to spread an object of this size costs more than to read it.

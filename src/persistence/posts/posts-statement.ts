@@ -1,7 +1,7 @@
 import { type PersonOfOne, personColumns } from '../people/person-summaries.js'
 import { columnForm, moment, number, numberOrNull, text, textOrNull, truth, type Written } from '../sql/column-lists.js'
 import { hasRow } from '../sql/has-row.js'
-import { deedForm } from './viewer-actions.js'
+import { viewerActionsForm } from './viewer-actions.js'
 
 /** Some posts, however they are found. */
 export interface PostQuery {
@@ -55,7 +55,7 @@ export const choiceForm = columnForm({
 })
 
 /** What the reader has done with them. */
-export const deedsOfReader = deedForm({
+export const viewerActions = viewerActionsForm({
   liked: 'post_id as id from likes where author_id = $2 and post_id = any(page.ids) and positive',
   reshared: 'root_id as id from posts where author_id = $2 and root_id = any(page.ids)',
   subscribed: 'post_id as id from participations where author_id = $2 and post_id = any(page.ids)',
@@ -70,7 +70,7 @@ export interface FoundPosts {
   readonly mentions: Written
   readonly photos: Written
   readonly choices: Written
-  readonly deeds: Written
+  readonly actions: Written
 }
 
 /**
@@ -85,7 +85,7 @@ export function postsStatement({ which, most }: Pick<PostQuery, 'which' | 'most'
         array_agg(id) || array_agg(root_id) as ids, array_agg(root_id) as root_ids, array_agg(author_id) as author_ids
       from (select * from (${which(columns)}) as found limit ${most}) as found
     )
-    select posts, roots, ${people} as people, mentions, ${photos} as photos, ${choices} as choices, ${deedsOfReader.select} as deeds
+    select posts, roots, ${people} as people, mentions, ${photos} as photos, ${choices} as choices, ${viewerActions.select} as actions
     from page
     cross join lateral (
       select ${postForm.select} as roots, array_agg(author_id) as author_ids from posts where id = any(page.root_ids)

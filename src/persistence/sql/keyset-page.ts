@@ -1,4 +1,4 @@
-import { unseen } from './opaque-param.js'
+import { opaqueParam } from './opaque-param.js'
 
 /** A place between two rows of a list by time; without an id, the rows of that very millisecond are passed over. */
 export interface PageKey {
@@ -101,8 +101,8 @@ export function seekParts(
   const newestFirst = orderOf(page, otherwise) === 'newest first'
   const direction = newestFirst ? 'desc' : 'asc'
   const key = before ?? after
-  const start = key && unseen(place(key.time), 'timestamptz')
-  const startId = key && unseen(place(key.id ?? (newestFirst ? BEFORE_EVERY_ID : BEHIND_EVERY_ID)), 'bigint')
+  const start = key && opaqueParam(place(key.time), 'timestamptz')
+  const startId = key && opaqueParam(place(key.id ?? (newestFirst ? BEFORE_EVERY_ID : BEHIND_EVERY_ID)), 'bigint')
   const most = mostOf(page)
   return {
     name: `${orderOf(page, otherwise)}${key === undefined ? '' : ' beyond'}${most === ORDINARY_PAGE ? '' : ', long'}`,

@@ -37,7 +37,7 @@ export function firstOf(
  * would read whole tables; here each place gives a page at most, and what the first of them give tells how far the next ones
  * have to look. Every set of posts is one of rows of `id` and `time`.
  */
-export interface Gathering {
+export interface MergedScan {
   /** Names rows for the steps that follow. */
   know(name: string, rows: string): void
   /** Names a set of posts, each of which may be on the page: the first of a scan, or rows. */
@@ -50,7 +50,7 @@ export interface Gathering {
   statement(): string
 }
 
-export function gather(page: SeekParts): Gathering {
+export function gather(page: SeekParts): MergedScan {
   const steps: string[] = []
   const sets: string[] = []
   const know = (name: string, rows: string) => {

@@ -3,6 +3,6 @@
  * server keeps the one plan it has. What it sees in a statement it may take for a reason to plan anew each time, which takes longer
  * than to read a page, and several times as long as to store a message.
  */
-export function unseen(place: string, type: string): string {
+export function opaqueParam(place: string, type: string): string {
   return `(select ${place}::${type})`
 }

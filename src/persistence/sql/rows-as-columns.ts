@@ -1,5 +1,5 @@
 /** Rows as one array for each column, for `unnest`: the server takes an eighth of the time that it takes to read them as JSON. */
-export function inColumns<Row>(
+export function rowsAsColumns<Row>(
   rows: readonly Row[],
   columns: readonly (keyof Row)[],
 ): readonly (readonly Row[keyof Row][])[] {

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import { type ListedPost, listedPosts, type Reader } from '../posts/list-posts.js'
 import type { PostQuery } from '../posts/posts-statement.js'
-import { type Sight, USER } from '../posts/visibility.js'
+import { USER, type Visibility } from '../posts/visibility.js'
 import { type Page, pageOf, type SeekParts, seekParts, type TimePage } from '../sql/keyset-page.js'
 import { firstOf } from '../sql/merged-scan.js'
-import { unseen } from '../sql/opaque-param.js'
+import { opaqueParam } from '../sql/opaque-param.js'
 import {
   closePeopleStream,
   nearPeopleStream,
@@ -27,7 +27,7 @@ import {
 export type Stream = keyof typeof streams
 
 export interface StreamQuery {
-  readonly sight: Sight
+  readonly visibility: Visibility
   readonly page: TimePage
 }
 
@@ -60,11 +60,11 @@ export async function listedPostsWithTag(
 
 interface Source {
   /** Finds a page, wherever its posts lie. */
-  which(page: SeekParts, sight: Sight): PostQuery['which']
+  which(page: SeekParts, visibility: Visibility): PostQuery['which']
   /** Finds a page that is likely to end before a moment. */
-  near?(page: SeekParts, sight: Sight, moment: string): PostQuery['which']
+  near?(page: SeekParts, visibility: Visibility, moment: string): PostQuery['which']
   /** The same where few posts of all were written in that time. */
-  close?(page: SeekParts, sight: Sight, moment: string): PostQuery['which']
+  close?(page: SeekParts, visibility: Visibility, moment: string): PostQuery['which']
 }
 
 interface Named {
@@ -80,7 +80,7 @@ async function listed(db: Knex, reader: Reader, query: StreamQuery, stream: Name
   if (stream.source.near === undefined) return pageOf(await listedPosts(db, reader, wholeQuery(query, stream)), page)
 
   const reaches = reachesOf(db)
-  const place = { userId: reader.userId, stream: `${stream.name} ${query.sight} ${stream.values}`, page }
+  const place = { userId: reader.userId, stream: `${stream.name} ${query.visibility} ${stream.values}`, page }
   const reach = reaches.of(place)
   const near = reach && (await listedPosts(db, reader, nearQuery(query, stream, reach)))
   const found = near && isPage(near, page, reach) ? near : await listedPosts(db, reader, wholeQuery(query, stream))
@@ -93,27 +93,27 @@ function isPage(near: readonly ListedPost[], { limit }: TimePage, { moment }: Re
   return near.length > limit || (moment === undefined && near.length > 0)
 }
 
-function wholeQuery({ sight, page }: StreamQuery, { name, source, values: first }: Named): PostQuery {
+function wholeQuery({ visibility, page }: StreamQuery, { name, source, values: first }: Named): PostQuery {
   const values = [...first]
   const parts = partsOf(page, values)
   return {
-    name: `stream ${name} ${sight} ${parts.name}`,
+    name: `stream ${name} ${visibility} ${parts.name}`,
     most: parts.most,
-    which: (columns) => source.which(parts, sight)(columns),
+    which: (columns) => source.which(parts, visibility)(columns),
     values,
   }
 }
 
-function nearQuery({ sight, page }: StreamQuery, { name, source, values: first }: Named, reach: Reach): PostQuery {
+function nearQuery({ visibility, page }: StreamQuery, { name, source, values: first }: Named, reach: Reach): PostQuery {
   const values = [...first, reach.moment ?? '-infinity']
-  const moment = unseen(`$${values.length + 2}`, 'timestamptz')
+  const moment = opaqueParam(`$${values.length + 2}`, 'timestamptz')
   const parts = partsOf(page, values)
   const way = reach.close && source.close !== undefined ? 'close' : 'near'
   return {
-    name: `stream ${name} ${sight} ${parts.name}, ${way}`,
+    name: `stream ${name} ${visibility} ${parts.name}, ${way}`,
     most: parts.most,
     which(columns) {
-      const which = source[way]?.(parts, sight, moment)
+      const which = source[way]?.(parts, visibility, moment)
       if (which === undefined) throw new Error(`The stream ${name} is found in one way only.`)
       return which(columns)
     },
@@ -123,7 +123,7 @@ function nearQuery({ sight, page }: StreamQuery, { name, source, values: first }
 
 function partsOf(page: TimePage, values: unknown[]): SeekParts {
   const parts = seekParts(page, values, { firstValue: 3 })
-  return { ...parts, limit: unseen(parts.limit, 'bigint') }
+  return { ...parts, limit: opaqueParam(parts.limit, 'bigint') }
 }
 
 /** The places are rows of `id` and `time`. Each is looked up: a join could be done by reading all posts there are. */
@@ -135,7 +135,7 @@ function postsAt(page: SeekParts, places: string, condition = 'true'): PostQuery
     ${page.order('place.time', 'place.id')} limit ${page.limit}`
 }
 
-const SOME = unseen('$3', 'bigint[]')
+const SOME = opaqueParam('$3', 'bigint[]')
 
 /** Who is in any aspect, which is whom the reader shares with. */
 const filed = `select person_id from contacts where user_id = ${USER} and receiving`
@@ -149,38 +149,40 @@ const shownToSome = `(posts.public or (
   select true from post_aspects where post_aspects.post_id = posts.id and post_aspects.aspect_id = any(${SOME}::bigint[]) limit 1
 ) is true)`
 
-const ownInSight: Readonly<Record<Sight, string>> = { public: 'posts.public', readable: 'true' }
+const ownPostsVisible: Readonly<Record<Visibility, string>> = { public: 'posts.public', readable: 'true' }
 
 /** Why a post is in the main stream is told once more in `stream-membership.ts`, from the side of the posts. */
 const streams = {
-  main: ofPeople((sight) => ({ authors: filed, own: ownInSight[sight], follows: true })),
-  'all aspects': ofPeople((sight) => ({ authors: filed, own: ownInSight[sight], follows: false })),
+  main: ofPeople((visibility) => ({ authors: filed, own: ownPostsVisible[visibility], follows: true })),
+  'all aspects': ofPeople((visibility) => ({ authors: filed, own: ownPostsVisible[visibility], follows: false })),
   activity: inOneTable(involvingPosts),
   mentions: inOneTable(mentioningPosts),
   tags: {
-    which: (page, sight) => postsAt(page, tagStream(page, sight)),
+    which: (page, visibility) => postsAt(page, tagStream(page, visibility)),
     near: nearTagStream,
   },
   liked: inOneTable(likedPosts),
-  commented: { which: (page, sight) => postsAt(page, firstOf(page, commentedPosts(sight))) },
+  commented: { which: (page, visibility) => postsAt(page, firstOf(page, commentedPosts(visibility))) },
 } as const satisfies Readonly<Record<string, Source>>
 
 const ofSomeAspects = ofPeople(() => ({ authors: filedInSome, own: shownToSome, follows: false }))
 
-const underOneTag = inOneTable((sight) => taggedPosts(sight, '(select tags.id from tags where tags.name = $3)'))
+const underOneTag = inOneTable((visibility) =>
+  taggedPosts(visibility, '(select tags.id from tags where tags.name = $3)'),
+)
 
-function ofPeople(peopleFor: (sight: Sight) => PeopleStream): Source {
+function ofPeople(peopleFor: (visibility: Visibility) => PeopleStream): Source {
   return {
-    which: (page, sight) => postsAt(page, peopleStream(page, sight, peopleFor(sight))),
-    near: (page, sight, moment) => nearPeopleStream(page, sight, peopleFor(sight), moment),
-    close: (page, sight, moment) => closePeopleStream(page, sight, peopleFor(sight), moment),
+    which: (page, visibility) => postsAt(page, peopleStream(page, visibility, peopleFor(visibility))),
+    near: (page, visibility, moment) => nearPeopleStream(page, visibility, peopleFor(visibility), moment),
+    close: (page, visibility, moment) => closePeopleStream(page, visibility, peopleFor(visibility), moment),
   }
 }
 
-function inOneTable(scan: (sight: Sight) => ScanOfCopies): Source {
+function inOneTable(scan: (visibility: Visibility) => ScanOfCopies): Source {
   return {
-    which(page, sight) {
-      const { from, time, id, post } = scan(sight)
+    which(page, visibility) {
+      const { from, time, id, post } = scan(visibility)
       return postsAt(page, `select ${id} as id, ${time} as time from ${from} ${page.beyond(time, id)}`, post)
     },
   }

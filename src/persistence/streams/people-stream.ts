@@ -1,7 +1,7 @@
 import type { PostQuery } from '../posts/posts-statement.js'
-import { inSight, PERSON, type Sight, USER } from '../posts/visibility.js'
+import { PERSON, USER, type Visibility, visibilityCondition } from '../posts/visibility.js'
 import type { SeekParts } from '../sql/keyset-page.js'
-import { type Gathering, gather, type Scan } from '../sql/merged-scan.js'
+import { gather, type MergedScan, type Scan } from '../sql/merged-scan.js'
 import { closePage, nearPage, type Places } from './near-page.js'
 import { notHidden } from './stream-conditions.js'
 import { followedPosts, mentioningPosts, ownPosts, publicPosts, shownPosts, taggedPosts } from './stream-sources.js'
@@ -21,30 +21,30 @@ export interface PeopleStream {
 }
 
 /** A page of what people have written. What costs least comes first, so that the rest has less to look for. */
-export function peopleStream(page: SeekParts, sight: Sight, { authors, own, follows }: PeopleStream): string {
-  const gathering = gather(page)
-  gathering.know('authors', keysOf(`select person_id from (${authors}) as authors where not ${isBlocked}`))
-  gathering.find('own', ownPosts(own))
-  if (follows) gathering.find('mentioning', mentioningPosts(sight))
-  if (sight === 'readable') gathering.find('shown_lately', walk(page, shownToReader, 'true'))
-  gathering.find('published_lately', walk(page, everybodys, `recent.public and ${areMany}`))
-  if (follows) findFollowed(gathering, 'public')
-  if (sight === 'readable') {
-    gathering.findOfEach(
+export function peopleStream(page: SeekParts, visibility: Visibility, { authors, own, follows }: PeopleStream): string {
+  const merged = gather(page)
+  merged.know('authors', keysOf(`select person_id from (${authors}) as authors where not ${isBlocked}`))
+  merged.find('own', ownPosts(own))
+  if (follows) merged.find('mentioning', mentioningPosts(visibility))
+  if (visibility === 'readable') merged.find('shown_lately', walk(page, shownToReader, 'true'))
+  merged.find('published_lately', walk(page, everybodys, `recent.public and ${areMany}`))
+  if (follows) findFollowed(merged, 'public')
+  if (visibility === 'readable') {
+    merged.findOfEach(
       'shown',
       'authors',
       shownPosts('shown.author_id = key'),
       `${isNoPage(page, 'shown_lately')} and ${isMore(page)}`,
     )
   }
-  gathering.findOfEach('published', 'authors', publicPosts('posts.author_id = key'), isNoPage(page, 'published_lately'))
-  return gathering.statement()
+  merged.findOfEach('published', 'authors', publicPosts('posts.author_id = key'), isNoPage(page, 'published_lately'))
+  return merged.statement()
 }
 
 /** The same for a page that is likely to end before a moment. */
 export function nearPeopleStream(
   page: SeekParts,
-  sight: Sight,
+  visibility: Visibility,
   { authors, own, follows }: PeopleStream,
   moment: string,
 ): PostQuery['which'] {
@@ -54,23 +54,23 @@ export function nearPeopleStream(
 
   const toAll: Places[] = [publicPosts(byThem('posts.author_id'))]
   const toReader: Places[] = [ownPosts(own)]
-  if (sight === 'readable') toReader.push(shownPosts(byThem('shown.author_id')))
+  if (visibility === 'readable') toReader.push(shownPosts(byThem('shown.author_id')))
   if (follows) {
     toAll.push(followedPosts('public'))
-    const mentioning = mentioningPosts(sight)
+    const mentioning = mentioningPosts(visibility)
     toReader.push({ ...mentioning, from: `${mentioning.from} and ${mentioning.seen}` })
   }
   near.find('to_all', toAll)
   near.find('to_reader', toReader)
   return near.which(
-    sight === 'readable' ? `(posts.public or posts.id = any(${near.found('to_reader')}))` : 'posts.public',
+    visibility === 'readable' ? `(posts.public or posts.id = any(${near.found('to_reader')}))` : 'posts.public',
   )
 }
 
 /** The same where few posts of all were written in that time: nobody asks each author. */
 export function closePeopleStream(
   page: SeekParts,
-  sight: Sight,
+  visibility: Visibility,
   { authors, own, follows }: PeopleStream,
   moment: string,
 ): PostQuery['which'] {
@@ -81,29 +81,29 @@ export function closePeopleStream(
   const reasons = [`posts.author_id = any(array(${theirs}))`, `${isOwn} and ${own}`]
   if (follows) {
     reasons.push(`posts.public and posts.id = any(${close.idsOf(followedPosts('public'))})`)
-    reasons.push(`posts.id = any(${close.idsOf(mentioningPosts(sight))})`)
+    reasons.push(`posts.id = any(${close.idsOf(mentioningPosts(visibility))})`)
   }
-  const isSeen = sight === 'readable' ? `(posts.public or ${isOwn} or ${isShown})` : 'posts.public'
+  const isSeen = visibility === 'readable' ? `(posts.public or ${isOwn} or ${isShown})` : 'posts.public'
   return close.which(`${isSeen} and (${reasons.join(' or ')})`)
 }
 
 /** A page of what is posted under the tags that the reader follows. */
-export function tagStream(page: SeekParts, sight: Sight): string {
-  const gathering = gather(page)
-  findFollowed(gathering, sight)
-  return gathering.statement()
+export function tagStream(page: SeekParts, visibility: Visibility): string {
+  const merged = gather(page)
+  findFollowed(merged, visibility)
+  return merged.statement()
 }
 
 /** The same for a page that is likely to end before a moment. */
-export function nearTagStream(page: SeekParts, sight: Sight, moment: string): PostQuery['which'] {
+export function nearTagStream(page: SeekParts, visibility: Visibility, moment: string): PostQuery['which'] {
   const near = nearPage(page, moment)
-  near.find('tagged', [followedPosts(sight)])
-  return near.which(inSight[sight])
+  near.find('tagged', [followedPosts(visibility)])
+  return near.which(visibilityCondition[visibility])
 }
 
-function findFollowed(gathering: Gathering, sight: Sight): void {
-  gathering.know('tags_followed', keysOf(`select tag_id from tag_followings where user_id = ${USER}`))
-  gathering.findOfEach('tagged', 'tags_followed', taggedPosts(sight, 'key'))
+function findFollowed(merged: MergedScan, visibility: Visibility): void {
+  merged.know('tags_followed', keysOf(`select tag_id from tag_followings where user_id = ${USER}`))
+  merged.findOfEach('tagged', 'tags_followed', taggedPosts(visibility, 'key'))
 }
 
 /** The planner takes each list for one of ten, so that nobody's plan is made for the length of theirs. */

@@ -10,7 +10,7 @@ interface Secret {
   readonly iv: Buffer
 }
 
-/** The coat of a private delivery: readable for the owner of the key alone, and different each time. */
+/** The encrypted envelope of a private delivery: only the owner of the key can read it; each encryption gives other bytes. */
 export function writeEncryptedEnvelope(envelope: string, recipientKey: KeyObject): string {
   const secret: Secret = { key: randomBytes(32), iv: randomBytes(16) }
   const aes = createCipheriv(cipher, secret.key, secret.iv)
@@ -23,11 +23,11 @@ export function writeEncryptedEnvelope(envelope: string, recipientKey: KeyObject
 }
 
 /**
- * Takes the coat off. `undefined`: not readable, and never why (rsa.ts). What comes out is text, but neither an envelope nor signed by
+ * Decrypts an envelope. `undefined`: cannot be decrypted; the reason is never given (rsa.ts). The result is text, but neither an envelope nor signed by
  * anybody, as far as anyone knows.
  */
-export function openEncryptedEnvelope(coat: string, recipientKey: KeyObject): string | undefined {
-  const { aes_key: wrapped, encrypted_magic_envelope: encrypted } = readJsonObject(coat) ?? {}
+export function openEncryptedEnvelope(encryptedEnvelope: string, recipientKey: KeyObject): string | undefined {
+  const { aes_key: wrapped, encrypted_magic_envelope: encrypted } = readJsonObject(encryptedEnvelope) ?? {}
   const wrappedBytes = readMember(wrapped)
   const encryptedBytes = readMember(encrypted)
   if (wrappedBytes === undefined || encryptedBytes === undefined) return undefined
@@ -39,8 +39,8 @@ export function openEncryptedEnvelope(coat: string, recipientKey: KeyObject): st
   return decrypt(encryptedBytes, secret)
 }
 
-/** Whether a body could be a coat at all: two texts in an object, one as long as a wrapped key. Says nothing about what is in it. */
-export function hasShapeOfCoat(body: string): boolean {
+/** Whether a body has the form of an encrypted envelope: an object with two texts, one as long as a wrapped key. The contents are not checked. */
+export function mayBeEncryptedEnvelope(body: string): boolean {
   const { aes_key: wrapped, encrypted_magic_envelope: encrypted } = readJsonObject(body) ?? {}
   if (typeof wrapped !== 'string' || typeof encrypted !== 'string') return false
   return wrapped.length >= SHORTEST_KEY && wrapped.length <= LONGEST_KEY && encrypted !== ''

@@ -12,7 +12,7 @@ export interface KnownThing {
 }
 
 /** What an entity may refer to; what is unknown here is left out. A root is what parents lead to: the post of a liked comment. */
-export interface Surroundings {
+export interface References {
   /** Of comments, likes, votes: the root. Of reshares: what they reshare. Of participations: the post. */
   readonly root?: KnownThing | undefined
   /** Of retractions, with its root where it is a relayable itself. */
@@ -35,7 +35,7 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
 type Type = ReceivedEntity['type']
 type Rule<Entity extends ReceivedEntity> = (
   arrival: Arrival<Entity>,
-  surroundings: Surroundings,
+  references: References,
 ) => ProtocolFault | undefined
 type OfType<T extends Type> = Extract<ReceivedEntity, { readonly type: T }>
 
@@ -60,10 +60,10 @@ const rules: { readonly [T in Type]: readonly Rule<OfType<T>>[] } = {
 }
 
 /** Why an entity whose envelope is in order must not be stored all the same; `undefined`: it may. */
-export function faultOfArrival(arrival: Arrival, surroundings: Surroundings): ProtocolFault | undefined {
+export function faultOfArrival(arrival: Arrival, references: References): ProtocolFault | undefined {
   const applying = rules[arrival.entity.type] as readonly Rule<ReceivedEntity>[] // the table pairs each type with its rules
   for (const rule of applying) {
-    const fault = rule(arrival, surroundings)
+    const fault = rule(arrival, references)
     if (fault !== undefined) return fault
   }
   return undefined
@@ -84,29 +84,29 @@ function privateOnly({ recipient }: Arrival): ProtocolFault | undefined {
   return recipient === undefined ? 'NotPublic' : undefined
 }
 
-function rootMayBeReshared({ entity }: Arrival<OfType<'reshare'>>, { root }: Surroundings): ProtocolFault | undefined {
+function rootMayBeReshared({ entity }: Arrival<OfType<'reshare'>>, { root }: References): ProtocolFault | undefined {
   if (entity.root_author === undefined) return undefined
   if (root === undefined) return 'NotFetchable'
   if (root.author !== entity.root_author) return 'ValidationError'
   return root.public ? undefined : 'NotAllowed'
 }
 
-function rootKnown(_arrival: Arrival, { root }: Surroundings): ProtocolFault | undefined {
+function rootKnown(_arrival: Arrival, { root }: References): ProtocolFault | undefined {
   return root === undefined ? 'NotFetchable' : undefined
 }
 
 /** The author of the root needs no signature under an own relayable: the envelope is signed by the same key. */
-function authorSigned({ entity, signature }: SignedByAuthor, { root }: Surroundings): ProtocolFault | undefined {
+function authorSigned({ entity, signature }: SignedByAuthor, { root }: References): ProtocolFault | undefined {
   return entity.author === root?.author || signature === 'valid' ? undefined : 'SignatureVerificationFailed'
 }
 
 /** To the author of a local root comes whoever wrote it; everybody else hears of it from the author of the root. */
-function sentToOrByRootAuthor({ entity, sender }: SignedByAuthor, { root }: Surroundings): ProtocolFault | undefined {
+function sentToOrByRootAuthor({ entity, sender }: SignedByAuthor, { root }: References): ProtocolFault | undefined {
   if (sender === root?.author) return undefined
   return sender === entity.author && root?.local ? undefined : 'InvalidSender'
 }
 
-function postIsLocal(_arrival: Arrival, { root }: Surroundings): ProtocolFault | undefined {
+function postIsLocal(_arrival: Arrival, { root }: References): ProtocolFault | undefined {
   return root?.local ? undefined : 'ParentNotLocal'
 }
 
@@ -129,7 +129,7 @@ function amongParticipants({ entity, recipient }: Arrival<ConversationEntity>): 
 
 function withinConversation(
   { entity, recipient }: Arrival<OfType<'message'>>,
-  { conversation }: Surroundings,
+  { conversation }: References,
 ): ProtocolFault | undefined {
   if (conversation === undefined) return 'ConversationNotFound'
   const { participants } = conversation
@@ -141,7 +141,7 @@ function personOnlyPrivately({ entity, recipient }: Arrival<RetractionEntity>): 
   return entity.target_type === 'Person' && recipient === undefined ? 'NotPublic' : undefined
 }
 
-function targetKnown(_arrival: Arrival, { target }: Surroundings): ProtocolFault | undefined {
+function targetKnown(_arrival: Arrival, { target }: References): ProtocolFault | undefined {
   return target === undefined ? 'TargetNotFound' : undefined
 }
 
@@ -151,10 +151,7 @@ const retractedByRootAuthorToo: ReadonlySet<RetractionEntity['target_type']> = n
   'PollParticipation',
 ])
 
-function mayRetract(
-  { entity, sender }: Arrival<RetractionEntity>,
-  { target }: Surroundings,
-): ProtocolFault | undefined {
+function mayRetract({ entity, sender }: Arrival<RetractionEntity>, { target }: References): ProtocolFault | undefined {
   if (sender === target?.author) return undefined
   const asRootAuthor = retractedByRootAuthorToo.has(entity.target_type) && sender === target?.root?.author
   return asRootAuthor ? undefined : 'InvalidSender'

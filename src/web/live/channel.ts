@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { findViewersAgain, type Viewer } from '../../domain/accounts/access.js'
-import { audienceOf, findLiveEvents, type Hearer } from '../../domain/notifications/live-events.js'
+import { audienceOf, type EventRecipient, findLiveEvents } from '../../domain/notifications/live-events.js'
 import { openSignals } from '../../jobs/signals.js'
 import type { LiveLimits } from '../../limits.js'
 import { noteWrites } from '../../persistence/database/last-writes.js'
@@ -26,7 +26,7 @@ export interface LiveChannel {
   /** Why nobody more, or not this one, can listen here at the moment. */
   refusalOf(viewer: Viewer): 'full' | 'too_many' | undefined
   /** Writes to a response whose head is written, until it ends. */
-  join(response: ServerResponse, hearer: Hearer, from: Place): void
+  join(response: ServerResponse, recipient: EventRecipient, from: Place): void
   /** Ends all streams, and lets nobody in any more. */
   close(): Promise<void>
 }
@@ -230,10 +230,10 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
       return own >= limits.listenersOfUser ? 'too_many' : undefined
     },
 
-    join(response, hearer, from) {
+    join(response, recipient, from) {
       const { socket } = response.req
       if (socket.destroyed) return
-      const listener = openListener(response, hearer, limits)
+      const listener = openListener(response, recipient, limits)
       if (from !== 'now') listener.position = from === 'unreadable' ? -1 : from
       // Clients of a process that ends do not all come back in the same moment.
       listener.write(retryText(limits.retryMs + Math.floor(Math.random() * limits.retrySpreadMs)))

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import type { Viewer } from '../../domain/accounts/access.js'
-import type { Hearer } from '../../domain/notifications/live-events.js'
+import type { EventRecipient } from '../../domain/notifications/live-events.js'
 import type { LiveLimits } from '../../limits.js'
 import { HEARTBEAT, placeText } from './event-text.js'
 
 /** A client that keeps a stream open. */
-export interface Listener extends Hearer {
+export interface Listener extends EventRecipient {
   /** As the token was when it was last looked at. */
   viewer: Viewer
   /** The last announcement it was told of, or did not need to be; undefined: it has asked for nothing that was before it came. */
@@ -21,9 +21,9 @@ export interface Listener extends Hearer {
   end(): void
 }
 
-export function openListener(response: ServerResponse, hearer: Hearer, limits: LiveLimits): Listener {
+export function openListener(response: ServerResponse, recipient: EventRecipient, limits: LiveLimits): Listener {
   return {
-    ...hearer,
+    ...recipient,
     position: undefined,
     missed: 0,
     get closed() {

@@ -1,7 +1,7 @@
 import type { ErrorOut, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 import { HTTP_LIMITS } from '../../limits.js'
-import { isOurs } from '../../persistence/database/errors.js'
+import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
 import { errorPage } from '../pages/html.js'
 
 const SENTENCES: Readonly<Record<string, string>> = {
@@ -22,7 +22,7 @@ export function answerFault(ctx: Pick<KoaContextWithOIDC, 'status' | 'type' | 'b
 export function watchFaults(provider: Provider, log: Logger): void {
   const passing = new WeakSet<object>()
   provider.on('server_error', (ctx, error) => {
-    if (isOurs(error)) {
+    if (isDatabaseUnavailable(error)) {
       passing.add(ctx)
       log.warn({ err: error }, 'something this request needs is out of reach')
     } else log.error({ err: error }, 'unexpected error')

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { OwnProfile as OwnProfileFacts } from '../../domain/people/people.js'
-import type { PersonInSight } from '../../domain/people/visible-people.js'
+import type { VisiblePerson } from '../../domain/people/visible-people.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
 import { isUrl } from '../../protocol/is-url.js'
 import type { OtherPerson, OwnProfile, PersonSummary } from '../schemas/common.js'
@@ -22,7 +22,7 @@ export function presentOwnProfile(
 }
 
 /** Details that somebody else does not show are not there at all; those of the viewer are there and empty. */
-export function presentPerson(shown: PersonInSight, podUrl: string): Static<typeof OtherPerson> {
+export function presentPerson(shown: VisiblePerson, podUrl: string): Static<typeof OtherPerson> {
   const { person, profile, own, showsDetails, showsRelationship, relationship, aspects, blocked } = shown
   return {
     ...presentNames(person),

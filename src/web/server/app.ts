@@ -10,7 +10,7 @@ import { watchPressure } from '../limits/load-shedding.js'
 import { type LiveChannel, openLiveChannel } from '../live/channel.js'
 import { oidcRoutes } from '../oidc/routes.js'
 import { apiRoutes } from '../routes/api/api-routes.js'
-import { type Door, openDoor } from '../routes/federation/inbound-endpoint.js'
+import { type InboundEndpoint, openInboundEndpoint } from '../routes/federation/inbound-endpoint.js'
 import { receiveRoutes } from '../routes/federation/receive.js'
 import { pageRoutes } from '../routes/pages/pages.js'
 import { openTrustedProxies } from '../trusted-proxies.js'
@@ -35,7 +35,7 @@ declare module 'fastify' {
     readonly pod: Pod
     /** Whether the process can serve now; false from the moment it begins to close. */
     readonly readiness: () => Promise<Readiness>
-    readonly door: Door
+    readonly door: InboundEndpoint
     readonly live: LiveChannel
     /** Connections that this process has closed to keep places free, by reason. */
     readonly closedConnections: () => Iterable<readonly [ConnectionClosure, number]>
@@ -77,7 +77,7 @@ export async function buildApp(
     await app.live.close()
   })
   app.decorate('pod', pod)
-  app.decorate('door', openDoor(pod, receive))
+  app.decorate('door', openInboundEndpoint(pod, receive))
   app.decorate('live', openLiveChannel(pod, live))
   app.addHook('onClose', async () => app.door.packing.close())
   app.decorate(

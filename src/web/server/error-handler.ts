@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../../domain/refusals.js'
 import { QueueAway } from '../../jobs/queues.js'
 import { HTTP_LIMITS } from '../../limits.js'
-import { isOurs, isParentGone } from '../../persistence/database/errors.js'
+import { isDatabaseUnavailable, isParentGone } from '../../persistence/database/errors.js'
 import { errorPage } from '../pages/html.js'
 import { answersJson, isPrivate, pathOf } from './paths.js'
 import { MalformedBody, RequestFault } from './request-faults.js'
@@ -47,7 +47,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   if (error instanceof InvalidRequest) {
     return answerError(request, reply, statusOfInvalid(error, refusals), error.message)
   }
-  if (isOurs(error) || error instanceof QueueAway) {
+  if (isDatabaseUnavailable(error) || error instanceof QueueAway) {
     request.log.warn({ err: error }, 'something this request needs is out of reach')
     return answerError(request, reply.header('retry-after', HTTP_LIMITS.retryAfterSeconds), 503, AWAY)
   }

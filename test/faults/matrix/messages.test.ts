@@ -10,7 +10,7 @@ import { until } from '../../soak/until.js'
 import { commentBy, likeBy, postBy } from '../../support/entities.js'
 import { envelopeOf, type FakePerson } from '../../support/fake-pod.js'
 import { addPost } from '../../support/network.js'
-import { coatFor } from '../../support/receiving-pod.js'
+import { encryptEnvelopeFor } from '../../support/receiving-pod.js'
 import { ageJobs } from './age-jobs.js'
 import { type AssailedPod, type LocalClient, startAssailedPod } from './assailed-pod.js'
 import { type Answer, askToReceive, callPatiently, publishPatiently, statusesIn } from './senders.js'
@@ -102,7 +102,7 @@ it.each(['in order', 'backwards', 'all at once'])('F22: messages come %s', async
   const comment = commentBy(other, post)
   const privately = {
     path: `/receive/users/${assailed.alice.guid}`,
-    wrap: (envelope: string) => coatFor(assailed.alice.publicKey, envelope),
+    wrap: (envelope: string) => encryptEnvelopeFor(assailed.alice.publicKey, envelope),
   }
   const publicly = { path: '/receive/public', wrap: (envelope: string) => envelope }
   const retraction = {

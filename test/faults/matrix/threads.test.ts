@@ -5,7 +5,7 @@ import { readPublicKey, wrap } from '../../../src/protocol/signatures/rsa.js'
 import { until } from '../../soak/until.js'
 import { postBy } from '../../support/entities.js'
 import { envelopeOf, type FakePerson } from '../../support/fake-pod.js'
-import { coatFor } from '../../support/receiving-pod.js'
+import { encryptEnvelopeFor } from '../../support/receiving-pod.js'
 import { ageJobs } from './age-jobs.js'
 import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
 import { askToReceive } from './senders.js'
@@ -29,8 +29,8 @@ beforeAll(async () => {
 })
 afterAll(() => assailed?.close())
 
-/** A coat that makes the thread ill that takes it off. */
-function illCoat(envelope: string, illness: Illness): string {
+/** An encrypted envelope that ends the thread that decrypts it. */
+function harmfulEncryptedEnvelope(envelope: string, illness: Illness): string {
   const recipientKey = readPublicKey(assailed.alice.publicKey)
   if (recipientKey === undefined) throw new Error('Whoever lives here has a key.')
   const secret = { key: randomBytes(32), iv: Buffer.from(illness) }
@@ -51,7 +51,10 @@ async function send(author: FakePerson, many: number, ill: ReadonlyMap<number, I
     const envelope = envelopeOf(author, post)
     const illness = ill.get(index)
     if (illness === undefined) guids.push(post.guid)
-    const body = illness === undefined ? coatFor(assailed.alice.publicKey, envelope) : illCoat(envelope, illness)
+    const body =
+      illness === undefined
+        ? encryptEnvelopeFor(assailed.alice.publicKey, envelope)
+        : harmfulEncryptedEnvelope(envelope, illness)
     const path = `/receive/users/${assailed.alice.guid}`
     await until('it is accepted', SOON, async () => (await askToReceive(assailed, path, body)).status === 202)
     await pause(1_000 / PER_SECOND)

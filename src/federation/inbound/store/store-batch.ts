@@ -113,12 +113,12 @@ function rowsOf({ ready, waiting, wrong, over }: Batch): readonly number[] {
 /** Without the messages that have been taken in meanwhile. */
 async function takeWoken(transaction: Knex.Transaction, batch: Batch): Promise<Omit<Batch, 'over'>> {
   const taken = await takeRows(transaction, rowsOf(batch))
-  const isOurs = ({ message: { woken } }: { readonly message: Message }) =>
+  const isStillHeld = ({ message: { woken } }: { readonly message: Message }) =>
     woken === undefined || taken.has(woken.outboxId)
   return {
-    ready: batch.ready.filter(isOurs),
-    waiting: batch.waiting.filter(isOurs),
-    wrong: batch.wrong.filter(isOurs),
+    ready: batch.ready.filter(isStillHeld),
+    waiting: batch.waiting.filter(isStillHeld),
+    wrong: batch.wrong.filter(isStillHeld),
   }
 }
 

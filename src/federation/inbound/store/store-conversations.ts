@@ -8,7 +8,7 @@ import {
   type ArrivedConversation,
   type ArrivedMessage,
   authorsOf,
-  findUnwelcome,
+  findRefusedConversations,
   insertNewConversations,
   type NewRow,
 } from '../../../persistence/inbound/insert-conversations.js'
@@ -28,11 +28,11 @@ export async function storeConversations(
 ): Promise<Stored<ConversationEntity>> {
   const known = await authorsOf(transaction, 'conversations', arrivals.map(guidOf))
   const first = firstOfEach(arrivals.filter(({ entity }) => !known.has(entity.guid)))
-  const unwelcome = await findUnwelcome(
+  const refusedConversations = await findRefusedConversations(
     transaction,
     [...first.values()].map(({ entity }) => entity),
   )
-  const welcome = [...first.values()].filter(({ entity }) => !unwelcome.has(entity.guid))
+  const welcome = [...first.values()].filter(({ entity }) => !refusedConversations.has(entity.guid))
   const strangers = await lookForStrangers(pod, transaction, welcome)
   const rows = welcome.map((arrival) => conversationOf(arrival, strangers, now))
   const records = recordsOf(first, await insertNewConversations(transaction, rows))
@@ -41,7 +41,7 @@ export async function storeConversations(
     transaction,
     records.flatMap(({ arrival }) => messagesOf(arrival.entity).map((entity) => messageOf(arrival, entity, now))),
   )
-  const refused = arrivals.filter(({ entity }) => unwelcome.has(entity.guid)).map(notAllowed)
+  const refused = arrivals.filter(({ entity }) => refusedConversations.has(entity.guid)).map(notAllowed)
   const rest = without(arrivals, [...records, ...refused])
   const { over, wrong } = await sortRepeats(transaction, 'conversations', rest)
   return { records, over, wrong: [...wrong, ...refused] }

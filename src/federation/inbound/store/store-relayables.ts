@@ -117,9 +117,9 @@ export async function storeParticipations(
   return { records, wrong: [], over }
 }
 
-function columnsOf({ entity, underOurs }: Arrival<Relayable>) {
+function columnsOf({ entity, parentIsLocal }: Arrival<Relayable>) {
   const { guid, author, parent_guid: parent, author_signature: signature, elements } = entity
-  return { guid, author, parent, signed: underOurs ? { signature, elements } : undefined }
+  return { guid, author, parent, signed: parentIsLocal ? { signature, elements } : undefined }
 }
 
 /** The first of each guid counts. */
@@ -181,8 +181,8 @@ async function relay(
   records: readonly StoredRecord<Relayable>[],
   outcomes: ReadonlyMap<string, RelayableOutcome>,
 ): Promise<void> {
-  const ours = records.filter(({ arrival }) => outcomes.get(arrival.entity.guid)?.root?.local)
-  const relays = ours.map(({ arrival: { entity } }) => ({ record: entity.type, guid: entity.guid }))
+  const local = records.filter(({ arrival }) => outcomes.get(arrival.entity.guid)?.root?.local)
+  const relays = local.map(({ arrival: { entity } }) => ({ record: entity.type, guid: entity.guid }))
   const batches: { relays: typeof relays }[] = []
   for (let begin = 0; begin < relays.length; begin += DELIVERY_LIMITS.relaysAtOnce) {
     batches.push({ relays: relays.slice(begin, begin + DELIVERY_LIMITS.relaysAtOnce) })

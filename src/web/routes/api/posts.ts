@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { deletePost } from '../../../domain/posts/deletions.js'
 import { publishPost } from '../../../domain/posts/publish-post.js'
-import { findPostInSight, findWrittenPost } from '../../../domain/posts/visible-posts.js'
+import { findVisiblePost, findWrittenPost } from '../../../domain/posts/visible-posts.js'
 import { presentPost } from '../../presenters/posts.js'
 import { refTo } from '../../schemas/common.js'
 import { NewPost, readNewPost } from '../../schemas/new-post.js'
@@ -28,7 +28,7 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['public:read'], refusals: { post_missing: 404 } },
     },
     async (request) => {
-      const post = await findPostInSight(app.pod, request.viewer, request.params.post_guid)
+      const post = await findVisiblePost(app.pod, request.viewer, request.params.post_guid)
       return presentPost(post, app.pod.config.url)
     },
   )

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { searchPeople } from '../../../domain/people/search-people.js'
 import { findTags } from '../../../domain/posts/tags.js'
-import { meetStranger } from '../../../federation/discovery/discover-searched-person.js'
+import { discoverSearchedPerson } from '../../../federation/discovery/discover-searched-person.js'
 import { SEARCH_LIMITS } from '../../../limits.js'
 import type { ContactFilter } from '../../../persistence/people/people-search.js'
 import type { Pod } from '../../../pod/pod.js'
@@ -63,7 +63,7 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
       // Nobody has anything to do with a stranger, and only the first page waits for one.
       if ('nameOrAddress' in sought && filters.length === 0 && page.offset === 0) {
         const { nameOrAddress } = sought
-        await strangers.passIfRoom(request.viewer.userId, () => meetStranger(app.pod, nameOrAddress))
+        await strangers.passIfRoom(request.viewer.userId, () => discoverSearchedPerson(app.pod, nameOrAddress))
       }
       const search = (pod: Pick<Pod, 'db'>) => searchPeople(pod, request.viewer, { ...sought, filters }, page)
       // A whole address may be that of somebody who was met just now.

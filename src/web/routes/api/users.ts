@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { blockPerson, unblockPerson } from '../../../domain/people/blocks.js'
-import { findPersonInSight, listPhotosOf, listPostsOf, requireAuthor } from '../../../domain/people/visible-people.js'
+import { findVisiblePerson, listPhotosOf, listPostsOf, requireAuthor } from '../../../domain/people/visible-people.js'
 import { readOrMissing } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
@@ -34,7 +34,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       return presentPerson(
-        await findPersonInSight(app.pod, request.viewer, request.params.person_guid),
+        await findVisiblePerson(app.pod, request.viewer, request.params.person_guid),
         app.pod.config.url,
       )
     },

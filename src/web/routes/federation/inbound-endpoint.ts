@@ -19,14 +19,14 @@ export type Outcome =
   | Refusal
 
 /** Where messages of other pods come in: thousands a second at times, so they are counted and never logged. */
-export interface Door {
+export interface InboundEndpoint {
   readonly packing: Packing
   readonly recipients: Recipients
   count(channel: Channel, outcome: Outcome): void
   counts(): Iterable<{ readonly channel: Channel; readonly outcome: Outcome; readonly messages: number }>
 }
 
-export function openDoor(pod: Pod, limits?: PackingLimits): Door {
+export function openInboundEndpoint(pod: Pod, limits?: PackingLimits): InboundEndpoint {
   const counted: Readonly<Record<Channel, Map<Outcome, number>>> = { public: new Map(), private: new Map() }
   return {
     packing: openPacking(pod, limits),

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { QueueAway } from '../../../jobs/queues.js'
 import { HTTP_LIMITS, RECEIVE_LIMITS } from '../../../limits.js'
-import { isOurs } from '../../../persistence/database/errors.js'
-import { hasShapeOfCoat } from '../../../protocol/envelopes/encrypted-envelope.js'
+import { isDatabaseUnavailable } from '../../../persistence/database/errors.js'
+import { mayBeEncryptedEnvelope } from '../../../protocol/envelopes/encrypted-envelope.js'
 import { readRawBody } from '../../server/raw-body.js'
-import type { Door, Outcome } from './inbound-endpoint.js'
+import type { InboundEndpoint, Outcome } from './inbound-endpoint.js'
 
 /** Messages of other pods (FEDERATION.md, "Endpoints"): safe in the queue, then answered; a worker looks into them. */
 export const receiveRoutes: FastifyPluginAsync = async (app) => {
@@ -35,7 +35,7 @@ export const receiveRoutes: FastifyPluginAsync = async (app) => {
   })
 }
 
-function takePublic({ packing }: Door, request: FastifyRequest): Promise<Outcome> {
+function takePublic({ packing }: InboundEndpoint, request: FastifyRequest): Promise<Outcome> {
   return takeIn(packing, request, async (envelope) => {
     if (envelope === '') return 'malformed'
     await packing.acceptPublic(envelope, request)
@@ -44,7 +44,7 @@ function takePublic({ packing }: Door, request: FastifyRequest): Promise<Outcome
 }
 
 async function takePrivate(
-  { packing, recipients }: Door,
+  { packing, recipients }: InboundEndpoint,
   request: FastifyRequest,
   recipientGuid: string,
 ): Promise<Outcome> {
@@ -52,7 +52,7 @@ async function takePrivate(
   if (isKnown === false) return 'unknown_recipient'
   if (isKnown !== true) return isKnown
   return takeIn(packing, request, async (envelope) => {
-    if (envelope.length <= RECEIVE_LIMITS.examinedCharacters && !hasShapeOfCoat(envelope)) return 'malformed'
+    if (envelope.length <= RECEIVE_LIMITS.examinedCharacters && !mayBeEncryptedEnvelope(envelope)) return 'malformed'
     await packing.acceptPrivate({ recipientGuid, envelope }, request)
     return 'accepted'
   })
@@ -60,7 +60,7 @@ async function takePrivate(
 
 /** Reads the message unless there is too much already, and has it held by somebody until it is answered. */
 async function takeIn(
-  { refusalOf, hold }: Door['packing'],
+  { refusalOf, hold }: InboundEndpoint['packing'],
   request: FastifyRequest,
   accept: (text: string) => Promise<Outcome>,
 ): Promise<Outcome> {
@@ -89,7 +89,7 @@ async function orAway<Result>(work: () => Promise<Result>): Promise<Result | 'qu
     return await work()
   } catch (error) {
     if (error instanceof QueueAway) return 'queue_away'
-    if (isOurs(error)) return 'database_away'
+    if (isDatabaseUnavailable(error)) return 'database_away'
     throw error
   }
 }

@@ -6,7 +6,7 @@ import { findMentions } from '../../protocol/mentions.js'
 import { mentionedIn } from '../posts/texts.js'
 
 /** Who cannot read a private text is not mentioned in it: such a mention becomes a link to their profile. */
-export async function withoutOutsiders(
+export async function replaceNonRecipientMentions(
   { config }: Pick<Pod, 'config'>,
   transaction: Knex.Transaction,
   { text, aspectIds }: { readonly text: string; readonly aspectIds: readonly number[] },

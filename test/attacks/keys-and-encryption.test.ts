@@ -7,7 +7,7 @@ import { writeEntity } from '../../src/protocol/entities/registry.js'
 import { postBy } from '../support/entities.js'
 import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
 import type { TestPerson } from '../support/people.js'
-import { coatFor } from '../support/receiving-pod.js'
+import { encryptEnvelopeFor } from '../support/receiving-pod.js'
 import { type AttackedPod, dropped, startAttackedPod, TAKEN } from './attacked-pod.js'
 import { forgedEnvelope } from './forged-envelope.js'
 
@@ -31,23 +31,25 @@ afterAll(async () => {
   await others.close()
 })
 
-/** The same coat with one byte of one of its members changed. */
-function withOtherByte(coat: string, member: 'aes_key' | 'encrypted_magic_envelope', at: number): string {
-  const parts: Record<string, string> = JSON.parse(coat)
+/** The same encrypted envelope with one byte of one member changed. */
+function withOtherByte(encryptedEnvelope: string, member: 'aes_key' | 'encrypted_magic_envelope', at: number): string {
+  const parts: Record<string, string> = JSON.parse(encryptedEnvelope)
   const bytes = Buffer.from(parts[member] ?? '', 'base64')
   const place = at % bytes.length
   bytes.writeUInt8(bytes.readUInt8(place) ^ 1, place)
   return JSON.stringify({ ...parts, [member]: bytes.toString('base64') })
 }
 
-describe('S20: a coat that cannot be opened', () => {
+describe('S20: an envelope that cannot be decrypted', () => {
   it('ends in one way, whatever is wrong with it', async () => {
-    const coat = coatFor(keyOfAnn, envelopeOf(quin, postBy(quin, { public: false })))
-    const size = Buffer.from(JSON.parse(coat).aes_key, 'base64').length
+    const encryptedEnvelope = encryptEnvelopeFor(keyOfAnn, envelopeOf(quin, postBy(quin, { public: false })))
+    const size = Buffer.from(JSON.parse(encryptedEnvelope).aes_key, 'base64').length
     const asked = others.requests.length
     const broken = [
-      ...Array.from({ length: 150 }, (_, index) => withOtherByte(coat, 'aes_key', index * 7)),
-      ...Array.from({ length: 150 }, (_, index) => withOtherByte(coat, 'encrypted_magic_envelope', index * 5)),
+      ...Array.from({ length: 150 }, (_, index) => withOtherByte(encryptedEnvelope, 'aes_key', index * 7)),
+      ...Array.from({ length: 150 }, (_, index) =>
+        withOtherByte(encryptedEnvelope, 'encrypted_magic_envelope', index * 5),
+      ),
       ...Array.from({ length: 50 }, () => {
         const key = Buffer.concat([Buffer.alloc(1), randomBytes(size - 1)]).toString('base64')
         return JSON.stringify({ aes_key: key, encrypted_magic_envelope: randomBytes(64).toString('base64') })
@@ -76,13 +78,13 @@ describe('S21: nobody is asked on behalf of', () => {
 
   it.each([
     [
-      'a coat that cannot be opened',
-      () => ({ path: door, body: withOtherByte(coatFor(keyOfAnn, naming('v1.example')), 'aes_key', 9) }),
+      'an envelope that cannot be decrypted',
+      () => ({ path: door, body: withOtherByte(encryptEnvelopeFor(keyOfAnn, naming('v1.example')), 'aes_key', 9) }),
       'DecryptionFailed',
     ],
     [
-      'a coat with something else in it',
-      () => ({ path: door, body: coatFor(keyOfAnn, naming('v1.example')) }),
+      'an encrypted envelope with other contents',
+      () => ({ path: door, body: encryptEnvelopeFor(keyOfAnn, naming('v1.example')) }),
       'InvalidEnvelope',
     ],
     ['an envelope that is none', () => naming('v1.example'), 'InvalidEnvelope'],
@@ -103,7 +105,7 @@ describe('S21: nobody is asked on behalf of', () => {
 
     const { changes } = await pod.send({
       path: door,
-      body: coatFor(keyOfAnn, envelopeOf(eve, postBy(eve, { public: false }))),
+      body: encryptEnvelopeFor(keyOfAnn, envelopeOf(eve, postBy(eve, { public: false }))),
     })
 
     expect(changes).toMatchObject({ posts: 1, people: 1 })
@@ -239,7 +241,7 @@ it('S25: private messages come in without any key being used where they come in'
   })
   const { bob } = await door.people('bob')
   const { publicKey } = await Person.query(door.db).findOne({ guid: bob.account.guid }).throwIfNotFound()
-  const message = coatFor(publicKey, envelopeOf(quin, postBy(quin, { public: false })))
+  const message = encryptEnvelopeFor(publicKey, envelopeOf(quin, postBy(quin, { public: false })))
 
   const statuses = await Promise.all(
     Array.from({ length: 100 }, () => door.post(`/receive/users/${bob.account.guid}`, message)),
