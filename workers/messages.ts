@@ -62,8 +62,7 @@ export async function goOnAlone(
   }))
   const definition: AnyJob = job.name === receivePublicJob.name ? receivePublicJob : receivePrivateJob
   const { priority } = job.opts
-  const options = { ...definition.options, ...(priority !== undefined && { priority }) }
-  await pod.jobs.enqueueAll({ ...definition, options }, each, messages.map(nameOf(job)))
+  await pod.jobs.enqueueAll(definition, each, { names: messages.map(nameOf(job)), priority })
 }
 
 function nameOf({ id }: Job): (message: Message) => string {

@@ -1,7 +1,7 @@
 import type { JobsOptions } from 'bullmq'
 import type { TextIds } from '../persistence/models/mention.js'
 import type { News } from '../persistence/notifications/announcements.js'
-import type { QueueName } from './queue-names.js'
+import { QUEUES, type QueueName } from './queue-names.js'
 
 /** Everything that is said about a job once: where it waits, what it is called, how often it is tried, what it carries. */
 export interface JobDefinition<Queue extends QueueName, Name extends string, Data> {
@@ -236,6 +236,38 @@ export const removePhotoFilesJob = defineJob<{ readonly names: readonly string[]
 export function probeJob<Queue extends QueueName>(queue: Queue): JobDefinition<Queue, 'probe', object> {
   return defineJob<object>()(queue, 'probe', { attempts: 1, removeOnComplete: true, removeOnFail: true })
 }
+
+/** Every job that is added to a queue. Their options are found here by queue and name: see job-options.ts. */
+export const JOB_DEFINITIONS: readonly AnyJob[] = [
+  receivePublicJob,
+  receivePrivateJob,
+  dispatchJob,
+  dispatchRelaysJob,
+  announceJob,
+  participateJob,
+  deliverJob,
+  deliverSlowlyJob,
+  checkPodJob,
+  discoverPersonJob,
+  discoverSignersJob,
+  discoverMentionedJob,
+  discoverSearchedJob,
+  fetchStreamJob,
+  lookUpPersonJob,
+  lookUpLinkedJob,
+  fetchEntityJob,
+  fetchLinkedJob,
+  checkPodsJob,
+  birthdaysJob,
+  wakeWaitingJob,
+  purgePostsJob,
+  pruneJob,
+  makePhotoJob,
+  removePhotoFilesJob,
+  // For rows that an earlier version has written: the job has another queue now.
+  { ...participateJob, queue: 'outbound-slow' },
+  ...QUEUES.map(probeJob),
+]
 
 /** The wait after a failure: 15 s at first, longer each time, with jitter so that a burst does not come back as a burst. */
 export function federationBackoff(attemptsMade: number, random = Math.random): number {

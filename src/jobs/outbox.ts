@@ -106,8 +106,8 @@ export async function enqueueEachWith(
     all.map(({ senderId }) => senderId ?? null),
   ])
   const rows = written.flatMap(({ id }, index) => {
-    const { queue, name, options } = all[index]?.job ?? {}
-    return queue === undefined || name === undefined ? [] : [{ id, queue, name, options: { ...options, ...handOver } }]
+    const { queue, name } = all[index]?.job ?? {}
+    return queue === undefined || name === undefined ? [] : [{ id, queue, name, ...handOver }]
   })
   handOverAfter(pod, transaction, rows)
   return rows.map(({ id }) => id)

@@ -49,16 +49,13 @@ export function openPacking(
   const packPublic = (priority?: number, atOnce?: number) =>
     gather(groups(limits, lengthOfPublic, atOnce), (messages: readonly PublicMessage[]) =>
       backlog.add('inbound', { messages: messages.length, bytes: sum(messages.map(lengthOfPublic)) }, () =>
-        pod.jobs.enqueue(behind(receivePublicJob, priority), {
-          acceptedAt: pod.now().toISOString(),
-          ...inJob(messages),
-        }),
+        pod.jobs.enqueue(receivePublicJob, { acceptedAt: pod.now().toISOString(), ...inJob(messages) }, { priority }),
       ),
     )
   const packPrivate = (priority?: number, atOnce?: number) =>
     gather(groups(limits, lengthOfPrivate, atOnce), (messages: readonly PrivateMessage[]) =>
       backlog.add('inbound-private', { messages: messages.length, bytes: sum(messages.map(lengthOfPrivate)) }, () =>
-        pod.jobs.enqueue(behind(receivePrivateJob, priority), { acceptedAt: pod.now().toISOString(), messages }),
+        pod.jobs.enqueue(receivePrivateJob, { acceptedAt: pod.now().toISOString(), messages }, { priority }),
       ),
     )
   // Large messages are jobs of their own and take long: in one line with small ones they would keep those waiting.
@@ -118,10 +115,6 @@ function groups<Message>(
     // The queue has a time limit of its own, but a message may have waited for its group before.
     patience: { ms: acknowledgedMs, error: () => new QueueAway('The queue did not take the message in time.') },
   }
-}
-
-function behind<Job extends typeof receivePublicJob | typeof receivePrivateJob>(job: Job, priority?: number): Job {
-  return priority === undefined ? job : { ...job, options: { ...job.options, priority } }
 }
 
 /** Envelopes and coats are base64: a character is a byte. */

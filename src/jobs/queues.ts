@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Job, type JobsOptions, Queue } from 'bullmq'
+import { type Job, Queue } from 'bullmq'
 import type { Logger } from 'pino'
 import { StartError } from '../errors/start-error.js'
-import { type AnyJob, type DataOf, patient } from './definitions.js'
+import type { AnyJob, DataOf } from './definitions.js'
+import { openJobOptions } from './job-options.js'
 import { logSometimes } from './log-sometimes.js'
 import { QUEUES, type QueueName } from './queue-names.js'
 import { checkQueueSchema, openPostgresStore, type QueueStore } from './queue-store.js'
@@ -21,6 +22,8 @@ interface EnqueueOptions {
   readonly unique?: string
   /** Milliseconds until the job may begin. */
   readonly delay?: number
+  /** Instead of that of the definition; a larger number comes later. */
+  readonly priority?: number | undefined
 }
 
 export interface AddOptions {
@@ -31,6 +34,8 @@ export interface AddOptions {
    * name, which would keep every later one out.
    */
   readonly again?: boolean
+  /** Of all of them, instead of that of the definition. */
+  readonly priority?: number | undefined
 }
 
 /** An outbox row on its way to the queue. */
@@ -38,7 +43,8 @@ export interface OutboxJob {
   readonly id: number
   readonly queue: QueueName
   readonly name: string
-  readonly options?: JobsOptions
+  /** Milliseconds until the job may begin. */
+  readonly delay?: number | undefined
 }
 
 export interface QueueCounts {
@@ -78,7 +84,7 @@ export interface JobQueues {
   enqueueAll<Definition extends AnyJob>(
     job: Definition,
     all: readonly DataOf<Definition>[],
-    names?: readonly string[],
+    options?: { readonly names?: readonly string[]; readonly priority?: number | undefined },
   ): Promise<void>
   /** Adds one job per outbox row, unless there is one. */
   handOver(rows: readonly OutboxJob[], options?: AddOptions): Promise<void>
@@ -113,6 +119,8 @@ export interface QueueSettings {
   readonly log: Logger
   /** In front of every key in Redis. */
   readonly prefix?: string
+  /** Jobs beside those in definitions.ts; for tests. */
+  readonly definitions?: readonly AnyJob[]
 }
 
 const ACKNOWLEDGED_WITHIN = 1_000
@@ -125,6 +133,7 @@ const UNFINISHED = ['wait', 'prioritized', 'delayed', 'active'] as const
 export async function openJobQueues(settings: QueueSettings): Promise<JobQueues & { close(): Promise<void> }> {
   const { redisUrl, redisReplicas = 0, databaseUrl, log, prefix: pod = 'pod' } = settings
   const report = logSometimes(log)
+  const optionsOf = openJobOptions(settings.definitions)
   if (redisUrl === undefined) await checkSchema(databaseUrl, report)
   const store: QueueStore =
     redisUrl === undefined
@@ -204,12 +213,8 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
   return {
     store: store.kind,
 
-    async enqueue(job, data, { unique, delay } = {}) {
-      const options = {
-        ...job.options,
-        ...(unique !== undefined && { deduplication: { id: unique } }),
-        ...(delay !== undefined && { delay }),
-      }
+    async enqueue(job, data, { unique, ...own } = {}) {
+      const options = optionsOf(job, { ...own, ...(unique !== undefined && { deduplication: { id: unique } }) })
       const prefix = store.prefixOf(pod, job.queue)
       const add = (queue: OpenQueue) => store.safely(prefix, () => queue.add(job.name, data, options))
       await ask(job.queue, add, ACKNOWLEDGED_WITHIN)
@@ -217,23 +222,29 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
 
     async enqueueEach(job, each, options = {}) {
       if (each.length === 0) return
+      const { priority } = options
       const jobs = each.map(({ unique, data }) => {
-        const opts = { ...job.options, deduplication: { id: unique, keepLastIfActive: true } }
+        const opts = optionsOf(job, { priority, deduplication: { id: unique, keepLastIfActive: true } })
         return { name: job.name, data, opts }
       })
       await addNamed(job.queue, jobs, options)
     },
 
-    async enqueueAll(job, all, names = []) {
+    async enqueueAll(job, all, { names = [], priority } = {}) {
       const jobs = all.map((data, index) => {
         const id = names[index]
-        return { name: job.name, data, opts: { ...job.options, ...(id !== undefined && { deduplication: { id } }) } }
+        const opts = optionsOf(job, { priority, ...(id !== undefined && { deduplication: { id } }) })
+        return { name: job.name, data, opts }
       })
       await ask(job.queue, (queue) => queue.addBulk(jobs))
     },
 
     async handOver(rows, options = {}) {
       const queues = QUEUES.filter((name) => rows.some((row) => row.queue === name))
+      const bulkJob = ({ id, queue, name, delay }: OutboxJob) => {
+        const opts = optionsOf({ queue, name }, { delay, deduplication: { id: `outbox-${id}` } })
+        return { name, data: { outboxId: id }, opts }
+      }
       await Promise.all(
         queues.map((name) => addNamed(name, rows.filter((row) => row.queue === name).map(bulkJob), options)),
       )
@@ -282,7 +293,7 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
             const wait = (schedule?.next ?? 0) - Date.now()
             // A process whose clock is wrong may have made one that begins tomorrow.
             if (schedule?.every === every && wait > -OVERDUE && wait < every + OVERDUE) return false
-            await queue.upsertJobScheduler(job.name, { every }, { name: job.name, data: {}, opts: job.options })
+            await queue.upsertJobScheduler(job.name, { every }, { name: job.name, data: {}, opts: optionsOf(job) })
             return true
           }),
         )
@@ -346,10 +357,6 @@ async function checkSchema(databaseUrl: string, report: (where: string, error: E
     if (error instanceof StartError || !(error instanceof Error)) throw error
     report('start', error)
   }
-}
-
-function bulkJob({ id, name, options = patient }: OutboxJob) {
-  return { name, data: { outboxId: id }, opts: { ...options, deduplication: { id: `outbox-${id}` } } }
 }
 
 /** PostgreSQL class 22: it understood and cannot store this. Asking again would not help. */

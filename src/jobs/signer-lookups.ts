@@ -96,10 +96,9 @@ export async function enqueueSigners(
     byPriority.set(priority, [...(byPriority.get(priority) ?? []), each])
   }
   for (const [priority, some] of byPriority) {
-    const job = { ...discoverSignersJob, options: { ...discoverSignersJob.options, priority } }
     const each = some.map(({ host }) => ({ data: { host }, unique: `signers-${host}` }))
     for (let done = 0; done < each.length; done += ENQUEUED_AT_ONCE) {
-      await jobs.enqueueEach(job, each.slice(done, done + ENQUEUED_AT_ONCE), options)
+      await jobs.enqueueEach(discoverSignersJob, each.slice(done, done + ENQUEUED_AT_ONCE), { ...options, priority })
     }
   }
 }

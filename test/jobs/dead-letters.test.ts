@@ -26,7 +26,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
 
   beforeAll(async () => {
     stores = await openTestStores(backend)
-    pod = await stores.openPod()
+    pod = await stores.openPod({ definitions: [countJob] })
     await pod.db.schema.createTable('effects', (table) => table.text('key').notNullable())
     workers = startQuickWorkers(pod, { queues: ['notify'], handlers: { notify: { count } } })
   })

@@ -83,9 +83,9 @@ describe.each(queueBackends)('packing, with the queue in $store', (backend) => {
 function cannedQueue(counts: { inbound: number }, room = { isThere: true }) {
   const added: { readonly priority: number | undefined; readonly messages: number }[] = []
   const jobs: Pick<Pod['jobs'], 'enqueue' | 'counts' | 'hasRoom'> = {
-    async enqueue(job, data) {
+    async enqueue(_job, data, { priority } = {}) {
       const { messages } = data as { readonly messages: readonly unknown[] }
-      added.push({ priority: job.options.priority, messages: messages.length })
+      added.push({ priority, messages: messages.length })
       counts.inbound += 1
     },
     hasRoom: async () => room.isThere,

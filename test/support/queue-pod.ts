@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { readConfig } from '../../src/config/config.js'
+import type { AnyJob } from '../../src/jobs/definitions.js'
 import { openJobQueues } from '../../src/jobs/queues.js'
 import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -12,6 +13,8 @@ export interface Stores {
   readonly prefix: string
   /** As in `WORKER_CONCURRENCY`. */
   readonly concurrency?: string
+  /** Jobs of a test whose options are not the usual ones. */
+  readonly definitions?: readonly AnyJob[]
 }
 
 /** A pod with everything that jobs need, and nothing else. */

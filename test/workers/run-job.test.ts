@@ -21,7 +21,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
 
   beforeAll(async () => {
     stores = await openTestStores(backend)
-    pod = await stores.openPod()
+    pod = await stores.openPod({ definitions: [countJob] })
     await pod.db.schema.createTable('effects', (table) => table.text('key').notNullable())
   })
   afterAll(() => stores.close())

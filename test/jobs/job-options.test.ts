@@ -1,0 +1,118 @@
+import { type Job, type JobsOptions, UnrecoverableError } from 'bullmq'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { replayDeadLetters } from '../../src/jobs/dead-letters.js'
+import { JOB_DEFINITIONS as jobs, makePhotoJob, receivePublicJob } from '../../src/jobs/definitions.js'
+import { enqueueWith } from '../../src/jobs/outbox.js'
+import { QUEUES } from '../../src/jobs/queue-names.js'
+import { goOnAlone, messageReader } from '../../workers/messages.js'
+import { sweep } from '../../workers/sweeper.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+
+/** Options that belong to one job and not to its definition. */
+const OF_ONE_JOB = ['deduplication', 'timestamp', 'jobId', 'delay', 'prevMillis', 'repeat']
+
+describe.each(queueBackends)('the options of a job, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let pod: QueuePod
+
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod()
+  })
+  afterAll(() => stores.close())
+  afterEach(async () => {
+    await pod.db('outbox').delete()
+    await stores.emptyQueue()
+  })
+
+  /** Runs this many jobs; returns their options by queue and name. */
+  async function optionsOfNext(
+    count: number,
+    handle: (job: Job) => Promise<void> = async () => {},
+  ): Promise<Readonly<Record<string, JobsOptions>>> {
+    const seen: Job[] = []
+    const run = async (job: Job) => {
+      seen.push(job)
+      await handle(job)
+    }
+    const workers = QUEUES.map((queue) =>
+      pod.jobs.serve(queue, run, { concurrency: 4, lock: 5_000, stalledCheck: 5_000, backoff: () => 10 }),
+    )
+    try {
+      await vi.waitFor(() => expect(seen).toHaveLength(count), { timeout: 10_000, interval: 20 })
+    } finally {
+      await Promise.all(workers.map((worker) => worker.close()))
+    }
+    return Object.fromEntries(seen.map(({ queueName, name, opts }) => [`${queueName} ${name}`, ofDefinition(opts)]))
+  }
+
+  /** Outbox rows whose jobs are lost. */
+  async function writeLostRows(failedAt: Date | null = null): Promise<void> {
+    const sweepAt = pod.db.raw(`now() - interval '1 second'`)
+    await pod
+      .db('outbox')
+      .insert(jobs.map(({ queue, name }) => ({ queue, name, data: {}, payload: '-', sweepAt, failedAt })))
+  }
+
+  it('are those of its definition when it is enqueued', async () => {
+    for (const job of jobs) await pod.jobs.enqueue(job, {})
+    for (const job of jobs) await pod.jobs.enqueueAll(job, [{}])
+    expect(await optionsOfNext(2 * jobs.length)).toEqual(defined)
+  })
+
+  it('are those of its definition when it is enqueued under a unique name', async () => {
+    for (const job of jobs) await pod.jobs.enqueueEach(job, [{ unique: job.name, data: {} }])
+    expect(await optionsOfNext(jobs.length)).toEqual(defined)
+  })
+
+  it('are those of its definition when it is written with a change', async () => {
+    await pod.db.transaction(async (transaction) => {
+      for (const job of jobs) await enqueueWith(pod, transaction, job, {})
+    })
+    expect(await optionsOfNext(jobs.length)).toEqual(defined)
+  })
+
+  it('are those of its definition when the sweeper adds it again', async () => {
+    await writeLostRows()
+    await sweep(pod)
+    expect(await optionsOfNext(jobs.length)).toEqual(defined)
+  })
+
+  it('are those of its definition when the dead letter of an outbox row is replayed', async () => {
+    await writeLostRows(new Date())
+    expect(await replayDeadLetters(pod)).toBe(jobs.length)
+    expect(await optionsOfNext(jobs.length)).toEqual(defined)
+  })
+
+  it('are the ones it had when the dead letter of a job without a row is replayed', async () => {
+    const priority = 7
+    const upload = { guid: 'g', file: 'f', name: 'n', userId: 1, use: 'pending', aspectIds: [] } as const
+    await pod.jobs.enqueue(makePhotoJob, upload, { priority })
+    const before = await optionsOfNext(1, () => Promise.reject(new UnrecoverableError('given up')))
+    expect(await replayDeadLetters(pod)).toBe(1)
+    const after = await optionsOfNext(1)
+    expect(after).toEqual(before)
+    expect(after['photos make-photo']).toEqual({ ...ofDefinition(makePhotoJob.options), priority })
+  })
+
+  it('are those of its definition, with the priority of the packed job, when that is split', async () => {
+    const priority = 10
+    const packed = { acceptedAt: new Date().toISOString(), messages: ['one', 'two'] }
+    await pod.jobs.enqueue(receivePublicJob, packed, { priority })
+    const alone: JobsOptions[] = []
+    await optionsOfNext(3, async (job) => {
+      if (job.data.messages.length === 1) return void alone.push(ofDefinition(job.opts))
+      await goOnAlone(pod, job, await messageReader(pod)(job), { alone: true })
+    })
+    const options = { ...ofDefinition(receivePublicJob.options), priority }
+    expect(alone).toEqual([options, options])
+  })
+})
+
+const defined = Object.fromEntries(jobs.map(({ queue, name, options }) => [`${queue} ${name}`, ofDefinition(options)]))
+
+/** A job that sets no number of attempts has one. */
+function ofDefinition(options: JobsOptions): JobsOptions {
+  return { attempts: 1, ...Object.fromEntries(Object.entries(options).filter(([name]) => !OF_ONE_JOB.includes(name))) }
+}
