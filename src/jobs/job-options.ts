@@ -2,7 +2,7 @@ import type { JobsOptions } from 'bullmq'
 import { type AnyJob, JOB_DEFINITIONS, patient } from './definitions.js'
 
 /** What one job may add to the options of its definition. */
-export interface OwnOptions {
+interface OwnOptions {
   /** Milliseconds until the job may begin. */
   readonly delay?: number | undefined
   /** Instead of that of the definition; a larger number comes later. */
