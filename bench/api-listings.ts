@@ -44,7 +44,7 @@ export const listings: readonly Listing[] = [
       items.some(({ poll }) => poll !== undefined),
   },
   {
-    name: 'posts for somebody busy',
+    name: 'posts, reader with many contacts',
     kind: 'posts',
     questions: (pod) =>
       numbers().map((number) => ({ ...ask(pod, number, `/users/${person(pod, number)}/posts`), user: pod.busyUser })),
@@ -52,7 +52,7 @@ export const listings: readonly Listing[] = [
       isPage(items) && newestFirst(items) && items.every(({ author }) => author?.guid === person(pod, number)),
   },
   {
-    name: 'posts of somebody prolific',
+    name: 'posts of a person with many posts',
     kind: 'posts',
     questions: (pod) => numbers().map((number) => ask(pod, number, `/users/${prolific(pod)}/posts`)),
     isRight: (items, pod) =>
@@ -140,7 +140,7 @@ export const listings: readonly Listing[] = [
     isRight: (items) => items.length === 5 && oldestFirst(items),
   },
   {
-    name: 'people by their name',
+    name: 'people by name',
     kind: 'search',
     // The longest numbers there are; whoever has one of them is the first who is found, and mostly the only one.
     questions: (pod) =>

@@ -5,12 +5,12 @@ import { type BarChart, drawBars } from './bar-chart.js'
 import type { Result } from './bench.js'
 import { MARKDOWN_HEAD, rowOf } from './table.js'
 
-/** Beside the working folder, which is the project's: what is compiled lies elsewhere. */
+/** Relative to the working directory, which is the project: compiled code is elsewhere. */
 const PAGE = 'docs/performance.md'
 const FOLDER = 'docs/performance'
 const [BEGIN, END] = ['<!-- measured: written by npm run bench -- --write -->', '<!-- end of measured -->']
 
-/** Puts what was measured into the page that explains it, with charts. */
+/** Writes the results into docs/performance.md, and the charts beside it. */
 export async function writeReport(results: readonly Result[]): Promise<void> {
   await mkdir(FOLDER, { recursive: true })
   for (const [name, chart] of Object.entries(chartsOf(results))) {
@@ -21,7 +21,7 @@ export async function writeReport(results: readonly Result[]): Promise<void> {
 
 function pageWith(page: string, part: string): string {
   const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)]
-  if (from === -1 || to === -1) throw new Error(`${PAGE} does not say where the figures go.`)
+  if (from === -1 || to === -1) throw new Error(`${PAGE} has no markers for the measured part.`)
   return `${page.slice(0, from + BEGIN.length)}\n\n${part}\n\n${page.slice(to)}`
 }
 
@@ -38,26 +38,26 @@ function chartsOf(results: readonly Result[]): Readonly<Record<string, BarChart>
   const nameOf = (result: Result) => `${result.bench}: ${result.case}`
   return {
     ratios: {
-      title: 'How near each case comes to its limit; the line is its floor',
-      unit: 'part of the limit',
+      title: 'Ratio of each case to its limit; the line is its floor',
+      unit: 'ratio to the limit',
       bars: results.flatMap((result) =>
-        result.ratio === undefined || result.bench === 'peer' // which goes beyond its limit, many times
+        result.ratio === undefined || result.bench === 'peer' // its ratio is many times 1
           ? []
           : [{ label: nameOf(result), parts: { ratio: result.ratio }, mark: result.floor }],
       ),
     },
     latency: {
-      title: 'From a request to its answer, and to the row',
-      unit: 'ms, 50 and 99 of 100',
+      title: 'Latency until the response and until the row is stored',
+      unit: 'ms, 50th and 99th percentile',
       bars: results.flatMap((result) =>
         Object.entries(result.latency_ms ?? {}).map(([name, { p50, p99 }]) => ({
           label: `${result.case}, ${name}`,
-          parts: { 'half of them': p50, '99 of 100': p99 - p50 },
+          parts: { '50th percentile': p50, '99th percentile': p99 - p50 },
         })),
       ),
     },
     cost: {
-      title: 'Processor time of a message, by process',
+      title: 'Processor time per message, by process',
       unit: 'µs',
       bars: results
         .filter(({ bench, ratio }) => bench === 'inbound' && ratio !== undefined)

@@ -23,7 +23,7 @@ export const streamListings: readonly Listing[] = [
     return ask(pod, number, `/streams/aspects?aspect_ids=[${reader(pod, number)}]`)
   }),
   ...(['main', 'activity'] as const).map((stream) => {
-    return listing(`stream ${stream} for somebody busy`, (pod) => ({
+    return listing(`stream ${stream}, reader with many contacts`, (pod) => ({
       path: `/api/v1/streams/${stream}`,
       user: pod.busyUser,
     }))

@@ -8,18 +8,18 @@ const TABLE = new URL('../bench/figures.json', import.meta.url)
 
 const usage = `npm run model -- [--people 100000] [--assume contacts=100,peak=8,databaseCores=32] [--figures <file>] [--json]
 
---people   accounts; without it, the three sizes of docs/scaling.md
---assume   other habits of people, or other hardware, than those that are printed
---figures  what "npm run bench -- --json" has printed on your machine, instead of bench/figures.json
---keep     puts those figures into bench/figures.json
+--people   number of accounts; default: the three sizes of docs/scaling.md
+--assume   replaces printed assumptions about users and hardware
+--figures  output of "npm run bench -- --json" on your machine, instead of bench/figures.json
+--keep     writes those figures to bench/figures.json
 `
 
 const SIZES = [1_000, 100_000, 10_000_000]
 const WHAT_TO_ADD: Readonly<Record<Tier, string>> = {
   web: 'web processes',
-  worker: 'worker processes, on other machines where this one has no cores left',
+  worker: 'worker processes, on other machines if this one has no free cores',
   postgres: 'cores for the database; a replica behind DATABASE_READ_URL takes most of what requests cost',
-  redis: 'nothing yet: a Redis of its own core takes more than the rest of a pod can bring',
+  redis: 'nothing yet: one core of Redis handles more than the rest of a pod can send',
 }
 
 process.exitCode = await main()
@@ -40,19 +40,19 @@ async function main(): Promise<number> {
     console.log(JSON.stringify({ table, habits, hardware, costs, forecasts, rooms, checks: checksOf(table) }))
     return 0
   }
-  console.log(`Costs: ${table.machine}, ${table.date}; µs of processor time for one, by process`)
+  console.log(`Costs: ${table.machine}, ${table.date}; µs of processor time for each, by process`)
   print(ACTIVITIES.map((activity) => [activity, ...TIERS.map((tier) => `${tier} ${short(costs[activity][tier])}`)]))
-  console.log('\nAssumed')
+  console.log('\nAssumptions')
   print(Object.entries({ ...habits, ...hardware }).map(([name, value]) => [name, `${value}`]))
   console.log('\nIn the busiest second')
   print(tableOfForecasts(forecasts))
-  console.log(`\nOne of each is as busy as it should be (${hardware.busyAtMost}) with so many people; then add`)
+  console.log(`\nOne of each reaches the planned load (${hardware.busyAtMost}) with this number of accounts; then add`)
   print(
     rooms
       .toSorted((one, other) => one.people - other.people)
       .map(({ tier, people: most }) => [tier, short(most), WHAT_TO_ADD[tier]]),
   )
-  console.log('\nThe same arithmetic, for what the benches have measured with all cores busy')
+  console.log('\nThe same calculation compared with benches that use all cores')
   print(
     checksOf(table).map(({ name, measured, expected }) => [
       name,
@@ -94,7 +94,7 @@ async function tableIn(place: URL): Promise<FigureTable> {
   return JSON.parse(await readFile(place, 'utf8'))
 }
 
-/** Of this machine, since the benches have just run on it. */
+/** The benches have just run on this machine. */
 async function tableOf(file: string): Promise<FigureTable> {
   const [{ model } = { model: 'an unknown processor' }] = cpus()
   const cores = availableParallelism()
@@ -110,17 +110,17 @@ async function tableOf(file: string): Promise<FigureTable> {
 function tableOfForecasts(forecasts: readonly Forecast[]): readonly (readonly string[])[] {
   const row = (name: string, of: (each: Forecast) => string) => [name, ...forecasts.map(of)]
   return [
-    row('people', ({ people }) => short(people)),
+    row('accounts', ({ people }) => short(people)),
     ...ACTIVITIES.map((activity) => row(`${activity}, per second`, ({ perSecond }) => short(perSecond[activity]))),
     ...TIERS.map((tier) => row(`${tier}: cores`, (each) => short(tierOf(each, tier)?.cores ?? 0))),
     row('web processes', (each) => short(tierOf(each, 'web')?.processes ?? 1)),
     row('worker processes', (each) => short(tierOf(each, 'worker')?.processes ?? 1)),
-    row('full first', ({ first }) => first),
+    row('first bottleneck', ({ first }) => first),
     row('read replicas', ({ replicas }) => short(replicas)),
     row('PostgreSQL connections', ({ connections }) => short(connections)),
-    row('rows, GB a year', ({ rowGigabytesPerYear }) => short(rowGigabytesPerYear)),
-    row('photos, GB a year', ({ photoGigabytesPerYear }) => short(photoGigabytesPerYear)),
-    row('pictures shown, Mbit/s', ({ pictureMegabits }) => short(pictureMegabits)),
+    row('rows, GB per year', ({ rowGigabytesPerYear }) => short(rowGigabytesPerYear)),
+    row('photos, GB per year', ({ photoGigabytesPerYear }) => short(photoGigabytesPerYear)),
+    row('pictures served, Mbit/s', ({ pictureMegabits }) => short(pictureMegabits)),
   ]
 }
 
@@ -128,7 +128,7 @@ function tierOf({ tiers }: Forecast, wanted: Tier) {
   return tiers.find(({ tier }) => tier === wanted)
 }
 
-/** Three digits say all that an estimate knows. */
+/** An estimate has three significant digits. */
 function short(value: number): string {
   return Number(value.toPrecision(3)).toLocaleString('en-GB', { maximumFractionDigits: 4 })
 }
