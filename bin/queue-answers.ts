@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { JobQueues } from '../src/jobs/queues.js'
+import type { JobQueues } from '../src/jobs/queues/job-queues.js'
 
 const PATIENCE = 3_000
 const LOOK_EVERY = 50

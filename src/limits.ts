@@ -451,7 +451,7 @@ export const PHOTO_LIMITS = {
   fieldNameBytes: 100,
   /** Longer sides than a JPEG can have are those of no photo. */
   sidePixels: 65_535,
-  /** As they count; see workers/pictures.ts. Measured: a worker with the worst of these needs half a gigabyte. */
+  /** As they count; see workers/handlers/make-picture.ts. Measured: a worker with the worst of these needs half a gigabyte. */
   pixels: 100_000_000,
   /** Larger ones are made one after the other. */
   pixelsSideBySide: 25_000_000,

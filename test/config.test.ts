@@ -1,7 +1,7 @@
 import { fastify } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { readConfig, SettingsError } from '../src/config/config.js'
-import { QUEUES } from '../src/jobs/queue-names.js'
+import { QUEUES } from '../src/jobs/queues/queue-names.js'
 
 function faultsOf(environment: NodeJS.ProcessEnv): readonly string[] {
   try {

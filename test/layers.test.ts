@@ -80,6 +80,6 @@ it('has imports that point down, never up', () => {
 })
 
 it('knows an import that points up when it sees one', () => {
-  expect(heightOf('src/jobs/outbox.ts')).toBeLessThan(heightOf('src/domain/accounts/accounts.ts'))
+  expect(heightOf('src/jobs/outbox/outbox.ts')).toBeLessThan(heightOf('src/domain/accounts/accounts.ts'))
   expect(heightOf('src/web/server/app.ts')).toBeLessThan(heightOf('src/pod/open-pod.ts'))
 })

@@ -1,4 +1,4 @@
-import { OutOfTime } from './outcome.js'
+import { OutOfTime } from './job-outcome.js'
 
 /**
  * Gives a handler its time and no more: a slot is never held by one that does not listen to its signal. What it still does

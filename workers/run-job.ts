@@ -1,13 +1,13 @@
 import { setMaxListeners } from 'node:events'
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
-import { AlreadyDone, outboxIdOf, type TakenWork, takeWork, type Work } from '../src/jobs/outbox.js'
-import { giveUp } from '../src/jobs/waiting.js'
+import { AlreadyDone, outboxIdOf, type TakenWork, takeWork, type Work } from '../src/jobs/outbox/outbox.js'
+import { giveUp } from '../src/jobs/waiting/waiting-messages.js'
 import type { Pod } from '../src/pod/pod.js'
-import { despiteOutages } from './database-pause.js'
 import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
-import { type Outcome, outcomeOfError } from './outcome.js'
+import { type Outcome, outcomeOfError } from './job-outcome.js'
+import { despiteOutages } from './retry-after-outage.js'
 import { isSuspect, type SuspectLine } from './suspects.js'
 
 /** `never`: which data a job carries is known to its definition alone. */

@@ -1,15 +1,15 @@
-import { knock } from '../src/jobs/knock.js'
-import { boundMessages } from '../src/jobs/message-bounds.js'
-import { failUnknownQueues, leftBehind, sweptAgain } from '../src/jobs/outbox.js'
-import { QUEUES, type QueueName } from '../src/jobs/queue-names.js'
-import { enqueueSigners, FORGOTTEN_LOOKUPS, forgottenHosts } from '../src/jobs/signer-lookups.js'
-import { wakeOverdue } from '../src/jobs/waiting.js'
+import { knock } from '../src/jobs/outbox/enqueue-deliveries.js'
+import { failUnknownQueues, leftBehind, sweptAgain } from '../src/jobs/outbox/outbox.js'
+import { QUEUES, type QueueName } from '../src/jobs/queues/queue-names.js'
+import { boundMessages } from '../src/jobs/waiting/message-bounds.js'
+import { enqueueSigners, FORGOTTEN_LOOKUPS, forgottenHosts } from '../src/jobs/waiting/signer-lookups.js'
+import { wakeOverdue } from '../src/jobs/waiting/waiting-messages.js'
 import { WAITING_LIMITS, WORK_LIMITS } from '../src/limits.js'
 import { namedRow } from '../src/persistence/database/database.js'
 import { noteRun } from '../src/persistence/database/periodic-runs.js'
 import { FORGOTTEN_PODS, forgottenPods } from '../src/persistence/outbound/due-deliveries.js'
 import type { Pod } from '../src/pod/pod.js'
-import { repeat } from './repeat.js'
+import { repeat } from './run-periodically.js'
 
 const AGAIN = { within: 10_000, again: true } as const
 const LOOK_EVERY = 4_000

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type Config, type Listen, readConfig } from '../../src/config/config.js'
-import { withoutRedisPassword } from '../../src/jobs/redis-address.js'
+import { withoutRedisPassword } from '../../src/jobs/queues/redis-address.js'
 import { type OutputOptions, print, table } from '../output.js'
 
 /** By name, with what is shown to people where a setting is not set. */

@@ -6,8 +6,8 @@ import {
   listDeadLetters,
   replayDeadLetters,
   showDeadLetter,
-} from '../../src/jobs/dead-letters.js'
-import { QUEUES, type QueueName } from '../../src/jobs/queue-names.js'
+} from '../../src/jobs/dead-letters/dead-letters.js'
+import { QUEUES, type QueueName } from '../../src/jobs/queues/queue-names.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { CommandError } from '../command-error.js'
 import { readCount } from '../options.js'

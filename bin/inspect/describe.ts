@@ -1,4 +1,4 @@
-import type { Thing } from '../../src/jobs/waiting.js'
+import type { Thing } from '../../src/jobs/waiting/waiting-messages.js'
 import type { References } from '../../src/protocol/envelopes/sender-rules.js'
 import type { DryRun, StepName } from './dry-run.js'
 import type { Effects } from './effects.js'

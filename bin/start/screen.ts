@@ -1,7 +1,7 @@
 import { join, relative, resolve } from 'node:path'
 import { styleText } from 'node:util'
 import { type Config, isThisMachine } from '../../src/config/config.js'
-import { placeOfRedis } from '../../src/jobs/redis-address.js'
+import { placeOfRedis } from '../../src/jobs/queues/redis-address.js'
 import { placeOf } from '../database-trouble.js'
 import type { RunningProcess } from './kept-process.js'
 

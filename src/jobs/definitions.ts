@@ -1,7 +1,7 @@
 import type { JobsOptions } from 'bullmq'
 import type { TextIds } from '../persistence/models/mention.js'
 import type { News } from '../persistence/notifications/announcements.js'
-import { QUEUES, type QueueName } from './queue-names.js'
+import { QUEUES, type QueueName } from './queues/queue-names.js'
 
 /** Everything that is said about a job once: where it waits, what it is called, how often it is tried, what it carries. */
 export interface JobDefinition<Queue extends QueueName, Name extends string, Data> {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { readSoftware } from '../config/software.js'
-import { queueFacts } from '../jobs/queue-facts.js'
+import { queueFacts } from '../jobs/operations/queue-facts.js'
 import type { Pod } from '../pod/pod.js'
 import { watchClosedConnections } from '../web/limits/closure-counts.js'
 import { LIBRARY_SLEEPS, openLoopGauges } from './event-loop-metrics.js'

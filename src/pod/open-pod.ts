@@ -8,7 +8,7 @@ import { bindPrivateKeys, openSealedKey } from '../domain/accounts/private-keys.
 import { StartError } from '../errors/start-error.js'
 import { messageOf } from '../errors/thrown.js'
 import { openRemotePods } from '../federation/remote-pod/remote-pods.js'
-import { openJobQueues } from '../jobs/queues.js'
+import { openJobQueues } from '../jobs/queues/job-queues.js'
 import { REPLICA_LIMITS } from '../limits.js'
 import { openLog } from '../logging/log.js'
 import {

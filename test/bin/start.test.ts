@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { QUEUES } from '../../src/jobs/queue-names.js'
+import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import { isAlive, makeFolder, pod, type Settings, type StartedPod, startPod, statusOf, until } from './program.js'
 
 const PASSWORD = 'correct horse battery'

@@ -7,7 +7,7 @@ import { deleteComment, deleteLike, deletePhoto, deletePost } from '../../src/do
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Refusal } from '../../src/domain/refusals.js'
-import { lockThings } from '../../src/jobs/waiting.js'
+import { lockThings } from '../../src/jobs/waiting/waiting-messages.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Like } from '../../src/persistence/models/like.js'

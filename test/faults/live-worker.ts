@@ -1,5 +1,5 @@
-import { maintenanceHandlers } from '../../workers/maintenance.js'
-import { notifyHandlers } from '../../workers/notify.js'
+import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
+import { notifyHandlers } from '../../workers/handlers/notify.js'
 import { startWorkers } from '../../workers/start-workers.js'
 import { openQueuePod } from '../support/queue-pod.js'
 import { readInstructions } from './no-op.js'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { enqueueWith } from '../../src/jobs/outbox.js'
+import { enqueueWith } from '../../src/jobs/outbox/outbox.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { openQueuePod } from '../support/queue-pod.js'
 import { noOpJob, readInstructions } from './no-op.js'

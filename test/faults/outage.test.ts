@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { enqueueWith, type Work } from '../../src/jobs/outbox.js'
+import { enqueueWith, type Work } from '../../src/jobs/outbox/outbox.js'
 import type { Handler } from '../../workers/run-job.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { enqueueWith } from '../../src/jobs/outbox.js'
+import { enqueueWith } from '../../src/jobs/outbox/outbox.js'
 import { startProcess, type TestProcess } from '../support/child-process.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'

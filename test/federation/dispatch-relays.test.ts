@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
-import { takeWork } from '../../src/jobs/outbox.js'
+import { takeWork } from '../../src/jobs/outbox/outbox.js'
 import { DELIVERY_LIMITS } from '../../src/limits.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Participation } from '../../src/persistence/models/participation.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { participate, participateInNext } from '../../src/federation/outbound/participate.js'
-import { takeWork } from '../../src/jobs/outbox.js'
+import { takeWork } from '../../src/jobs/outbox/outbox.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'

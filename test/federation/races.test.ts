@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { SCOPES } from '../../src/domain/accounts/scopes.js'
 import { deleteComment } from '../../src/domain/posts/deletions.js'
 import { attachFound } from '../../src/federation/inbound/attach-mentions.js'
-import { lockThings, type Thing } from '../../src/jobs/waiting.js'
+import { lockThings, type Thing } from '../../src/jobs/waiting/waiting-messages.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { RetractionEntity } from '../../src/protocol/entities/retraction.js'

@@ -10,7 +10,7 @@ import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-en
 import { peekEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
-import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../workers/outbound.js'
+import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../workers/handlers/outbound.js'
 import { commentBy, likeBy, participationBy, pollWith, postBy, reshareBy, voteBy } from '../support/entities.js'
 import { envelopeOf, type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
 import { viewerOf } from '../support/network.js'

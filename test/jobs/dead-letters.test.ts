@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { dropDeadLetters, listDeadLetters, replayDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters.js'
+import {
+  dropDeadLetters,
+  listDeadLetters,
+  replayDeadLetters,
+  showDeadLetter,
+} from '../../src/jobs/dead-letters/dead-letters.js'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { enqueueWith, type Work } from '../../src/jobs/outbox.js'
+import { enqueueWith, type Work } from '../../src/jobs/outbox/outbox.js'
 import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'

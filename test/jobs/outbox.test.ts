@@ -9,8 +9,8 @@ import {
   sweepAllNow,
   takeRows,
   takeWork,
-} from '../../src/jobs/outbox.js'
-import type { OutboxJob } from '../../src/jobs/queues.js'
+} from '../../src/jobs/outbox/outbox.js'
+import type { OutboxJob } from '../../src/jobs/queues/job-queues.js'
 import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { sweep } from '../../workers/sweeper.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'

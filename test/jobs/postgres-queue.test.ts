@@ -2,7 +2,7 @@ import pg from 'pg'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { openJobQueues } from '../../src/jobs/queues.js'
+import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { administer, createTestDatabase, type TestDatabase } from '../support/database.js'
 
 const greet = defineJob<{ text: string }>()('notify', 'greet', patient)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { QueueAway } from '../../src/jobs/queues.js'
+import { QueueAway } from '../../src/jobs/queues/job-queues.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
 import { openTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'

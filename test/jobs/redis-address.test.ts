@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { placeOfRedis, readRedisAddress, withoutRedisPassword } from '../../src/jobs/redis-address.js'
+import { placeOfRedis, readRedisAddress, withoutRedisPassword } from '../../src/jobs/queues/redis-address.js'
 
 const NOBODY = { tls: false, username: undefined, password: undefined }
 

@@ -1,6 +1,6 @@
 import { createUser } from '../../src/domain/accounts/accounts.js'
-import { knock } from '../../src/jobs/knock.js'
-import { isIdle } from '../../src/jobs/queue-facts.js'
+import { isIdle } from '../../src/jobs/operations/queue-facts.js'
+import { knock } from '../../src/jobs/outbox/enqueue-deliveries.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { isIdle } from '../../src/jobs/queue-facts.js'
+import { isIdle } from '../../src/jobs/operations/queue-facts.js'
 import { RECEIVE_LIMITS } from '../../src/limits.js'
 import { queueBackends } from '../support/queue-backends.js'
 import { noDeeds, publishAll } from './daily-life.js'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { isIdle } from '../../src/jobs/queue-facts.js'
+import { isIdle } from '../../src/jobs/operations/queue-facts.js'
 import { follow } from '../support/event-stream.js'
 import { type Burst, type BurstSize, makeBurst, randomFrom, shuffled } from './burst-messages.js'
 import { liveOn, noDeeds, publishAll } from './daily-life.js'

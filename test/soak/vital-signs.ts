@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { memoryOf } from '../../bench/processor-time.js'
-import { queueFacts } from '../../src/jobs/queue-facts.js'
+import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
 import type { LivelyPod, WatchedProcess } from './lively-pod.js'
 
 /** Only what is measured at rest is compared: under load a process may need more. */

@@ -1,6 +1,6 @@
 import { dispatch } from '../../src/federation/outbound/dispatch.js'
 import type { OutgoingRecord } from '../../src/jobs/definitions.js'
-import { takeWork, type Work } from '../../src/jobs/outbox.js'
+import { takeWork, type Work } from '../../src/jobs/outbox/outbox.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import type { OutboundMessage } from '../../src/persistence/models/outbound-message.js'

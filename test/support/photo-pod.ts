@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { photoHandlers } from '../../workers/photos.js'
+import { photoHandlers } from '../../workers/handlers/photos.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import type { ApiAnswer, ApiClient } from './api-pod.js'
 import type { Neighbourhood } from './neighbourhood.js'

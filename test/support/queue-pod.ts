@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { readConfig } from '../../src/config/config.js'
 import type { AnyJob } from '../../src/jobs/definitions.js'
-import { openJobQueues } from '../../src/jobs/queues.js'
+import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { testLog } from './test-log.js'

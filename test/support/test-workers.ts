@@ -1,6 +1,6 @@
 import { vi } from 'vitest'
-import { isIdle } from '../../src/jobs/queue-facts.js'
-import type { QueueName } from '../../src/jobs/queue-names.js'
+import { isIdle } from '../../src/jobs/operations/queue-facts.js'
+import type { QueueName } from '../../src/jobs/queues/queue-names.js'
 import { type RunningWorkers, startWorkers, type WorkersOptions } from '../../workers/start-workers.js'
 import type { QueuePod } from './queue-pod.js'
 

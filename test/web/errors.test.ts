@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Refusal } from '../../src/domain/refusals.js'
-import { QueueAway } from '../../src/jobs/queues.js'
+import { QueueAway } from '../../src/jobs/queues/job-queues.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { apiRoutes } from '../../src/web/routes/api/api-routes.js'

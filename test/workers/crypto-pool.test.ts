@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
 import { THREAD_LIMITS } from '../../src/limits.js'
-import { outcomeOfError } from '../../workers/outcome.js'
+import { outcomeOfError } from '../../workers/job-outcome.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { readKey } from '../support/network.js'
 

@@ -7,9 +7,9 @@ import {
   fetchLinkedJob,
   type WantedEntity,
 } from '../../src/jobs/definitions.js'
-import { enqueueWith } from '../../src/jobs/outbox.js'
+import { enqueueWith } from '../../src/jobs/outbox/outbox.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
-import { fetchHandlers } from '../../workers/fetch.js'
+import { fetchHandlers } from '../../workers/handlers/fetch.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { cannedCrypto } from '../support/canned-crypto.js'
 import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { noteBatch, showReceiveFigures } from '../../src/federation/inbound/receive-figures.js'
 import { countDelivery, noteArrival, showDeliveryFigures } from '../../src/federation/outbound/delivery-figures.js'
-import { countJob, showJobFigures } from '../../workers/job-figures.js'
+import { countJob, showJobFigures } from '../../workers/job-metrics.js'
 
 it('a worker tells how long jobs run, how old messages are at their commit, and deliveries at their arrival', async () => {
   const registry = new Registry()

@@ -1,12 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
-import { dropDeadLetters, listDeadLetters, replayDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters.js'
+import type { WatchedWorker } from '../../src/jobs/bullmq/watched-worker.js'
+import {
+  dropDeadLetters,
+  listDeadLetters,
+  replayDeadLetters,
+  showDeadLetter,
+} from '../../src/jobs/dead-letters/dead-letters.js'
 import { receivePublicJob } from '../../src/jobs/definitions.js'
-import type { WatchedWorker } from '../../src/jobs/watched-worker.js'
 import { SIGNER_LIMITS } from '../../src/limits.js'
 import type { PodCrypto } from '../../src/pod/pod.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
-import { inboundRunner } from '../../workers/inbound.js'
+import { inboundRunner } from '../../workers/inbound-runner.js'
 import { openSuspectLine } from '../../workers/suspects.js'
 import { sweep } from '../../workers/sweeper.js'
 import { cannedCrypto } from '../support/canned-crypto.js'

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { SizePrefix } from '../../src/domain/photos/photos.js'
 import { formatOf } from '../../src/domain/photos/picture-formats.js'
 import { Refusal } from '../../src/domain/refusals.js'
-import { makePicture } from '../../workers/pictures.js'
+import { makePicture } from '../../workers/handlers/make-picture.js'
 import {
   fromPhone,
   gifOfFrames,

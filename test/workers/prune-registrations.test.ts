@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { authorize } from '../../src/domain/accounts/authorizations.js'
 import { registerClient } from '../../src/domain/accounts/clients.js'
-import { prune } from '../../workers/maintenance.js'
+import { prune } from '../../workers/handlers/maintenance.js'
 import { startTestPod } from '../support/test-pod.js'
 
 it('forgets after a month the clients that nobody has ever let in', async () => {

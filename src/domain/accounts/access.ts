@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { openBoundedMap } from '../../bounded-map.js'
-import { gather } from '../../jobs/gather.js'
+import { gather } from '../../jobs/group-commit.js'
 import { AccessToken, type TokenHolder } from '../../persistence/models/access-token.js'
 import { Comment } from '../../persistence/models/comment.js'
 import { Block } from '../../persistence/models/contact.js'

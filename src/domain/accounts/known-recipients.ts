@@ -1,5 +1,5 @@
 import { openBoundedMap } from '../../bounded-map.js'
-import { gather } from '../../jobs/gather.js'
+import { gather } from '../../jobs/group-commit.js'
 import { RECEIVE_LIMITS } from '../../limits.js'
 import { findLocalGuids } from '../../persistence/inbound/find-local-guids.js'
 import type { Pod } from '../../pod/pod.js'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueEachWith, type ToDo, toDispatch } from '../../jobs/outbox.js'
+import { enqueueEachWith, type ToDo, toDispatch } from '../../jobs/outbox/outbox.js'
 import {
   followBack,
   type Sharing,

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { toDispatch } from '../../jobs/outbox.js'
+import { toDispatch } from '../../jobs/outbox/outbox.js'
 import { TEXT_LIMITS } from '../../limits.js'
 import {
   type ConversationFilter,

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueEachWith, type ToDo } from '../../jobs/outbox.js'
+import { enqueueEachWith, type ToDo } from '../../jobs/outbox/outbox.js'
 import { type ArrivedMessage, insertNewMessages, type NewRow } from '../../persistence/inbound/insert-conversations.js'
 import type { Pod } from '../../pod/pod.js'
 import { announcement } from '../notifications/announce.js'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueEachWith, toDispatch } from '../../jobs/outbox.js'
+import { enqueueEachWith, toDispatch } from '../../jobs/outbox/outbox.js'
 import { Participation } from '../../persistence/models/participation.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Post } from '../../persistence/models/post.js'

@@ -1,4 +1,4 @@
-import { enqueueEachWith, toDispatch } from '../../jobs/outbox.js'
+import { enqueueEachWith, toDispatch } from '../../jobs/outbox/outbox.js'
 import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
 import { Poll, PollAnswer, PollParticipation } from '../../persistence/models/poll.js'
 import { Post } from '../../persistence/models/post.js'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { raw } from 'objection'
-import { knock } from '../../jobs/knock.js'
+import { knock } from '../../jobs/outbox/enqueue-deliveries.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import { giveUpDeliveries } from '../../persistence/outbound/due-deliveries.js'
 import { deletePerson } from '../../persistence/people/delete-person.js'

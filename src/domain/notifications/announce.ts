@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { announceJob, type OutgoingRecord } from '../../jobs/definitions.js'
-import { enqueueEachWith, type ToDo, toDispatch, toDo, type Work } from '../../jobs/outbox.js'
+import { enqueueEachWith, type ToDo, toDispatch, toDo, type Work } from '../../jobs/outbox/outbox.js'
 import { giveSignal } from '../../jobs/signals.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { insertAnnouncements, type News } from '../../persistence/notifications/announcements.js'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { knockAfter } from '../../jobs/knock.js'
+import { knockAfter } from '../../jobs/outbox/enqueue-deliveries.js'
 import {
   type Audience,
   deleteCreations,

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueEachWith, toDispatch } from '../../jobs/outbox.js'
+import { enqueueEachWith, toDispatch } from '../../jobs/outbox/outbox.js'
 import { stopReceiving, stopSharing } from '../../persistence/contacts/contact-changes.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Block } from '../../persistence/models/contact.js'

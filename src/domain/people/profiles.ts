@@ -1,4 +1,4 @@
-import { enqueueEachWith, toDispatch } from '../../jobs/outbox.js'
+import { enqueueEachWith, toDispatch } from '../../jobs/outbox/outbox.js'
 import { TEXT_LIMITS } from '../../limits.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Person, Profile, type ProfileFields } from '../../persistence/models/person.js'

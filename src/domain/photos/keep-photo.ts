@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { removePhotoFilesJob, type Upload } from '../../jobs/definitions.js'
-import { enqueueEachWith, enqueueWith, toDispatch, type Work } from '../../jobs/outbox.js'
+import { enqueueEachWith, enqueueWith, toDispatch, type Work } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Person } from '../../persistence/models/person.js'
 import { Photo } from '../../persistence/models/photo.js'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueEachWith, toDispatch } from '../../jobs/outbox.js'
+import { enqueueEachWith, toDispatch } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Like } from '../../persistence/models/like.js'
 import { Mention } from '../../persistence/models/mention.js'

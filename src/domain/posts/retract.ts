@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { isUndispatched } from '../../jobs/outbox.js'
-import { lockThings } from '../../jobs/waiting.js'
+import { isUndispatched } from '../../jobs/outbox/outbox.js'
+import { lockThings } from '../../jobs/waiting/waiting-messages.js'
 import { Person } from '../../persistence/models/person.js'
 import { Tombstone } from '../../persistence/models/tombstone.js'
 import { deleteRetractions, deleteUnsentPairs } from '../../persistence/outbound/audiences.js'

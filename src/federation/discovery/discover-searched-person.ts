@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { discoverSearchedJob } from '../../jobs/definitions.js'
-import { QueueAway } from '../../jobs/queues.js'
+import { QueueAway } from '../../jobs/queues/job-queues.js'
 import { SEARCH_LIMITS } from '../../limits.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'

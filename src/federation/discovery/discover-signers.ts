@@ -6,9 +6,9 @@ import {
   enqueueSigners,
   findKnownHosts,
   postponeLookups,
-} from '../../jobs/signer-lookups.js'
-import { giveUpSigners } from '../../jobs/unproven-messages.js'
-import { lockThings } from '../../jobs/waiting.js'
+} from '../../jobs/waiting/signer-lookups.js'
+import { giveUpSigners } from '../../jobs/waiting/unproven-messages.js'
+import { lockThings } from '../../jobs/waiting/waiting-messages.js'
 import { SIGNER_LIMITS } from '../../limits.js'
 import type { Pod } from '../../pod/pod.js'
 import { ProtocolError } from '../../protocol/errors.js'

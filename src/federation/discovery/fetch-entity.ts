@@ -1,6 +1,6 @@
 import type { QueryBuilder } from 'objection'
 import type { WantedEntity } from '../../jobs/definitions.js'
-import { fetchableOf, isFetchable, partsOf } from '../../jobs/waiting.js'
+import { fetchableOf, isFetchable, partsOf } from '../../jobs/waiting/waiting-messages.js'
 import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../../limits.js'
 import { despiteLocks } from '../../persistence/database/errors.js'
 import { Person } from '../../persistence/models/person.js'

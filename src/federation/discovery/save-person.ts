@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
-import { lockThings, waitAndWake } from '../../jobs/waiting.js'
+import { lockThings, waitAndWake } from '../../jobs/waiting/waiting-messages.js'
 import { despiteLocks, inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
 import { admitToConversations } from '../../persistence/inbound/insert-conversations.js'
 import { Person, type ProfileFields } from '../../persistence/models/person.js'

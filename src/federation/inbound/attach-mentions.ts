@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { mentionedIn } from '../../domain/posts/texts.js'
 import { type DataOf, discoverMentionedJob } from '../../jobs/definitions.js'
-import { enqueueAllWith, type Work } from '../../jobs/outbox.js'
+import { enqueueAllWith, type Work } from '../../jobs/outbox/outbox.js'
 import { LOOKUP_LIMITS } from '../../limits.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Mention, type TextIds } from '../../persistence/models/mention.js'

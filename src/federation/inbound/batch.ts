@@ -1,5 +1,5 @@
 import type { WantedEntity } from '../../jobs/definitions.js'
-import type { Thing } from '../../jobs/waiting.js'
+import type { Thing } from '../../jobs/waiting/waiting-messages.js'
 import type { ReceivedEntity } from '../../protocol/entities/registry.js'
 import type { InnerSignature } from '../../protocol/envelopes/open-envelope.js'
 import type { ProtocolFault } from '../../protocol/errors.js'

@@ -1,4 +1,4 @@
-import { mayWaitAgain } from '../../jobs/waiting.js'
+import { mayWaitAgain } from '../../jobs/waiting/waiting-messages.js'
 import type { Pod } from '../../pod/pod.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import { authoriseBatch } from './authorise-batch.js'

@@ -1,4 +1,4 @@
-import type { Thing } from '../../jobs/waiting.js'
+import type { Thing } from '../../jobs/waiting/waiting-messages.js'
 import { findConversations } from '../../persistence/conversations/find-conversations.js'
 import { findPostReferences, type KnownPart, type KnownRoot } from '../../persistence/inbound/post-references.js'
 import { findRetractionTargets } from '../../persistence/inbound/retraction-targets.js'

@@ -1,4 +1,4 @@
-import { type Thing, UNREADABLE } from '../../jobs/waiting.js'
+import { type Thing, UNREADABLE } from '../../jobs/waiting/waiting-messages.js'
 import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'

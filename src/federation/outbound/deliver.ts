@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { knock } from '../../jobs/knock.js'
+import { knock } from '../../jobs/outbox/enqueue-deliveries.js'
 import { DELIVERY_LIMITS, type DeliveryLimits } from '../../limits.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { type Relay, sendRelays } from '../../domain/outbound/outgoing.js'
 import type { RelayedRecords } from '../../jobs/definitions.js'
-import type { Work } from '../../jobs/outbox.js'
+import type { Work } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import { holdRelayables, type RelayableKind } from '../../persistence/outbound/lock-dispatched.js'

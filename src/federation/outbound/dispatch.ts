@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { sendOut } from '../../domain/outbound/outgoing.js'
 import type { OutgoingRecord } from '../../jobs/definitions.js'
-import { isInOutbox, lockOldestOfSender, takeRows, type Work } from '../../jobs/outbox.js'
+import { isInOutbox, lockOldestOfSender, takeRows, type Work } from '../../jobs/outbox/outbox.js'
 import { LOOKUP_LIMITS } from '../../limits.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import type { Pod } from '../../pod/pod.js'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { sendPersonalMessages } from '../../domain/outbound/outgoing.js'
-import type { Work } from '../../jobs/outbox.js'
+import type { Work } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import {
   findNextPosts,

@@ -1,5 +1,5 @@
 import { type FastifyInstance, type FastifyPluginAsync, fastify } from 'fastify'
-import type { PackingLimits } from '../../jobs/pack.js'
+import type { PackingLimits } from '../../jobs/inbound/pack-messages.js'
 import { HTTP_LIMITS, type HttpLimits, LIVE_LIMITS, type LiveLimits } from '../../limits.js'
 import type { Pod } from '../../pod/pod.js'
 import { addAuthentication, checkAccessOf, type KnownRoute } from '../api/authentication.js'

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../../domain/refusals.js'
-import { QueueAway } from '../../jobs/queues.js'
+import { QueueAway } from '../../jobs/queues/job-queues.js'
 import { HTTP_LIMITS } from '../../limits.js'
 import { isDatabaseUnavailable, isParentGone } from '../../persistence/database/errors.js'
 import { errorPage } from '../pages/html.js'

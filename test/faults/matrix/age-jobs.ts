@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import type { QueueName } from '../../../src/jobs/queue-names.js'
+import type { QueueName } from '../../../src/jobs/queues/queue-names.js'
 import type { AssailedPod } from './assailed-pod.js'
 
 const PREFIX = 'pod-pod.example'

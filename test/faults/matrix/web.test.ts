@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { QUEUES } from '../../../src/jobs/queue-names.js'
+import { QUEUES } from '../../../src/jobs/queues/queue-names.js'
 import { until } from '../../soak/until.js'
 import { type AssailedPod, type ProcessKind, startAssailedPod } from './assailed-pod.js'
 import { openRide, type Ride } from './ride.js'

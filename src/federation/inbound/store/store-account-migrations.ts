@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueEachWith, toDispatch } from '../../../jobs/outbox.js'
+import { enqueueEachWith, toDispatch } from '../../../jobs/outbox/outbox.js'
 import { lockProfileOwners, replaceProfiles } from '../../../persistence/inbound/replace-profiles.js'
 import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { takeRows } from '../../../jobs/outbox.js'
-import { lockThings, type ParkedMessage, type Thing, waitAndWake } from '../../../jobs/waiting.js'
+import { takeRows } from '../../../jobs/outbox/outbox.js'
+import { lockThings, type ParkedMessage, type Thing, waitAndWake } from '../../../jobs/waiting/waiting-messages.js'
 import { inTransaction } from '../../../persistence/database/errors.js'
 import { raiseCounts } from '../../../persistence/inbound/raise-counts.js'
 import { Pod as OtherPod } from '../../../persistence/models/pod.js'

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { addMessages } from '../../../domain/conversations/messages.js'
 import { discoverMentionedJob } from '../../../jobs/definitions.js'
-import { enqueueAllWith } from '../../../jobs/outbox.js'
-import { lockThings } from '../../../jobs/waiting.js'
+import { enqueueAllWith } from '../../../jobs/outbox/outbox.js'
+import { lockThings } from '../../../jobs/waiting/waiting-messages.js'
 import { LOOKUP_LIMITS } from '../../../limits.js'
 import {
   type ArrivedConversation,

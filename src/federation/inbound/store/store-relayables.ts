@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { mentionedIn, taggedIn } from '../../../domain/posts/texts.js'
 import { dispatchRelaysJob } from '../../../jobs/definitions.js'
-import { enqueueAllWith } from '../../../jobs/outbox.js'
+import { enqueueAllWith } from '../../../jobs/outbox/outbox.js'
 import { DELIVERY_LIMITS } from '../../../limits.js'
 import { insertParticipations } from '../../../persistence/inbound/insert-participations.js'
 import {

@@ -1,6 +1,6 @@
 import { openRecipients, type Recipients } from '../../../domain/accounts/known-recipients.js'
-import type { Refusal } from '../../../jobs/backlog.js'
-import { openPacking, type Packing, type PackingLimits } from '../../../jobs/pack.js'
+import type { Refusal } from '../../../jobs/inbound/inbound-backlog.js'
+import { openPacking, type Packing, type PackingLimits } from '../../../jobs/inbound/pack-messages.js'
 import type { Pod } from '../../../pod/pod.js'
 
 type Channel = 'public' | 'private'

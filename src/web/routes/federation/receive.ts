@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { QueueAway } from '../../../jobs/queues.js'
+import { QueueAway } from '../../../jobs/queues/job-queues.js'
 import { HTTP_LIMITS, RECEIVE_LIMITS } from '../../../limits.js'
 import { isDatabaseUnavailable } from '../../../persistence/database/errors.js'
 import { mayBeEncryptedEnvelope } from '../../../protocol/envelopes/encrypted-envelope.js'

@@ -1,0 +1,68 @@
+import type { Registry } from 'prom-client'
+import { addFigures, type Figure } from '../../persistence/operations/figures.js'
+import type { Pod } from '../../pod/pod.js'
+
+/** Counters that somebody asks for who is not in the process that counts. */
+export const KEPT = {
+  /** By the door of a web process. */
+  received: 'pod_received_messages_total',
+  takenIn: 'pod_inbound_messages_total',
+  tries: 'pod_delivery_tries_total',
+  jobs: 'pod_jobs_run_total',
+} as const
+
+const EVERY_MS = 5_000
+
+/** Lets the database know, every few seconds and at the end, what this process has counted. What it has not heard, it hears later. */
+export function keepFigures(
+  { db, log }: Pick<Pod, 'db' | 'log'>,
+  registry: Registry,
+): { readonly keep: () => Promise<void>; close(): Promise<void> } {
+  const told = new Map<string, number>()
+  let underWay: Promise<void> | undefined
+
+  async function tell(): Promise<void> {
+    const counted = await countedBy(registry)
+    const news = counted.flatMap((figure): Figure[] => {
+      const count = figure.count - (told.get(keyOf(figure)) ?? 0)
+      return count > 0 ? [{ ...figure, count }] : []
+    })
+    await addFigures(db, news)
+    for (const figure of counted) told.set(keyOf(figure), figure.count)
+  }
+
+  /** One after the other: two at once would tell the same. */
+  function keep(): Promise<void> {
+    underWay ??= tell()
+      .catch((err) => log.debug({ err }, 'could not keep what was counted'))
+      .finally(() => {
+        underWay = undefined
+      })
+    return underWay
+  }
+
+  const timer = setInterval(keep, EVERY_MS)
+  return {
+    keep,
+    async close() {
+      clearInterval(timer)
+      await underWay
+      await keep()
+    },
+  }
+}
+
+async function countedBy(registry: Registry): Promise<readonly Figure[]> {
+  const metrics = Object.values(KEPT).map((name) => ({ name, metric: registry.getSingleMetric(name) }))
+  const figures = await Promise.all(
+    metrics.map(async ({ name, metric }) => {
+      const values = metric === undefined ? [] : (await metric.get()).values
+      return values.map(({ labels, value }) => ({ name, labels: labels as Figure['labels'], count: value })) // ours all have one
+    }),
+  )
+  return figures.flat()
+}
+
+function keyOf({ name, labels }: Figure): string {
+  return `${name} ${JSON.stringify(labels)}`
+}

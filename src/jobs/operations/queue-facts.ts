@@ -1,0 +1,106 @@
+import { IS_ASLEEP } from '../../persistence/outbound/due-deliveries.js'
+import type { Pod } from '../../pod/pod.js'
+import type { QueueCounts } from '../queues/job-queues.js'
+import { QUEUES, type QueueName } from '../queues/queue-names.js'
+
+interface FactsOfQueue extends QueueCounts {
+  /** Seconds since the job that is next in line was added; null when none waits. */
+  readonly oldestWaiting: number | null
+  /** In all processes. */
+  readonly workers: number
+}
+
+/** How much work there is, for `pod status`, for metrics and for health. Ages are in seconds. */
+export interface QueueFacts {
+  /** Null: the queue is out of reach. */
+  readonly queues: Readonly<Record<QueueName, FactsOfQueue>> | null
+  readonly outbox: { readonly waiting: number; readonly dead: number; readonly oldest: number | null }
+  /** Messages that wait for something unknown, by what it is. */
+  readonly waitingFor: Readonly<Record<string, number>>
+  readonly deliveries: { readonly due: number; readonly waiting: number; readonly dead: number }
+  readonly podsAsleep: number
+  /** Seconds since the sweeper last ran, anywhere; null: never. */
+  readonly lastSweep: number | null
+}
+
+/** Asks the queue and the database what there is to do. */
+export async function queueFacts(pod: Pick<Pod, 'db' | 'jobs'>): Promise<QueueFacts> {
+  const [queues, rows] = await Promise.all([factsOfQueues(pod).catch(() => null), factsOfRows(pod)])
+  return { queues, ...rows }
+}
+
+async function factsOfQueues({ jobs }: Pick<Pod, 'jobs'>): Promise<Readonly<Record<QueueName, FactsOfQueue>>> {
+  const facts = await Promise.all(
+    QUEUES.map(async (queue) => {
+      const [counts, unscheduled, oldest, workers] = await Promise.all([
+        jobs.counts(queue),
+        queue === 'maintenance' ? jobs.unscheduled(queue) : Number.POSITIVE_INFINITY,
+        jobs.oldestWaiting(queue),
+        jobs.workers(queue),
+      ])
+      const oldestWaiting = oldest === undefined ? null : Math.max(0, (Date.now() - oldest.timestamp) / 1_000)
+      return [queue, { ...counts, delayed: Math.min(counts.delayed, unscheduled), oldestWaiting, workers }] as const
+    }),
+  )
+  return Object.fromEntries(facts) as Record<QueueName, FactsOfQueue> // one for each of QUEUES
+}
+
+async function factsOfRows({ db }: Pick<Pod, 'db'>): Promise<Omit<QueueFacts, 'queues'>> {
+  const { rows } = await db.raw(`
+    select
+      (select json_build_object(
+        'waiting', count(*) filter (where failed_at is null),
+        'dead', count(failed_at),
+        'oldest', extract(epoch from now() - min(created_at) filter (where failed_at is null))
+      ) from outbox) as outbox,
+      (select coalesce(json_object_agg(kind, messages), '{}') from (
+        select split_part(waits_for, ':', 1) as kind, count(*) as messages from waiting group by kind
+      ) as kinds) as waiting_for,
+      (select json_build_object(
+        'due', count(*) filter (where ${isDue}),
+        'waiting', count(*) filter (where state = 'waiting'),
+        'dead', count(*) filter (where state = 'dead')
+      ) from deliveries join pods on pods.id = deliveries.pod_id) as deliveries,
+      (select count(*) from pods where ${IS_ASLEEP}) as asleep,
+      (select extract(epoch from now() - last_run_at) from periodic where name = 'sweep') as last_sweep`)
+  const [row] = rows
+  return {
+    outbox: row.outbox,
+    waitingFor: row.waiting_for,
+    deliveries: row.deliveries,
+    podsAsleep: Number(row.asleep),
+    lastSweep: row.last_sweep === null ? null : Number(row.last_sweep),
+  }
+}
+
+const isDue = `state = 'waiting' and due_at <= now() and (next_try_at is null or next_try_at <= now()) and blocked_at is null
+  and not ${IS_ASLEEP}`
+
+/**
+ * Whether nothing is left to do: no job but the scheduled ones, no outbox row but those of dead letters, no due delivery.
+ * Rows are looked at on both sides of the queue: work moves from one to the other.
+ */
+export async function isIdle(pod: Pick<Pod, 'db' | 'jobs'>, queues: readonly QueueName[] = QUEUES): Promise<boolean> {
+  return (await rowsAreIdle(pod, queues)) && (await queuesAreIdle(pod, queues)) && (await rowsAreIdle(pod, queues))
+}
+
+async function rowsAreIdle({ db }: Pick<Pod, 'db'>, queues: readonly QueueName[]): Promise<boolean> {
+  const { rows } = await db.raw(
+    `select exists (select from outbox where failed_at is null and queue = any(?))
+      or (? and exists (select from deliveries join pods on pods.id = deliveries.pod_id where ${isDue}))
+      or (? and exists (select from signer_lookups where next_try_at <= now())) as busy`,
+    [[...queues], queues.includes('outbound'), queues.includes('fetch-unproven')],
+  )
+  return !rows[0].busy
+}
+
+async function queuesAreIdle({ jobs }: Pick<Pod, 'jobs'>, queues: readonly QueueName[]): Promise<boolean> {
+  const busy = await Promise.all(
+    queues.map(async (queue) => {
+      if (queue === 'maintenance') return (await jobs.unscheduled(queue)) > 0
+      const { waiting, active, delayed } = await jobs.counts(queue)
+      return waiting + active + delayed > 0
+    }),
+  )
+  return !busy.includes(true)
+}

@@ -1,0 +1,83 @@
+import { type Figure, sumFigures } from '../../persistence/operations/figures.js'
+import type { Pod } from '../../pod/pod.js'
+import { QUEUES, type QueueName } from '../queues/queue-names.js'
+import { KEPT } from './persisted-counters.js'
+
+type Counts = Readonly<Record<string, number>>
+
+/** What the processes of this pod have done lately, as they have told the database. */
+export interface Lately {
+  /** Over the last five minutes: messages of the queues that take in, jobs of all others. */
+  readonly perMinute: Readonly<Record<QueueName, number>>
+  /** Everything else is of the last hour. At the door of the web processes, by what became of them there. */
+  readonly received: Counts
+  readonly takenIn: {
+    readonly stored: number
+    /** Of what was here already, and of what may not come any more. */
+    readonly passedOver: number
+    /** The others by their fault. */
+    readonly wrong: Counts
+    readonly waited: Counts
+    readonly dead: Counts
+  }
+  /** Tries to deliver something, by lane and by what became of them. */
+  readonly tries: Readonly<Record<string, Counts>>
+}
+
+const RATE_MINUTES = 5
+const HOUR = 60
+
+export async function lately({ db }: Pick<Pod, 'db'>): Promise<Lately> {
+  const [recent, hour] = await Promise.all([
+    sumFigures(db, { minutes: RATE_MINUTES, full: true }),
+    sumFigures(db, { minutes: HOUR, full: false }),
+  ])
+  const end = (...ends: readonly string[]) =>
+    hour.filter(({ name, labels }) => name === KEPT.takenIn && ends.includes(String(labels['end'])))
+  const tries = hour.filter(({ name }) => name === KEPT.tries)
+  const lanes = [...new Set(tries.map(({ labels }) => String(labels['lane'])))]
+  return {
+    perMinute: perMinute(recent),
+    received: byLabel(
+      hour.filter(({ name }) => name === KEPT.received),
+      'outcome',
+    ),
+    takenIn: {
+      stored: sum(end('stored')),
+      passedOver: sum(end('repeated', 'over')),
+      wrong: byLabel(end('wrong'), 'fault'),
+      waited: byLabel(end('waiting'), 'fault'),
+      dead: byLabel(end('dead'), 'fault'),
+    },
+    tries: Object.fromEntries(
+      lanes.map((lane) => [
+        lane,
+        byLabel(
+          tries.filter(({ labels }) => labels['lane'] === lane),
+          'outcome',
+        ),
+      ]),
+    ),
+  }
+}
+
+/** A job that carries messages carries many. */
+function perMinute(figures: readonly Figure[]): Lately['perMinute'] {
+  const rates = QUEUES.map((queue) => {
+    const counter = queue === 'inbound' || queue === 'inbound-private' ? KEPT.takenIn : KEPT.jobs
+    const count = sum(figures.filter(({ name, labels }) => name === counter && labels['queue'] === queue))
+    return [queue, count / RATE_MINUTES]
+  })
+  return Object.fromEntries(rates) as Record<QueueName, number> // one for each of QUEUES
+}
+
+function byLabel(figures: readonly Figure[], label: string): Counts {
+  const values = [...new Set(figures.map(({ labels }) => String(labels[label])))]
+  return Object.fromEntries(
+    values.map((value) => [value, sum(figures.filter(({ labels }) => String(labels[label]) === value))]),
+  )
+}
+
+function sum(figures: readonly Figure[]): number {
+  return figures.reduce((total, { count }) => total + count, 0)
+}

@@ -1,0 +1,29 @@
+import type { JobsOptions } from 'bullmq'
+import { type AnyJob, JOB_DEFINITIONS, patient } from '../definitions.js'
+
+/** What one job may add to the options of its definition. */
+interface OwnOptions {
+  /** Milliseconds until the job may begin. */
+  readonly delay?: number | undefined
+  /** Instead of that of the definition; a larger number comes later. */
+  readonly priority?: number | undefined
+  readonly deduplication?: JobsOptions['deduplication']
+}
+
+/** Returns the options with which a job is added to its queue, whichever way it is added. */
+export type OptionsOf = (job: Pick<AnyJob, 'queue' | 'name'>, own?: OwnOptions) => JobsOptions
+
+/** Definitions given here replace those of the program with the same queue and name; tests have jobs of their own. */
+export function openJobOptions(others: readonly AnyJob[] = []): OptionsOf {
+  const known = new Map([...JOB_DEFINITIONS, ...others].map((job) => [keyOf(job), job.options]))
+  return (job, own = {}) => {
+    // An outbox row of a newer version may have an unknown name. Its worker reports it as a dead letter, which has to be kept.
+    const options = known.get(keyOf(job)) ?? patient
+    const set = Object.entries(own).filter(([, value]) => value !== undefined)
+    return { ...options, ...Object.fromEntries(set) }
+  }
+}
+
+function keyOf({ queue, name }: Pick<AnyJob, 'queue' | 'name'>): string {
+  return `${queue} ${name}`
+}

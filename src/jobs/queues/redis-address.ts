@@ -1,0 +1,90 @@
+import { isUrl } from '../../protocol/is-url.js'
+/** Where a Redis is: one server, a cluster that shares the keys out among its nodes, or a master that Sentinels know. */
+export type RedisAddress =
+  | { readonly kind: 'single'; readonly address: string }
+  | ({ readonly kind: 'cluster'; readonly nodes: readonly HostAndPort[] } & Access)
+  | ({
+      readonly kind: 'sentinel'
+      readonly sentinels: readonly HostAndPort[]
+      /** What the Sentinels call the master. */
+      readonly master: string
+      readonly db: number
+      readonly sentinelPassword: string | undefined
+    } & Access)
+
+interface HostAndPort {
+  readonly host: string
+  readonly port: number
+}
+
+interface Access {
+  readonly tls: boolean
+  readonly username: string | undefined
+  readonly password: string | undefined
+}
+
+const SENTINEL_PASSWORD = 'sentinel_password'
+
+/** Undefined: it is no address of a Redis. */
+export function readRedisAddress(text: string): RedisAddress | undefined {
+  const socket = /^unix:(?:\/\/)?(.+)$/.exec(text)?.[1]
+  if (socket !== undefined) return { kind: 'single', address: socket }
+  const parts = partsOf(text)
+  if (parts === undefined) return isSingle(text) ? { kind: 'single', address: text } : undefined
+  const { kind, access, hosts, path, query } = parts
+  const nodes = hosts.split(',').map((host) => hostAndPort(host, kind === 'cluster' ? 6379 : 26_379))
+  if (!nodes.every((node) => node !== undefined)) return undefined
+  if (kind === 'cluster') return path === '' && query === '' ? { kind, nodes, ...access } : undefined
+
+  const [, master, db = '0'] = /^([\w.-]+)(?:\/(\d{1,4}))?$/.exec(path) ?? []
+  const others = [...new URLSearchParams(query).keys()].filter((name) => name !== SENTINEL_PASSWORD)
+  if (master === undefined || others.length > 0) return undefined
+  const sentinelPassword = new URLSearchParams(query).get(SENTINEL_PASSWORD) ?? undefined
+  return { kind, sentinels: nodes, master, db: Number(db), sentinelPassword, ...access }
+}
+
+/** As it may be shown to anybody. */
+export function withoutRedisPassword(text: string): string {
+  return text
+    .replace(/(:\/\/[^:@/]*):[^@]*@/, '$1:***@')
+    .replace(/([?&][^=&]*(?:pass|key|secret)[^=&]*)=[^&]*/gi, '$1=***')
+}
+
+/** In the words of a person: who is asked. */
+export function placeOfRedis(text: string): string {
+  const known = readRedisAddress(text)
+  const named = (nodes: readonly HostAndPort[]) => nodes.map(({ host, port }) => `${host}:${port}`).join(', ')
+  if (known?.kind === 'cluster') return `the Redis Cluster of ${named(known.nodes)}`
+  if (known?.kind === 'sentinel') return `Redis, whose master ${known.master} is known to ${named(known.sentinels)}`
+  return `Redis on ${text.startsWith('unix:') ? known?.address : new URL(text).host}`
+}
+
+/** No standard library reads an address with several hosts. */
+function partsOf(text: string) {
+  const pattern = /^redis(s?)\+(cluster|sentinel):\/\/(?:([^@/?]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/
+  const [, secure, kind, user = '', hosts = '', path = '', query = ''] = pattern.exec(text) ?? []
+  if (kind === undefined) return undefined
+  const [, username = '', password = ''] = /^([^:]*):?(.*)$/s.exec(user) ?? []
+  const access = { tls: secure === 's', username: decoded(username), password: decoded(password) }
+  return { kind: kind === 'cluster' ? ('cluster' as const) : ('sentinel' as const), access, hosts, path, query }
+}
+
+function decoded(text: string): string | undefined {
+  if (text === '') return undefined
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function hostAndPort(text: string, usual: number): HostAndPort | undefined {
+  const [, bracketed, bare, port] = /^(?:\[([0-9a-f:.]+)\]|([^[\]:\s]+))(?::(\d{1,5}))?$/i.exec(text) ?? []
+  const host = bracketed ?? bare
+  const number = port === undefined ? usual : Number(port)
+  return host === undefined || number < 1 || number > 65_535 ? undefined : { host, port: number }
+}
+
+function isSingle(text: string): boolean {
+  return isUrl(text) && ['redis:', 'rediss:'].includes(new URL(text).protocol)
+}

@@ -1,0 +1,134 @@
+import type { Knex } from 'knex'
+import { WAITING_LIMITS } from '../../limits.js'
+import type { Pod } from '../../pod/pod.js'
+import { noteDropped } from './unproven-messages.js'
+import type { WaitingDropReason } from './waiting-metrics.js'
+
+export type WaitingLimits = { readonly [Name in keyof typeof WAITING_LIMITS]: number }
+
+/** Below this a table cannot hold too much, so that nothing has to be counted. */
+const UNCOUNTED_BYTES = 32 * 1024 * 1024
+
+/**
+ * Keeps waiting and dead messages within their bounds: what is beyond them is deleted, the oldest first, and no statement reads a
+ * payload. Bounds of single hosts hold for unproven messages as they are parked; all others are looked at here.
+ */
+export async function boundMessages(
+  pod: Pick<Pod, 'db' | 'log'>,
+  limits: WaitingLimits = WAITING_LIMITS,
+  uncountedBytes = UNCOUNTED_BYTES,
+): Promise<void> {
+  await deleteExcess(pod, limits, {
+    table: 'waiting',
+    host: 'sender_host',
+    reason: 'total_bound',
+    signed: false,
+    excess: `
+      select id from (
+        select id, bytes, row_number() over latest as place, sum(bytes) over latest as size,
+          sum(case when bytes > :unprovenBytesOfMessage then bytes else 0 end) over latest as size_of_long
+        from waiting where not signed
+        window latest as (order by id desc)
+      ) as ranked
+      where place > :unprovenMessages or size > :unprovenBytes
+        or (bytes > :unprovenBytesOfMessage and size_of_long > :longUnprovenBytes)`,
+  })
+  if (await isLarge(pod.db, 'waiting', uncountedBytes)) {
+    await deleteExcess(pod, limits, {
+      table: 'waiting',
+      host: 'sender_host',
+      reason: 'host_bound',
+      signed: true,
+      excess: `
+        select id from (
+          select id, row_number() over latest as place, sum(bytes) over latest as size
+          from waiting where signed and sender_host is not null
+          window latest as (partition by sender_host order by id desc)
+        ) as ranked
+        where place > :messagesOfHost or size > :bytesOfHost`,
+    })
+    await deleteExcess(pod, limits, {
+      table: 'waiting',
+      host: 'sender_host',
+      reason: 'total_bound',
+      signed: true,
+      excess: `
+        select id from (
+          select id, row_number() over latest as place, sum(bytes) over latest as size
+          from waiting where signed
+          window latest as (order by id desc)
+        ) as ranked
+        where place > :messages or size > :bytes`,
+    })
+  }
+  if (await isLarge(pod.db, 'outbox', uncountedBytes)) {
+    // octet_length reads the size that stands beside the pointer, and not the payload itself.
+    await deleteExcess(pod, limits, {
+      table: 'outbox',
+      host: 'null',
+      reason: 'dead_bound',
+      signed: true,
+      excess: `
+        select id from (
+          select id, row_number() over latest as place, sum(coalesce(octet_length(payload), 0)) over latest as size
+          from outbox where failed_at is not null and name in ('receive-public', 'receive-private')
+          window latest as (order by failed_at desc, id desc)
+        ) as ranked
+        where place > :deadMessages or size > :deadBytes`,
+    })
+  }
+  await endOrphanedLookups(pod.db, limits)
+}
+
+interface Excess {
+  readonly table: 'waiting' | 'outbox'
+  /** The expression for the host of a deleted row. */
+  readonly host: string
+  readonly reason: WaitingDropReason
+  readonly signed: boolean
+  /** Selects the ids of the rows beyond the bound. */
+  readonly excess: string
+}
+
+/** Deletes in small bites, so that nobody waits long for a lock of ours; what somebody else holds is on its way anyway. */
+async function deleteExcess(
+  pod: Pick<Pod, 'db' | 'log'>,
+  limits: WaitingLimits,
+  { table, host, reason, signed, excess }: Excess,
+): Promise<void> {
+  const bindings = { ...limits }
+  const found: { rows: { id: string }[] } = await pod.db.raw(excess, bindings)
+  const ids = found.rows.map(({ id }) => id)
+  for (let done = 0; done < ids.length; done += limits.rowsAtOnce) {
+    const { rows } = await pod.db.raw(
+      `with held as materialized (
+         select id from ${table} where id = any(?) order by id for update skip locked
+       )
+       delete from ${table} using held where ${table}.id = held.id returning ${host} as host`,
+      [ids.slice(done, done + limits.rowsAtOnce)],
+    )
+    noteDropped(
+      pod,
+      rows.map((row: { host: string | null }) => ({ host: row.host, reason })),
+      signed,
+    )
+  }
+}
+
+async function isLarge(db: Knex, table: Excess['table'], bytes: number): Promise<boolean> {
+  const { rows } = await db.raw(`select pg_total_relation_size(?::regclass) > ? as large`, [table, bytes])
+  return rows[0].large
+}
+
+/** Look-ups that no message waits for any more. */
+async function endOrphanedLookups(db: Knex, { rowsAtOnce }: WaitingLimits): Promise<void> {
+  await db.raw(
+    `delete from signer_lookups where address in (
+       select address from signer_lookups
+       where created_at < now() - interval '1 minute'
+         and not exists (select from waiting where waits_for = 'person:' || address)
+       order by address limit ? for update skip locked
+     )`,
+    [rowsAtOnce],
+  )
+}

@@ -1,0 +1,233 @@
+import type { Knex } from 'knex'
+import { openBoundedMap } from '../../bounded-map.js'
+import { SIGNER_LIMITS } from '../../limits.js'
+import { named } from '../../persistence/database/database.js'
+import { opaqueParam } from '../../persistence/sql/opaque-param.js'
+import { rowsAsColumns } from '../../persistence/sql/rows-as-columns.js'
+import type { Pod } from '../../pod/pod.js'
+import { discoverSignersJob } from '../definitions.js'
+import { afterCommit } from '../outbox/after-commit.js'
+import type { AddOptions } from '../queues/job-queues.js'
+
+/** An unknown signer whom an unproven message names. */
+export interface ClaimedSigner {
+  readonly address: string
+  readonly host: string
+  readonly source: string | undefined
+}
+
+/** A host with look-ups that are due. */
+export interface SignerHost {
+  readonly host: string
+  readonly source?: string | undefined
+  /** A pod at this host is known here and not offline. */
+  readonly isKnown: boolean
+  /** Its look-ups have failed before. */
+  readonly isRetry: boolean
+}
+
+/** Those of these hosts at which a pod has answered before, and is not offline. */
+export async function findKnownHosts(db: Knex, hosts: readonly string[]): Promise<ReadonlySet<string>> {
+  if (hosts.length === 0) return new Set()
+  const rows = await named<{ host: string }>(db, 'known-hosts', knownHosts, [[...new Set(hosts)]])
+  return new Set(rows.map(({ host }) => host))
+}
+
+const isKnownHost = `exists (
+  select from pods where pods.host = regexp_replace(asked.host, ':[0-9]+$', '') and offline_since is null
+)`
+
+const knownHosts = `select host from unnest(${opaqueParam('$1', 'text[]')}) as asked(host) where ${isKnownHost}`
+
+/** Those of these addresses for which a look-up waits already. */
+export async function findLookedUp(db: Knex, addresses: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await named<{ address: string }>(db, 'looked-up-already', lookedUp, [addresses])
+  return new Set(rows.map(({ address }) => address))
+}
+
+const lookedUp = `
+  select address from unnest(${opaqueParam('$1', 'text[]')}) as asked(address) join signer_lookups using (address)`
+
+/** Notes who is to be looked up, each once, and has a worker see to their hosts after the commit. */
+export async function addLookups(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  signers: readonly ClaimedSigner[],
+  known: ReadonlySet<string>,
+): Promise<void> {
+  if (signers.length === 0) return
+  await named(transaction, 'new-signer-lookups', newLookups, [
+    ...rowsAsColumns(signers, ['address', 'host']),
+    signers.map(({ source }) => source ?? null),
+  ])
+  const hosts = new Map(
+    signers.map(({ host, source }) => [host, { host, source, isKnown: known.has(host), isRetry: false }]),
+  )
+  enqueueSignersAfter(pod, transaction, [...hosts.values()])
+}
+
+const newLookups = `
+  insert into signer_lookups (address, host, source)
+  select address, host, source
+  from unnest(${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[]) as row(address, host, source)
+  order by address
+  on conflict (address) do nothing`
+
+const ENQUEUED_WITHIN = 500
+const ENQUEUED_AT_ONCE = 500
+
+/** One job for each host after the commit; what gets lost, the sweeper adds. */
+const enqueueSignersAfter = afterCommit<SignerHost>((pod, hosts) =>
+  enqueueSigners(pod, hosts, { within: ENQUEUED_WITHIN }),
+)
+
+/**
+ * One job for each host, however many of its people are looked up. Known hosts go first. The others are ordered by how many hosts
+ * their source, or their domain, has named lately: thousands of invented hosts stand behind one newcomer. Hosts that have failed go last.
+ */
+export async function enqueueSigners(
+  { jobs }: Pick<Pod, 'jobs'>,
+  hosts: readonly SignerHost[],
+  options?: AddOptions,
+): Promise<void> {
+  const byPriority = new Map<number, SignerHost[]>()
+  for (const each of new Map(hosts.map((host) => [host.host, host])).values()) {
+    const priority = priorityOf(each)
+    byPriority.set(priority, [...(byPriority.get(priority) ?? []), each])
+  }
+  for (const [priority, some] of byPriority) {
+    const each = some.map(({ host }) => ({ data: { host }, unique: `signers-${host}` }))
+    for (let done = 0; done < each.length; done += ENQUEUED_AT_ONCE) {
+      await jobs.enqueueEach(discoverSignersJob, each.slice(done, done + ENQUEUED_AT_ONCE), { ...options, priority })
+    }
+  }
+}
+
+const FIRST = 1
+const RETRIES = 1_000_000
+/** As few as possible are added one by one: each priority is an exchange with the queue. */
+const CROWDS = [1, 4, 16, 64, 256, 1_024, 4_096]
+
+function priorityOf({ host, source, isKnown, isRetry }: SignerHost): number {
+  if (isRetry) return RETRIES
+  if (isKnown) return FIRST
+  const crowd = Math.max(
+    hostsNamed(`source ${source}`, source !== undefined),
+    hostsNamed(`domain ${domainOf(host)}`, true),
+  )
+  return FIRST + 1 + CROWDS.findLastIndex((least) => crowd >= least)
+}
+
+/** `a.b.example` and `c.b.example` are of one domain: a wildcard name has any number of hosts. */
+function domainOf(host: string): string {
+  return host.split('.').slice(-2).join('.')
+}
+
+const CROWD_MS = 60_000
+const named60 = openBoundedMap<string, { readonly since: number; hosts: number }>({
+  entries: 2 * SIGNER_LIMITS.sources,
+})
+
+function hostsNamed(key: string, counts: boolean): number {
+  if (!counts) return 0
+  const now = performance.now()
+  const known = named60.get(key)
+  const window = known !== undefined && now - known.since < CROWD_MS ? known : { since: now, hosts: 0 }
+  if (window !== known) named60.set(key, window)
+  window.hosts += 1
+  return window.hosts
+}
+
+const budgets = openBoundedMap<string, { readonly at: number; readonly left: number }>({
+  entries: SIGNER_LIMITS.sources,
+})
+
+/**
+ * Whether this network address may name one more unknown signer on an unknown host. Its budget is that of a minute, and fills up
+ * again evenly: ten a second.
+ */
+export function spendOfSource(source: string | undefined, now = performance.now()): boolean {
+  if (source === undefined) return true
+  const most = SIGNER_LIMITS.unprovenOfSourcePerMinute
+  const { at, left } = budgets.get(source) ?? { at: now, left: most }
+  const filled = Math.min(most, left + ((now - at) / 60_000) * most)
+  budgets.set(source, { at: now, left: filled < 1 ? filled : filled - 1 })
+  return filled >= 1
+}
+
+/** Who is due at this host: each source in turn, so that one that names thousands delays nobody of another. */
+export async function dueLookups(db: Knex, host: string, limit: number): Promise<readonly string[]> {
+  const rows = await named<{ address: string }>(db, 'due-signer-lookups', dueOfHost, [host, limit])
+  return rows.map(({ address }) => address)
+}
+
+const dueOfHost = `
+  select address from (
+    select address, created_at, row_number() over (partition by source order by tries, created_at, address) as turn
+    from signer_lookups where host = $1 and next_try_at <= now()
+  ) as due
+  order by turn, created_at, address limit $2`
+
+/** They are known now. */
+export async function endLookups(db: Knex, addresses: readonly string[]): Promise<void> {
+  if (addresses.length === 0) return
+  await named(db, 'ended-signer-lookups', endedLookups, [addresses])
+}
+
+const endedLookups = `
+  delete from signer_lookups using unnest(${opaqueParam('$1', 'text[]')}) as ended(address)
+  where signer_lookups.address = ended.address`
+
+/** Puts look-ups off that have failed; returns those for which this was the last try. */
+export async function postponeLookups(
+  db: Knex,
+  addresses: readonly string[],
+  tries: number,
+): Promise<readonly string[]> {
+  if (addresses.length === 0) return []
+  const rows = await named<{ address: string; tries: number }>(db, 'postponed-signer-lookups', postponedLookups, [
+    addresses,
+    SIGNER_LIMITS.retrySeconds,
+  ])
+  return rows.filter((row) => row.tries >= tries).map(({ address }) => address)
+}
+
+const postponedLookups = `
+  update signer_lookups
+  set tries = tries + 1,
+    next_try_at = date_trunc('milliseconds', now()) + make_interval(secs => ($2::float[])[least(tries + 1, cardinality($2::float[]))])
+  from unnest(${opaqueParam('$1', 'text[]')}) as failed(address)
+  where signer_lookups.address = failed.address
+  returning signer_lookups.address, signer_lookups.tries`
+
+/** Puts off what our own limits have stopped; that is no try. */
+export async function delayLookups(db: Knex, addresses: readonly string[]): Promise<void> {
+  await named(db, 'delayed-signer-lookups', delayedLookups, [addresses, SIGNER_LIMITS.busySeconds])
+}
+
+const delayedLookups = `
+  update signer_lookups
+  set next_try_at = date_trunc('milliseconds', now()) + make_interval(secs => $2::float)
+  from unnest(${opaqueParam('$1', 'text[]')}) as stopped(address)
+  where signer_lookups.address = stopped.address`
+
+/** Everybody who is due at a host that does not answer. */
+export async function dueAtHost(db: Knex, host: string): Promise<readonly string[]> {
+  return dueLookups(db, host, Number.MAX_SAFE_INTEGER)
+}
+
+/** Hosts whose look-ups are due and that no job has seen to for some time. */
+export async function forgottenHosts(db: Knex, limit: number): Promise<readonly SignerHost[]> {
+  const { rows } = await db.raw(
+    `select asked.host, asked.source, asked.tries > 0 as "isRetry", ${isKnownHost} as "isKnown"
+     from (
+       select host, min(source) as source, min(tries) as tries
+       from signer_lookups where ${FORGOTTEN_LOOKUPS} group by host limit ?
+     ) as asked`,
+    [limit],
+  )
+  return rows
+}
+
+/** A job that was lost is missed after some seconds; a retry is due on time. */
+export const FORGOTTEN_LOOKUPS = `next_try_at <= now() - case when tries = 0 then interval '5 seconds' else interval '0' end`

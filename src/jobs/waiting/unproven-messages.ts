@@ -1,0 +1,178 @@
+import type { Knex } from 'knex'
+import { WAITING_LIMITS } from '../../limits.js'
+import { named } from '../../persistence/database/database.js'
+import { opaqueParam } from '../../persistence/sql/opaque-param.js'
+import type { Pod } from '../../pod/pod.js'
+import { addLookups, type ClaimedSigner, findKnownHosts, findLookedUp, spendOfSource } from './signer-lookups.js'
+import type { ParkedMessage, Thing } from './waiting-messages.js'
+import { countDropped, type WaitingDropReason } from './waiting-metrics.js'
+
+type Pieces = Pick<Pod, 'jobs' | 'log'>
+
+const PERSON = 'person:'
+
+/**
+ * Decides which messages of unknown signers wait, and has their signers looked up. Returns all messages that wait, with the
+ * patience that they have. Verified messages, and messages whose signer has arrived meanwhile, pass unchanged.
+ */
+export async function admitUnproven(
+  pod: Pieces,
+  transaction: Knex.Transaction,
+  messages: readonly ParkedMessage[],
+  here: ReadonlySet<Thing>,
+): Promise<readonly ParkedMessage[]> {
+  const unproven = messages.filter(({ signed = true, waitsFor }) => !signed && !here.has(waitsFor))
+  if (unproven.length === 0) return messages
+  const hosts = unproven.map(({ senderHost = '' }) => senderHost)
+  const known = await findKnownHosts(transaction, hosts)
+  const lookedUp = await findLookedUp(transaction, [...new Set(unproven.map(signerOf))])
+
+  const refused = new Map<ParkedMessage, WaitingDropReason>()
+  const signers = new Map<string, ClaimedSigner>()
+  const overBudget = new Set<string>()
+  for (const message of unproven) {
+    const { payload, senderHost: host = '', source } = message
+    const address = signerOf(message)
+    if (payload.length > WAITING_LIMITS.longestUnprovenBytes) {
+      refused.set(message, 'too_large')
+      continue
+    }
+    if (lookedUp.has(address) || signers.has(address)) continue
+    if (overBudget.has(address) || !(known.has(host) || spendOfSource(source))) {
+      overBudget.add(address)
+      refused.set(message, 'source_budget')
+    } else signers.set(address, { address, host, source })
+  }
+  await addLookups(pod, transaction, [...signers.values()], known)
+  noteDropped(
+    pod,
+    [...refused].map(([{ senderHost }, reason]) => ({ reason, host: senderHost ?? null })),
+  )
+  const patience = WAITING_LIMITS.unprovenPatienceSeconds
+  return messages
+    .filter((message) => !refused.has(message))
+    .map((message) =>
+      message.signed === false && !known.has(message.senderHost ?? '') ? { ...message, patience } : message,
+    )
+}
+
+function signerOf({ waitsFor }: ParkedMessage): string {
+  return waitsFor.slice(PERSON.length)
+}
+
+/** Drops what the hosts of these messages have too much of: of the network address with the most messages the oldest first. */
+export async function boundUnproven(
+  pod: Pieces,
+  transaction: Knex.Transaction,
+  messages: readonly ParkedMessage[],
+): Promise<void> {
+  const unproven = messages.filter(({ signed = true }) => !signed)
+  if (unproven.length === 0) return
+  const rows = await named<{ host: string | null }>(transaction, 'bounded-unproven', boundedOfHosts, [
+    [...new Set(unproven.map(({ senderHost = '' }) => senderHost))],
+    WAITING_LIMITS.unprovenMessagesOfHost,
+    WAITING_LIMITS.unprovenBytesOfHost,
+  ])
+  noteDropped(
+    pod,
+    rows.map(({ host }) => ({ host, reason: 'host_bound' as const })),
+  )
+}
+
+/** The sources take turns, each with its newest first; what comes after the bound is what goes. */
+const boundedOfHosts = `
+  with excess as materialized (
+    select ranked.id
+    from unnest(${opaqueParam('$1', 'text[]')}) as bound(host) cross join lateral (
+      select id, row_number() over turns as place, sum(bytes) over turns as size
+      from (
+        select id, bytes, row_number() over (partition by source order by id desc) as turn
+        from waiting where sender_host = bound.host and not signed
+      ) as of_sources
+      window turns as (order by turn, id desc)
+    ) as ranked
+    where place > $2 or size > $3
+  ), held as materialized (
+    select id from waiting join excess using (id) order by id for update of waiting skip locked
+  )
+  delete from waiting using held where waiting.id = held.id returning waiting.sender_host as host`
+
+interface GivenUp {
+  readonly host: string | null
+}
+
+/** Nobody has found these signers: their messages are dead letters, without what they carried. */
+export async function giveUpSigners(
+  pod: Pieces,
+  transaction: Knex.Transaction,
+  addresses: readonly string[],
+): Promise<void> {
+  if (addresses.length === 0) return
+  const things = addresses.map((address) => `${PERSON}${address}`)
+  const rows = await named<GivenUp>(
+    transaction,
+    'given-up-signers',
+    givenUp(
+      `select id from unnest(${opaqueParam('$1', 'text[]')}) as thing join waiting on waits_for = thing where not signed`,
+    ),
+    [things],
+  )
+  noteGivenUp(pod, rows)
+}
+
+/** The same for those that have waited too long. */
+export async function giveUpOverdueUnproven(pod: Pieces, transaction: Knex.Transaction, limit: number): Promise<void> {
+  const rows = await named<GivenUp>(
+    transaction,
+    'given-up-unproven',
+    givenUp(`select id from waiting where due_at <= now() and not signed order by due_at limit $1`),
+    [limit],
+  )
+  noteGivenUp(pod, rows)
+}
+
+function givenUp(which: string): string {
+  return `
+    with gone as (
+      delete from waiting where id = any(array(${which})) returning waiting.*
+    ), dead as (
+      insert into outbox (queue, name, data, accepted_at, failed_at)
+      select
+        case when recipient_guid is null then 'inbound' else 'inbound-private' end,
+        name,
+        jsonb_build_object(
+          'recipientGuid', recipient_guid, 'times', times, 'last', true, 'fault', 'DiscoveryFailed',
+          'signer', substr(waits_for, ${PERSON.length + 1}), 'bytes', bytes
+        ),
+        accepted_at,
+        date_trunc('milliseconds', now())
+      from gone order by gone.id
+    )
+    select sender_host as host from gone`
+}
+
+function noteGivenUp(pod: Pieces, rows: readonly GivenUp[]): void {
+  noteDropped(
+    pod,
+    rows.map(({ host }) => ({ host, reason: 'signer_not_found' as const })),
+  )
+}
+
+interface Dropped {
+  readonly host: string | null
+  readonly reason: WaitingDropReason
+}
+
+/** Hosts that one line of the log names. */
+const HOSTS_NAMED = 5
+
+export function noteDropped({ log }: Pick<Pod, 'log'>, all: readonly Dropped[], signed = false): void {
+  for (const reason of new Set(all.map((one) => one.reason))) {
+    const hosts = all.filter((one) => one.reason === reason).map(({ host }) => host)
+    countDropped(reason, signed, hosts.length)
+    log.warn(
+      { reason, signed, messages: hosts.length, hosts: [...new Set(hosts)].slice(0, HOSTS_NAMED) },
+      'waiting messages dropped',
+    )
+  }
+}

@@ -1,0 +1,384 @@
+import { createHash } from 'node:crypto'
+import type { Knex } from 'knex'
+import { LOOKUP_LIMITS } from '../../limits.js'
+import { named } from '../../persistence/database/database.js'
+import { type Counts, countColumns, countsRaised, NO_COUNTS } from '../../persistence/inbound/raise-counts.js'
+import { opaqueParam } from '../../persistence/sql/opaque-param.js'
+import { rowsAsColumns } from '../../persistence/sql/rows-as-columns.js'
+import type { Pod } from '../../pod/pod.js'
+import { splitAddress } from '../../protocol/address.js'
+import {
+  type DataOf,
+  discoverPersonJob,
+  fetchEntityJob,
+  receivePrivateJob,
+  receivePublicJob,
+  type WantedEntity,
+  wakeWaitingJob,
+} from '../definitions.js'
+import { enqueueAllWith, handOverAfter, markFailed } from '../outbox/outbox.js'
+import type { OutboxJob } from '../queues/job-queues.js'
+import { admitUnproven, boundUnproven, giveUpOverdueUnproven } from './unproven-messages.js'
+
+/** How often one message may wait: a like for its comment, that for its post, that for its author. */
+const TIMES = 3
+const PATIENCE = 6 * 3_600
+/** Under load a parent is often in a batch that has not committed yet. */
+const GRACE = 1_000
+/** Messages that one transaction wakes. */
+const WOKEN_AT_ONCE = 1_000
+
+/**
+ * In front of a parent that is here, but that the author of the message does not receive. The message waits as for any unknown
+ * parent and the same pod is asked, so that nobody learns from our requests that a private post exists. It never resumes.
+ */
+export const UNREADABLE = 'unreadable-'
+
+/** What something waits for, as the rows say it: `post:<guid>`, `comment:<guid>`, `person:<address>` … */
+export type Thing = `${Kind}:${string}`
+
+type Kind = keyof typeof tables | `${typeof UNREADABLE}${WantedEntity['type']}`
+
+/** A message with what it waits for; its body as its job carried it. */
+export interface ParkedMessage {
+  readonly waitsFor: Thing
+  /** Set for a private one. */
+  readonly recipientGuid?: string | undefined
+  readonly payload: string
+  readonly acceptedAt: Date
+  /** How often it has waited before. */
+  readonly times: number
+  /** Somebody whose pod should have the thing, and somebody else; undefined: it can only come by itself. */
+  readonly askAt?: string | undefined
+  readonly orAskAt?: string | undefined
+  /** Only something of this author will do. */
+  readonly author?: string | undefined
+  /** Seconds it waits at most. */
+  readonly patience?: number | undefined
+  /** The host of its signer, verified or claimed; its bounds count by it. */
+  readonly senderHost?: string | undefined
+  /** The network address that posted it. */
+  readonly source?: string | undefined
+  /** False: its signer is unknown, so that anybody may have sent it. */
+  readonly signed?: boolean | undefined
+}
+
+/** What the outbox row of a woken message carries beside its body. */
+export interface WokenMessage {
+  readonly recipientGuid: string | null
+  readonly times: number
+  /** Its time is over: if the thing is still unknown now, it ends as a dead letter. */
+  readonly last: boolean
+}
+
+/** How many fetches a message that has waited so often may still cause: each wait gives half of them to what it waits for. */
+export function fetchesLeftAfter(times: number): number {
+  return Math.floor(LOOKUP_LIMITS.fetchesOfMessage / 2 ** times)
+}
+
+export function mayWaitAgain({ times, last }: Pick<WokenMessage, 'times' | 'last'>): boolean {
+  return !last && times < TIMES
+}
+
+/**
+ * Takes the locks of all things that a transaction stores or waits for, in one order. Both sides do, so a message that
+ * waits and the thing it waits for cannot miss each other. What is only added to is shared with others who add to it.
+ */
+export async function lockThings(
+  transaction: Knex.Transaction,
+  things: readonly Thing[],
+  shared: readonly Thing[] = [],
+): Promise<void> {
+  if (things.length + shared.length === 0) return
+  await named(transaction, 'locked-things', lockedThings, [things, shared])
+}
+
+/** One conversation may name 255 unknown people, and the lock table of a server has a few thousand places for all sessions. */
+const LOCKS_OF_PEOPLE = 64
+
+const LOCK_KEY = `case
+  when starts_with(thing, 'person:') then hashtextextended(thing, 0) & ${LOCKS_OF_PEOPLE - 1}
+  else hashtextextended(thing, 0)
+end`
+
+/** Each once, by the stronger of two locks: who has shared one and wants it alone waits for somebody who does the same. */
+const lockedThings = `
+  select count(case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end)
+  from (
+    select ${LOCK_KEY} as key, bool_or(alone) as alone
+    from (
+      select thing, true as alone from unnest($1::text[]) as thing
+      union all
+      select thing, false from unnest($2::text[]) as thing
+    ) as touched
+    group by key order by key
+  ) as sorted`
+
+/**
+ * Stores messages that wait, has somebody asked for what they wait for, and turns those that waited for what is here by now
+ * into outbox rows. The locks of all these things must be held. What was stored is counted by the last statement of this, since
+ * a lone message has few to spend.
+ */
+export async function waitAndWake(
+  pod: Pick<Pod, 'jobs' | 'log'>,
+  transaction: Knex.Transaction,
+  waiting: readonly ParkedMessage[],
+  stored: readonly Thing[],
+  counts = NO_COUNTS,
+): Promise<void> {
+  const meanwhile = await thingsHere(transaction, [...new Set(waiting.map(({ waitsFor }) => waitsFor))])
+  // In one order: photos have no locks, and two posts may bring the same ones.
+  const here = [...new Set([...stored, ...meanwhile])].toSorted()
+  const isHere = new Set(here)
+  const kept = await admitUnproven(pod, transaction, waiting, isHere)
+  const asked = await askOnce(
+    pod,
+    transaction,
+    kept.filter(({ waitsFor, signed = true }) => signed && !isHere.has(waitsFor)),
+  )
+  await insertWaiting(transaction, kept, asked)
+  await boundUnproven(pod, transaction, kept)
+  if (here.length === 0) return
+  const woken = await wake(transaction, here, counts)
+  handOverAfter(pod, transaction, woken)
+  if (woken.length === WOKEN_AT_ONCE) await enqueueAllWith(pod, transaction, wakeWaitingJob, [{ things: here }])
+}
+
+/** Turns messages that wait for things which are here into outbox rows, in transactions of bounded size. */
+export async function wakeWaiting(pod: Pick<Pod, 'jobs' | 'db'>, things: readonly string[]): Promise<void> {
+  let woken = WOKEN_AT_ONCE
+  while (woken === WOKEN_AT_ONCE) {
+    woken = await pod.db.transaction(async (transaction) => {
+      const rows = await wake(transaction, things, NO_COUNTS)
+      handOverAfter(pod, transaction, rows)
+      return rows.length
+    })
+  }
+}
+
+/** No further try can help this outbox row: its job is a dead letter, and who waited for its effect is woken for the last time. */
+export async function giveUp(pod: Pick<Pod, 'jobs' | 'db'>, outboxId: number): Promise<void> {
+  await pod.db.transaction(async (transaction) => {
+    await markFailed(transaction, outboxId)
+    handOverAfter(pod, transaction, await wakeLast(transaction, 'asked_by = ?', outboxId))
+  })
+}
+
+/** The backstop: messages whose time is over become jobs once more, and unproven ones are given up. Returns how many become jobs. */
+export async function wakeOverdue(
+  pod: Pick<Pod, 'jobs' | 'log'>,
+  transaction: Knex.Transaction,
+  limit: number,
+): Promise<number> {
+  await giveUpOverdueUnproven(pod, transaction, limit)
+  const overdue = `id in (
+    select id from waiting where due_at <= now() and signed order by due_at limit ? for update skip locked
+  )`
+  const rows = await wakeLast(transaction, overdue, limit)
+  if (rows.length > 0) handOverAfter(pod, transaction, rows)
+  return rows.length
+}
+
+/** A thing and the host that is asked for it. */
+type Ask = `${Thing} ${string}`
+
+/**
+ * Has each thing asked for once, however many wait for it; returns the outbox rows of these jobs. Whose message names a pod
+ * that does not have it delays nobody who names another.
+ */
+async function askOnce(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  waiting: readonly ParkedMessage[],
+): Promise<ReadonlyMap<Ask, number>> {
+  const wanted = new Map<Ask, ParkedMessage>()
+  for (const message of waiting.toReversed()) {
+    const name = askOf(message)
+    if (name !== undefined) wanted.set(name, message)
+  }
+  if (wanted.size === 0) return new Map()
+  const asked = await alreadyAsked(transaction, [...wanted.values()])
+  const people = new Map<Ask, DataOf<typeof discoverPersonJob>>()
+  const entities = new Map<Ask, WantedEntity>()
+  for (const [name, { waitsFor, askAt = '', orAskAt, author, times }] of wanted) {
+    if (asked.has(name)) continue
+    const [kind, key] = partsOf(waitsFor)
+    if (kind === 'person') people.set(name, { address: key })
+    else if (isFetchable(kind))
+      entities.set(name, {
+        ...fetchableOf(kind),
+        guid: key,
+        from: askAt,
+        orFrom: orAskAt,
+        author,
+        depth: 0,
+        fetchesLeft: fetchesLeftAfter(times + 1) - 1,
+      })
+  }
+  const finders = await enqueueAllWith(pod, transaction, discoverPersonJob, [...people.values()])
+  const fetchers = await enqueueAllWith(pod, transaction, fetchEntityJob, [...entities.values()], { delay: GRACE })
+  return new Map([...asked, ...pairsOf([...people.keys(), ...entities.keys()], [...finders, ...fetchers])])
+}
+
+function pairsOf(asks: readonly Ask[], rows: readonly number[]): (readonly [Ask, number])[] {
+  return asks.flatMap((ask, index) => {
+    const row = rows[index]
+    return row === undefined ? [] : [[ask, row] as const]
+  })
+}
+
+/** By the host of who is asked last: the sender, who has signed, and not somebody whom they only name. */
+function askOf({ waitsFor, askAt, orAskAt }: ParkedMessage): Ask | undefined {
+  const at = orAskAt ?? askAt
+  const [kind] = partsOf(waitsFor)
+  if (at === undefined || (kind !== 'person' && !isFetchable(kind))) return undefined
+  return `${waitsFor} ${splitAddress(at)?.host ?? at}`
+}
+
+async function alreadyAsked(
+  transaction: Knex.Transaction,
+  waiting: readonly ParkedMessage[],
+): Promise<ReadonlyMap<Ask, number>> {
+  const things = new Set(waiting.map(({ waitsFor }) => waitsFor))
+  const rows = await named<{ ask: Ask; id: number }>(transaction, 'asked-already', askedAlready, [[...things]])
+  return new Map(rows.map(({ ask, id }) => [ask, id]))
+}
+
+const askedAlready = `
+  select waits_for || ' ' || asked_of as ask, max(asked_by) as id
+  from unnest(${opaqueParam('$1', 'text[]')}) as thing join waiting on waits_for = thing
+  where asked_by is not null
+  group by waits_for, asked_of`
+
+export function partsOf(thing: Thing): readonly [kind: Kind, key: string] {
+  const colon = thing.indexOf(':')
+  return [thing.slice(0, colon) as Kind, thing.slice(colon + 1)] // as the type of a thing says
+}
+
+type FetchableKind = WantedEntity['type'] | `${typeof UNREADABLE}${WantedEntity['type']}`
+
+export function isFetchable(kind: string): kind is FetchableKind {
+  return /^(unreadable-)?(post|poll|comment)$/.test(kind)
+}
+
+/** What is fetched for such a thing. */
+export function fetchableOf(kind: FetchableKind): Pick<WantedEntity, 'type' | 'isUnreadable'> {
+  if (!kind.startsWith(UNREADABLE)) return { type: kind as WantedEntity['type'] } // as its type says
+  return { type: kind.slice(UNREADABLE.length) as WantedEntity['type'], isUnreadable: true }
+}
+
+/** Sorted, and the same message only once: two batches never wait for each other, and a repeat waits with the first. */
+async function insertWaiting(
+  transaction: Knex.Transaction,
+  messages: readonly ParkedMessage[],
+  asked: ReadonlyMap<Ask, number>,
+): Promise<void> {
+  if (messages.length === 0) return
+  const asks = messages.map(askOf)
+  await named(transaction, 'new-waiting', newWaiting, [
+    ...rowsAsColumns(messages, ['waitsFor', 'payload', 'acceptedAt']),
+    messages.map(({ recipientGuid }) => (recipientGuid === undefined ? receivePublicJob.name : receivePrivateJob.name)),
+    messages.map(({ recipientGuid }) => recipientGuid ?? null),
+    messages.map(digestOf),
+    messages.map(({ times }) => times + 1),
+    messages.map(({ patience = PATIENCE }) => patience),
+    messages.map(({ waitsFor }, index) => asks[index]?.slice(waitsFor.length + 1) ?? null),
+    asks.map((ask) => (ask && asked.get(ask)) ?? null),
+    messages.map(({ senderHost }) => senderHost ?? null),
+    messages.map(({ source }) => source ?? null),
+    messages.map(({ signed = true }) => signed),
+    messages.map(({ payload }) => Buffer.byteLength(payload)),
+  ])
+}
+
+const newWaiting = `
+  insert into waiting (
+    waits_for, payload, accepted_at, name, recipient_guid, digest, times, due_at, asked_of, asked_by,
+    sender_host, source, signed, bytes
+  )
+  select
+    waits_for, payload, accepted_at, name, recipient_guid, decode(digest, 'hex'), times,
+    date_trunc('milliseconds', now()) + make_interval(secs => patience), asked_of, asked_by,
+    sender_host, source, signed, bytes
+  from unnest(
+    ${opaqueParam('$1', 'text[]')}, $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::smallint[], $8::float[],
+    $9::text[], $10::bigint[], $11::text[], $12::text[], $13::boolean[], $14::int[]
+  ) as row(
+    waits_for, payload, accepted_at, name, recipient_guid, digest, times, patience, asked_of, asked_by,
+    sender_host, source, signed, bytes
+  )
+  order by digest
+  on conflict (digest) do nothing`
+
+function digestOf({ recipientGuid, payload }: ParkedMessage): string {
+  return createHash('sha256')
+    .update(JSON.stringify([recipientGuid, payload]))
+    .digest('hex')
+}
+
+/**
+ * The oldest of what waits for these things, up to a limit. Joined and not `= any(…)`, for the reason that post-surroundings.ts
+ * tells.
+ */
+async function wake(
+  transaction: Knex.Transaction,
+  things: readonly string[],
+  counts: Counts,
+): Promise<readonly OutboxJob[]> {
+  const which = `using (
+    select waiting.id from unnest(${opaqueParam('$1', 'text[]')}) as thing join waiting on waits_for = thing
+    order by waiting.id limit ${WOKEN_AT_ONCE}
+  ) as oldest where waiting.id = oldest.id`
+  const statement = woken(which, false, `, ${countsRaised(2)}`)
+  return named(transaction, 'woken', statement, [things, ...countColumns(counts)])
+}
+
+/** What must not wait any longer. */
+async function wakeLast(transaction: Knex.Transaction, which: string, value: number): Promise<readonly OutboxJob[]> {
+  const { rows } = await transaction.raw(woken(`where ${which}`, true), [value])
+  return rows
+}
+
+/** A message came in by the queue of its channel, and goes back to it. */
+function woken(which: string, last: boolean, alongside = ''): string {
+  return `
+    with woken as (
+      delete from waiting ${which} returning waiting.*
+    )${alongside}
+    insert into outbox (queue, name, data, payload, accepted_at)
+    select
+      case when recipient_guid is null then 'inbound' else 'inbound-private' end,
+      name,
+      jsonb_build_object('recipientGuid', recipient_guid, 'times', times, 'last', ${last}),
+      payload,
+      accepted_at
+    from woken order by woken.id
+    returning id, queue, name`
+}
+
+/** Where the things are kept that a message can wait for, and by which column they are known. */
+const tables = {
+  post: ['posts', 'guid'],
+  comment: ['comments', 'guid'],
+  photo: ['photos', 'guid'],
+  like: ['likes', 'guid'],
+  poll: ['polls', 'guid'],
+  poll_participation: ['poll_participations', 'guid'],
+  participation: ['participations', 'guid'],
+  conversation: ['conversations', 'guid'],
+  message: ['messages', 'guid'],
+  person: ['people', 'address'],
+} as const
+
+async function thingsHere(transaction: Knex.Transaction, things: readonly Thing[]): Promise<readonly Thing[]> {
+  const kinds = Object.entries(tables).filter(([kind]) => things.some((thing) => thing.startsWith(`${kind}:`)))
+  if (kinds.length === 0) return []
+  const finds = kinds.map(
+    ([kind, [table, column]]) => `select '${kind}:' || ${column} as thing from ${table} where ${column} = any(?)`,
+  )
+  const names = kinds.map(([kind]) =>
+    things.filter((thing) => thing.startsWith(`${kind}:`)).map((thing) => thing.slice(kind.length + 1)),
+  )
+  const { rows } = await transaction.raw(finds.join(' union all '), names)
+  return rows.map((row: { thing: Thing }) => row.thing)
+}

@@ -1,0 +1,311 @@
+import type { Job } from 'bullmq'
+import pg from 'pg'
+import { pino } from 'pino'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { finishTogether } from '../../src/jobs/bullmq/finish-jobs-together.js'
+import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
+import { createTestDatabase, type TestDatabase } from '../support/database.js'
+
+const greet = defineJob<{ text: string }>()('notify', 'greet', patient)
+const timing = { concurrency: 64, lock: 5_000, stalledCheck: 5_000, backoff: () => 10 }
+const log = pino({ level: 'silent' })
+const LOCK = 5_000
+
+let database: TestDatabase
+let jobs: Awaited<ReturnType<typeof openJobQueues>>
+let pool: pg.Pool
+beforeEach(async () => {
+  database = await createTestDatabase()
+  jobs = await openJobQueues({ redisUrl: undefined, databaseUrl: database.url, log })
+  pool = new pg.Pool({
+    connectionString: database.url,
+    onConnect: (client) => client.query('set search_path = bullmq'),
+  })
+})
+afterEach(async () => {
+  await jobs.close()
+  await pool.end()
+  await database.drop()
+})
+
+function open() {
+  const query = vi.spyOn(pool, 'query')
+  return { query, finish: finishTogether({ pool, queue: 'notify', lock: LOCK, worker: 'somebody' }) }
+}
+
+async function add(...texts: readonly string[]): Promise<void> {
+  await jobs.enqueueAll(
+    greet,
+    texts.map((text) => ({ text })),
+  )
+}
+
+/** Ids and tokens of jobs that are in hand. */
+async function take(...texts: readonly string[]) {
+  await add(...texts)
+  const { rows } = await pool.query<{ id: string; token: string }>(
+    `update job set state = 'active', lock_token = 'token ' || id where data ->> 'text' = any($1)
+     returning id, lock_token as token`,
+    [texts],
+  )
+  return rows.toSorted((one, other) => Number(one.id) - Number(other.id))
+}
+
+async function stateOf(text: string): Promise<string | undefined> {
+  const { rows } = await pool.query(`select state from job where data ->> 'text' = $1`, [text])
+  return rows[0]?.state
+}
+
+describe('jobs that are finished at the same moment', () => {
+  it('end with one statement, and each makes room for the next one in line', async () => {
+    const inHand = await take('one', 'two', 'three')
+    await add('four', 'five', 'six', 'seven')
+    const { query, finish } = open()
+    const before = Date.now()
+
+    const turns = await Promise.all(inHand.map((job) => finish({ ...job, wantsNext: job.id !== inHand[1]?.id })))
+
+    expect(query).toHaveBeenCalledTimes(1)
+    const taken = inHand.map(({ token }, place) => turns[place]?.taken.get(token))
+    expect(taken.map((job) => job && JSON.parse(job.data).text)).toEqual(['four', undefined, 'five'])
+    const { rows } = await pool.query(
+      `select data ->> 'text' as text, state, lock_token, locked_until_ms::float8, processed_by from job order by seq`,
+    )
+    expect(rows).toEqual([
+      {
+        text: 'four',
+        state: 'active',
+        lock_token: inHand[0]?.token,
+        locked_until_ms: expect.any(Number),
+        processed_by: 'somebody',
+      },
+      {
+        text: 'five',
+        state: 'active',
+        lock_token: inHand[2]?.token,
+        locked_until_ms: expect.any(Number),
+        processed_by: 'somebody',
+      },
+      { text: 'six', state: 'waiting', lock_token: null, locked_until_ms: null, processed_by: null },
+      { text: 'seven', state: 'waiting', lock_token: null, locked_until_ms: null, processed_by: null },
+    ])
+    expect(rows[0].locked_until_ms).toBeGreaterThanOrEqual(before + LOCK)
+  })
+
+  it.each([
+    ['whose lock somebody else has', `update job set lock_token = 'of somebody else'`],
+    ['that were taken away', `update job set state = 'waiting', lock_token = null`],
+    ['that hold a name', `update job set dedup_id = 'a name'`],
+    ['that are part of something', `update job set parent_queue = 'notify', parent_id = '1'`],
+    ['that others have to be done before', `update job set pending_deps = 1`],
+  ])('are left alone %s, and nothing is taken for them', async (_name, change) => {
+    const [job] = await take('one')
+    if (job === undefined) throw new Error('Nothing is in hand.')
+    await pool.query(change)
+    const state = await stateOf('one')
+    await add('two')
+
+    const { left, taken } = await open().finish({ ...job, wantsNext: true })
+
+    expect([...left]).toEqual([job.token])
+    expect(taken.size).toBe(0)
+    expect(await stateOf('one')).toBe(state)
+    expect(await stateOf('two')).toBe('waiting')
+  })
+
+  it('are those of this queue, and of whoever has the lock', async () => {
+    const [job] = await take('one')
+    if (job === undefined) throw new Error('Nothing is in hand.')
+    await pool.query(`insert into job (queue, id, seq, name, state, added_at_ms, lock_token)
+      select 'fetch', id, seq, name, state, added_at_ms, lock_token from job`)
+    await pool.query(
+      `insert into job (queue, id, seq, name, state, added_at_ms) values ('fetch', 'next', 0, 'x', 'waiting', 0)`,
+    )
+    await add('two', 'three')
+    const { finish } = open()
+
+    const [mine, theirs] = await Promise.all([
+      finish({ ...job, wantsNext: true }),
+      finish({ ...job, token: 'lost', wantsNext: true }),
+    ])
+
+    expect([mine, theirs].map(({ left }) => [...left])).toEqual([['lost'], ['lost']])
+    expect(mine.taken.size).toBe(1)
+    expect(await Promise.all(['two', 'three'].map(stateOf))).toEqual(['active', 'waiting'])
+    const { rows } = await pool.query(`select id, state from job where queue = 'fetch' order by seq`)
+    expect(rows).toEqual([
+      { id: 'next', state: 'waiting' },
+      { id: job.id, state: 'active' },
+    ])
+  })
+
+  it('take what is urgent first, and pass by what somebody else is just taking', async () => {
+    const [job] = await take('one')
+    if (job === undefined) throw new Error('Nothing is in hand.')
+    await add('ordinary', 'urgent', 'next')
+    await pool.query(
+      `update job set priority = case data ->> 'text' when 'ordinary' then 9 when 'urgent' then 0 else 1 end`,
+    )
+    const holder = await pool.connect()
+    try {
+      await holder.query('begin')
+      await holder.query(`select from job where data ->> 'text' = 'urgent' for update`)
+      await open().finish({ ...job, wantsNext: true })
+    } finally {
+      await holder.query('rollback')
+      holder.release()
+    }
+    expect(await Promise.all(['ordinary', 'urgent', 'next'].map(stateOf))).toEqual(['waiting', 'waiting', 'active'])
+  })
+
+  it('let nothing begin that nobody asks for', async () => {
+    const [job] = await take('one')
+    if (job === undefined) throw new Error('Nothing is in hand.')
+    await jobs.enqueue(greet, { text: 'soon' }, { delay: 1 })
+    await pool.query('update job set process_at_ms = process_at_ms - 10')
+
+    await open().finish({ ...job, wantsNext: false })
+
+    expect(await stateOf('soon')).toBe('delayed')
+  })
+
+  it('do not wait for one that somebody holds', async () => {
+    const [held, free] = await take('held', 'free')
+    if (held === undefined || free === undefined) throw new Error('Nothing is in hand.')
+    const holder = await pool.connect()
+    try {
+      await holder.query('begin')
+      await holder.query('select from job where id = $1 for update', [held.id])
+      const { finish } = open()
+      const [{ left }] = await Promise.all([
+        finish({ ...held, wantsNext: false }),
+        finish({ ...free, wantsNext: false }),
+      ])
+      expect([...left]).toEqual([held.token])
+    } finally {
+      await holder.query('rollback')
+      holder.release()
+    }
+    expect([await stateOf('held'), await stateOf('free')]).toEqual(['active', undefined])
+  })
+
+  it.each([
+    ['is paused', 'paused', '1', 'waiting'],
+    ['is not paused any more', 'paused', '0', 'active'],
+    ['has room for so many only', 'concurrency', '1', 'waiting'],
+    ['may do so many in a second', 'max', '1', 'waiting'],
+  ])('take the next one as the library does where the queue %s', async (_name, field, value, state) => {
+    const [job] = await take('one')
+    if (job === undefined) throw new Error('Nothing is in hand.')
+    await add('two')
+    await pool.query(`insert into meta (queue, field, value) values ('notify', $1, $2)`, [field, value])
+
+    const { left } = await open().finish({ ...job, wantsNext: true })
+
+    expect(left.size).toBe(0)
+    expect(await stateOf('one')).toBe(undefined)
+    expect(await stateOf('two')).toBe(state)
+  })
+
+  it('let those begin whose time has come', async () => {
+    const [job] = await take('one')
+    if (job === undefined) throw new Error('Nothing is in hand.')
+    await jobs.enqueue(greet, { text: 'soon' }, { delay: 1 })
+    await jobs.enqueue(greet, { text: 'later' }, { delay: 60_000 })
+    await pool.query('update job set process_at_ms = process_at_ms - 10')
+    const { finish } = open()
+
+    await finish({ ...job, wantsNext: true })
+
+    expect([await stateOf('soon'), await stateOf('later')]).toEqual(['waiting', 'delayed'])
+  })
+})
+
+describe('a worker', () => {
+  const STATEMENT = 'finished-together'
+
+  /** Statements of all workers from here on, which `answer` may fail. */
+  function watch(answer: () => void = () => undefined) {
+    const query = pg.Pool.prototype.query
+    const seen: unknown[] = []
+    vi.spyOn(pg.Pool.prototype, 'query').mockImplementation(function (this: pg.Pool, ...rest: unknown[]) {
+      const [asked] = rest
+      if (typeof asked === 'object' && asked !== null && Reflect.get(asked, 'name') === STATEMENT) {
+        seen.push(Reflect.get(asked, 'values'))
+        try {
+          answer()
+        } catch (error) {
+          return Promise.reject(error)
+        }
+      }
+      return Reflect.apply(query, this, rest)
+    })
+    return seen
+  }
+  afterEach(() => void vi.restoreAllMocks())
+
+  it('reads a job in the same form whether it asks for one or gets one for another', async () => {
+    const finished = watch()
+    await add('one', 'two')
+    const seen: Job[] = []
+    const lockedFor: number[] = []
+    const run = async (job: Job) => {
+      const { rows } = await pool.query(
+        'select (locked_until_ms - processed_at_ms)::int as ms from job where id = $1',
+        [job.id],
+      )
+      lockedFor.push(rows[0].ms)
+      seen.push(job)
+    }
+    const worker = jobs.serve('notify', run, { ...timing, concurrency: 1 })
+    await vi.waitFor(() => expect(seen).toHaveLength(2))
+    await worker.close()
+
+    const [asked, got] = seen.map((job) => {
+      const { id, timestamp, processedOn, finishedOn, data, ...rest } = JSON.parse(JSON.stringify(job))
+      return {
+        ...rest,
+        id: typeof id,
+        timestamp: typeof timestamp,
+        processedOn: typeof processedOn,
+        stalledCounter: job.stalledCounter,
+      }
+    })
+    expect(got).toEqual(asked)
+    expect(seen[1]?.data).toEqual({ text: 'two' })
+    expect(lockedFor).toEqual([timing.lock, timing.lock])
+    expect(finished).toHaveLength(2)
+  })
+
+  it('does each job once, beside another one', async () => {
+    const finished = watch()
+    const { texts, done } = await doAll()
+    expect(done.toSorted()).toEqual(texts.toSorted())
+    expect(finished.length).toBeGreaterThan(0)
+  })
+
+  it('does no job again because others could not be ended with it', async () => {
+    let failures = 0
+    watch(() => {
+      failures += 1
+      if (failures % 2 === 1) throw new Error('the connection is gone')
+    })
+    const { texts, done } = await doAll()
+    expect(failures).toBeGreaterThan(0)
+    expect(done.toSorted()).toEqual(texts.toSorted())
+  })
+
+  async function doAll() {
+    const texts = Array.from({ length: 600 }, (_, number) => `${number}`)
+    const done: string[] = []
+    await add(...texts)
+    const serve = () => jobs.serve('notify', async (job) => void done.push((job.data as { text: string }).text), timing)
+
+    const workers = [serve(), serve()]
+    const nothing = { waiting: 0, active: 0, delayed: 0, failed: 0 }
+    await vi.waitFor(async () => expect(await jobs.counts('notify')).toEqual(nothing), { timeout: 10_000 })
+    await Promise.all(workers.map((worker) => worker.close()))
+    return { texts, done }
+  }
+})

@@ -1,0 +1,223 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { gather } from '../../src/jobs/group-commit.js'
+
+/** Groups that end when the test says so. */
+function openGroups(limits: Partial<Parameters<typeof gather<string, string>>[0]> = {}) {
+  const groups: { readonly items: readonly string[]; end(): void; fail(error: Error): void }[] = []
+  const bring = gather<string, string>(
+    { atOnce: 2, items: 3, bytes: 100, sizeOf: (item) => item.length, ...limits },
+    (items) =>
+      new Promise((resolve, reject) => {
+        groups.push({ items, end: () => resolve(`done with ${items.join()}`), fail: reject })
+      }),
+  )
+  return { groups, bring }
+}
+
+const aTurn = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('merged', () => {
+  it('lets a lone caller go at once, alone', async () => {
+    const { groups, bring } = openGroups()
+    const answer = bring(['a'])
+    await aTurn()
+
+    groups[0]?.end()
+
+    expect(await answer).toBe('done with a')
+  })
+
+  it('puts callers of one moment into one group, and tells each of them how it went', async () => {
+    const { groups, bring } = openGroups()
+    const answers = Promise.all([bring(['a']), bring(['b'])])
+    await aTurn()
+
+    expect(groups.map(({ items }) => items)).toEqual([['a', 'b']])
+    groups[0]?.end()
+
+    expect(await answers).toEqual(['done with a,b', 'done with a,b'])
+  })
+
+  it('has only so many groups under way; who comes meanwhile is in the next one', async () => {
+    const { groups, bring } = openGroups()
+    const answers = []
+    for (const item of ['a', 'b', 'c', 'd', 'e', 'f']) {
+      answers.push(bring([item]))
+      await aTurn()
+    }
+    expect(groups.map(({ items }) => items)).toEqual([['a'], ['b']])
+
+    groups[0]?.end()
+    await answers[0]
+    await aTurn()
+    groups[1]?.end()
+    await answers[1]
+    await aTurn()
+
+    expect(groups.slice(2).map(({ items }) => items)).toEqual([['c', 'd', 'e'], ['f']])
+  })
+
+  it('begins another one beside a slow group however few items there are', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    try {
+      const { groups, bring } = openGroups({ enough: 3, slowMs: 200 })
+      void bring(['slow'])
+      await aTurn()
+      void bring(['a'])
+      await aTurn()
+      vi.advanceTimersByTime(199)
+      expect(groups.map(({ items }) => items)).toEqual([['slow']])
+
+      vi.advanceTimersByTime(1)
+
+      expect(groups.map(({ items }) => items)).toEqual([['slow'], ['a']])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it('begins another one beside it only with enough to be worth it, and else waits for its end', async () => {
+    const { groups, bring } = openGroups({ items: 9, atOnce: 3, enough: 3 })
+    const answers = []
+    for (const item of ['a', 'b', 'c']) {
+      answers.push(bring([item]))
+      await aTurn()
+    }
+    expect(groups.map(({ items }) => items)).toEqual([['a']])
+
+    answers.push(bring(['d']))
+    await aTurn()
+    expect(groups.map(({ items }) => items)).toEqual([['a'], ['b', 'c', 'd']])
+
+    answers.push(bring(['e']))
+    await aTurn()
+    groups[1]?.end()
+    await answers[1]
+    await aTurn()
+    expect(groups).toHaveLength(2) // the first is still under way
+
+    groups[0]?.end()
+    await answers[0]
+    await aTurn()
+    expect(groups.slice(2).map(({ items }) => items)).toEqual([['e']])
+    groups[2]?.end()
+    expect(await Promise.all(answers)).toHaveLength(5)
+  })
+
+  it('makes no group larger than it may be, but never splits what one caller has brought', async () => {
+    const { groups, bring } = openGroups({ atOnce: 9 })
+    const large = 'x'.repeat(1_000)
+    for (const items of [['a', 'b'], ['c', 'd'], [large], ['e'], ['1', '2', '3', '4']]) void bring(items)
+    await aTurn()
+
+    expect(groups.map(({ items }) => items)).toEqual([['a', 'b'], ['c', 'd'], [large], ['e'], ['1', '2', '3', '4']])
+  })
+
+  it('tells all callers of a group that failed, and goes on with the others', async () => {
+    const { groups, bring } = openGroups({ atOnce: 1 })
+    const lost = Promise.allSettled([bring(['a']), bring(['b'])])
+    await aTurn()
+    const next = bring(['c'])
+
+    groups[0]?.fail(new Error('away'))
+
+    expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    await aTurn()
+    groups[1]?.end()
+    expect(await next).toBe('done with c')
+  })
+
+  it('sends away who has waited too long, in the line as in a group, and does nothing for who has gone', async () => {
+    const { groups, bring } = openGroups({ atOnce: 1, patience: { ms: 20, error: () => new Error('too late') } })
+    const first = bring(['a'])
+    await aTurn()
+    const second = bring(['b'])
+
+    await expect(first).rejects.toThrow('too late')
+    await expect(second).rejects.toThrow('too late')
+
+    groups[0]?.end()
+    await aTurn()
+    const third = bring(['c'])
+    await aTurn()
+    expect(groups.map(({ items }) => items)).toEqual([['a'], ['c']])
+    groups[1]?.end()
+    expect(await third).toBe('done with c')
+  })
+})
+
+describe('merged for somebody who is busy', () => {
+  const swell = { after: 2, slow: 5, enough: 5, ms: 3 }
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
+    return () => vi.useRealTimers()
+  })
+
+  /** A group of so many that has just come to its end, after so many milliseconds. */
+  async function afterGroup(size: number, milliseconds: number) {
+    const { groups, bring } = openGroups({ items: 9, swell })
+    const answers = Promise.all(Array.from({ length: size }, () => bring(['first'])))
+    await aTurn()
+    await vi.advanceTimersByTimeAsync(milliseconds)
+    groups[0]?.end()
+    await answers
+    return { bring, later: () => groups.slice(1).map(({ items }) => items.length) }
+  }
+
+  async function comes(bring: (items: string[]) => Promise<unknown>): Promise<void> {
+    void bring(['a'])
+    await aTurn()
+  }
+
+  it('waits until there are enough', async () => {
+    const { bring, later } = await afterGroup(2, 5)
+    for (let comer = 1; comer <= 4; comer += 1) await comes(bring)
+    expect(later()).toEqual([])
+
+    await comes(bring)
+    expect(later()).toEqual([5])
+  })
+
+  it('waits as long as they keep coming, and a millisecond more', async () => {
+    const { bring, later } = await afterGroup(2, 5)
+    await comes(bring)
+    await vi.advanceTimersByTimeAsync(0.5)
+    await comes(bring)
+    await vi.advanceTimersByTimeAsync(0.5)
+    expect(later()).toEqual([])
+
+    await vi.advanceTimersByTimeAsync(1)
+    expect(later()).toEqual([2])
+  })
+
+  it('waits no longer than it may', async () => {
+    const { bring, later } = await afterGroup(2, 5)
+    await comes(bring)
+    await vi.advanceTimersByTimeAsync(0.5)
+    for (let comer = 2; comer <= 4; comer += 1) {
+      expect(later()).toEqual([])
+      await comes(bring)
+      await vi.advanceTimersByTimeAsync(1)
+    }
+    expect(later()).toEqual([4])
+  })
+
+  it.each([
+    ['was small', 1, 9],
+    ['was quick', 3, 4],
+  ])('waits for nobody when the last group %s', async (_, size, milliseconds) => {
+    const { bring, later } = await afterGroup(size, milliseconds)
+    await comes(bring)
+    expect(later()).toEqual([1])
+  })
+
+  it('has forgotten it with the next group that was small', async () => {
+    const { bring, later } = await afterGroup(2, 5)
+    await comes(bring)
+    await vi.advanceTimersByTimeAsync(2)
+    expect(later()).toEqual([1])
+
+    await comes(bring) // the one before is still under way, and one is enough beside it
+    expect(later()).toEqual([1, 1])
+  })
+})

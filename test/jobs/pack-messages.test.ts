@@ -1,0 +1,298 @@
+import type { Job } from 'bullmq'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { readConfig } from '../../src/config/config.js'
+import { openPacking, type PackingLimits } from '../../src/jobs/inbound/pack-messages.js'
+import { openLedger } from '../../src/jobs/inbound/queue-size-estimate.js'
+import type { QueueCounts } from '../../src/jobs/queues/job-queues.js'
+import { RECEIVE_LIMITS } from '../../src/limits.js'
+import type { Pod } from '../../src/pod/pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import { takeMessages } from '../support/taken-messages.js'
+
+const anybody = { ip: '192.0.2.1' }
+
+describe.each(queueBackends)('packing, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let pod: Pod
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod()
+  })
+  afterAll(() => stores.close())
+
+  it('has a message in the queue once the promise resolves, with the time it came', async () => {
+    const now = new Date('2024-05-06T07:08:09.123Z')
+    const packing = openPacking({ ...pod, now: () => now })
+
+    await packing.acceptPublic('an envelope', anybody)
+    await packing.acceptPrivate({ recipientGuid: 'somebody', envelope: 'an encrypted envelope' }, anybody)
+
+    const jobs: Job[] = []
+    for (const queue of ['inbound', 'inbound-private'] as const) {
+      const job = await pod.jobs.oldestWaiting(queue)
+      if (job) jobs.push(job)
+    }
+    expect(jobs.map(({ name, data }) => [name, data])).toEqual([
+      ['receive-public', { acceptedAt: now.toISOString(), messages: ['an envelope'], sources: [anybody.ip] }],
+      [
+        'receive-private',
+        {
+          acceptedAt: now.toISOString(),
+          messages: [{ recipientGuid: 'somebody', envelope: 'an encrypted envelope', source: anybody.ip }],
+        },
+      ],
+    ])
+    packing.close()
+    await using taken = takeMessages(pod)
+    await taken.until(2)
+  })
+
+  it('takes a job for at most 128 messages or 256 KB, and a larger message alone', async () => {
+    const packing = openPacking(pod)
+    const large = 'x'.repeat(1_000_000)
+    const messages = [...Array.from({ length: 300 }, (_, number) => `message ${number}`), large, 'y'.repeat(200_000)]
+
+    await Promise.all(messages.map((message) => packing.acceptPublic(message, anybody)))
+
+    packing.close()
+    await using taken = takeMessages(pod)
+    const came = (await taken.until(messages.length)).map(({ envelope }) => envelope)
+    expect(came.toSorted()).toEqual(messages.toSorted())
+    expect(Math.max(...taken.jobs)).toBe(128)
+    expect(taken.jobs.length).toBeLessThanOrEqual(6)
+  })
+
+  it('lets others pass whoever fills the queue', async () => {
+    const packing = openPacking(pod, { ...RECEIVE_LIMITS, bytes: 1e9, fairFromMessages: 2, messagesApart: 3 })
+    const flooder = { ip: '2001:db8::1:2' }
+    const sameHouse = { ip: '2001:db8:0:0:ffff::1' }
+    for (const number of [1, 2, 3, 4, 5, 6, 7]) await packing.acceptPublic(`flood ${number}`, flooder)
+    await packing.acceptPublic('flood from beside', sameHouse)
+
+    await packing.acceptPublic('from somebody else', { ip: '2001:db8:0:1::1' })
+
+    packing.close()
+    await using taken = takeMessages(pod)
+    const order = (await taken.until(9)).map(({ envelope }) => envelope)
+    expect(order.indexOf('from somebody else')).toBe(6) // two before anybody counts, three that everybody may, and the first look
+    expect(order.at(-1)).toBe('flood from beside')
+  })
+})
+
+/** A queue that takes everything, and is as long as it is told to be. */
+function cannedQueue(counts: { inbound: number }, room = { isThere: true }) {
+  const added: { readonly priority: number | undefined; readonly messages: number }[] = []
+  const jobs: Pick<Pod['jobs'], 'enqueue' | 'counts' | 'hasRoom'> = {
+    async enqueue(_job, data, { priority } = {}) {
+      const { messages } = data as { readonly messages: readonly unknown[] }
+      added.push({ priority, messages: messages.length })
+      counts.inbound += 1
+    },
+    hasRoom: async () => room.isThere,
+    async counts(queue): Promise<QueueCounts> {
+      return { waiting: queue === 'inbound' ? counts.inbound : 0, active: 0, delayed: 0, failed: 0 }
+    },
+  }
+  return { added, pod: { jobs: jobs as Pod['jobs'], config: readConfig({}), now: () => new Date() } }
+}
+
+describe('a job on its way to the queue', () => {
+  it('is followed by a second one beside it once there are 32 messages for that, and by the rest when it has arrived', async () => {
+    const { pod } = cannedQueue({ inbound: 0 })
+    const jobs: { readonly messages: number; arrive(): void }[] = []
+    const enqueue: Pod['jobs']['enqueue'] = (_job, data) =>
+      new Promise((resolve) => {
+        const { messages } = data as { readonly messages: readonly unknown[] }
+        jobs.push({ messages: messages.length, arrive: resolve })
+      })
+    const packing = openPacking({ ...pod, jobs: { ...pod.jobs, enqueue } })
+    const send = async (count: number) => {
+      const accepted = Array.from({ length: count }, () => packing.acceptPublic('an envelope', anybody))
+      await new Promise(setImmediate)
+      return accepted
+    }
+    const sizes = () => jobs.map(({ messages }) => messages)
+    const accepted = await send(1)
+    expect(sizes()).toEqual([1])
+
+    accepted.push(...(await send(31)))
+    expect(sizes()).toEqual([1])
+    accepted.push(...(await send(1)))
+    expect(sizes()).toEqual([1, 32])
+
+    accepted.push(...(await send(5)))
+    jobs[1]?.arrive()
+    await Promise.all(accepted.slice(1, 33))
+    expect(sizes()).toEqual([1, 32])
+    jobs[0]?.arrive()
+    await accepted[0]
+    await vi.waitFor(() => expect(sizes()).toEqual([1, 32, 5]))
+    jobs[2]?.arrive()
+    await Promise.all(accepted)
+    packing.close()
+  })
+})
+
+describe('what is let in', () => {
+  const limits: PackingLimits = { ...RECEIVE_LIMITS, bytes: 1_000, lookEveryMs: 5 }
+  const soon = { timeout: 5_000, interval: 5 }
+
+  it('is as much as may be here, held bytes included', () => {
+    const packing = openPacking(cannedQueue({ inbound: 0 }).pod, limits)
+
+    packing.hold(999, { ip: undefined })
+    expect(packing.refusalOf(anybody)).toBeUndefined()
+    packing.hold(1, { ip: undefined })
+    expect(packing.refusalOf(anybody)).toBe('full')
+    packing.hold(-1, { ip: undefined })
+    expect(packing.refusalOf(anybody)).toBeUndefined()
+    packing.close()
+  })
+
+  it('is nothing while the queue is full, and something again as soon as it is shorter', async () => {
+    const counts = { inbound: 0 }
+    const packing = openPacking(cannedQueue(counts).pod, limits)
+    for (const size of [300, 300, 500]) await packing.acceptPublic('x'.repeat(size), anybody)
+    expect(packing.refusalOf(anybody)).toBe('full')
+    expect(packing.facts()).toEqual({ gatheredBytes: 0, queuedBytes: 1_100, queuedMessages: 3 })
+
+    counts.inbound = 2
+
+    await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBeUndefined(), soon)
+    expect(packing.facts()).toEqual({ gatheredBytes: 0, queuedBytes: 800, queuedMessages: 2 })
+    packing.close()
+  })
+
+  it('is nothing for a process that begins before a queue that others have filled', async () => {
+    const packing = openPacking(cannedQueue({ inbound: 500_000 }).pod, { ...limits, bytes: 1e12 })
+    expect(packing.refusalOf(anybody)).toBeUndefined()
+
+    await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBe('full'), soon)
+    packing.close()
+  })
+
+  it('is nothing while what holds the queue has hardly any room left, and something again when it has', async () => {
+    const room = { isThere: false }
+    const packing = openPacking(cannedQueue({ inbound: 0 }, room).pod, limits)
+    await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBe('full'), soon)
+
+    room.isThere = true
+
+    await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBeUndefined(), soon)
+    packing.close()
+  })
+
+  it('is nothing more of a source that has had its share, while the queue is long', async () => {
+    const counts = { inbound: 20 }
+    const { added, pod } = cannedQueue(counts)
+    const packing = openPacking(pod, {
+      ...limits,
+      bytes: 1e9,
+      fairFromMessages: 10,
+      messagesApart: 2,
+      messagesOfSource: 4,
+    })
+    packing.refusalOf(anybody)
+    await vi.waitFor(() => expect(packing.facts().queuedMessages).toBe(20), soon)
+
+    for (const number of [1, 2, 3, 4]) {
+      expect([number, packing.refusalOf(anybody)]).toEqual([number, undefined])
+      await packing.acceptPublic('a message', anybody)
+    }
+
+    expect(packing.refusalOf(anybody)).toBe('over_share')
+    expect(packing.refusalOf({ ip: '::ffff:192.0.2.1' })).toBe('over_share')
+    expect(packing.refusalOf({ ip: '192.0.2.2' })).toBeUndefined()
+    expect(added.slice(0, 4).map(({ priority }) => priority === undefined)).toEqual([true, true, false, false])
+    for (const ip of ['127.0.0.1', '::1', '::ffff:10.1.2.3', '172.20.0.1', 'fd00::1', undefined]) {
+      for (let message = 0; message < 5; message += 1) await packing.acceptPublic('a message', { ip })
+      expect([ip, packing.refusalOf({ ip })]).toEqual([ip, undefined])
+    }
+    counts.inbound = 5
+    await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBeUndefined(), soon)
+    packing.close()
+  })
+
+  it('is a refusal of a source that holds its share of the bytes, and of no other', () => {
+    const packing = openPacking(cannedQueue({ inbound: 0 }).pod, { ...limits, bytes: 1_000 })
+    packing.hold(249, anybody)
+    expect(packing.refusalOf(anybody)).toBeUndefined()
+
+    packing.hold(1, anybody)
+
+    expect(packing.refusalOf(anybody)).toBe('over_share')
+    expect(packing.refusalOf({ ip: '192.0.2.2' })).toBeUndefined()
+    packing.hold(-250, anybody)
+    expect(packing.refusalOf(anybody)).toBeUndefined()
+    packing.close()
+  })
+
+  it('sets large messages of a source apart once they are many bytes', async () => {
+    const { added, pod } = cannedQueue({ inbound: 0 })
+    const packing = openPacking(pod, { ...limits, bytes: 1e9, fairFromBytes: 100, bytesApart: 250 })
+    for (let message = 0; message < 5; message += 1) await packing.acceptPublic('x'.repeat(101), anybody)
+    await packing.acceptPublic('of another source', { ip: '192.0.2.2' })
+
+    expect(added.map(({ priority }) => priority === undefined)).toEqual([true, true, true, false, false, true])
+    packing.close()
+  })
+
+  it('never makes a small message wait for a large one on its way to the queue', async () => {
+    const { pod } = cannedQueue({ inbound: 0 })
+    const enqueue: Pod['jobs']['enqueue'] = async (_job, data) => {
+      const { messages } = data as { readonly messages: readonly string[] }
+      if (messages.some((message) => message.length > 1_000)) await new Promise(() => undefined)
+    }
+    const packing = openPacking({ ...pod, jobs: { ...pod.jobs, enqueue } }, { ...limits, bytes: 1e9 })
+    const large = 'x'.repeat(RECEIVE_LIMITS.bytesPerJob + 1)
+    for (let message = 0; message < 3; message += 1) packing.acceptPublic(large, anybody).catch(() => undefined)
+    await new Promise(setImmediate)
+
+    await packing.acceptPublic('small', anybody)
+    packing.close()
+  })
+
+  it('is not counted when the queue did not take it', async () => {
+    const { pod } = cannedQueue({ inbound: 0 })
+    const jobs = { ...pod.jobs, enqueue: () => Promise.reject(new Error('away')) }
+    const packing = openPacking({ ...pod, jobs }, limits)
+
+    await expect(packing.acceptPublic('x'.repeat(900), anybody)).rejects.toThrow('away')
+
+    expect(packing.facts().queuedBytes).toBe(0)
+    packing.close()
+  })
+})
+
+describe('a ledger', () => {
+  it('takes the jobs of the longest ago for those that have gone', () => {
+    const ledger = openLedger()
+    for (const bytes of [100, 20, 3]) ledger.add({ messages: 1, bytes }).arrived()
+
+    ledger.look()(2)
+
+    expect(ledger.total()).toEqual({ messages: 2, bytes: 23 })
+  })
+
+  it('does not forget what arrives during the look, nor count it twice', () => {
+    const ledger = openLedger()
+    const seen = ledger.look()
+    ledger.add({ messages: 2, bytes: 50 }).arrived()
+
+    seen(0)
+    expect(ledger.total()).toEqual({ messages: 2, bytes: 50 })
+
+    ledger.look()(1)
+    expect(ledger.total()).toEqual({ messages: 2, bytes: 50 })
+  })
+
+  it('takes the jobs of others for as large as its own lately', () => {
+    const ledger = openLedger()
+    for (let job = 0; job < 200; job += 1) ledger.add({ messages: 10, bytes: 1_000 }).arrived()
+
+    ledger.look()(400)
+
+    const { messages, bytes } = ledger.total()
+    expect([Math.round(messages / 10), Math.round(bytes / 1_000)]).toEqual([400, 400])
+  })
+})

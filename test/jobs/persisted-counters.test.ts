@@ -1,0 +1,107 @@
+import { Counter, Registry } from 'prom-client'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { showReceiveFigures } from '../../src/federation/inbound/receive-figures.js'
+import { showDeliveryFigures } from '../../src/federation/outbound/delivery-figures.js'
+import { KEPT, keepFigures } from '../../src/jobs/operations/persisted-counters.js'
+import { lately } from '../../src/jobs/operations/recent-activity.js'
+import { openMetrics } from '../../src/operations/metrics.js'
+import { buildApp } from '../../src/web/server/app.js'
+import { prune } from '../../workers/handlers/maintenance.js'
+import { showJobFigures } from '../../workers/job-metrics.js'
+import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { UNHURRIED } from '../support/test-pod.js'
+
+describe('what the processes have counted', () => {
+  let pod: MeetingPod
+  beforeAll(async () => {
+    pod = await openMeetingPod()
+  })
+  afterAll(() => pod.close())
+  beforeEach(() => pod.db('figures').delete())
+
+  /** A process that counts messages it has taken in, and what is kept of that. */
+  function openProcess() {
+    const registry = new Registry()
+    const labelNames = ['queue', 'end', 'fault']
+    const takenIn = new Counter({ name: KEPT.takenIn, help: 'Messages.', labelNames, registers: [registry] })
+    const jobs = new Counter({ name: KEPT.jobs, help: 'Jobs.', labelNames: ['queue', 'end'], registers: [registry] })
+    return { takenIn, jobs, figures: keepFigures(pod, registry) }
+  }
+
+  it('is added up over processes, and told once', async () => {
+    const [one, other] = [openProcess(), openProcess()]
+    one.takenIn.inc({ queue: 'inbound', end: 'stored' }, 7)
+    one.takenIn.inc({ queue: 'inbound', end: 'wrong', fault: 'InvalidSender' })
+    other.takenIn.inc({ queue: 'inbound-private', end: 'wrong', fault: 'InvalidSender' }, 2)
+    await Promise.all([one.figures.keep(), other.figures.keep(), one.figures.keep()])
+    one.takenIn.inc({ queue: 'inbound', end: 'stored' }, 3)
+    one.takenIn.inc({ queue: 'inbound', end: 'waiting', fault: 'NotFetchable' }, 4)
+
+    await Promise.all([one.figures.close(), other.figures.close()])
+
+    expect((await lately(pod)).takenIn).toEqual({
+      stored: 10,
+      passedOver: 0,
+      wrong: { InvalidSender: 3 },
+      waited: { NotFetchable: 4 },
+      dead: {},
+    })
+  })
+
+  it('waits until the database takes it', async () => {
+    const { takenIn, figures } = openProcess()
+    takenIn.inc({ queue: 'inbound', end: 'stored' }, 5)
+
+    await pod.db.raw('alter table figures rename to figures_away')
+    await figures.keep()
+    await pod.db.raw('alter table figures_away rename to figures')
+    expect(await pod.rows('figures')).toEqual([0])
+
+    takenIn.inc({ queue: 'inbound', end: 'stored' })
+    await figures.close()
+    expect((await lately(pod)).takenIn.stored).toBe(6)
+  })
+
+  it('gives rates over full minutes: messages of what takes in, jobs of the rest', async () => {
+    const { takenIn, jobs, figures } = openProcess()
+    takenIn.inc({ queue: 'inbound', end: 'stored' }, 90)
+    takenIn.inc({ queue: 'inbound', end: 'over' }, 10)
+    jobs.inc({ queue: 'inbound', end: 'done' }, 3)
+    jobs.inc({ queue: 'fetch', end: 'done' }, 15)
+    jobs.inc({ queue: 'fetch', end: 'failed' }, 5)
+    await figures.close()
+    expect((await lately(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 }) // this minute is not over
+
+    await pod.db.raw(`update figures set minute = minute - interval '3 minutes'`)
+    expect((await lately(pod)).perMinute).toMatchObject({ inbound: 20, fetch: 4, outbound: 0 })
+
+    await pod.db.raw(`update figures set minute = minute - interval '3 minutes'`)
+    expect((await lately(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 })
+    expect((await lately(pod)).takenIn).toMatchObject({ stored: 90, passedOver: 10 })
+  })
+
+  it('is forgotten after an hour, and deleted after two days', async () => {
+    const { takenIn, figures } = openProcess()
+    takenIn.inc({ queue: 'inbound', end: 'stored' })
+    await figures.close()
+    await pod.db.raw(`update figures set minute = minute - interval '47 hours'`)
+    await prune(pod)
+    expect([(await lately(pod)).takenIn.stored, await pod.rows('figures')]).toEqual([0, [1]])
+
+    await pod.db.raw(`update figures set minute = minute - interval '2 hours'`)
+    await prune(pod)
+    expect(await pod.rows('figures')).toEqual([0])
+  })
+
+  it('goes by the names under which it is counted', async () => {
+    const metrics = openMetrics(pod)
+    const app = await buildApp(pod, { metrics, limits: UNHURRIED })
+    const { registry } = metrics
+    showReceiveFigures(registry)
+    showDeliveryFigures(registry)
+    showJobFigures(registry)
+
+    expect(Object.values(KEPT).filter((name) => registry.getSingleMetric(name) === undefined)).toEqual([])
+    await app.close()
+  })
+})

@@ -1,0 +1,324 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { wakeWaitingJob } from '../../src/jobs/definitions.js'
+import {
+  giveUp,
+  lockThings,
+  type ParkedMessage,
+  type Thing,
+  waitAndWake,
+  wakeOverdue,
+  wakeWaiting,
+} from '../../src/jobs/waiting/waiting-messages.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
+import type { QueuePod } from '../support/queue-pod.js'
+
+const bob = 'person:bob@far.example'
+
+function message(payload: string, difference: Partial<ParkedMessage> = {}): ParkedMessage {
+  const acceptedAt = new Date('2026-01-02T03:04:05.678Z')
+  return {
+    waitsFor: bob,
+    payload,
+    acceptedAt,
+    times: 0,
+    ...difference,
+  }
+}
+
+describe.each(queueBackends)('messages that wait, with the queue in $store', (backend) => {
+  let stores: TestStores
+  let pod: QueuePod
+
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod()
+  })
+  afterAll(() => stores.close())
+  beforeEach(async () => {
+    await stores.emptyQueue()
+    for (const table of ['outbox', 'waiting', 'posts', 'people']) await pod.db(table).delete()
+  })
+
+  /** What a batch does with messages that it cannot take in yet. */
+  async function park(...messages: ParkedMessage[]): Promise<void> {
+    await pod.db.transaction(async (transaction) => {
+      await lockThings(
+        transaction,
+        messages.map(({ waitsFor }) => waitsFor),
+      )
+      await waitAndWake(pod, transaction, messages, [])
+    })
+  }
+
+  /** What the transaction does that stores what they wait for. */
+  async function storeBob(meanwhile = async () => {}): Promise<void> {
+    await pod.db.transaction(async (transaction) => {
+      await lockThings(transaction, [bob])
+      await transaction('people').insert({ guid: '0123456789abcdef', address: 'bob@far.example', publicKey: 'key' })
+      await meanwhile()
+      await waitAndWake(pod, transaction, [], [bob])
+    })
+  }
+
+  const woken = () => pod.db('outbox').orderBy('id').select('queue', 'name', 'data', 'payload', 'acceptedAt')
+
+  it('become outbox rows when what they wait for is stored, and are handed over', async () => {
+    await park(message('one'), message('two', { recipientGuid: 'fedcba9876543210' }))
+    await park(message('other', { waitsFor: 'post:0000000000000001' }))
+
+    await storeBob()
+
+    const acceptedAt = new Date('2026-01-02T03:04:05.678Z')
+    expect(await woken()).toEqual(
+      expect.arrayContaining([
+        {
+          queue: 'inbound',
+          name: 'receive-public',
+          data: { recipientGuid: null, times: 1, last: false },
+          payload: 'one',
+          acceptedAt,
+        },
+        {
+          queue: 'inbound-private',
+          name: 'receive-private',
+          data: { recipientGuid: 'fedcba9876543210', times: 1, last: false },
+          payload: 'two',
+          acceptedAt,
+        },
+      ]),
+    )
+    expect(await pod.db('waiting').pluck('payload')).toEqual(['other'])
+    await vi.waitFor(async () => expect(await pod.jobs.counts('inbound')).toMatchObject({ waiting: 1 }))
+    await vi.waitFor(async () => expect(await pod.jobs.counts('inbound-private')).toMatchObject({ waiting: 1 }))
+  })
+
+  it('wait once, however often the same one arrives', async () => {
+    await park(message('one'), message('one'))
+    await park(message('one'), message('one', { recipientGuid: 'fedcba9876543210' }))
+
+    expect(await pod.db('waiting').count({ rows: '*' })).toEqual([{ rows: 2 }])
+  })
+
+  it('are woken in transactions of bounded size when very many wait for one thing', async () => {
+    const count = 2_500
+    await pod.db.raw(
+      `insert into waiting (waits_for, payload, accepted_at, name, digest, times, due_at)
+       select ?, 'message ' || i, now(), 'receive-public', sha256(convert_to(i::text, 'UTF8')), 1, now() + interval '1 hour'
+       from generate_series(1, ?::integer) as i`,
+      [bob, count],
+    )
+
+    await storeBob()
+
+    const rows = await pod.db('outbox').orderBy('id').select('name', 'data', 'payload')
+    const rest = rows.filter(({ name }) => name === wakeWaitingJob.name)
+    expect(rows).toHaveLength(1_001)
+    expect(rest).toMatchObject([{ data: { things: [bob] } }])
+
+    await wakeWaiting(pod, rest[0]?.data.things)
+
+    const woken = await pod.db('outbox').where({ name: 'receive-public' }).orderBy('id').pluck('payload')
+    expect(woken).toEqual(Array.from({ length: count }, (_, index) => `message ${index + 1}`))
+    expect(await pod.db('waiting')).toEqual([])
+  })
+
+  it('are woken at once when what they wait for came in between', async () => {
+    await storeBob()
+
+    await park(message('one'))
+
+    expect(await woken()).toMatchObject([{ payload: 'one' }])
+    expect(await pod.db('waiting')).toEqual([])
+  })
+
+  it.each<[Thing, string, (pod: QueuePod) => Promise<unknown>]>([
+    ['person:bob@far.example:3000', 'people', (pod) => insertBob(pod, 'bob@far.example:3000')],
+    ['post:0000000000000001', 'posts', (pod) => insertPost(pod, '0000000000000001')],
+    ['comment:0000000000000002', 'comments', (pod) => insertComment(pod, '0000000000000002')],
+  ])('find %s among the %s', async (thing, _, insert) => {
+    await insert(pod)
+
+    await park(message('one', { waitsFor: thing }))
+
+    expect(await woken()).toMatchObject([{ payload: 'one' }])
+  })
+
+  it('do not miss what is being stored while they are parked', async () => {
+    let parking: Promise<void> | undefined
+    await storeBob(async () => {
+      parking = park(message('one'))
+      await untilSomebodyWaitsForALock(pod)
+    })
+    await parking
+
+    expect(await woken()).toMatchObject([{ payload: 'one' }])
+    expect(await pod.db('waiting')).toEqual([])
+  })
+
+  it('are not missed by what is stored while they are being parked', async () => {
+    let storing: Promise<void> | undefined
+    await pod.db.transaction(async (transaction) => {
+      await lockThings(transaction, [bob])
+      await waitAndWake(pod, transaction, [message('one')], [])
+      storing = storeBob()
+      await untilSomebodyWaitsForALock(pod)
+    })
+    await storing
+
+    expect(await woken()).toMatchObject([{ payload: 'one' }])
+    expect(await pod.db('waiting')).toEqual([])
+  })
+
+  it('take their locks in one order, whatever the order of the things', async () => {
+    const things = Array.from({ length: 50 }, (_, index): Thing => `post:${String(index).padStart(16, '0')}`)
+    const backwards = things.toReversed()
+
+    await Promise.all(
+      Array.from({ length: 40 }, (_, index) =>
+        pod.db.transaction((transaction) => lockThings(transaction, index % 2 === 0 ? things : backwards)),
+      ),
+    )
+  })
+
+  it('become jobs for the last time when their time is over', async () => {
+    await park(message('early'), message('late'))
+    await pod
+      .db('waiting')
+      .where({ payload: 'late' })
+      .update({ dueAt: new Date(0) })
+
+    await pod.db.transaction((transaction) => wakeOverdue(pod, transaction, 10))
+
+    expect(await woken()).toMatchObject([{ payload: 'late', data: { last: true, times: 1 } }])
+    expect(await pod.db('waiting').pluck('payload')).toEqual(['early'])
+  })
+
+  it('wait for as long as they say', async () => {
+    await park(message('usual'), message('short', { patience: 3_600 }))
+
+    const { rows } = await pod.db.raw(`select payload, extract(epoch from due_at - created_at) as wait from waiting`)
+    const waits = new Map<string, number>(rows.map(({ payload, wait }: Row) => [payload, Number(wait)]))
+    expect(waits.get('short')).toBeCloseTo(3_600, 0)
+    expect(waits.get('usual')).toBeCloseTo(6 * 3_600, 0)
+  })
+
+  describe('for what somebody can be asked for', () => {
+    const thing = 'post:0000000000000001'
+    const asks = () => pod.db('outbox').whereNull('payload').orderBy('id').select('queue', 'name', 'data')
+    const ask = (from: string, orFrom?: string) => ({
+      queue: 'fetch',
+      name: 'fetch-entity',
+      data: {
+        type: 'post',
+        guid: '0000000000000001',
+        from,
+        depth: 0,
+        fetchesLeft: 14,
+        ...(orFrom !== undefined && { orFrom }),
+      },
+    })
+
+    it('have it asked for once, however many they are and whenever they come', async () => {
+      const askAt = 'quin@q.example'
+      const messages = Array.from({ length: 50 }, (_, index) => message(`${index}`, { waitsFor: thing, askAt }))
+      await park(...messages.slice(0, 20))
+      await Promise.all([park(...messages.slice(20, 40)), park(...messages.slice(40))])
+
+      expect(await asks()).toEqual([ask(askAt)])
+      expect(await pod.db('waiting').distinct('askedOf')).toEqual([{ askedOf: 'q.example' }])
+      expect(await pod.db('waiting').distinct('askedBy')).toHaveLength(1)
+    })
+
+    it('have a person looked for', async () => {
+      await park(message('one', { askAt: 'bob@far.example' }))
+
+      expect(await asks()).toEqual([{ queue: 'fetch', name: 'discover-person', data: { address: 'bob@far.example' } }])
+    })
+
+    it('ask each sender once, whoever they say has it', async () => {
+      const orAskAt = 'root@r.example'
+      await park(message('one', { waitsFor: thing, askAt: 'quin@q.example', orAskAt }))
+      await park(message('two', { waitsFor: thing, askAt: 'sam@s.example', orAskAt }))
+      await park(message('three', { waitsFor: thing, askAt: 'liar@l.example' }))
+
+      expect(await asks()).toEqual([ask('quin@q.example', orAskAt), ask('liar@l.example')])
+    })
+
+    it('give it a moment to come by itself, but do not make a person wait', async () => {
+      await park(message('one', { waitsFor: thing, askAt: 'quin@q.example' }))
+      await vi.waitFor(async () => expect(await pod.jobs.counts('fetch')).toMatchObject({ delayed: 1, waiting: 0 }))
+
+      await park(message('two', { askAt: 'bob@far.example' }))
+      await vi.waitFor(async () => expect(await pod.jobs.counts('fetch')).toMatchObject({ delayed: 1, waiting: 1 }))
+    })
+
+    it('ask nobody for what is here by now', async () => {
+      await storeBob()
+
+      await park(message('one', { askAt: 'bob@far.example' }))
+
+      expect(await asks()).toEqual([])
+      expect(await woken()).toMatchObject([{ payload: 'one' }])
+    })
+
+    it('run for the last time when whom they asked has been given up, and those who asked others do not', async () => {
+      await park(message('one', { waitsFor: thing, askAt: 'quin@q.example' }))
+      await park(message('two', { waitsFor: thing, askAt: 'quin@q.example' }))
+      await park(message('other', { waitsFor: thing, askAt: 'sam@s.example' }))
+      await park(message('nobody', { waitsFor: thing }))
+      const { id } = await pod.db('outbox').whereJsonPath('data', '$.from', '=', 'quin@q.example').first('id')
+
+      await giveUp(pod, id)
+
+      const messages = pod.db('outbox').whereNotNull('payload').orderBy('id')
+      expect(await messages.select('payload', 'data')).toEqual([
+        { payload: 'one', data: { recipientGuid: null, times: 1, last: true } },
+        { payload: 'two', data: { recipientGuid: null, times: 1, last: true } },
+      ])
+      expect(await pod.db('waiting').orderBy('id').pluck('payload')).toEqual(['other', 'nobody'])
+      expect(await pod.db('outbox').whereNotNull('failedAt').pluck('id')).toEqual([id])
+    })
+
+    it('ask again once the first to ask has been given up', async () => {
+      await park(message('one', { waitsFor: thing, askAt: 'quin@q.example' }))
+      const { id } = await pod.db('outbox').first('id')
+      await giveUp(pod, id)
+
+      await park(message('two', { waitsFor: thing, askAt: 'quin@q.example' }))
+
+      expect(await asks()).toHaveLength(2)
+    })
+  })
+})
+
+interface Row {
+  readonly payload: string
+  readonly wait: string
+}
+
+async function untilSomebodyWaitsForALock({ db }: QueuePod): Promise<void> {
+  await vi.waitFor(async () => {
+    const { rows } = await db.raw(
+      `select from pg_locks join pg_database on pg_database.oid = database
+       where locktype = 'advisory' and not granted and datname = current_database()`,
+    )
+    expect(rows).toHaveLength(1)
+  })
+}
+
+async function insertBob({ db }: QueuePod, address = 'bob@far.example'): Promise<number> {
+  const [{ id }] = await db('people').insert({ guid: '0123456789abcdef', address, publicKey: 'key' }).returning('id')
+  return id
+}
+
+async function insertPost(pod: QueuePod, guid: string): Promise<number> {
+  const authorId = await insertBob(pod)
+  const [{ id }] = await pod.db('posts').insert({ guid, authorId, type: 'StatusMessage', public: true }).returning('id')
+  return id
+}
+
+async function insertComment(pod: QueuePod, guid: string): Promise<void> {
+  const postId = await insertPost(pod, '0000000000000009')
+  const [{ authorId }] = await pod.db('posts').select('authorId')
+  await pod.db('comments').insert({ guid, authorId, postId, text: 'Hello' })
+}

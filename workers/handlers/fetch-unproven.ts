@@ -1,0 +1,34 @@
+import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
+import { discoverSigners } from '../../src/federation/discovery/discover-signers.js'
+import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
+import type { discoverSignersJob, Handlers, lookUpLinkedJob, lookUpPersonJob } from '../../src/jobs/definitions.js'
+import type { Work } from '../../src/jobs/outbox/outbox.js'
+import { LOOK_UP_LIMITS, SERVE_LIMITS } from '../../src/limits.js'
+import type { Pod } from '../../src/pod/pod.js'
+import type { ProtocolFault } from '../../src/protocol/errors.js'
+import { countedAt, ifPossible } from './fetch.js'
+
+type UnprovenJob = typeof discoverSignersJob | typeof lookUpPersonJob | typeof lookUpLinkedJob
+
+/** A page waits for it. */
+const within = { within: SERVE_LIMITS.discoveryMs }
+
+/** Look-ups that anybody may cause without a proof or an account: a queue of their own, so that no other work waits behind them. */
+export const unprovenHandlers: Handlers<UnprovenJob, Pod, Work> = {
+  'discover-signers': (pod, { data: { host } }, deadline) => discoverSigners(pod, host, deadline),
+
+  'look-up-person': (pod, { data: { address } }) =>
+    ifPossible(pod, () => withLimits(address, 'DiscoveryFailed', () => discoverPerson(pod, address, within))),
+
+  'look-up-linked': (pod, { data }) =>
+    ifPossible(pod, () => withLimits(data.from, 'NotFetchable', () => fetchEntity(pod, data, within))),
+}
+
+/** Look-ups in hand: all, and by host. */
+const inHand = new Map<string, number>()
+const inHandOfHost = new Map<string, number>()
+
+async function withLimits(from: string, fault: ProtocolFault, work: () => Promise<unknown>): Promise<void> {
+  const { atOnce, atOnceOfHost } = LOOK_UP_LIMITS
+  await countedAt(inHand, atOnce, 'all hosts', fault, () => countedAt(inHandOfHost, atOnceOfHost, from, fault, work))
+}

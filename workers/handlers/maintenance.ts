@@ -1,0 +1,120 @@
+import { tellOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
+import { checkPods } from '../../src/federation/discovery/check-pods.js'
+import {
+  birthdaysJob,
+  checkPodsJob,
+  type Handlers,
+  pruneJob,
+  purgePostsJob,
+  type wakeWaitingJob,
+} from '../../src/jobs/definitions.js'
+import { sweepAllNow, type Work } from '../../src/jobs/outbox/outbox.js'
+import type { Schedule } from '../../src/jobs/queues/job-queues.js'
+import { wakeWaiting } from '../../src/jobs/waiting/waiting-messages.js'
+import { databaseTime, noteRun } from '../../src/persistence/database/periodic-runs.js'
+import { giveUpDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
+import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
+import type { Pod } from '../../src/pod/pod.js'
+import { repeat } from '../run-periodically.js'
+
+const ROWS_A_TURN = 1_000
+/** PostgreSQL forgets no schedule, and each look costs a question for each. */
+const LOOK_AFTER_EVERY = { redis: 10_000, postgresql: 60_000 }
+
+const schedules: readonly Schedule[] = [
+  { job: pruneJob, every: 600_000 },
+  { job: checkPodsJob, every: 60_000 },
+  { job: birthdaysJob, every: 60_000 },
+  { job: purgePostsJob, every: 60_000 },
+]
+
+type MaintenanceJob =
+  | typeof pruneJob
+  | typeof purgePostsJob
+  | typeof wakeWaitingJob
+  | typeof checkPodsJob
+  | typeof birthdaysJob
+
+export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, Work> = {
+  prune: (pod) => prune(pod),
+  'check-pods': (pod) => checkPods(pod),
+  birthdays: (pod) => tellOfBirthdays(pod),
+  'purge-posts': (pod) => purgePosts(pod),
+  'wake-waiting': (pod, { data }) => wakeWaiting(pod, data.things),
+}
+
+/** What is kept too long, table by table. A dead letter is kept for 30 days, a tombstone for 400. */
+const leftovers = {
+  access_tokens: `expires_at < now() - interval '1 day'`,
+  refresh_tokens: `expires_at < now() - interval '1 day'`,
+  authorization_codes: `expires_at < now() - interval '1 day'`,
+  oidc_records: 'expires_at < now()',
+  // Anybody may register a client; nobody has ever let these in.
+  clients: `created_at < now() - interval '30 days'
+    and not exists (select from authorizations where authorizations.client_id = clients.id)`,
+  invitations: `used_at is null and expires_at < now() - interval '30 days'`,
+  outbox: `failed_at < now() - interval '30 days'`,
+  deliveries: `state = 'dead' and died_at < now() - interval '30 days'`,
+  outbound_messages: `created_at < now() - interval '1 day'
+    and not exists (select from deliveries where deliveries.message_id = outbound_messages.id)`,
+  tombstones: `created_at < now() - interval '400 days'`,
+  // Their files go with them.
+  photos: `pending and created_at < now() - interval '1 day'`,
+  refused_uploads: `created_at < now() - interval '1 hour'`,
+  figures: `minute < now() - interval '2 days'`,
+  // None that is later than one which stays; the latest stays, to count from.
+  announcements: `id < coalesce(
+    (select min(id) from announcements where created_at >= now() - interval '2 days'),
+    (select max(id) from announcements)
+  )`,
+  pod_bytes: `day < current_date - 7`,
+  idempotency_keys: `created_at < now() - interval '1 day'`,
+} as const
+
+/** Deletes in small bites: nobody waits long for a lock of ours. */
+export async function prune(pod: Pod): Promise<void> {
+  for (let given = ROWS_A_TURN; given === ROWS_A_TURN; ) given = await giveUpDeliveries(pod.db, ROWS_A_TURN)
+  for (const [table, isLeftover] of Object.entries(leftovers)) {
+    let deleted = ROWS_A_TURN
+    while (deleted === ROWS_A_TURN) {
+      const bite = `delete from ${table} where ctid = any(array(select ctid from ${table} where ${isLeftover} limit ${ROWS_A_TURN}))`
+      deleted = (await pod.db.raw(bite)).rowCount
+      if (deleted > 0) pod.log.info({ table, rows: deleted }, 'pruned')
+    }
+  }
+  await noteRun(pod.db, 'prune')
+}
+
+async function purgePosts(pod: Pod): Promise<void> {
+  const posts = await purgeDeletedPosts(pod.db)
+  if (posts > 0) pod.log.info({ posts }, 'deleted posts purged')
+}
+
+/** A day begins once, whichever process notices it first, and however wrong its clock is. */
+async function tellOfBirthdays(pod: Pod): Promise<void> {
+  const now = await databaseTime(pod.db)
+  const notifications = await tellOfTodaysBirthdays({ ...pod, now: () => now })
+  if (notifications > 0) pod.log.info({ notifications }, 'told of birthdays')
+}
+
+/**
+ * Keeps the schedules alive: an emptied Redis has forgotten them. It has forgotten the jobs as well then, so every outbox row
+ * is due.
+ */
+export function lookAfterSchedules(pod: Pod): { stop(): Promise<void> } {
+  const looking = repeat(LOOK_AFTER_EVERY[pod.config.redisUrl === undefined ? 'postgresql' : 'redis'], async () => {
+    try {
+      if (await pod.jobs.keepSchedules('maintenance', schedules)) await sweepAllNow(pod.db)
+    } catch (err) {
+      pod.log.debug({ err }, 'could not look after the schedules')
+    }
+  })
+  const othersEnded = pod.jobs
+    .endOtherSchedules('maintenance', schedules)
+    .catch((err) => pod.log.debug({ err }, 'could not end schedules'))
+  return {
+    async stop() {
+      await Promise.all([looking.stop(), othersEnded])
+    },
+  }
+}

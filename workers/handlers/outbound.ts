@@ -1,0 +1,37 @@
+import { checkKnownPod } from '../../src/federation/discovery/check-pods.js'
+import { deliver } from '../../src/federation/outbound/deliver.js'
+import { dispatch } from '../../src/federation/outbound/dispatch.js'
+import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
+import { participate } from '../../src/federation/outbound/participate.js'
+import type {
+  checkPodJob,
+  deliverJob,
+  deliverSlowlyJob,
+  dispatchJob,
+  dispatchRelaysJob,
+  Handlers,
+  participateJob,
+} from '../../src/jobs/definitions.js'
+import type { Work } from '../../src/jobs/outbox/outbox.js'
+import type { Pod } from '../../src/pod/pod.js'
+
+export const outboundHandlers: Handlers<typeof dispatchJob | typeof deliverJob, Pod, Work> = {
+  dispatch: (pod, work) => dispatch(pod, work),
+  deliver: (pod, { data: { podId } }, signal) => deliver(pod, podId, { lane: 'outbound', signal }),
+}
+
+export const outboundSlowHandlers: Handlers<
+  typeof deliverSlowlyJob | typeof checkPodJob | typeof participateJob,
+  Pod,
+  Work
+> = {
+  // For rows that an earlier version has written: the job has another queue now.
+  participate: (pod, work) => participate(pod, work),
+  deliver: (pod, { data: { podId } }, signal) => deliver(pod, podId, { lane: 'outbound-slow', signal }),
+  'check-pod': (pod, { data: { podId } }) => checkKnownPod(pod, podId),
+}
+
+export const relayHandlers: Handlers<typeof dispatchRelaysJob | typeof participateJob, Pod, Work> = {
+  'dispatch-relays': (pod, work) => dispatchRelays(pod, work),
+  participate: (pod, work) => participate(pod, work),
+}

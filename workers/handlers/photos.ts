@@ -1,0 +1,57 @@
+import { keepPhoto, refusePhoto } from '../../src/domain/photos/keep-photo.js'
+import { filesOfPhoto } from '../../src/domain/photos/photos.js'
+import { formatOf } from '../../src/domain/photos/picture-formats.js'
+import { Refusal } from '../../src/domain/refusals.js'
+import type { Handlers, makePhotoJob, removePhotoFilesJob, Upload } from '../../src/jobs/definitions.js'
+import type { Work } from '../../src/jobs/outbox/outbox.js'
+import { PHOTO_LIMITS } from '../../src/limits.js'
+import {
+  dropUploads,
+  placeDrafts,
+  readUpload,
+  removePictures,
+  sweepUploads,
+  writeDraft,
+} from '../../src/persistence/photos/picture-files.js'
+import type { Pod } from '../../src/pod/pod.js'
+import { repeat } from '../run-periodically.js'
+import { makePicture } from './make-picture.js'
+
+export const photoHandlers: Handlers<typeof makePhotoJob | typeof removePhotoFilesJob, Pod, Work> = {
+  'make-photo': makePhoto,
+  'remove-photo-files': ({ config }, { data: { names } }) =>
+    removePictures(config.uploadsDir, names.flatMap(filesOfPhoto)),
+}
+
+async function makePhoto(pod: Pod, work: Work & { readonly data: Upload }): Promise<void> {
+  const { uploadsDir } = pod.config
+  const { file, name } = work.data
+  const drafts = new Map<string, string>()
+  try {
+    const bytes = await readUpload(uploadsDir, file)
+    const format = formatOf(bytes)
+    if (format === undefined) throw new Refusal('image_invalid', 'The file is no picture any more.')
+    const { width, height, files } = await makePicture(bytes, format)
+    for (const [prefix, picture] of files) drafts.set(`${prefix}${name}`, await writeDraft(uploadsDir, picture))
+    const kept = [...files].reduce((sum, [, picture]) => sum + picture.length, 0)
+    await keepPhoto(pod, work, { width, height, bytes: kept, place: () => placeDrafts(uploadsDir, drafts) })
+  } catch (error) {
+    await dropUploads(uploadsDir, drafts.values())
+    if (!(error instanceof Refusal)) throw error
+    pod.log.info({ err: error.cause, reason: error.message }, 'no photo came of an upload')
+    await refusePhoto(pod, work, error)
+  }
+  await dropUploads(uploadsDir, [file])
+}
+
+/** Deletes now and then what a process that was killed has left behind. */
+export function keepUploadsSwept({ config, log }: Pick<Pod, 'config' | 'log'>): { stop(): Promise<void> } {
+  return repeat(PHOTO_LIMITS.sweepEveryMs, async () => {
+    try {
+      const uploads = await sweepUploads(config.uploadsDir, new Date(Date.now() - PHOTO_LIMITS.uploadAgeMs))
+      if (uploads > 0) log.info({ uploads }, 'uploads that nothing has become of are deleted')
+    } catch (err) {
+      log.error({ err }, 'could not look after the uploads')
+    }
+  })
+}

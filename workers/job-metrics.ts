@@ -1,0 +1,27 @@
+import { Counter, Histogram, type Registry } from 'prom-client'
+import type { QueueName } from '../src/jobs/queues/queue-names.js'
+
+const jobs = new Counter({
+  name: 'pod_jobs_run_total',
+  help: 'Jobs that this process has run, by queue and by how they ended; one that failed may be tried again.',
+  labelNames: ['queue', 'end'],
+  registers: [],
+})
+
+const seconds = new Histogram({
+  name: 'pod_job_seconds',
+  help: 'How long jobs ran in this process, by queue.',
+  labelNames: ['queue'],
+  buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  registers: [],
+})
+
+export function countJob(queue: QueueName, end: 'done' | 'failed', ms: number): void {
+  jobs.inc({ queue, end })
+  seconds.observe({ queue }, ms / 1_000)
+}
+
+export function showJobFigures(registry: Registry): void {
+  registry.registerMetric(jobs)
+  registry.registerMetric(seconds)
+}

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto'
+import type { Job } from 'bullmq'
+import type { Message } from '../src/federation/inbound/batch.js'
+import { type AnyJob, type DataOf, receivePrivateJob, receivePublicJob } from '../src/jobs/definitions.js'
+import { gather } from '../src/jobs/group-commit.js'
+import { findMessageRows, type MessageRow, outboxIdOf } from '../src/jobs/outbox/outbox.js'
+import type { WokenMessage } from '../src/jobs/waiting/waiting-messages.js'
+import type { Pod } from '../src/pod/pod.js'
+
+/** Whether a job carries messages; others come by the same queues. */
+export function carriesMessages({ name }: Job): boolean {
+  return name === receivePublicJob.name || name === receivePrivateJob.name
+}
+
+/** Rows are read together: a parent that comes wakes a thousand children at once. */
+const READING = { atOnce: 2, items: 256, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 }
+
+/** Finds the messages of a job: those it carries, or that of its outbox row, which is none once the row is gone. */
+export function messageReader({ db }: Pick<Pod, 'db'>): (job: Job) => Promise<readonly Message[]> {
+  const readRows = gather(READING, (ids: readonly number[]) => findMessageRows(db, ids))
+  return async (job) => {
+    const outboxId = outboxIdOf(job.data)
+    if (outboxId === undefined) return messagesIn(job)
+    const row = (await readRows([outboxId])).find(({ id }) => id === outboxId)
+    return row === undefined ? [] : [messageOfRow(row)]
+  }
+}
+
+function messagesIn(job: Job): readonly Message[] {
+  const data: DataOf<typeof receivePublicJob> | DataOf<typeof receivePrivateJob> = job.data
+  const acceptedAt = new Date(data.acceptedAt)
+  const sources = 'sources' in data ? data.sources : undefined
+  return data.messages.map((message, index) =>
+    typeof message === 'string'
+      ? { envelope: message, acceptedAt, source: sources?.[index] ?? undefined }
+      : { ...message, acceptedAt },
+  )
+}
+
+function messageOfRow({ id, data, payload, acceptedAt }: MessageRow): Message {
+  const { recipientGuid, times, last } = data as WokenMessage // as waiting.ts has written it
+  const woken = { outboxId: id, times, last }
+  return { envelope: payload, acceptedAt, woken, ...(recipientGuid !== null && { recipientGuid }) }
+}
+
+/**
+ * Gives each of these messages of a job a job of its own; what it was packed with is no reason to wait or to die. One of them may
+ * end this worker before the job that they come from is done: then they are named again, and are there once.
+ */
+export async function goOnAlone(
+  pod: Pick<Pod, 'jobs'>,
+  job: Job,
+  messages: readonly Message[],
+  { alone }: { readonly alone: boolean },
+): Promise<void> {
+  const rest = alone ? { alone } : {}
+  const each = messages.map(({ envelope, recipientGuid, acceptedAt, source }) => ({
+    acceptedAt: acceptedAt.toISOString(),
+    messages: [recipientGuid === undefined ? envelope : { recipientGuid, envelope, source }],
+    ...(recipientGuid === undefined && source !== undefined && { sources: [source] }),
+    ...rest,
+  }))
+  const definition: AnyJob = job.name === receivePublicJob.name ? receivePublicJob : receivePrivateJob
+  const { priority } = job.opts
+  await pod.jobs.enqueueAll(definition, each, { names: messages.map(nameOf(job)), priority })
+}
+
+function nameOf({ id }: Job): (message: Message) => string {
+  return ({ recipientGuid = '', envelope }) => {
+    return `of-${id}-${createHash('sha256').update(`${recipientGuid} ${envelope}`).digest('base64url')}`
+  }
+}
