@@ -137,18 +137,25 @@ describe('TRUST_PROXY', () => {
     ['loopback, 10.0.0.0/8', 'loopback, 10.0.0.0/8'],
     ['10.0.0.0/255.0.0.0', '10.0.0.0/255.0.0.0'],
     ['fd00::/8,192.0.2.1', 'fd00::/8,192.0.2.1'],
+    ['::ffff:10.0.0.0/104', '::ffff:10.0.0.0/104'],
   ])('%s is understood', (given, trusted) => {
     expect(readConfig({ TRUST_PROXY: given }).trustProxy).toBe(trusted)
     expect(() => fastify({ trustProxy: trusted })).not.toThrow()
   })
 
-  it.each(['everybody', '10.0.0.0/33', '10.0.0.0/0', 'fd00::/129', 'loopback/8', '10.0.0.1/8/8', 'loopback,,'])(
-    '%s is refused, as the server would',
-    (given) => {
-      expect(faultsOf({ TRUST_PROXY: given })).toEqual([expect.stringMatching(/^TRUST_PROXY must be .+\.$/)])
-      expect(() => fastify({ trustProxy: given })).toThrow('invalid')
-    },
-  )
+  it.each([
+    'everybody',
+    '10.0.0.0/33',
+    '10.0.0.0/255.0.255.0',
+    '10.0.0.0/0',
+    'fd00::/129',
+    'loopback/8',
+    '10.0.0.1/8/8',
+    'loopback,,',
+  ])('%s is refused, as the server would', (given) => {
+    expect(faultsOf({ TRUST_PROXY: given })).toEqual([expect.stringMatching(/^TRUST_PROXY must be .+\.$/)])
+    expect(() => fastify({ trustProxy: given })).toThrow('invalid')
+  })
 })
 
 describe('REDIS_REPLICAS', () => {

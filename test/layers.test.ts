@@ -7,10 +7,10 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** The first pattern that fits a path gives its height: a file imports from its own folder or from further down. */
 const heights: readonly (readonly [RegExp, number])[] = [
-  [/^src\/(errors|logging\/loop-lag|limits|config\/(make-folder|software)|bounded-map|network-source)\b/, 0],
-  [/^src\/protocol\//, 1],
+  [/^src\/(errors|logging\/loop-lag|limits|config\/(make-folder|software)|bounded-map)\b/, 0],
+  [/^src\/(protocol|networks)\//, 1],
   [/^(src\/persistence|embedded-postgres|migrations)\//, 2],
-  [/^src\/(jobs\/|config\/config\.ts$|private-addresses\.ts$|pod\/pod\.ts$)/, 3],
+  [/^src\/(jobs\/|config\/config\.ts$|pod\/pod\.ts$)/, 3],
   [/^src\/domain\//, 4],
   [/^src\/federation\//, 5],
   [/^(src\/web|workers)\/(?!main\.ts$)/, 6],
@@ -25,7 +25,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   fastify: /^src\/(web\/|operations\/|server\.ts$)/,
   'oidc-provider': /^src\/web\/oidc\//,
   piscina: /^(workers\/threads|src\/web\/pages)\//,
-  'ipaddr.js': /^src\/federation\/remote-pod\//,
+  'ipaddr.js': /^src\/networks\//,
   saxes: /^src\/protocol\//,
   sharp: /^workers\//,
   undici: /^src\/federation\/remote-pod\//,

@@ -1,11 +1,11 @@
-import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Ajv, type ErrorObject } from 'ajv'
 import { StartError } from '../errors/start-error.js'
 import { isQueueName, QUEUES, type QueueName } from '../jobs/queues/queue-names.js'
 import { type RedisAddress, readRedisAddress } from '../jobs/queues/redis-address.js'
-import { type AllowPrivate, readAllowPrivate } from '../private-addresses.js'
+import { type AllowPrivate, readAllowPrivate } from '../networks/private-hosts.js'
+import { readTrustProxy } from '../networks/trusted-proxies.js'
 import { isUrl } from '../protocol/is-url.js'
 
 /** Where a server listens: an address and a port, or a socket path. */
@@ -364,25 +364,6 @@ function readAdminListen(text: string | undefined, faults: string[]): Config['ad
 export function isThisMachine(url: URL | string): boolean {
   const { hostname } = new URL(url)
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.[0-9.]+$/.test(hostname)
-}
-
-function readTrustProxy(text: string, faults: string[]): boolean | string {
-  if (text === 'true') return true
-  if (text === 'false' || text === 'none') return false
-  if (!text.split(',').every((item) => isTrustable(item.trim()))) {
-    faults.push(
-      'TRUST_PROXY must be true, false, loopback, linklocal, uniquelocal or a list of addresses and networks like 10.0.0.0/8.',
-    )
-  }
-  return text
-}
-
-function isTrustable(item: string): boolean {
-  if (['loopback', 'linklocal', 'uniquelocal'].includes(item)) return true
-  const [address = '', range, ...rest] = item.split('/')
-  if (isIP(address) === 0 || rest.length > 0) return false
-  if (range === undefined || (isIPv4(address) && isIPv4(range))) return true
-  return /^[1-9][0-9]*$/.test(range) && Number(range) <= (isIPv6(address) ? 128 : 32)
 }
 
 function list(text: string): readonly string[] {

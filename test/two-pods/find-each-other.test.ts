@@ -22,7 +22,7 @@ describe('two pods', { timeout: 60_000 }, () => {
 
   it('warn that they may be made to ask private addresses, on the screen and in each log', () => {
     const warning = expect.stringMatching(
-      /^ALLOW_PRIVATE_ADDRESSES lets strangers make this pod ask every private address/,
+      /^ALLOW_PRIVATE_ADDRESSES lets anyone make this pod send requests to every private address/,
     )
     const said = left.said()
 

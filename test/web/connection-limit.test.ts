@@ -3,9 +3,9 @@ import type { RequestListener, Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { HTTP_LIMITS, type HttpLimits } from '../../src/limits.js'
+import { openTrustedProxies } from '../../src/networks/trusted-proxies.js'
 import type { ConnectionClosure } from '../../src/web/limits/connection-limit.js'
 import { openHttpServer } from '../../src/web/server/http-server.js'
-import { openTrustedProxies } from '../../src/web/trusted-proxies.js'
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 
@@ -138,6 +138,8 @@ describe('a trusted proxy', () => {
     ['uniquelocal, 203.0.113.7', '203.0.113.8', false],
     ['10.0.0.0/255.255.0.0', '10.0.7.1', true],
     ['10.0.0.0/255.255.0.0', '10.1.0.1', false],
+    ['::ffff:10.0.0.0/104', '10.0.7.1', true],
+    ['::ffff:10.0.0.0/104', '11.0.0.1', false],
     ['2001:db8::/32', '2001:db8:1::1', true],
     ['2001:db8::/32', '2001:db9::1', false],
     ['loopback', undefined, true],

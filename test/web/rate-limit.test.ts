@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { siteOf, sourceOf } from '../../src/network-source.js'
 import { openRateLimit, openRateLimitOf } from '../../src/web/limits/rate-limit.js'
 
 const now = () => new Date()
@@ -51,14 +50,4 @@ it('a request that is taken back displaces no other source', () => {
   for (let source = 0; source < 1_000; source += 1) limit(`source ${source}`)()
 
   expect(() => limit('first')).toThrow('too often')
-})
-
-it.each([
-  ['203.0.113.1', '203.0.113.1', undefined],
-  ['::ffff:203.0.113.1', '203.0.113.1', undefined],
-  ['2001:db8:1:2::3', '2001:db8:1:2', '2001:db8:1/48'],
-  ['2001:0DB8:0001:0002:0:0:0:3', '2001:db8:1:2', '2001:db8:1/48'],
-  ['fe80::1%eth0', 'fe80:0:0:0', 'fe80:0:0/48'],
-])('of the address %s the source is %s and the site is %s', (ip, source, site) => {
-  expect([sourceOf(ip), siteOf(ip)]).toEqual([source, site])
 })

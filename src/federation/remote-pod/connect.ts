@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises'
 import { buildConnector } from 'undici'
 import { hasCode, messageOf } from '../../errors/thrown.js'
 import type { RemoteLimits } from '../../limits.js'
-import { type AllowPrivate, isOpened } from '../../private-addresses.js'
-import { isPublicAddress } from './public-address.js'
+import { type AllowPrivate, isPrivateHostAllowed } from '../../networks/private-hosts.js'
+import { isPublicAddress } from '../../networks/public-address.js'
 import { RemotePodError } from './remote-pod-error.js'
 import type { ResolveName } from './resolve-name.js'
 import { faultOfSystem } from './system-faults.js'
@@ -71,7 +71,7 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
   }
 
   async function resolve(url: URL, hostname: string, signal: AbortSignal): Promise<readonly string[]> {
-    const bySystem = isOpened(options.allowPrivate, url)
+    const bySystem = isPrivateHostAllowed(options.allowPrivate, url)
     let addresses: readonly string[]
     try {
       addresses = await untilAborted(options.resolve(hostname, { bySystem, signal }), signal)
@@ -84,7 +84,7 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
 
   function checkAddress(url: URL, address: string | undefined): void {
     const isPublic = address !== undefined && isPublicAddress(address)
-    if (!isPublic && !isOpened(options.allowPrivate, url)) {
+    if (!isPublic && !isPrivateHostAllowed(options.allowPrivate, url)) {
       throw new RemotePodError('not_allowed', `${url.host} is not asked: ${address} is not a public address.`)
     }
     if (isPublic && url.protocol === 'http:') {

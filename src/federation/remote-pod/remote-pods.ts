@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
 import { REMOTE_LIMITS, type RemoteLimits } from '../../limits.js'
+import { type AllowPrivate, isPrivateHostAllowed, privateAddressesWarning } from '../../networks/private-hosts.js'
 import type { GetOptions, RemoteAnswer, RemotePods } from '../../pod/pod.js'
-import { type AllowPrivate, isOpened, privateAddressesWarning } from '../../private-addresses.js'
 import { checkedConnector, type Dial } from './connect.js'
 import { type Deadline, withDeadline } from './deadline.js'
 import { readAnswer, readDeliveryAnswer } from './read-answer.js'
@@ -73,7 +73,7 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods & { close
     read: (response: Dispatcher.ResponseData) => Promise<Answer>,
   ): Promise<Answer> {
     // The ports of a host share its turns, or a stranger could multiply them; in a playground every port is a pod.
-    const host = isOpened(allowPrivate, url) ? url.host : url.hostname
+    const host = isPrivateHostAllowed(allowPrivate, url) ? url.host : url.hostname
     const leave = await deadline.waiting(turns.take(purpose, host, deadline.signal))
     want(url.origin, 1)
     try {

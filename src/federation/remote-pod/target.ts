@@ -1,4 +1,4 @@
-import { type AllowPrivate, isOpened } from '../../private-addresses.js'
+import { type AllowPrivate, isPrivateHostAllowed } from '../../networks/private-hosts.js'
 import { RemotePodError } from './remote-pod-error.js'
 
 /**
@@ -29,7 +29,7 @@ function parse(text: string | URL, base: URL | undefined): URL {
 
 function reasonAgainst(url: URL, allow: AllowPrivate): string | undefined {
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'pods speak https'
-  if (url.protocol === 'http:' && !isOpened(allow, url))
+  if (url.protocol === 'http:' && !isPrivateHostAllowed(allow, url))
     return 'plain http is only for what ALLOW_PRIVATE_ADDRESSES names'
   if (url.username !== '' || url.password !== '') return 'its address carries a user'
   if (url.hash !== '') return 'its address carries a fragment'
@@ -40,7 +40,7 @@ function reasonAgainst(url: URL, allow: AllowPrivate): string | undefined {
 }
 
 function isPortOpen(url: URL, allow: AllowPrivate): boolean {
-  if (typeof allow !== 'string' && isOpened(allow, url)) return true // named with its port
+  if (typeof allow !== 'string' && isPrivateHostAllowed(allow, url)) return true // named with its port
   const port = Number(url.port)
   return url.port === '' || port === 443 || (port >= 1024 && !badPorts.has(port))
 }

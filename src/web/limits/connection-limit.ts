@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { HttpLimits } from '../../limits.js'
-import { sourceOf } from '../../network-source.js'
+import { sourceOf } from '../../networks/network-source.js'
 
 /**
  * Why a connection is closed: its address has too many, it was idle and others need the place, or there is no place at all.

@@ -1,5 +1,5 @@
 import { openBoundedMap } from '../../bounded-map.js'
-import { siteOf, sourceOf } from '../../network-source.js'
+import { siteOf, sourceOf } from '../../networks/network-source.js'
 import { RequestFault } from '../server/request-faults.js'
 
 export interface RateRule {

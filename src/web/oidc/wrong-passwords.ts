@@ -1,6 +1,6 @@
 import { openBoundedMap } from '../../bounded-map.js'
 import { OIDC_LIMITS } from '../../limits.js'
-import { sourceOf } from '../../network-source.js'
+import { sourceOf } from '../../networks/network-source.js'
 import { tooMany } from '../limits/rate-limit.js'
 import type { RequestFault } from '../server/request-faults.js'
 

@@ -63,7 +63,7 @@ describe('the setting', () => {
     const log = { debug() {}, warn: (text: string) => void warnings.push(text) }
     testRemotePods({ allowPrivate, log })
     expect(warnings).toHaveLength(opened.length)
-    for (const text of opened) expect(warnings[0]).toContain(`ask ${text};`)
+    for (const text of opened) expect(warnings[0]).toContain(`to ${text};`)
   })
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readAllowPrivate } from '../../../src/private-addresses.js'
+import { readAllowPrivate } from '../../../src/networks/private-hosts.js'
 import { faultOfExchange, testRemotePods } from '../../support/remote-pods.js'
 import { type ScriptedServer, serveHttp } from '../../support/scripted-server.js'
 

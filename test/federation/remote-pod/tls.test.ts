@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readAllowPrivate } from '../../../src/private-addresses.js'
+import { readAllowPrivate } from '../../../src/networks/private-hosts.js'
 import { faultOfExchange, testRemotePods } from '../../support/remote-pods.js'
 import { type ScriptedServer, serveHttp, serveHttps, serveRaw } from '../../support/scripted-server.js'
 

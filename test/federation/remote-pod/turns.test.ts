@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readAllowPrivate } from '../../../src/private-addresses.js'
+import { readAllowPrivate } from '../../../src/networks/private-hosts.js'
 import { faultOfExchange, testRemotePods } from '../../support/remote-pods.js'
 import { serveHttp } from '../../support/scripted-server.js'
 

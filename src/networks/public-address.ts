@@ -1,7 +1,7 @@
-import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { parseIpAddress } from './ip-address.js'
 
-/** Everything that is not the public internet of unicast IPv4. */
+/** IPv4 ranges that are not the public unicast internet. */
 const specialIPv4 = [
   '0.0.0.0/8', // this host
   '10.0.0.0/8', // private
@@ -23,22 +23,22 @@ const specialIPv4 = [
   '240.0.0.0/4', // reserved, broadcast
 ].map((range) => ipaddr.IPv4.parseCIDR(range))
 
-/** The only part of IPv6 given out for unicast: loopback, unique-local, link-local and NAT64 lie outside of it. */
+/** The only range of IPv6 allocated for unicast: loopback, unique-local, link-local and NAT64 lie outside of it. */
 const globalIPv6 = ipaddr.IPv6.parseCIDR('2000::/3')
 
 const specialIPv6 = [
   '2001::/23', // protocol assignments, Teredo and ORCHID among them
   '2001:db8::/32', // documentation
-  '2002::/16', // 6to4: any IPv4 address may hide in it
+  '2002::/16', // 6to4: embeds any IPv4 address
   '2620:4f:8000::/48', // AS112
   '3fff::/20', // documentation
 ].map((range) => ipaddr.IPv6.parseCIDR(range))
 
-/** True only for a literal address of a host on the public internet; an IPv4 address mapped into IPv6 is judged as what it is. */
+/** True only for a literal address of a host on the public internet. */
 export function isPublicAddress(text: string): boolean {
-  // A zone (fe80::1%eth0) points into a local network, whatever stands before it.
-  if (isIP(text) === 0 || text.includes('%')) return false
-  const address = ipaddr.process(text)
+  // A zone (fe80::1%eth0) names a local network, whatever the address before it.
+  const address = text.includes('%') ? undefined : parseIpAddress(text)
+  if (address === undefined) return false
   return address instanceof ipaddr.IPv4
     ? !specialIPv4.some((range) => address.match(range))
     : address.match(globalIPv6) && !specialIPv6.some((range) => address.match(range))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isPublicAddress } from '../../../src/federation/remote-pod/public-address.js'
+import { isPublicAddress } from '../../src/networks/public-address.js'
 
 describe('isPublicAddress', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isOpened, readAllowPrivate } from '../src/private-addresses.js'
+import { isPrivateHostAllowed, readAllowPrivate } from '../../src/networks/private-hosts.js'
 
 function read(text: string | undefined) {
   const faults: string[] = []
@@ -45,7 +45,7 @@ describe('ALLOW_PRIVATE_ADDRESSES', () => {
 
   it('opens exactly the host and the port it names', () => {
     const { allow } = read('localhost:3001,127.0.0.1:443,pod.test:80')
-    const opened = (url: string) => isOpened(allow, new URL(url))
+    const opened = (url: string) => isPrivateHostAllowed(allow, new URL(url))
     expect(opened('http://localhost:3001/x')).toBe(true)
     expect(opened('https://LOCALHOST:3001/')).toBe(true)
     expect(opened('https://127.1/')).toBe(true)

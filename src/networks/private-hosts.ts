@@ -1,8 +1,9 @@
-import { isUrl } from './protocol/is-url.js'
-/** Which addresses of private networks this pod may ask, each as `host:port`; public ones need no permission. */
+import { isUrl } from '../protocol/is-url.js'
+
+/** The hosts in private networks that this pod may connect to, each as `host:port`; public hosts need no permission. */
 export type AllowPrivate = 'none' | 'all' | ReadonlySet<string>
 
-/** Reads the setting ALLOW_PRIVATE_ADDRESSES; what is wrong with it is added to the faults, in a sentence. */
+/** Reads the setting ALLOW_PRIVATE_ADDRESSES; an error is added to the faults, as a sentence. */
 export function readAllowPrivate(text: string | undefined, faults: string[]): AllowPrivate {
   const setting = (text ?? '').trim().toLowerCase()
   if (setting === '' || setting === 'false') return 'none'
@@ -21,15 +22,15 @@ export function readAllowPrivate(text: string | undefined, faults: string[]): Al
   return new Set(items.flatMap((item) => hostAndPortOf(item) ?? []))
 }
 
-/** What the operator should know about this setting, in a sentence; undefined: nothing is opened. */
+/** A warning for the operator; undefined: the setting allows nothing. */
 export function privateAddressesWarning(allow: AllowPrivate): string | undefined {
   if (allow === 'none') return undefined
-  const opened = allow === 'all' ? 'every private address' : [...allow].join(', ')
-  return `ALLOW_PRIVATE_ADDRESSES lets strangers make this pod ask ${opened}; it is for tests and playgrounds only.`
+  const hosts = allow === 'all' ? 'every private address' : [...allow].join(', ')
+  return `ALLOW_PRIVATE_ADDRESSES lets anyone make this pod send requests to ${hosts}; use it for tests and development only.`
 }
 
-/** True for exactly the hosts and ports that the setting names, in whatever spelling. */
-export function isOpened(allow: AllowPrivate, url: URL): boolean {
+/** Whether the setting names exactly this host and port, in any spelling. */
+export function isPrivateHostAllowed(allow: AllowPrivate, url: URL): boolean {
   if (typeof allow === 'string') return allow === 'all'
   return allow.has(`${url.hostname}:${url.port || (url.protocol === 'https:' ? 443 : 80)}`)
 }
