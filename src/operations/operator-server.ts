@@ -1,8 +1,8 @@
 import { type FastifyInstance, fastify } from 'fastify'
 import type { Logger } from 'pino'
+import { singleFlight } from '../throttling/single-flight.js'
 import { addHealthRoutes, type Readiness } from '../web/server/health.js'
 import { serverOptions } from '../web/server/server-options.js'
-import { sharedAnswer } from '../web/server/shared-answer.js'
 import type { Metrics } from './metrics.js'
 
 /** Where the operator looks when nothing else is set: one port for each kind of process. */
@@ -18,7 +18,7 @@ export interface OperatorParts {
 /** What only the operator may see, on an address of its own: the public server must never have it. */
 export async function buildOperatorApp({ log, metrics, readiness }: OperatorParts): Promise<FastifyInstance> {
   const app = fastify({ ...serverOptions(log) })
-  const read = sharedAnswer(() => metrics.text())
+  const read = singleFlight(() => metrics.text())
 
   addHealthRoutes(app, readiness)
   app.get('/metrics', async (_request, reply) => reply.type(metrics.registry.contentType).send(await read()))

@@ -2,22 +2,16 @@ import type { Knex } from 'knex'
 import { privateKeyOf } from '../../domain/accounts/private-keys.js'
 import { OutboundMessage } from '../../persistence/models/outbound-message.js'
 import type { Pod, PodCrypto } from '../../pod/pod.js'
+import { openSingleFlight, type SingleFlight } from '../../throttling/single-flight.js'
 
-/** Envelopes that are being signed, by the threads that do it. */
-const underWay = new WeakMap<PodCrypto, Map<number, Promise<string | undefined>>>()
+/** Envelopes that are being signed, by the threads that sign them. */
+const signing = new WeakMap<PodCrypto, SingleFlight<number, string | undefined>>()
 
-/**
- * The envelope of a message, signed by whoever needs it first and kept for all others and for every later try. Undefined: the
- * message was taken back.
- */
+/** The envelope of a message, signed once and kept for all pods and every later try. Undefined: the message was retracted. */
 export async function sealedEnvelope(pod: Pod, messageId: number): Promise<string | undefined> {
-  const flights = underWay.get(pod.crypto) ?? new Map<number, Promise<string | undefined>>()
-  underWay.set(pod.crypto, flights)
-  const shared = flights.get(messageId)
-  if (shared !== undefined) return shared
-  const flight = readOrSeal(pod, messageId).finally(() => flights.delete(messageId))
-  flights.set(messageId, flight)
-  return flight
+  const flight = signing.get(pod.crypto) ?? openSingleFlight<number, string | undefined>()
+  signing.set(pod.crypto, flight)
+  return flight.run(messageId, () => readOrSeal(pod, messageId))
 }
 
 async function readOrSeal(pod: Pod, messageId: number): Promise<string | undefined> {
@@ -29,7 +23,7 @@ async function readOrSeal(pod: Pod, messageId: number): Promise<string | undefin
   return keep(pod.db, messageId, envelope)
 }
 
-/** Another process may have been faster: every pod gets the same bytes. */
+/** Another process may have signed it first: every pod gets the same bytes. */
 async function keep(db: Knex, messageId: number, envelope: string): Promise<string | undefined> {
   const { rows } = await db.raw(
     `update outbound_messages set envelope = coalesce(envelope, ?) where id = ? returning envelope`,

@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client'
 import { addFigures, type Figure } from '../../persistence/operations/figures.js'
 import type { Pod } from '../../pod/pod.js'
+import { singleFlight } from '../../throttling/single-flight.js'
 
 /** Counters that somebody asks for who is not in the process that counts. */
 export const KEPT = {
@@ -19,7 +20,6 @@ export function keepFigures(
   registry: Registry,
 ): { readonly keep: () => Promise<void>; close(): Promise<void> } {
   const told = new Map<string, number>()
-  let underWay: Promise<void> | undefined
 
   async function tell(): Promise<void> {
     const counted = await countedBy(registry)
@@ -31,22 +31,15 @@ export function keepFigures(
     for (const figure of counted) told.set(keyOf(figure), figure.count)
   }
 
-  /** One after the other: two at once would tell the same. */
-  function keep(): Promise<void> {
-    underWay ??= tell()
-      .catch((err) => log.debug({ err }, 'could not keep what was counted'))
-      .finally(() => {
-        underWay = undefined
-      })
-    return underWay
-  }
+  /** Two at the same time would add the same counts twice. */
+  const keep = singleFlight(() => tell().catch((err) => log.debug({ err }, 'could not keep what was counted')))
 
   const timer = setInterval(keep, EVERY_MS)
   return {
     keep,
     async close() {
       clearInterval(timer)
-      await underWay
+      await keep() // the one that runs may have read the counters too early
       await keep()
     },
   }

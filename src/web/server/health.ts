@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { sharedAnswer } from './shared-answer.js'
+import { singleFlight } from '../../throttling/single-flight.js'
 
 /** Whether a process can do its work now, and what it knows about what it needs. */
 export interface Readiness {
@@ -10,7 +10,7 @@ export interface Readiness {
 
 /** For load balancers and supervisors: `live` means that the event loop turns, `ready` that work makes sense. */
 export function addHealthRoutes(app: FastifyInstance, readiness: () => Promise<Readiness>): void {
-  const ask = sharedAnswer(readiness)
+  const ask = singleFlight(readiness)
   // A busy pod is alive: whoever restarts it for being busy makes it worse.
   const config = { public: true, quiet: true, evenIfBusy: true } as const
 

@@ -3,8 +3,8 @@ import { readSoftware } from '../../../config/software.js'
 import { SERVE_LIMITS } from '../../../limits.js'
 import { countUsage, type Usage } from '../../../persistence/operations/usage.js'
 import { isNodeInfoVersion, NODE_INFO_VERSIONS, nodeInfoSchema, presentNodeInfo } from '../../presenters/node-info.js'
+import { cachedAnswer } from '../../server/cached-answer.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { keptAnswer } from '../../server/shared-answer.js'
 
 /** What this pod is, for clients, other pods and those who count them. */
 export const nodeInfoRoutes: FastifyPluginAsync = async (app) => {
@@ -12,7 +12,7 @@ export const nodeInfoRoutes: FastifyPluginAsync = async (app) => {
   const config = { public: true, quiet: true } as const
   const schema = { hide: true }
   const software = readSoftware()
-  const usage: () => Promise<Usage> = keptAnswer(() => countUsage(pod.db), SERVE_LIMITS.usageAgeMs)
+  const usage: () => Promise<Usage> = cachedAnswer(() => countUsage(pod.db), SERVE_LIMITS.usageAgeMs)
 
   app.get('/.well-known/nodeinfo', { config, schema }, async (_request, reply) => {
     const links = NODE_INFO_VERSIONS.map((version) => ({

@@ -1,0 +1,31 @@
+/** Shares the result of an operation among the callers that need it while it runs. */
+export interface SingleFlight<Key, Result> {
+  /** Operations that run at the moment. */
+  readonly size: number
+  has(key: Key): boolean
+  /** Runs the operation, or joins the one that runs for this key. */
+  run(key: Key, operation: () => Promise<Result>): Promise<Result>
+}
+
+export function openSingleFlight<Key, Result>(): SingleFlight<Key, Result> {
+  const running = new Map<Key, Promise<Result>>()
+  return {
+    get size() {
+      return running.size
+    },
+    has: (key) => running.has(key),
+    run(key, operation) {
+      const shared = running.get(key)
+      if (shared !== undefined) return shared
+      const started = operation().finally(() => running.delete(key))
+      running.set(key, started)
+      return started
+    },
+  }
+}
+
+/** The same for one operation. */
+export function singleFlight<Result>(operation: () => Promise<Result>): () => Promise<Result> {
+  const flight = openSingleFlight<undefined, Result>()
+  return () => flight.run(undefined, operation)
+}
