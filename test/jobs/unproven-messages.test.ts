@@ -48,7 +48,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
 
   const newSource = () => {
     sources += 1
-    return `2001:db8:0:${sources}`
+    return `2001:db8:${sources}:0` // networks of one /48 would share a limit
   }
   const meetPod = (host: string) => pod.db('pods').insert({ host, port: 443, ssl: true })
   const waitingSigners = async () =>

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
-import { openBoundedMap } from '../../bounded-map.js'
 import { SIGNER_LIMITS } from '../../limits.js'
 import { named } from '../../persistence/database/database.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import { rowsAsColumns } from '../../persistence/sql/rows-as-columns.js'
 import type { Pod } from '../../pod/pod.js'
+import { openTokenBuckets, openWindowCounter } from '../../throttling/rate-counters.js'
 import { discoverSignersJob } from '../definitions.js'
 import { afterCommit } from '../outbox/after-commit.js'
 import type { AddOptions } from '../queues/job-queues.js'
@@ -123,36 +123,24 @@ function domainOf(host: string): string {
   return host.split('.').slice(-2).join('.')
 }
 
-const CROWD_MS = 60_000
-const named60 = openBoundedMap<string, { readonly since: number; hosts: number }>({
-  entries: 2 * SIGNER_LIMITS.sources,
+const countNamedHosts = openWindowCounter<string>({
+  perMs: 60_000,
+  sources: 2 * SIGNER_LIMITS.sources,
+  now: () => performance.now(),
 })
 
 function hostsNamed(key: string, counts: boolean): number {
-  if (!counts) return 0
-  const now = performance.now()
-  const known = named60.get(key)
-  const window = known !== undefined && now - known.since < CROWD_MS ? known : { since: now, hosts: 0 }
-  if (window !== known) named60.set(key, window)
-  window.hosts += 1
-  return window.hosts
+  return counts ? countNamedHosts(key).count : 0
 }
 
-const budgets = openBoundedMap<string, { readonly at: number; readonly left: number }>({
-  entries: SIGNER_LIMITS.sources,
+const takeToken = openTokenBuckets({
+  perMinute: SIGNER_LIMITS.unprovenOfSourcePerMinute,
+  sources: SIGNER_LIMITS.sources,
 })
 
-/**
- * Whether this network address may name one more unknown signer on an unknown host. Its budget is that of a minute, and fills up
- * again evenly: ten a second.
- */
+/** Whether this network source may name one more unknown signer on an unknown host. */
 export function spendOfSource(source: string | undefined, now = performance.now()): boolean {
-  if (source === undefined) return true
-  const most = SIGNER_LIMITS.unprovenOfSourcePerMinute
-  const { at, left } = budgets.get(source) ?? { at: now, left: most }
-  const filled = Math.min(most, left + ((now - at) / 60_000) * most)
-  budgets.set(source, { at: now, left: filled < 1 ? filled : filled - 1 })
-  return filled >= 1
+  return source === undefined || takeToken(source, now)
 }
 
 /** Who is due at this host: each source in turn, so that one that names thousands delays nobody of another. */

@@ -1,23 +1,24 @@
-import { openBoundedMap } from '../../bounded-map.js'
+import { LRUCache } from 'lru-cache'
 import { OIDC_LIMITS } from '../../limits.js'
 import { sourceOf } from '../../networks/network-source.js'
 import { tooMany } from '../limits/rate-limit.js'
 import type { RequestFault } from '../server/request-faults.js'
 
 /**
- * Whoever guesses passwords waits longer and longer. Counted for an account and an address together: nobody can lock
- * somebody else out.
+ * Delays sign-ins after wrong passwords, longer each time. Counted per account and network address together, so that an attacker
+ * cannot lock the owner out.
  */
 export interface WrongPasswords {
-  /** Undefined: they may try. */
+  /** Undefined: no delay. */
   waitFor(ip: string, username: string): RequestFault | undefined
   count(ip: string, username: string): void
   forget(ip: string, username: string): void
 }
 
 export function openWrongPasswords(now: () => Date): WrongPasswords {
-  const known = openBoundedMap<string, { readonly times: number; readonly until: number }>({
-    entries: OIDC_LIMITS.sources,
+  const known = new LRUCache<string, { readonly times: number; readonly until: number }>({
+    maxSize: OIDC_LIMITS.sources,
+    sizeCalculation: () => 1,
   })
   const keyOf = (ip: string, username: string) => `${sourceOf(ip)} ${username.slice(0, 255)}`
   return {
