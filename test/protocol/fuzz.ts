@@ -1,13 +1,15 @@
 /**
- * Feeds mutated envelopes to everything that reads what strangers send: `npm run fuzz -- --runs 200000`. A run that fails is told by its
- * seed and number, and comes back with `--seed S --only NUMBER`. The readers run in a process of their own with little memory, so that one
- * that loops or swallows memory is seen from outside.
+ * Feeds generated and mutated input to the readers of messages: `npm run fuzz -- --runs 200000`. `--input xml` compares the two
+ * readers of XML on documents, `--input envelopes` opens mutated envelopes. A failed run prints its seed and number; `--seed S
+ * --only NUMBER` repeats it. The readers run in a process of their own with little memory, so that an endless loop or a memory
+ * leak is seen from outside.
  */
 import { fork } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { openFuzzer } from './fuzz-run.js'
+import { openXmlReadersFuzzer } from './xml-readers-fuzz.js'
 
 const heapMegabytes = 256
 const slowestAllowed = 2_000
@@ -24,8 +26,10 @@ interface Progress {
   readonly failure?: string
 }
 
-const usage = 'npm run fuzz -- [--runs 200000] [--seed S] [--only RUN], all of them whole numbers'
-const { seed, first, runs, isChild } = readWords()
+const fuzzers = { envelopes: openFuzzer, xml: openXmlReadersFuzzer }
+const usage =
+  'npm run fuzz -- [--input envelopes|xml] [--runs 200000] [--seed S] [--only RUN]; the last three are whole numbers'
+const { input, seed, first, runs, isChild } = readWords()
 if (isChild) fuzz((progress) => process.send?.(progress))
 else watch()
 
@@ -35,13 +39,15 @@ function readWords() {
     seed: { type: 'string', default: String(randomInt(2 ** 31)) },
     only: { type: 'string' },
     child: { type: 'boolean', default: false },
+    input: { type: 'string', default: 'envelopes' },
   } as const
   try {
-    const { runs, seed, only, child } = parseArgs({ options }).values
+    const { runs, seed, only, child, input } = parseArgs({ options }).values
     const numbers = [seed, only ?? '0', only === undefined ? runs : '1']
     const [seedNumber = 0, first = 0, count = 0] = numbers.map(Number)
     if (!numbers.every((text) => /^[0-9]{1,15}$/.test(text)) || count === 0) throw new Error('no such runs')
-    return { seed: seedNumber, first, runs: count, isChild: child }
+    if (input !== 'envelopes' && input !== 'xml') throw new Error(`no such input: ${input}`)
+    return { input: input as keyof typeof fuzzers, seed: seedNumber, first, runs: count, isChild: child }
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : String(error)}\n${usage}`)
     process.exit(2)
@@ -49,7 +55,7 @@ function readWords() {
 }
 
 function fuzz(report: (progress: Progress) => void): void {
-  const runOnce = openFuzzer(seed)
+  const runOnce = fuzzers[input](seed)
   let opened = 0
   let slowest = 0
   let slowestRun = first
@@ -80,7 +86,7 @@ function fuzz(report: (progress: Progress) => void): void {
 
 /** Starts the runs and sees to it that they go on. */
 function watch(): void {
-  console.log(`seed ${seed}, ${runs} mutated envelopes`)
+  console.log(`seed ${seed}, ${runs} ${input === 'xml' ? 'XML documents for both readers' : 'mutated envelopes'}`)
   const child = fork(fileURLToPath(import.meta.url), [...process.argv.slice(2), '--seed', String(seed), '--child'], {
     execArgv: [...process.execArgv, `--max-old-space-size=${heapMegabytes}`],
   })
@@ -109,5 +115,5 @@ function watch(): void {
 
 function summary({ done, opened, slowest, slowestRun, residentMegabytes }: Progress): string {
   const slow = `slowest ${Math.round(slowest)} ms (run ${slowestRun})`
-  return `${done} runs, ${opened} opened, ${done - opened} refused, ${slow}, ${residentMegabytes} MB`
+  return `${done} runs, ${input === 'xml' ? `${opened} read by both readers, ${done - opened} by the parser alone` : `${opened} opened, ${done - opened} refused`}, ${slow}, ${residentMegabytes} MB`
 }

@@ -8,6 +8,7 @@ import { readXml } from '../../src/protocol/xml/xml.js'
 import { openFuzzer } from './fuzz-run.js'
 import { readKeys } from './vector-keys.js'
 import { readVectors } from './vectors.js'
+import { openXmlReadersFuzzer } from './xml-readers-fuzz.js'
 
 const receivedAt = new Date('2024-05-06T07:08:09Z')
 const keys = readKeys(readVectors(new URL('../vectors/federation.json', import.meta.url)).people)
@@ -51,4 +52,20 @@ it('mutated envelopes open if somebody has signed what is in them, and are refus
   // Mutations that break everything would prove nothing.
   expect(opened).toBeGreaterThan(100)
   expect(opened).toBeLessThan(2_900)
+})
+
+it('both readers of XML agree on generated and mutated documents', () => {
+  const seed = Math.trunc(Math.random() * 2 ** 31)
+  const runOnce = openXmlReadersFuzzer(seed)
+  let readByBoth = 0
+  for (let run = 0; run < 5_000; run += 1) {
+    try {
+      if (runOnce(run).opened) readByBoth += 1
+    } catch (cause) {
+      throw new Error(`npm run fuzz -- --input xml --seed ${seed} --only ${run}`, { cause })
+    }
+  }
+  // Documents of one kind only would prove nothing.
+  expect(readByBoth).toBeGreaterThan(500)
+  expect(readByBoth).toBeLessThan(4_500)
 })
