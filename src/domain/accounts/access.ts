@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { openBoundedMap } from '../../bounded-map.js'
+import { LRUCache } from 'lru-cache'
 import { gather } from '../../jobs/group-commit.js'
 import { AccessToken, type TokenHolder } from '../../persistence/models/access-token.js'
 import { Comment } from '../../persistence/models/comment.js'
@@ -87,7 +87,7 @@ function viewerFor(holder: TokenHolder): Viewer | undefined {
 }
 
 /** By the text they are read from: there are far fewer kinds of clients than requests. */
-const knownScopes = openBoundedMap<string, ReadonlySet<Scope>>({ entries: 1_000 })
+const knownScopes = new LRUCache<string, ReadonlySet<Scope>>({ max: 1_000 })
 
 function scopesOf(text: string): ReadonlySet<Scope> {
   const known = knownScopes.get(text)

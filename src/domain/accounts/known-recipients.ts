@@ -1,4 +1,4 @@
-import { openBoundedMap } from '../../bounded-map.js'
+import { LRUCache } from 'lru-cache'
 import { gather } from '../../jobs/group-commit.js'
 import { RECEIVE_LIMITS } from '../../limits.js'
 import { findLocalGuids } from '../../persistence/inbound/find-local-guids.js'
@@ -22,7 +22,7 @@ export function openRecipients(
   limits: RecipientsLimits = RECEIVE_LIMITS,
   now = () => performance.now(),
 ): Recipients {
-  const known = openBoundedMap<string, number>({ entries: limits.recipients })
+  const known = new LRUCache<string, number>({ max: limits.recipients })
   const ask = gather(
     { atOnce: 1, items: RECEIVE_LIMITS.recipientsPerQuestion, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
     (guids: readonly string[]) => findLocalGuids(db, guids),

@@ -9,7 +9,7 @@ import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { homeOf, isSamePlace, isThisPod, placeOf } from './pod-location.js'
 import { readRemoteDocument } from './read-document.js'
 import { savePerson } from './save-person.js'
-import { type Flights, openFlights } from './single-flight.js'
+import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
 export interface DiscoverOptions {
   /** Asks although it failed a moment ago: for those who try again because it did. */
@@ -34,7 +34,7 @@ export async function discoverPerson(pod: Pod, text: string, options: DiscoverOp
   if (isThisPod(pod.config, placeOf(home))) throw failed(`nobody is called ${address} here`)
   if (known !== undefined && !isStale(known, pod.now(), options)) return known
   try {
-    return await flightsOf(pod).join(
+    return await lookupsOf(pod).run(
       address,
       () => lookUp(pod, address, home, { ...options, isKnown: known !== undefined }),
       { ...options, now: pod.now },
@@ -52,12 +52,12 @@ function isStale({ refreshedAt, closedAt }: Person, now: Date, { refresh = false
   return refresh || age > LOOKUP_LIMITS.personFreshMs
 }
 
-/** One for each process and pod; the way out tells them apart. */
-const flights = new WeakMap<RemotePods, Flights<Person>>()
+/** One for each process and pod. */
+const lookups = new WeakMap<RemotePods, SharedLookups<Person>>()
 
-function flightsOf({ remote }: Pod): Flights<Person> {
-  const open = flights.get(remote) ?? openFlights<Person>()
-  flights.set(remote, open)
+function lookupsOf({ remote }: Pod): SharedLookups<Person> {
+  const open = lookups.get(remote) ?? openSharedLookups<Person>()
+  lookups.set(remote, open)
   return open
 }
 

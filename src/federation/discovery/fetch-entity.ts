@@ -18,7 +18,7 @@ import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { discoverPerson } from './discover-person.js'
 import { fetchesLeftOf, textOf } from './find-links.js'
 import { askedAt, isThisPod, placeOf } from './pod-location.js'
-import { type Flights, openFlights } from './single-flight.js'
+import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
 export interface FetchOptions {
   /** Asks although it failed a moment ago: for those who try again because it did. */
@@ -45,15 +45,15 @@ export async function fetchEntity(pod: Pod, wanted: WantedEntity, options: Fetch
   if (here !== undefined) return here
   // Who is asked is part of it: a pod that does not have it says nothing about one that does.
   const name = `${wanted.isUnreadable ?? ''}${wanted.type}:${wanted.guid} ${wanted.from} ${wanted.orFrom} ${wanted.author}`
-  return flightsOf(pod).join(name, () => bring(pod, wanted, { chain: [], until }), { ...options, now: pod.now })
+  return lookupsOf(pod).run(name, () => bring(pod, wanted, { chain: [], until }), { ...options, now: pod.now })
 }
 
-/** One for each process and pod; the way out tells them apart. */
-const flights = new WeakMap<RemotePods, Flights<Post>>()
+/** One for each process and pod. */
+const lookups = new WeakMap<RemotePods, SharedLookups<Post>>()
 
-function flightsOf({ remote }: Pod): Flights<Post> {
-  const open = flights.get(remote) ?? openFlights<Post>()
-  flights.set(remote, open)
+function lookupsOf({ remote }: Pod): SharedLookups<Post> {
+  const open = lookups.get(remote) ?? openSharedLookups<Post>()
+  lookups.set(remote, open)
   return open
 }
 

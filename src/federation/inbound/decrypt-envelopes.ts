@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { openBoundedMap } from '../../bounded-map.js'
+import { LRUCache } from 'lru-cache'
 import { LOOKUP_LIMITS } from '../../limits.js'
 import { findRecipients, type RecipientRow } from '../../persistence/inbound/find-recipients.js'
 import type { Pod } from '../../pod/pod.js'
@@ -67,7 +67,7 @@ async function recipientsOf(pod: Pod, messages: readonly Message[]): Promise<Rea
 }
 
 /** By what is stored, so that nobody gets the key of somebody else. Unsealing and reading takes longer than a signature check. */
-const unsealed = openBoundedMap<string, KeyObject>({ entries: LOOKUP_LIMITS.privateKeysKept })
+const unsealed = new LRUCache<string, KeyObject>({ max: LOOKUP_LIMITS.privateKeysKept })
 
 function keyOf(
   { secrets }: Pick<Pod, 'secrets'>,

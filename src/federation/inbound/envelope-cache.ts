@@ -1,21 +1,22 @@
-import { openBoundedMap } from '../../bounded-map.js'
+import { LRUCache } from 'lru-cache'
+import { openSingleFlight } from '../../throttling/single-flight.js'
 
 /** How many envelopes a process keeps, in how many bytes, and for how long. */
 export interface EnvelopeCacheLimits {
   readonly envelopes: number
   readonly bytes: number
   readonly ageMs: number
-  /** Signatures on their way; who comes then is told to come back. */
+  /** Signatures that are made at the same time; a request beyond this gets a 503. */
   readonly underWay: number
 }
 
-/** More is being signed than threads can do in a reasonable time. */
+/** More signatures are requested than the threads can make in a reasonable time. */
 export class TooManySignatures extends Error {
   override name = 'TooManySignatures'
 }
 
 export interface EnvelopeCache {
-  /** The envelope of this name, or the one that `seal` makes; who asks for the same meanwhile waits for it. */
+  /** The kept envelope of this name, or the one that `seal` makes. */
   of(name: string, seal: () => Promise<string | undefined>): Promise<string | undefined>
 }
 
@@ -24,38 +25,29 @@ interface Kept {
   readonly until: number
 }
 
-/** Each signature costs a thread several milliseconds, and anybody may ask for one; asked again, it costs nothing. */
+/** A signature costs a thread several milliseconds, and anyone may request one; a repeated request costs nothing. */
 export function openEnvelopeCache(limits: EnvelopeCacheLimits, now = () => performance.now()): EnvelopeCache {
-  const kept = openBoundedMap<string, Kept>({
-    entries: limits.envelopes,
-    bytes: limits.bytes,
-    sizeOf: ({ envelope }) => envelope.length,
+  const kept = new LRUCache<string, Kept>({
+    max: limits.envelopes,
+    maxSize: limits.bytes,
+    sizeCalculation: ({ envelope }) => envelope.length || 1,
   })
-  const underWay = new Map<string, Promise<string | undefined>>()
+  const signing = openSingleFlight<string, string | undefined>()
 
   async function make(name: string, seal: () => Promise<string | undefined>): Promise<string | undefined> {
-    try {
-      const envelope = await seal()
-      if (envelope !== undefined) kept.set(name, { envelope, until: now() + limits.ageMs })
-      return envelope
-    } finally {
-      underWay.delete(name)
-    }
+    const envelope = await seal()
+    if (envelope !== undefined) kept.set(name, { envelope, until: now() + limits.ageMs })
+    return envelope
   }
 
   return {
     async of(name, seal) {
       const found = kept.get(name)
-      if (found !== undefined && found.until > now()) {
-        kept.set(name, found) // the longest unused goes first
-        return found.envelope
+      if (found !== undefined && found.until > now()) return found.envelope
+      if (!signing.has(name) && signing.size >= limits.underWay) {
+        throw new TooManySignatures('Too many envelopes are being signed.')
       }
-      const shared = underWay.get(name)
-      if (shared !== undefined) return shared
-      if (underWay.size >= limits.underWay) throw new TooManySignatures('Too many envelopes are being signed.')
-      const making = make(name, seal)
-      underWay.set(name, making)
-      return making
+      return signing.run(name, () => make(name, seal))
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
-import { openBoundedMap } from '../../bounded-map.js'
+import { LRUCache } from 'lru-cache'
 import { LOOKUP_LIMITS } from '../../limits.js'
 import { Person } from '../../persistence/models/person.js'
 import { readPublicKey } from '../../protocol/signatures/rsa.js'
@@ -27,8 +27,8 @@ export async function findSigners(db: Knex, addresses: readonly string[]): Promi
   return rows.map(({ publicKey, ...signer }) => ({ ...signer, key: keyOf(publicKey) }))
 }
 
-/** Reading a key takes longer than verifying with it. By their texts, so that nobody gets the key of somebody else. */
-const parsed = openBoundedMap<string, KeyObject>({ entries: LOOKUP_LIMITS.keysKept })
+/** By PEM text. Parsing a key takes longer than verifying with it. */
+const parsed = new LRUCache<string, KeyObject>({ max: LOOKUP_LIMITS.keysKept })
 
 export function keyOf(pem: string): KeyObject | undefined {
   const key = parsed.get(pem) ?? readPublicKey(pem)

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { type BoundedMap, openBoundedMap } from '../../bounded-map.js'
+import { LRUCache } from 'lru-cache'
 import { namedRow } from '../database/database.js'
 import type { Poll, PollAnswer } from '../models/poll.js'
 import type { Location, Post, PostType } from '../models/post.js'
@@ -22,10 +22,10 @@ interface Key {
   readonly createdAt: number
 }
 
-type Contents = BoundedMap<number, PostContent>
+type Contents = LRUCache<number, PostContent>
 
-/** Some twenty megabytes: what people read just now. */
-const ROOM = { entries: 20_000, bytes: 10_000_000, sizeOf: ({ text }: PostContent) => 2 * text.length }
+/** Some twenty megabytes: a post takes half a kilobyte besides its text. */
+const KEPT = { maxSize: 20_000_000, sizeCalculation: ({ text }: PostContent) => 500 + 2 * text.length }
 
 /**
  * The contents of these posts, by their ids; of what has just been deleted there is none. They are read once and remembered,
@@ -53,7 +53,7 @@ export async function contentsOf(db: Knex, keys: readonly Key[]): Promise<Readon
 const memories = new WeakMap<Knex, Contents>()
 
 function contentsIn(db: Knex): Contents {
-  const known = memories.get(db) ?? openBoundedMap(ROOM)
+  const known = memories.get(db) ?? new LRUCache(KEPT)
   memories.set(db, known)
   return known
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { openBoundedMap } from '../../bounded-map.js'
+import { LRUCache } from 'lru-cache'
 import type { ListedPost } from '../posts/list-posts.js'
 import type { TimePage } from '../sql/keyset-page.js'
 
@@ -55,7 +55,7 @@ interface Known {
 }
 
 function openReaches(): StreamReaches {
-  const known = openBoundedMap<string, Known>({ entries: MOST_STREAMS })
+  const known = new LRUCache<string, Known>({ maxSize: MOST_STREAMS, sizeCalculation: () => 1 })
 
   return {
     of(place) {

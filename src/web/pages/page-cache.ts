@@ -1,5 +1,6 @@
-import { openBoundedMap } from '../../bounded-map.js'
+import { LRUCache } from 'lru-cache'
 import { PAGE_LIMITS } from '../../limits.js'
+import { openSingleFlight } from '../../throttling/single-flight.js'
 
 /** Rendered pages, kept for seconds. Requests for a page that is being rendered wait for that rendering. */
 export interface PageCache {
@@ -13,12 +14,12 @@ interface Entry {
 }
 
 export function openPageCache(now: () => Date): PageCache {
-  const pages = openBoundedMap<string, Entry>({
-    entries: PAGE_LIMITS.cachedPages,
-    bytes: PAGE_LIMITS.cachedBytes,
-    sizeOf: ({ html }) => html.length,
+  const pages = new LRUCache<string, Entry>({
+    max: PAGE_LIMITS.cachedPages,
+    maxSize: PAGE_LIMITS.cachedBytes,
+    sizeCalculation: ({ html }) => html.length || 1,
   })
-  const pending = new Map<string, Promise<string>>()
+  const rendering = openSingleFlight<string, string>()
 
   async function renderAndKeep(key: string, render: () => Promise<string>): Promise<string> {
     const html = await render()
@@ -30,11 +31,7 @@ export function openPageCache(now: () => Date): PageCache {
     async get(key, render) {
       const known = pages.get(key)
       if (known !== undefined && known.until > now().getTime()) return known.html
-      const running = pending.get(key)
-      if (running !== undefined) return running
-      const rendering = renderAndKeep(key, render).finally(() => pending.delete(key))
-      pending.set(key, rendering)
-      return rendering
+      return rendering.run(key, () => renderAndKeep(key, render))
     },
   }
 }

@@ -1,0 +1,56 @@
+import { LRUCache } from 'lru-cache'
+import { LOOKUP_LIMITS } from '../../limits.js'
+import { ProtocolError } from '../../protocol/errors.js'
+import { openSingleFlight } from '../../throttling/single-flight.js'
+import { isOurTrouble } from '../remote-pod/remote-pod-error.js'
+
+export interface SharedLookups<Result> {
+  /**
+   * Starts a look-up, or joins the one that runs for this name. A failure of the last minute is returned to later callers, except
+   * to a retry (`again`).
+   */
+  run(name: string, lookUp: () => Promise<Result>, options: LookupOptions): Promise<Result>
+}
+
+interface LookupOptions {
+  readonly now: () => Date
+  readonly again?: boolean | undefined
+}
+
+interface Failure {
+  readonly error: ProtocolError
+  readonly until: number
+}
+
+/** Look-ups of other pods that callers in one process share. Deduplicated jobs do the same across processes. */
+export function openSharedLookups<Result>(): SharedLookups<Result> {
+  const lookups = openSingleFlight<string, Result>()
+  const failures = new LRUCache<string, Failure>({ max: LOOKUP_LIMITS.failuresRemembered })
+
+  async function lookUpAndRemember(
+    name: string,
+    lookUp: () => Promise<Result>,
+    { now }: LookupOptions,
+  ): Promise<Result> {
+    try {
+      const result = await lookUp()
+      failures.delete(name)
+      return result
+    } catch (error) {
+      // A failure of this pod says nothing about the name.
+      if (error instanceof ProtocolError && !isOurTrouble(error)) {
+        failures.set(name, { error, until: now().getTime() + LOOKUP_LIMITS.failureRememberedMs })
+      }
+      throw error
+    }
+  }
+
+  return {
+    run(name, lookUp, options) {
+      const failure = failures.get(name)
+      const isRecent = failure !== undefined && failure.until > options.now().getTime()
+      if (isRecent && options.again !== true && !lookups.has(name)) return Promise.reject(failure.error)
+      return lookups.run(name, () => lookUpAndRemember(name, lookUp, options))
+    },
+  }
+}
