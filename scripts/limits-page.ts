@@ -2,7 +2,7 @@ import * as limits from '../src/limits.js'
 
 type Group = Readonly<Record<string, unknown>>
 
-/** What happens beyond each of those in `src/limits.ts`; where nothing stands here, it is no more than how often or how long something is done. */
+/** What happens beyond each limit of `src/limits.ts`. Without an entry the value is only an interval or a duration. */
 const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   HTTP_LIMITS: {
     headerBytes: '431',
@@ -12,19 +12,19 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     turnTimeoutMs: '429 or 503 with `Retry-After`',
     idleTimeoutMs: 'the connection ends',
     keepAliveTimeoutMs: 'the connection ends',
-    requestsPerSocket: 'the last answer says `connection: close`',
+    requestsPerSocket: 'the last response has `connection: close`',
     requestsAhead: 'the connection ends',
-    connections: 'the new connection ends at once',
-    connectionsOfAddress: 'the longest idle connection of the address ends, else the new one',
-    connectionsFilledPercent: 'the longest idle connection of the address with the most ends',
+    connections: 'the new connection is closed',
+    connectionsOfAddress: 'the longest idle connection of the address is closed, else the new one',
+    connectionsFilledPercent: 'the longest idle connection of the address with the most is closed',
     apiBodyBytes: '413',
     urlBytes: '414',
     pathParameterCharacters: '404',
-    queryParameterCharacters: '422 (404 where what the path names is not there)',
+    queryParameterCharacters: '422 (404 if the resource of the path does not exist)',
     formFields: '400',
     formDepth: '400',
-    eventLoopDelayMs: '503 with `Retry-After`, but for `/health/live`',
-    closeTimeoutMs: 'what is still under way is broken off',
+    eventLoopDelayMs: '503 with `Retry-After`, except `/health/live`',
+    closeTimeoutMs: 'running requests are aborted',
     readinessTimeoutMs: 'not ready',
   },
   TEXT_LIMITS: {
@@ -43,26 +43,26 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     passwordBytes: '422',
   },
   WRITE_LIMITS: {
-    users: 'the oldest is forgotten',
+    users: 'the oldest entry is removed',
   },
   REMOTE_LIMITS: {
     connectMs: 'fault `timeout`',
-    exchangeMs: 'fault `timeout` (`busy` where we have kept ourselves waiting)',
+    exchangeMs: 'fault `timeout` (`busy` if the time passed while waiting for a slot)',
     headerBytes: 'fault `bad_answer`',
     discoveryBytes: 'fault `answer_too_large`',
     fetchBytes: 'fault `answer_too_large`',
     unreadBytes: 'the connection ends',
     unreadMs: 'the connection ends',
     redirects: 'fault `too_many_redirects`',
-    atOnce: 'waits for its turn',
-    fetchesPerHost: 'waits for its turn',
-    deliveriesPerHost: 'waits for its turn',
-    fetchesPerHostPerMinute: 'fault `busy`, tried again later',
-    retryAfterSeconds: 'is taken for this much',
+    atOnce: 'waits for a slot',
+    fetchesPerHost: 'waits for a slot',
+    deliveriesPerHost: 'waits for a slot',
+    fetchesPerHostPerMinute: 'fault `busy`, retried later',
+    retryAfterSeconds: 'clamped',
   },
   HCARD_LIMITS: {
     guidCharacters: 'fault `DiscoveryFailed`',
-    nicknameCharacters: 'cut off',
+    nicknameCharacters: 'truncated',
     nameCharacters: 'fault `DiscoveryFailed`',
     flagCharacters: 'not searchable',
     keyCharacters: 'fault `DiscoveryFailed`',
@@ -70,38 +70,38 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   WORK_LIMITS: {
     startsAlone: 'a dead letter `crashed`',
-    sweptRows: 'the next turn',
-    sweptInto: 'it waits',
-    closeMs: 'it ends all the same',
+    sweptRows: 'left for the next run',
+    sweptInto: 'the row waits',
+    closeMs: 'the process exits',
   },
   THREAD_LIMITS: {
-    tasksQueued: '503 with `Retry-After`, or the job is tried again',
+    tasksQueued: '503 with `Retry-After`, or the job is retried',
     documentMs: 'fault `DiscoveryFailed`, the thread ends',
   },
   SERVE_LIMITS: {
-    envelopes: 'the oldest is forgotten',
-    envelopeBytes: 'the oldest is forgotten',
+    envelopes: 'the oldest entry is removed',
+    envelopeBytes: 'the oldest entry is removed',
     signaturesUnderWay: '503 with `Retry-After`',
     postsOfPerson: 'left out',
-    commentsOnPage: 'left out, with a word about it',
-    excerptCharacters: 'cut off',
-    namesOnPage: 'shown as they are written',
+    commentsOnPage: 'left out, with a note',
+    excerptCharacters: 'truncated',
+    namesOnPage: 'shown as plain text',
     discoveryMs: 'not found',
   },
   PAGE_LIMITS: {
-    cachedPages: 'the oldest is forgotten',
-    cachedBytes: 'the oldest is forgotten',
+    cachedPages: 'the oldest entry is removed',
+    cachedBytes: 'the oldest entry is removed',
     renderMs: '503 with `Retry-After`',
     rendersQueued: '503 with `Retry-After`',
-    threadMegabytes: 'the thread ends, and the request with 500',
-    sources: 'the oldest is forgotten',
+    threadMegabytes: 'the thread ends, and the request fails with 500',
+    sources: 'the oldest entry is removed',
   },
   LOOK_UP_LIMITS: {
     waitMs: '202, with a page that reloads itself',
     reloads: '503 with `Retry-After`',
     ofAddress: '429 with `Retry-After`',
     ofAll: '429 with `Retry-After`',
-    sources: 'the oldest is forgotten',
+    sources: 'the oldest entry is removed',
     waitingAtOnce: '503 with `Retry-After`',
     atOnce: 'not found',
     atOnceOfHost: 'not found',
@@ -115,36 +115,36 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   LOOKUP_LIMITS: {
     chainDepth: 'not fetched: `NotFetchable`',
-    linksOfText: 'not looked for',
-    linkDepth: 'not looked for',
-    fetchesOfMessage: 'not looked for; what needs one more ends as `NotFetchable`',
-    strangersOfText: 'not looked for; of a conversation, not kept',
-    mentionsOfText: 'shown, and nobody is told',
-    tagsOfText: 'shown, and not found by them',
-    failuresRemembered: 'the oldest is forgotten',
-    keysKept: 'the oldest is forgotten',
-    privateKeysKept: 'the oldest is forgotten',
-    frontPageMs: 'the pod counts as not looked at',
-    frontPageRedirects: 'the pod counts as not looked at',
-    urlCharacters: 'no address',
-    clockSkewMs: 'taken as now',
-    oldestPost: 'taken as when it came',
+    linksOfText: 'not fetched',
+    linkDepth: 'not fetched',
+    fetchesOfMessage: 'not fetched; an entity that needs one more ends as `NotFetchable`',
+    strangersOfText: 'not looked up; in a conversation, not stored',
+    mentionsOfText: 'shown, without notification',
+    tagsOfText: 'shown, but not in the stream of the tag',
+    failuresRemembered: 'the oldest entry is removed',
+    keysKept: 'the oldest entry is removed',
+    privateKeysKept: 'the oldest entry is removed',
+    frontPageMs: 'the check of the pod has failed',
+    frontPageRedirects: 'the check of the pod has failed',
+    urlCharacters: 'not a valid URL',
+    clockSkewMs: 'replaced by the current time',
+    oldestPost: 'replaced by the time of receipt',
   },
   RECEIVE_LIMITS: {
     bodyBytes: '413',
     messagesPerJob: 'the next job',
-    bytesPerJob: 'the next job; a larger message goes alone',
-    jobsUnderWay: 'the next job grows meanwhile',
+    bytesPerJob: 'the next job; a larger message is a job of its own',
+    jobsUnderWay: 'the next job collects messages',
     acknowledgedMs: '503 with `Retry-After`',
     queuedMessages: '503 with `Retry-After`',
-    messagesApart: 'packed apart, behind those of others',
-    bytesApart: 'packed apart, behind those of others',
+    messagesApart: 'separate jobs, behind those of other sources',
+    bytesApart: 'separate jobs, behind those of other sources',
     bytesPercentOfSource: '429 with `Retry-After`',
     messagesOfSource: '429 with `Retry-After`',
-    sources: 'the others are not counted',
-    recipients: 'the oldest is forgotten',
-    recipientsPerQuestion: 'another question',
-    examinedCharacters: 'queued without a look at its shape',
+    sources: 'further sources are not counted',
+    recipients: 'the oldest entry is removed',
+    recipientsPerQuestion: 'another query',
+    examinedCharacters: 'queued without examination',
   },
   WAITING_LIMITS: {
     messages: 'the oldest is dropped, logged and counted',
@@ -164,23 +164,23 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   SIGNER_LIMITS: {
     unprovenOfSourcePerMinute: 'dropped, logged and counted',
-    sources: 'the oldest is forgotten',
-    strangeHostMs: 'the try has failed',
-    knownHostMs: 'the try has failed',
+    sources: 'the oldest entry is removed',
+    strangeHostMs: 'the attempt has failed',
+    knownHostMs: 'the attempt has failed',
     triesAtStrangeHost: 'a dead letter without payload',
     triesAtKnownHost: 'a dead letter without payload',
-    drainMs: 'comes again behind all others',
+    drainMs: 'queued again behind all others',
   },
   DELIVERY_LIMITS: {
-    tries: 'given up; `pod dead` has it; only refusals count',
-    triesOfContact: 'given up; `pod dead` has it',
-    asleepAfterDays: 'nothing new is stored for the pod until it is heard of',
-    atOnce: 'waits for its turn',
+    tries: 'dead letter (`pod dead`); only refusals count',
+    triesOfContact: 'dead letter (`pod dead`)',
+    asleepAfterDays: 'nothing new is stored for the pod until it responds',
+    atOnce: 'waits for a slot',
     relaysUnanswered: 'not stored, counted as skipped',
     participantsUnanswered: 'not stored',
-    exchangeMs: 'the try has failed',
-    silentAtOnce: 'those that took so long give way',
-    redirects: 'the pod is looked at anew',
+    exchangeMs: 'the attempt has failed',
+    silentAtOnce: 'the slowest yield their slot',
+    redirects: 'the pod is checked',
   },
   OIDC_LIMITS: {
     interactions: 'the oldest without a sign-in is deleted',
@@ -188,24 +188,24 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     bodyBytes: '413',
     accessTokenSeconds: '401 `invalid_token`',
     codeSeconds: '`invalid_grant`',
-    interactionSeconds: 'begin again',
-    sessionSeconds: 'sign in again',
+    interactionSeconds: 'the user starts again',
+    sessionSeconds: 'the user signs in again',
     sectorDocumentBytes: '400',
     wrongPasswords: '429 with `Retry-After`, longer each time',
-    sources: 'the oldest is forgotten',
+    sources: 'the oldest entry is removed',
   },
   SEARCH_LIMITS: {
-    shortest: 'nobody is found',
-    strangersAtOnce: 'no pod is asked',
-    strangersOfUser: 'no pod is asked',
+    shortest: 'no result',
+    strangersAtOnce: 'only known people are found',
+    strangersOfUser: 'only known people are found',
     filters: '422',
   },
   PHOTO_LIMITS: {
-    uploadsAtOnce: 'waits for its turn',
-    uploadsOfPerson: 'waits for its turn',
+    uploadsAtOnce: 'waits for a slot',
+    uploadsOfPerson: 'waits for a slot',
     photosOfPerson: '422',
-    uploadsBeforeToken: 'waits for its turn',
-    uploadsBeforeTokenOfAddress: 'waits for its turn',
+    uploadsBeforeToken: 'waits for a slot',
+    uploadsBeforeTokenOfAddress: 'waits for a slot',
     uploadsWaiting: '429 or 503 with `Retry-After`',
     uploadsWaitingOfPerson: '429 or 503 with `Retry-After`',
     madeWithinMs: '503 with `Retry-After`',
@@ -228,57 +228,67 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   LIVE_LIMITS: {
     listeners: '503 with `Retry-After`',
     listenersOfUser: '429',
-    unsentBytes: 'the rest waits in the database',
-    drainMs: 'the stream ends; the client can go on where it was',
-    missed: 'an event `reset`: read the lists',
+    unsentBytes: 'further events wait in the database',
+    drainMs: 'the stream ends; the client can resume it',
+    missed: 'an event `reset`: the client reads the lists',
   },
 }
 
-/** Limits that belong to one rule and stand beside it: what is limited, where, by which name, and what happens beyond. */
+/** Limits that are defined beside the only code that uses them. */
 const elsewhere: readonly (readonly [what: string, file: string, name: string, beyond: string])[] = [
-  ['items of a page without a wish', 'src/web/api/paging.ts', 'DEFAULT_ITEMS', ''],
-  ['items of a page', 'src/web/api/paging.ts', 'MOST_ITEMS', 'taken for this much'],
+  ['items of a page by default', 'src/web/api/paging.ts', 'DEFAULT_ITEMS', ''],
+  ['items of a page', 'src/web/api/paging.ts', 'MOST_ITEMS', 'clamped'],
   [
     'people shown with a notification',
     'src/persistence/notifications/list-notifications.ts',
     'MOST_ACTORS',
     'left out',
   ],
-  ['how often a message waits for something unknown', 'src/jobs/waiting/waiting-messages.ts', 'TIMES', 'a dead letter'],
-  ['seconds that a message waits in all', 'src/jobs/waiting/waiting-messages.ts', 'PATIENCE', 'a dead letter'],
+  [
+    'how many times a message waits for something unknown',
+    'src/jobs/waiting/waiting-messages.ts',
+    'TIMES',
+    'a dead letter',
+  ],
+  ['seconds that a message waits in total', 'src/jobs/waiting/waiting-messages.ts', 'PATIENCE', 'a dead letter'],
   [
     'ms until the queue has acknowledged',
     'src/jobs/queues/job-queues.ts',
     'ACKNOWLEDGED_WITHIN',
-    '503 with `Retry-After` at the door',
+    '503 with `Retry-After`',
   ],
-  ['ms for the hand-over after a commit', 'src/jobs/outbox/outbox.ts', 'HAND_OVER_WITHIN', 'the sweeper does it'],
-  ['ms to connect to PostgreSQL', 'src/persistence/database/database.ts', 'CONNECT_TIMEOUT', '503'],
-  ['ms for a lock of PostgreSQL', 'src/persistence/database/database.ts', 'LOCK_TIMEOUT', '503, or tried again'],
   [
-    'ms of a transaction that does nothing',
+    'ms for adding outbox jobs after a commit',
+    'src/jobs/outbox/outbox.ts',
+    'HAND_OVER_WITHIN',
+    'the sweeper adds them',
+  ],
+  ['ms to connect to PostgreSQL', 'src/persistence/database/database.ts', 'CONNECT_TIMEOUT', '503'],
+  ['ms for a lock of PostgreSQL', 'src/persistence/database/database.ts', 'LOCK_TIMEOUT', '503, or retried'],
+  [
+    'ms of an idle transaction',
     'src/persistence/database/database.ts',
     'IDLE_IN_TRANSACTION_TIMEOUT',
     'it is rolled back',
   ],
   [
-    'ms for a signature, waiting for a thread included',
+    'ms for a signature, including waiting for a thread',
     'workers/threads/crypto-pool.ts',
     'SIGNING_WITHIN',
-    'the step has failed',
+    'the step fails',
   ],
-  ['ms for a task of envelopes', 'workers/threads/crypto-pool.ts', 'OPENING_WITHIN', 'the batch is tried again'],
+  ['ms for a thread task of envelopes', 'workers/threads/crypto-pool.ts', 'OPENING_WITHIN', 'the batch is retried'],
 ]
 
-/** Those of what other pods send are in the protocol itself, which imports nothing; FEDERATION.md tells them. */
+/** Limits of received entities are in the protocol layer, which imports nothing; FEDERATION.md lists them. */
 const protocol = `| XML: characters, levels, elements, attributes, distance to the first element | 4 194 304, 32, 20 000, 1 000, 65 536 | \`src/protocol/xml/xml.ts\` | \`InvalidEnvelope\` or \`InvalidPayload\`, dropped |
-| bits of an RSA key | 1 024 to 8 192, exponent 3 or 65 537 | \`src/protocol/signatures/rsa.ts\` | nobody is found |
+| bits of an RSA key | 1 024 to 8 192, exponent 3 or 65 537 | \`src/protocol/signatures/rsa.ts\` | the person is not found |
 | characters of an address; of a guid | 255; 16 to 255 | \`src/protocol/address.ts\`, \`values.ts\` | \`ValidationError\`, dropped |
-| elements of a relayable that nobody knows; characters of a name, bytes of a text of them | 32; 64, 4 096 | \`src/protocol/entities/relayable-elements.ts\` | \`ValidationError\`, dropped |
+| unknown elements of a relayable; characters of a name, bytes of a text of them | 32; 64, 4 096 | \`src/protocol/entities/relayable-elements.ts\` | \`ValidationError\`, dropped |
 | participants of a conversation | 256 | \`src/protocol/entities/conversations.ts\` | \`ValidationError\`, dropped |
 | texts and lists of entities | as for clients, and as FEDERATION.md says | \`src/protocol/entities\` | \`ValidationError\`, dropped |`
 
-/** The page about all limits, with the values and reasons as they stand in the code. */
+/** Returns docs/limits.md, with values and reasons from the code. */
 export function limitsPage(read: (path: string) => string): string {
   const source = read('src/limits.ts')
   const groups = Object.entries<unknown>(limits)
@@ -287,21 +297,21 @@ export function limitsPage(read: (path: string) => string): string {
   return [
     '# Limits',
     '',
-    'Everything that comes in, goes out, waits or is kept has an end. Made by `npm run limits` from the code; a test keeps it in step.',
-    'What an operator can set is in README under *Settings*.',
+    'Fixed limits of everything that is received, sent, queued or stored. Generated by `npm run limits` from the code; a test compares both.',
+    'Configurable limits are in the README under *Settings*.',
     '',
     ...groups.flatMap(([name, group]) => section(name, group, source)),
-    '## Beside the rule they belong to',
+    '## Limits beside their code',
     '',
-    '| limit | value | where | beyond it |',
+    '| Limit | Value | Where | Beyond it |',
     '| --- | --- | --- | --- |',
     ...elsewhere.map(([what, file, name, end]) =>
       row(what, valueIn(read(file), name, file), `\`${name}\` in \`${file}\``, end),
     ),
     '',
-    '## What other pods send',
+    '## Entities of other pods',
     '',
-    '| limit | value | where | beyond it |',
+    '| Limit | Value | Where | Beyond it |',
     '| --- | --- | --- | --- |',
     protocol,
     '',
@@ -312,15 +322,15 @@ function section(name: string, group: Group, source: string): readonly string[] 
   const begin = source.indexOf(`export const ${name} `)
   const inside = source.slice(begin, source.indexOf('} as const', begin))
   const rows = Object.entries(group).map(([key, value]) => {
-    const reason = new RegExp(`/\\*\\* ((?:(?!\\*/)[^])*) \\*/\\n  ${key}:`).exec(inside)?.[1] ?? ''
-    return row(`\`${key}\``, written(value), reason.replace(/\s*\n\s*\* /g, ' '), beyond[name]?.[key] ?? '')
+    const [, comment = ''] = new RegExp(`/\\*\\*\\s((?:(?!\\*/)[^])*?)\\s\\*/\\n  ${key}:`).exec(inside) ?? []
+    return row(`\`${key}\``, written(value), textOf(comment), beyond[name]?.[key] ?? '')
   })
   return [
     `## ${name}`,
     '',
     `In \`src/limits.ts\`. ${aboutOf(source, name)}`.trim(),
     '',
-    '| limit | value | reason | beyond it |',
+    '| Limit | Value | Reason | Beyond it |',
     '| --- | --- | --- | --- |',
     ...rows,
     '',
@@ -328,10 +338,16 @@ function section(name: string, group: Group, source: string): readonly string[] 
 }
 
 function aboutOf(source: string, name: string): string {
-  return new RegExp(`/\\*\\* ([^\\n]*) \\*/\\nexport const ${name} `).exec(source)?.[1] ?? ''
+  const [, about = ''] = new RegExp(`/\\*\\*\\s((?:(?!\\*/)[^])*?)\\s\\*/\\nexport const ${name} `).exec(source) ?? []
+  return textOf(about)
 }
 
-/** A number as it stands in the source, which may be a product. */
+/** A comment of one or more lines as one line. */
+function textOf(comment: string): string {
+  return comment.replace(/\s*\n?\s*\* /g, ' ').trim()
+}
+
+/** Reads a number from the source, which may be a product. */
 function valueIn(source: string, name: string, file: string): string {
   const [, text] = new RegExp(`^(?:export )?const ${name} = ([0-9_* ]+)$`, 'm').exec(source) ?? []
   if (text === undefined) throw new Error(`There is no number ${name} in ${file}.`)

@@ -1,237 +1,237 @@
-/** The ceilings that hold whatever the settings say: each with its unit in the name and its reason beside it. */
+/** Fixed limits, independent of settings. The name contains the unit, the comment the reason. `npm run limits` writes docs/limits.md from them. */
 
-/** Of a connection and of a request on it. */
+/** A connection and its requests. */
 export const HTTP_LIMITS = {
-  /** A token, a few addresses of proxies and a long query fit; a flood of headers does not. */
+  /** Room for a token, some proxy addresses and a long query, but not for a header flood. */
   headerBytes: 16 * 1024,
-  /** Two thousand clients that send a byte a minute must not hold two thousand connections. */
+  /** Two thousand clients that send one byte a minute must not hold two thousand connections. */
   headersTimeoutMs: 10_000,
-  /** A body of the largest size over a slow phone line still arrives in this time. */
+  /** Enough for a body of maximum size over a slow phone connection. */
   requestTimeoutMs: 30_000,
-  /** The largest picture over a slow phone line; only who has a token may upload one. */
+  /** Enough for the largest picture over a slow phone connection. Only requests with a token may upload one. */
   longRequestTimeoutMs: 180_000,
-  /** In line, before the time for the body begins. Together with the making of a photo this is less than usual proxies wait. */
+  /** Waiting time in the queue, before the body timeout starts. With the processing of the photo it is shorter than usual proxy timeouts. */
   turnTimeoutMs: 25_000,
-  /** Nothing in either direction: the other side is gone. */
+  /** Without traffic in either direction the peer is gone. */
   idleTimeoutMs: 60_000,
-  /** Longer than the sixty seconds of usual proxies, so that the proxy closes first and never meets a closed socket. */
+  /** Longer than the 60 seconds of usual proxies, so that the proxy closes first and never uses a closed socket. */
   keepAliveTimeoutMs: 65_000,
-  /** How often the times above are looked at; it is also how late they may be noticed. */
+  /** How often these timeouts are checked, and therefore how late they may fire. */
   connectionsCheckMs: 5_000,
-  /** After so many requests a client connects anew and may reach another process. */
+  /** After this number a client reconnects and may reach another process. */
   requestsPerSocket: 1_000,
-  /** Sent before the first of them is answered. Clients and proxies wait; who does not could make us begin thousands at once. */
+  /** Pipelined requests before the first response. Clients and proxies wait; an attacker could start thousands at once. */
   requestsAhead: 10,
-  /** Below the file descriptors an ordinary process has. */
+  /** Below the file descriptor limit of an ordinary process. */
   connections: 2_000,
-  /** Of one address that is no trusted proxy; a /64 of IPv6 counts as one. Enough for a large network behind one address. */
+  /** Per address that is no trusted proxy; an IPv6 /64 counts as one. Enough for a large network behind one address. */
   connectionsOfAddress: 200,
-  /** Of `connections`: from here on a new connection ends an idle one of the address with the most. */
+  /** Of `connections`. Above it, each new connection closes an idle one of the address with the most. */
   connectionsFilledPercent: 90,
-  /** The longest text of the API has 65 535 characters, four bytes each at most, and JSON may write six for one. */
+  /** The longest text has 65 535 characters of at most four bytes, and JSON may write six bytes for one. */
   apiBodyBytes: 1024 * 1024,
-  /** Links of pages carry their whole query; nothing else is long. */
+  /** Page links contain their whole query; no other URL is long. */
   urlBytes: 8 * 1024,
-  /** A guid has up to 255 characters, and so has a tag; counted when they are decoded. */
+  /** A guid or a tag has up to 255 characters, counted after decoding. */
   pathParameterCharacters: 300,
   queryParameterCharacters: 1_024,
-  /** No form of the API has more than a few dozen; each costs a walk through its name. */
+  /** API forms have a few dozen fields. Each field name is parsed. */
   formFields: 1_000,
   /** `poll[answers][]` has two levels below its name. */
   formDepth: 4,
-  /** The mean delay of a second: a client that waits longer for its turn is better served by another try. */
+  /** Delay of the event loop in three of five samples. Above it a retry serves the client better than waiting. */
   eventLoopDelayMs: 1_000,
-  /** What a client is asked to wait when something we need is away or too busy. */
+  /** Retry-After when a dependency is unavailable or overloaded. */
   retryAfterSeconds: 10,
-  /** Requests under way when the process is told to stop. */
+  /** Time for running requests at shutdown. */
   closeTimeoutMs: 10_000,
-  /** A database that takes longer for nothing at all would not serve a request either. */
+  /** A database that needs longer for an empty query could not serve a request either. */
   readinessTimeoutMs: 1_000,
 } as const
 
 export type HttpLimits = { readonly [Name in keyof typeof HTTP_LIMITS]: number }
 
-/** How far to look for a free port beside the usual one when several pods share a machine. */
+/** Ports that are tried after the default one, for several pods on one machine. */
 export const ADMIN_PORTS_TRIED = 20
 
-/** Of the replica that lists are read from; what it does not give in time the primary gives. */
+/** The read replica for lists. What it does not deliver in time is read from the primary. */
 export const REPLICA_LIMITS = {
-  /** Whoever has written something reads from the primary until the next look at least. */
+  /** A user who has written reads from the primary at least until the next check. */
   lookEveryMs: 250,
-  /** Longer than a busy process needs to come back to a look; meanwhile clients wait for one that is frozen. */
+  /** Longer than a busy process needs to return to a check. Clients wait this long for a frozen replica. */
   silentForMs: 1_500,
-  /** Of a list; as long as a client that looks for news every few seconds does not notice. */
+  /** Age of a list. A client that polls every few seconds does not notice it. */
   oldestMs: 5_000,
-  /** Of a connection, a statement and an answer: together with those of the primary below what a client waits for. */
+  /** For a connection, a statement and a response. With those of the primary they stay below what a client waits. */
   acquireTimeout: 1_000,
   statementTimeout: 2_000,
   queryTimeout: 2_500,
 } as const
 
-/** What people say, in characters as they count them, and how much of it. */
+/** Texts of users, in characters as users count them, and the number of their parts. */
 export const TEXT_LIMITS = {
-  /** Of posts, comments, messages and bios: what every pod of the network takes. */
+  /** Posts, comments, messages and bios: what every pod of the network accepts. */
   textCharacters: 65_535,
   subjectCharacters: 255,
-  /** Of a person, as others see it. */
+  /** Displayed name of a person. */
   nameCharacters: 32,
   /** Location and gender. */
   profileLineCharacters: 255,
   tagsOfPerson: 5,
-  /** A question, an answer, the name of a place. */
+  /** A poll question, a poll answer, the name of a place. */
   labelCharacters: 255,
   pollAnswers: 100,
   photosOfPost: 100,
   aspectNameCharacters: 20,
   tagCharacters: 255,
   recipientsOfConversation: 100,
-  /** At least. */
+  /** Minimum. */
   passwordCharacters: 10,
-  /** Bounds the work of hashing, whoever sends the password. */
+  /** Limits the cost of hashing. */
   passwordBytes: 128,
 } as const
 
-/** Of what one person may change through the API, with all of their clients; how often is a setting. */
+/** Writes of one user through the API, over all clients. The number of writes is a setting. */
 export const WRITE_LIMITS = {
-  /** The time in which the setting counts; each web process counts for itself. */
+  /** The period of the setting; each web process counts separately. */
   perSeconds: 60,
-  /** People who are counted at a time. */
+  /** Users counted at the same time. */
   users: 20_000,
 } as const
 
-/** What this pod asks of other pods, and how much of an answer it takes. */
+/** Requests to other pods, and how much of a response is read. */
 export const REMOTE_LIMITS = {
-  /** DNS, TCP and TLS together: who needs longer is away. */
+  /** DNS, TCP and TLS together. A slower pod counts as unreachable. */
   connectMs: 5_000,
-  /** One question to a name server; it is put twice, within the time above. */
+  /** One DNS query; it is sent twice within `connectMs`. */
   dnsTryMs: 1_500,
-  /** Before the next address of a name is tried beside the first one: no pod is a second away, a dead address may come first. */
+  /** Delay before the next address of a name is tried in parallel. The first address may be dead. */
   connectAttemptMs: 1_000,
-  /** From the call to the last byte, redirects and waiting for a turn included. */
+  /** From the call to the last byte, including redirects and waiting for a slot. */
   exchangeMs: 30_000,
   headerBytes: 16 * 1024,
-  /** WebFinger, hCard and NodeInfo are a few kilobytes; a key or a long list of links fits many times. */
+  /** WebFinger, hCard and NodeInfo have a few kilobytes; a key or a long list of links fits many times. */
   discoveryBytes: 128 * 1024,
-  /** The largest envelope others may send us. */
+  /** The largest envelope that is accepted. */
   fetchBytes: 8 * 1024 * 1024,
-  /** Read from an answer that nobody needs, so that its connection can be used again; beyond it is closed. */
+  /** Read from an unneeded response, so that its connection can be reused. */
   unreadBytes: 4 * 1024,
   unreadMs: 1_000,
   /** From http to https, from www to the bare name, and from one owner to the next. */
   redirects: 4,
-  /** Exchanges under way in this process, whatever they are. */
+  /** Concurrent exchanges of this process. */
   atOnce: 160,
-  /** A slow pod holds no more of them than this. */
+  /** A slow pod occupies at most this number of slots. */
   fetchesPerHost: 8,
   deliveriesPerHost: 4,
-  /** What a stranger may make us ask of a third pod. */
+  /** Requests to a third pod that an unknown sender can cause. */
   fetchesPerHostPerMinute: 600,
-  /** Shorter than the idle time of any usual server that does not tell: it must not close while we write. */
+  /** Shorter than the idle timeout of usual servers that do not announce one, so that they do not close while this pod writes. */
   idleMs: 4_000,
-  /** What a server may promise to wait; idle connections to thousands of pods cost descriptors. */
+  /** Maximum announced idle timeout that is used. Idle connections to thousands of pods cost file descriptors. */
   longestIdleMs: 30_000,
-  /** What another pod may ask us to wait. */
+  /** Maximum accepted Retry-After. */
   retryAfterSeconds: 24 * 60 * 60,
 } as const
 
 export type RemoteLimits = { readonly [Name in keyof typeof REMOTE_LIMITS]: number }
 
-/** What is read of the page that says who a person is; what is longer than a person may have is cut and refused. */
+/** Fields of an hCard. A longer value is truncated or refused. */
 export const HCARD_LIMITS = {
   guidCharacters: 255,
   nicknameCharacters: 255,
-  /** UTF-16 units, with blanks behind the name. */
+  /** UTF-16 units, including blanks after the name. */
   nameCharacters: 255,
   flagCharacters: 10,
   keyCharacters: 4 * 1024,
-  /** Of elements. A closing tag that fits no open element makes the parser look at all of them. */
+  /** Nested elements. A closing tag without an open element makes the parser walk through all of them. */
   levels: 200,
-  /** After each of these the parser stops if nothing is missing any more. */
+  /** After each of these chunks the parser stops if all fields are complete. */
   charactersAtOnce: 4 * 1024,
 } as const
 
-/** What the processes do behind everything else. */
+/** Background work of the processes. */
 export const WORK_LIMITS = {
-  /** Of a job that was in hand when its process ended, and runs alone since then. */
+  /** Starts of a job whose process died while running it; it runs alone since then. */
   startsAlone: 5,
-  /** Of what was left behind, in one turn of the sweeper. */
+  /** Overdue rows per run of the sweeper. */
   sweptRows: 1_000,
-  /** Jobs in a queue: one that is this long has enough to do. */
+  /** Jobs in a queue above which the sweeper adds none. */
   sweptInto: 5_000,
-  /** From the signal to the end: requests, jobs, pools, threads. Whoever supervises us waits a little longer. */
+  /** From the signal to the exit: requests, jobs, pools, threads. Supervisors must wait a little longer. */
   closeMs: 30_000,
 } as const
 
-/** Threads for work with keys, in each process. How many there are is a setting. */
+/** Threads for private-key work, per process. Their number is a setting. */
 export const THREAD_LIMITS = {
-  /** Not begun yet. A signature takes some milliseconds, and its time limit counts from here: whoever comes later would miss it. */
+  /** Tasks waiting for a thread. A signature takes some milliseconds and its timeout starts here, so later tasks would time out. */
   tasksQueued: 200,
-  /** To read one document of another pod, waiting for a thread included. The longest legal one takes some milliseconds. */
+  /** Parsing one document of another pod, including waiting for a thread. The longest legal document takes some milliseconds. */
   documentMs: 10_000,
 } as const
 
-/** What everybody may ask for without saying who they are. */
+/** Public content for anonymous requests. */
 export const SERVE_LIMITS = {
-  /** Envelopes that are signed already, for those who fetch. */
+  /** Cached signed envelopes for fetch requests. */
   envelopes: 1_000,
   envelopeBytes: 32 * 1024 * 1024,
-  /** A photo may leave its post and a root may go; nothing else about an envelope changes. */
+  /** A photo may be removed from its post and a root may be deleted; nothing else in an envelope changes. */
   envelopeAgeMs: 60_000,
-  /** A fifth of a second of two threads. */
+  /** A fifth of a second on two threads. */
   signaturesUnderWay: 64,
-  /** The newest posts of a person, on their page and for pods that have just met them. */
+  /** Newest posts on the page of a person, and for pods that have just discovered the person. */
   postsOfPerson: 15,
   commentsOnPage: 50,
-  /** Of a comment, a profile and each post where there are several: only this much is read, scanned and shown. */
+  /** Of a comment, a profile and each post of a list: only this part is read, scanned and shown. */
   excerptCharacters: 2_000,
-  /** People and posts that the texts of one page may name: each is looked up. */
+  /** People and posts mentioned on one page; each is looked up. */
   namesOnPage: 200,
-  /** Counting goes through whole tables. */
+  /** Counting reads whole tables. */
   usageAgeMs: 60 * 60 * 1_000,
-  /** Somebody is in front of the screen, and another pod may be slow. */
+  /** A user is waiting, and the other pod may be slow. */
   discoveryMs: 8_000,
 } as const
 
-/** Pages that anybody may request: posts and people. Their texts come from other people. */
+/** Public pages of posts and people. Their texts come from other people. */
 export const PAGE_LIMITS = {
-  /** Long enough that a page which many people request is rendered a few times a minute. */
+  /** A page with many readers is rendered a few times a minute. */
   cachedMs: 5_000,
   cachedPages: 500,
   cachedBytes: 16 * 1024 * 1024,
-  /** The longest post of the worst Markdown takes a third of a second; requests that wait longer get a 503. */
+  /** The longest post with the worst Markdown takes a third of a second. Requests that wait longer get 503. */
   renderMs: 4_000,
   rendersQueued: 20,
   threadIdleMs: 60_000,
   threadMegabytes: 64,
-  /** The time in which the setting PAGE_LIMIT counts the pages of one network address. */
+  /** The period of the setting PAGE_LIMIT, per network address. */
   perSeconds: 60,
-  /** Network addresses that are counted at a time. */
+  /** Network addresses counted at the same time. */
   sources: 20_000,
 } as const
 
-/** Look-ups of people and links that anybody may request without an account. */
+/** Look-ups of people and links without an account. */
 export const LOOK_UP_LIMITS = {
-  /** How long a request waits for a worker; then a page says that the search continues, and reloads itself. */
+  /** How long a request waits for a worker. Then it gets a page that reloads itself. */
   waitMs: 2_000,
   lookEveryMs: 100,
   reloadSeconds: 3,
   reloads: 5,
-  /** Of one network address, and of all; each web process counts for itself. */
+  /** Per network address, and in total; each web process counts separately. */
   ofAddress: 30,
   ofAll: 300,
   perSeconds: 60,
-  /** Network addresses that are counted at a time. */
+  /** Network addresses counted at the same time. */
   sources: 20_000,
-  /** Requests that wait in one web process. */
+  /** Waiting requests in one web process. */
   waitingAtOnce: 32,
-  /** Look-ups in hand in one worker, and those of one host. */
+  /** Concurrent look-ups in one worker, and those of one host. */
   atOnce: 32,
   atOnceOfHost: 4,
 } as const
 
-/** The public posts of a person that are fetched from their pod when the person is found. */
+/** Public posts that are fetched from the pod of a person when the person is found. */
 export const PERSON_STREAM_LIMITS = {
-  /** As many as diaspora* has on a page. */
+  /** One page of diaspora*. */
   posts: 15,
   bytes: 1024 * 1024,
   requestMs: 10_000,
@@ -241,291 +241,291 @@ export const PERSON_STREAM_LIMITS = {
   fetchesOfPost: 2,
 } as const
 
-/** What a stranger's word may make us look for. */
+/** Look-ups caused by received content. */
 export const LOOKUP_LIMITS = {
-  /** A reshare of a reshare, a link in a linked post: who goes on for longer leads us around. */
+  /** A reshare of a reshare, or a link in a linked post. A longer chain is probably an attack. */
   chainDepth: 5,
   linksOfText: 10,
-  /** A linked post, and what that links to. */
+  /** A linked post, and the links in it. */
   linkDepth: 2,
-  /** Entities fetched because of one message: without a bound in all, ten links a text and two levels are 110 requests. */
+  /** Entities fetched because of one message. Without a total, ten links per text on two levels are 110 requests. */
   fetchesOfMessage: 30,
-  /** People that nobody here knows and a text names; each is asked for at a pod. */
+  /** Unknown people mentioned in a text; each causes a look-up at a pod. */
   strangersOfText: 50,
-  /** People and tags that are kept with a text. */
+  /** People and tags stored with a text. */
   mentionsOfText: 100,
   tagsOfText: 100,
-  /** Who could not be found is not looked for again by everybody who comes by. */
+  /** A failed look-up is not repeated by every request. */
   failureRememberedMs: 60_000,
   failuresRemembered: 10_000,
-  /** A name or a picture may be this old. */
+  /** Maximum age of a name or a picture. */
   personFreshMs: 24 * 60 * 60 * 1_000,
-  /** Parsed keys, each of a few kilobytes. */
+  /** Parsed public keys, each of a few kilobytes. */
   keysKept: 10_000,
-  /** Of people who live here and get private messages. */
+  /** Private keys of local people who receive private messages. */
   privateKeysKept: 1_000,
-  /** The front page of a pod, with whatever it does to be shown. */
+  /** The front page of a pod, including what it does to render. */
   frontPageMs: 12_000,
   frontPageRedirects: 3,
-  /** As long as browsers and other pods take. */
+  /** Maximum of browsers and other pods. */
   urlCharacters: 2_048,
-  /** Clocks of other pods are wrong; the future is not. */
+  /** Clocks of other pods may be wrong; times further in the future are not accepted. */
   clockSkewMs: 5 * 60_000,
-  /** The network is younger than this. */
+  /** The network did not exist before. */
   oldestPost: new Date('2000-01-01T00:00:00Z'),
 } as const
 
-/** What may come in from other pods, and how much of it may be here before it is taken in. */
+/** Messages of other pods until they are stored. */
 export const RECEIVE_LIMITS = {
-  /** The worst legal message is a text of 65 535 references to characters, in an envelope, in a coat: a megabyte. */
+  /** The largest legal message is a text of 65 535 character references in an encrypted envelope: about a megabyte. */
   bodyBytes: 8 * 1024 * 1024,
-  /** A job that stalls or fails never holds many; a larger message goes alone. */
+  /** Limits what a stalled or failed job holds. A larger message is a job of its own. */
   messagesPerJob: 128,
   bytesPerJob: 256 * 1024,
-  /** While two jobs are on their way to the queue, the next one grows. */
+  /** While two jobs are being added to the queue, the next one collects messages. */
   jobsUnderWay: 2,
-  /** From the last byte of a message to its answer; then it is 503, and the other pod tries again. */
+  /** From the last byte of a message to its answer. After that the answer is 503, and the sender retries. */
   acknowledgedMs: 1_000,
-  /** Messages that wait in the queue, whoever has sent them. */
+  /** Messages in the queue, over all senders. */
   queuedMessages: 500_000,
-  /** A longer queue is looked at by who has filled it. */
+  /** In a longer queue, messages are counted per source. */
   fairFromMessages: 1_000,
   /** The same for a queue of few large messages. */
   fairFromBytes: 16 * 1024 * 1024,
-  /** Of one source while the queue is that long; what comes then lets everybody else pass … */
+  /** Messages of one source in a long queue. Further ones are queued behind those of other sources … */
   messagesApart: 1_000,
-  /** The same in bytes: a few of the largest messages. */
+  /** The same in bytes: a few messages of maximum size. */
   bytesApart: 16 * 1024 * 1024,
-  /** … and beyond this it has to come later. */
+  /** … and beyond this number they are refused. */
   messagesOfSource: 100_000,
-  /** Of `INBOUND_BYTES` for one source: four sources at least are needed to fill it. */
+  /** Of `INBOUND_BYTES` per source: at least four sources are needed to fill it. */
   bytesPercentOfSource: 25,
-  /** Sources that are counted at a time. */
+  /** Sources counted at the same time. */
   sources: 100_000,
   lookEveryMs: 1_000,
-  /** What a pod is asked to wait when it has sent too much, or everybody has. */
+  /** Retry-After when a sender, or all senders, have sent too much. */
   retryAfterSeconds: 120,
-  /** People of this pod whose guid is remembered, so that a private message asks no database; they do not move away. */
+  /** Cached guids of local people, so that a private message needs no database query. A guid never changes. */
   recipients: 10_000,
   recipientAgeMs: 10 * 60_000,
-  /** Guids that the database is asked for in one question. */
+  /** Guids in one database query. */
   recipientsPerQuestion: 128,
-  /** A longer private body is not looked into before it is queued: eight megabytes of brackets would take a second. */
+  /** A longer private body is not examined before it is queued: eight megabytes of brackets would take a second. */
   examinedCharacters: 64 * 1024,
 } as const
 
 /**
- * Messages that wait for something unknown, and messages that were given up. An unproven message names a signer who is unknown
- * here: anybody can send any number of them, so each of their bounds is far below that of verified ones.
+ * Waiting messages and dead letters. An unproven message names an unknown signer. Anyone can send any number of them, so their
+ * limits are far below those of verified messages.
  */
 export const WAITING_LIMITS = {
-  /** Of verified messages, in all and of the pod of one signer. */
+  /** Verified messages, in total and per host of the signer. */
   messages: 500_000,
   bytes: 1024 * 1024 * 1024,
   messagesOfHost: 50_000,
   bytesOfHost: 128 * 1024 * 1024,
-  /** Of unproven messages, in all and of the host that they name. */
+  /** Unproven messages, in total and per host that they name. */
   unprovenMessages: 20_000,
   unprovenBytes: 64 * 1024 * 1024,
   unprovenMessagesOfHost: 1_000,
   unprovenBytesOfHost: 4 * 1024 * 1024,
-  /** Nearly all honest messages are smaller. */
+  /** Nearly all legitimate messages are smaller. */
   unprovenBytesOfMessage: 64 * 1024,
-  /** A longer one is kept if it may be legal: the first post of an honest newcomer may be the longest text there is … */
+  /** A longer one is kept if it may be legal: the first post of a new person may have the longest legal text … */
   longestUnprovenBytes: 2 * 1024 * 1024,
-  /** … and no more than these of all hosts together; the oldest is dropped for a new one. */
+  /** … but all of these share this size; the oldest is dropped for a new one. */
   longUnprovenBytes: 32 * 1024 * 1024,
-  /** An unproven message waits so long if no pod has ever answered at its host: a little longer than the tries of its look-up. */
+  /** Waiting time of an unproven message if no pod has ever answered at its host. A little longer than the attempts of its look-up. */
   unprovenPatienceSeconds: 20 * 60,
-  /** Messages that were given up, and the bytes of those with a payload; unproven ones are kept without. */
+  /** Dead letters, and the bytes of those with a payload. Unproven ones are kept without payload. */
   deadMessages: 100_000,
   deadBytes: 1024 * 1024 * 1024,
-  /** How often the sums over all messages are looked at. */
+  /** How often the totals are checked. */
   lookEveryMs: 10_000,
-  /** Rows that one statement deletes. */
+  /** Rows deleted by one statement. */
   rowsAtOnce: 1_000,
 } as const
 
-/** Looking up signers whom nobody here knows and no signature has proven. */
+/** Look-ups of signers that are unknown and not proven by a signature. */
 export const SIGNER_LIMITS = {
-  /** New signers, on hosts that no pod has answered from, that one network address may name in a minute; a worker counts for itself. */
+  /** New signers on hosts where no pod has answered, per network address and minute; each worker counts separately. */
   unprovenOfSourcePerMinute: 600,
-  /** Network addresses that are counted at a time. */
+  /** Network addresses counted at the same time. */
   sources: 20_000,
-  /** Look-ups of one host at a time: one until it has answered. */
+  /** Concurrent look-ups at one host; one until the host has answered. */
   atOnce: 4,
-  /** A host that has never answered: a pod that takes longer for its first answer is not worth a slot. */
+  /** At a host that has never answered. A slower first answer is not worth a slot. */
   strangeHostMs: 6_000,
   knownHostMs: 15_000,
-  /** Tries of one look-up, and the waits between them in seconds. */
+  /** Attempts of one look-up, and the waits between them in seconds. */
   triesAtStrangeHost: 3,
   triesAtKnownHost: 6,
   retrySeconds: [30, 300, 1_800, 7_200, 7_200],
-  /** Until a host is asked again that has been asked too often within a minute. */
+  /** Delay for a host whose budget of the minute is used up. */
   busySeconds: 15,
-  /** After this a host gives its slot back and comes again behind all others. */
+  /** After this time a host yields its slot and is queued again behind all others. */
   drainMs: 10_000,
 } as const
 
-/** What goes out to other pods, and how long one of them may keep us. Numbers that other pods see are those of the federation. */
+/** Deliveries to other pods. The values that other pods notice are those of the protocol. */
 export const DELIVERY_LIMITS = {
   /** Refusals of one delivery: about seventeen hours. */
   tries: 10,
-  /** Whether somebody shares matters for longer than what they wrote: about thirteen days. */
+  /** Sharing matters longer than a post: about thirteen days. */
   triesOfContact: 20,
-  /** The longest wait of a pod grows no more after so many failures in a row: about six hours. */
+  /** Failures in a row after which the delay of a pod stays the same: about six hours. */
   podFailures: 9,
-  /** After so long offline a pod gets nothing new. */
+  /** A pod that is offline for longer gets nothing new. */
   asleepAfterDays: 14,
-  /** Rows of one pod that are read at a time; an envelope may have megabytes. */
+  /** Rows of one pod read at a time. An envelope may have megabytes. */
   rowsAtOnce: 20,
-  /** Relays and participations of one round, … */
+  /** Relays and participations per round, … */
   relaysInRound: 3,
-  /** … and the longest pause after a round of relays, which is as long as the round: a flood takes half of the time. */
+  /** … and the maximum pause after such a round. The pause is as long as the round: a flood takes half of the time. */
   relayPauseMs: 60,
-  /** Deliveries to one pod under way, once a first one has gone well; the way out has the same limit. */
+  /** Concurrent deliveries to one pod, after a first success. The HTTP client has the same limit. */
   atOnce: 4,
-  /** Relays of one dispatch; each may have hundreds of deliveries. */
+  /** Relays per dispatch; each may have hundreds of deliveries. */
   relaysAtOnce: 32,
-  /** Relays that wait for a pod that has never answered. */
+  /** Waiting relays for a pod that has never answered. */
   relaysUnanswered: 5,
   /** Subscriptions to one post from pods that have never answered. */
   participantsUnanswered: 100,
-  /** After this a pod gives its slot back and comes again; a last exchange still ends within the deadline of the job. */
+  /** After this time a pod yields its slot and is queued again. A last exchange still ends before the deadline of the job. */
   drainMs: 12_000,
   /** From the first byte to the status. */
   exchangeMs: 30_000,
-  /** Proven pods that may keep a first try waiting for all of that time; once there are more, those that took so long give way. */
+  /** Proven pods that may use all of that time for a first attempt. If there are more, those above `patienceMs` yield. */
   silentAtOnce: 16,
   patienceMs: 1_500,
-  /** How long a pod is left alone whose worker is not heard of any more: longer than a drain with its last exchange. */
+  /** Time until another worker may serve the pod of a worker that died. Longer than a drain with its last exchange. */
   leaseMs: 60_000,
-  /** Deliveries in a row that end in a redirect, until we look where the pod has gone. */
+  /** Deliveries in a row that end in a redirect, before the pod is checked. */
   redirects: 3,
-  /** Pods to look at in one turn, and how long after the last look; every turn is a minute. */
+  /** Pods checked per run (a run per minute), and the time since their last check. */
   checksAtOnce: 60,
   checkEveryHours: 24,
-  /** For a pod that was heard of while it was offline. */
+  /** For an offline pod that has sent something. */
   recheckMinutes: 30,
 } as const
 
 export type DeliveryLimits = { readonly [Name in keyof typeof DELIVERY_LIMITS]: number }
 
-/** Searching for people. */
+/** Searches for people. */
 export const SEARCH_LIMITS = {
-  /** One letter finds everybody. */
+  /** One character matches nearly everyone. */
   shortest: 2,
-  /** Somebody waits to see whether a pod knows whom they search for; what it says later is there for their next search. */
+  /** How long a user waits for another pod. A later result is available for the next search. */
   discoveryMs: 2_000,
   lookEveryMs: 100,
-  /** Searches that wait so in one web process, and those of one person; all others find whom the pod knows already. */
+  /** Searches that wait for other pods in one web process, and those of one user. All others use only known people. */
   strangersAtOnce: 32,
   strangersOfUser: 3,
-  /** Each is one more table for the planner, which takes seconds for a hundred of them. */
+  /** Each one is another joined table; planning takes seconds for a hundred. */
   filters: 10,
 } as const
 
-/** Pictures that people upload. How many bytes one may have is a setting. */
+/** Uploaded pictures. The maximum bytes of one picture are a setting. */
 export const PHOTO_LIMITS = {
-  /** Under way at a time in one web process, and by one person: clients send a few side by side, but not dozens. */
+  /** Concurrent uploads in one web process, and per user. Clients send a few in parallel, not dozens. */
   uploadsAtOnce: 32,
   uploadsOfPerson: 4,
-  /** Photos of one person; what they take is bounded by the setting PHOTO_QUOTA. */
+  /** Photos per user; their disk space is limited by the setting PHOTO_QUOTA. */
   photosOfPerson: 20_000,
-  /** Forms that are read before their token is known: of one web process, and of one network address. */
+  /** Forms read before their token is known: per web process, and per network address. */
   uploadsBeforeToken: 8,
   uploadsBeforeTokenOfAddress: 2,
-  /** In front of them, and not read before their turn: clients may send a whole album at once. */
+  /** Waiting uploads, not read before their turn. Clients may send a whole album at once. */
   uploadsWaiting: 256,
   uploadsWaitingOfPerson: 24,
-  /** How many times the largest picture is read to its end, only so that the client hears that it was too large. */
+  /** How many times the largest picture is read to its end, so that the client can receive the 413. */
   timesRead: 4,
-  /** From the last byte to the photo; then the client is asked to try again. */
+  /** From the last byte to the photo. After that the client gets 503 and retries. */
   madeWithinMs: 25_000,
-  /** How often to look whether it is made: soon at first, then more and more seldom. */
+  /** Interval of checks for the result: short at first, then longer. */
   firstLookMs: 20,
   lastLookMs: 250,
-  /** Options of an upload are a few short texts. */
+  /** An upload has a few short options. */
   formFields: 50,
   fieldBytes: 1024,
   fieldNameBytes: 100,
-  /** Longer sides than a JPEG can have are those of no photo. */
+  /** The longest side of a JPEG. */
   sidePixels: 65_535,
-  /** As they count; see workers/handlers/make-picture.ts. Measured: a worker with the worst of these needs half a gigabyte. */
+  /** As counted in workers/handlers/make-picture.ts. Measured: the worst picture needs half a gigabyte in the worker. */
   pixels: 100_000_000,
-  /** Larger ones are made one after the other. */
+  /** Larger pictures are processed one after the other. */
   pixelsSideBySide: 25_000_000,
   frames: 1_000,
-  /** For each of the sizes. */
+  /** For each size. */
   sizeSeconds: 15,
-  /** What has been taken in and is no photo by now never becomes one. */
+  /** An upload that is not a photo after this time never becomes one. */
   uploadAgeMs: 60 * 60_000,
   sweepEveryMs: 10 * 60_000,
 } as const
 
-/** Streams of events that clients keep open for hours. */
+/** Event streams, which clients keep open for hours. */
 export const LIVE_LIMITS = {
-  /** Of this process; the other connections are for requests. */
+  /** Per process; the other connections are for requests. */
   listeners: 1_500,
-  /** Phones, tablets, and what a client forgot to close. */
+  /** Phones, tablets, and connections that a client forgot to close. */
   listenersOfUser: 20,
-  /** Proxies close what is silent for a minute, some for half of one. */
+  /** Proxies close silent connections after a minute, some after half a minute. */
   heartbeatMs: 20_000,
-  /** A token that is revoked ends its streams within this time, and is told of nothing from the moment it is. */
+  /** The stream of a revoked token ends within this time; it sends no event from the moment of revocation. */
   tokensAgainMs: 30_000,
-  /** Written and not taken by the client: then it has to take it first, and is told the rest from the database. */
+  /** Written but not read by the client. Further events wait in the database until the client has read them. */
   unsentBytes: 64 * 1024,
-  /** Events between two looks at that: the largest post has a few hundred kilobytes. */
+  /** Events written between two checks of `unsentBytes`. The largest post has a few hundred kilobytes. */
   writtenAtOnce: 10,
   drainMs: 30_000,
-  /** Looked through for a client that comes back; who has missed more is better off with the lists. */
+  /** Events searched for a client that reconnects. A client that missed more should read the lists. */
   missed: 5_000,
-  /** Clients that come back together; each has a connection to the database meanwhile. */
+  /** Clients that catch up at the same time; each uses a database connection. */
   catchingUpAtOnce: 2,
   showingAtOnce: 3,
-  /** When the database is away. */
+  /** Retry while the database is unavailable. */
   againAfterMs: 1_000,
   reportEveryMs: 60_000,
-  /** Told to clients: how long to wait before they come back, at least, and how far to spread. */
+  /** Sent to clients: minimum delay before a reconnect, and its random spread. */
   retryMs: 2_000,
   retrySpreadMs: 3_000,
 } as const
 
 export type LiveLimits = { readonly [Name in keyof typeof LIVE_LIMITS]: number }
 
-/** Signing in, by people and by their clients. */
+/** Sign-in of users and authorization of clients. */
 export const OIDC_LIMITS = {
-  /** A form of a client or of a person is a few hundred bytes; a long list of redirect addresses fits. */
+  /** A form has a few hundred bytes; a long list of redirect addresses fits. */
   bodyBytes: 16 * 1024,
   accessTokenSeconds: 86_400,
   codeSeconds: 600,
   idTokenSeconds: 1_800,
-  /** Counted from the last use. */
+  /** Since the last use. */
   refreshTokenSeconds: 400 * 86_400,
-  /** A refresh token that was used within this time is not written again. */
+  /** The last use is written at most this often. */
   refreshTokenUseSeconds: 86_400,
-  /** To find the password, or to make an account first. */
+  /** Time to find the password or to create an account first. */
   interactionSeconds: 3_600,
-  /** Authorization requests that are being decided about, in all; the oldest without a sign-in go first. */
+  /** Pending authorization requests in total; the oldest without a sign-in are deleted first. */
   interactions: 5_000,
-  /** Authorization requests that one browser can answer side by side; the oldest is forgotten for a new one. */
+  /** Pending authorization requests of one browser; a new one replaces the oldest. */
   requestsOfBrowser: 8,
-  /** New authorization requests of a web process between two looks at their number. */
+  /** New authorization requests of a web process between two checks of the total. */
   interactionsBetweenTrims: 50,
-  /** Of `state`, and of `nonce`. */
+  /** `state`, and `nonce`. */
   stateBytes: 1_024,
   sessionSeconds: 14 * 86_400,
-  /** The times in which the settings count what one network address does. */
+  /** The periods of the settings that limit one network address. */
   signInsPerSeconds: 300,
   clientsPerSeconds: 3_600,
   tokensPerSeconds: 60,
   authorizationsPerSeconds: 300,
-  /** Wrong passwords of one network address for one account; from then on each costs a wait that doubles. */
+  /** Wrong passwords of one network address for one account. Each further one doubles the delay. */
   wrongPasswords: 5,
   firstWaitSeconds: 5,
   longestWaitSeconds: 900,
-  /** Of the document that says which redirect addresses belong together. */
+  /** The document that lists which redirect addresses belong together. */
   sectorDocumentBytes: 64 * 1024,
-  /** Network addresses that are counted at a time, for each of these. */
+  /** Network addresses counted at the same time, for each of these. */
   sources: 20_000,
 } as const
