@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { describeApi } from '../src/web/api/openapi.js'
+import { describeApi } from '../src/web/openapi/document.js'
 
 const file = new URL('../docs/openapi.json', import.meta.url)
 await writeFile(file, `${JSON.stringify(await describeApi(), null, 2)}\n`)

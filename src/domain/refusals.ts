@@ -1,4 +1,4 @@
-/** A request the pod understood and turned down. The route decides which status that becomes. */
+/** A request that the pod understood and refuses. The route decides the HTTP status. */
 export class Refusal<Reason extends string = string> extends Error {
   override name = 'Refusal'
   readonly reason: Reason

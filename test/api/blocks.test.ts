@@ -180,7 +180,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       const aspectId = await aspectOf(api, api.alice, 'Friends')
 
       const adding = () => addToAspect(api.pod, api.alice.viewer, { aspectId, personGuid: api.bob.guid })
-      expect(await reasonOf(adding())).toBe('not_to_be_added')
+      expect(await reasonOf(adding())).toBe('person_blocked')
       await unblock(api.alice, api.bob)
       await share(api, api.alice, api.bob)
       expect((await seenBy(api.alice, api.bob)).relationship).toEqual({ receiving: true, sharing: true })

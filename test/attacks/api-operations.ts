@@ -1,5 +1,5 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
-import { describeApi } from '../../src/web/api/openapi.js'
+import { describeApi } from '../../src/web/openapi/document.js'
 
 /** A call of the client API as its document has it. */
 export interface ApiOperation {

@@ -86,8 +86,8 @@ describe('blocking somebody', () => {
     const { guid } = await Person.query(pod.db).findById(ann.personId).throwIfNotFound()
 
     expect(await reasonOf(block(guid))).toBe('own_person')
-    expect(await reasonOf(block(newGuid()))).toBe('person_missing')
-    expect(await endsOf(Array.from({ length: 6 }, () => block(quin.guid)))).toEqual({ blocked_already: 5, done: 1 })
+    expect(await reasonOf(block(newGuid()))).toBe('person_not_found')
+    expect(await endsOf(Array.from({ length: 6 }, () => block(quin.guid)))).toEqual({ already_blocked: 5, done: 1 })
     expect(await sent()).toHaveLength(1)
   })
 })
@@ -108,6 +108,6 @@ describe('unblocking somebody', () => {
 
   it('is refused for whom nobody blocks', async () => {
     expect(await reasonOf(unblock(quin.guid))).toBe('not_blocked')
-    expect(await reasonOf(unblock(newGuid()))).toBe('person_missing')
+    expect(await reasonOf(unblock(newGuid()))).toBe('person_not_found')
   })
 })

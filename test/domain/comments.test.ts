@@ -100,8 +100,8 @@ describe('commenting', () => {
     const hidden = await addPost(pod.pod, { id: ann.personId }, { public: false })
     const unknown = Object.assign(new Post(), { guid: newGuid() })
 
-    expect(await reasonOf(comment(ben, hidden, 'Hello'))).toBe('post_missing')
-    expect(await reasonOf(comment(ben, unknown, 'Hello'))).toBe('post_missing')
+    expect(await reasonOf(comment(ben, hidden, 'Hello'))).toBe('post_not_found')
+    expect(await reasonOf(comment(ben, unknown, 'Hello'))).toBe('post_not_found')
     expect(await reasonOf(comment(ann, hidden, 'Hello'))).toBe('done')
   })
 
@@ -114,7 +114,7 @@ describe('commenting', () => {
     const elsewhere = await addPost(pod.pod, await addStranger(pod.pod, 'quin@q.example'))
     await Block.query(pod.pod.db).insert({ userId: ann.userId, personId: ben.personId })
 
-    expect(await reasonOf(comment(ben, post, 'Hello'))).toBe('blocked')
+    expect(await reasonOf(comment(ben, post, 'Hello'))).toBe('blocked_by_author')
     expect(await reasonOf(comment(ben, elsewhere, 'Hello'))).toBe('done')
     await Block.query(pod.pod.db).delete()
   })

@@ -120,19 +120,19 @@ describe('adding somebody to an aspect', () => {
     await pod.db('blocks').insert({ userId: ann.viewer.userId, personId: blocked.id })
     await add(ann, ann.family, quin)
 
-    expect(await reasonOf(add(ann, ben.family, quin))).toBe('aspect_missing')
-    expect(await reasonOf(add(ann, ann.family, { guid: newGuid() }))).toBe('person_missing')
-    expect(await reasonOf(add(ann, ann.family, quin))).toBe('in_aspect_already')
-    expect(await reasonOf(add(ann, ann.family, ann))).toBe('not_to_be_added')
-    expect(await reasonOf(add(ann, ann.family, gone))).toBe('not_to_be_added')
-    expect(await reasonOf(add(ann, ann.family, blocked))).toBe('not_to_be_added')
+    expect(await reasonOf(add(ann, ben.family, quin))).toBe('aspect_not_found')
+    expect(await reasonOf(add(ann, ann.family, { guid: newGuid() }))).toBe('person_not_found')
+    expect(await reasonOf(add(ann, ann.family, quin))).toBe('already_in_aspect')
+    expect(await reasonOf(add(ann, ann.family, ann))).toBe('own_person')
+    expect(await reasonOf(add(ann, ann.family, gone))).toBe('account_closed')
+    expect(await reasonOf(add(ann, ann.family, blocked))).toBe('person_blocked')
     expect(await contacts()).toHaveLength(1)
   })
 
   it('counts once when it is done many times at once', async () => {
     const ends = await endsOf(Array.from({ length: 8 }, () => add(ann, ann.family, quin)))
 
-    expect(ends).toEqual({ done: 1, in_aspect_already: 7 })
+    expect(ends).toEqual({ done: 1, already_in_aspect: 7 })
     expect(await sent()).toHaveLength(2)
   })
 })
@@ -169,10 +169,10 @@ describe('removing somebody from an aspect', () => {
   it('is refused', async () => {
     await add(ann, ann.family, quin)
 
-    expect(await reasonOf(remove(ann, ben.family, quin))).toBe('aspect_missing')
+    expect(await reasonOf(remove(ann, ben.family, quin))).toBe('aspect_not_found')
     expect(await reasonOf(remove(ann, ann.friends, quin))).toBe('not_in_aspect')
     expect(await reasonOf(remove(ann, ann.family, ben))).toBe('not_in_aspect')
-    expect(await reasonOf(remove(ann, ann.family, { guid: newGuid() }))).toBe('person_missing')
+    expect(await reasonOf(remove(ann, ann.family, { guid: newGuid() }))).toBe('person_not_found')
   })
 })
 
@@ -210,7 +210,7 @@ describe('deleting an aspect', () => {
   })
 
   it('is for its owner', async () => {
-    expect(await reasonOf(deleteAspect(pod, ann.viewer, ben.family))).toBe('aspect_missing')
+    expect(await reasonOf(deleteAspect(pod, ann.viewer, ben.family))).toBe('aspect_not_found')
     expect(await Aspect.query(pod.db).findById(ben.family)).toBeDefined()
   })
 })

@@ -114,8 +114,8 @@ describe('a message', () => {
   it('is for those who have the conversation', async () => {
     const { guid } = await start()
 
-    expect(await reasonOf(write(carol, guid))).toBe('conversation_missing')
-    expect(await reasonOf(write(ann, newGuid(), ''))).toBe('conversation_missing')
+    expect(await reasonOf(write(carol, guid))).toBe('conversation_not_found')
+    expect(await reasonOf(write(ann, newGuid(), ''))).toBe('conversation_not_found')
     expect(await reasonOf(write(ann, guid, ' '))).toBe('text_invalid')
   })
 
@@ -197,7 +197,7 @@ describe('marking and leaving', () => {
     expect(await markConversation(pod, ann, guid, false)).toMatchObject({ read: false })
     expect(await markConversation(pod, ann, guid, true)).toMatchObject({ read: true })
     expect(await isRead(ben, guid)).toBe(false)
-    expect(await reasonOf(markConversation(pod, carol, guid, true))).toBe('conversation_missing')
+    expect(await reasonOf(markConversation(pod, carol, guid, true))).toBe('conversation_not_found')
   })
 
   it('takes it from the viewer for good, and from everybody with the last', async () => {
@@ -206,11 +206,11 @@ describe('marking and leaving', () => {
     await leaveConversation(pod, ann, guid)
     await write(ben, guid)
 
-    expect(await reasonOf(findConversation(pod, ann, guid))).toBe('conversation_missing')
+    expect(await reasonOf(findConversation(pod, ann, guid))).toBe('conversation_not_found')
     expect(await list(ann)).toEqual([])
     expect((await findConversation(pod, ben, guid)).participants).toHaveLength(1)
     expect(await endsOf([1, 2, 3].map(() => leaveConversation(pod, ben, guid)))).toEqual({
-      conversation_missing: 2,
+      conversation_not_found: 2,
       done: 1,
     })
     expect(await pod.db('messages')).toEqual([])

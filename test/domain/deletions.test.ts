@@ -271,11 +271,11 @@ describe('taking back', () => {
       const [post, hidden] = [await publish(), await addPost(pod.pod, { id: ann.personId }, { public: false })]
       const careful = { ...ann, scopes: new Set([...ann.scopes].filter((scope) => scope !== 'private:modify')) }
 
-      expect(await reasonOf(deletePost(pod.pod, ben, post.guid))).toBe('not_allowed')
-      expect(await reasonOf(deletePost(pod.pod, ben, hidden.guid))).toBe('post_missing')
-      expect(await reasonOf(deletePost(pod.pod, careful, hidden.guid))).toBe('scope_missing')
+      expect(await reasonOf(deletePost(pod.pod, ben, post.guid))).toBe('not_author')
+      expect(await reasonOf(deletePost(pod.pod, ben, hidden.guid))).toBe('post_not_found')
+      expect(await reasonOf(deletePost(pod.pod, careful, hidden.guid))).toBe('insufficient_scope')
       expect(await reasonOf(deletePost(pod.pod, careful, post.guid))).toBe('done')
-      expect(await reasonOf(deletePost(pod.pod, ann, post.guid))).toBe('post_missing')
+      expect(await reasonOf(deletePost(pod.pod, ann, post.guid))).toBe('post_not_found')
       expect(await reasonOf(deletePost(pod.pod, ann, hidden.guid))).toBe('done')
     })
 
@@ -369,11 +369,11 @@ describe('taking back', () => {
       const remove = (viewer: Viewer, under: Post, { guid }: { readonly guid: string }) =>
         reasonOf(deleteComment(pod.pod, viewer, { postGuid: under.guid, commentGuid: guid }))
 
-      expect(await remove(ben, post, own)).toBe('not_allowed')
-      expect(await remove(ann, other, foreign)).toBe('not_allowed')
-      expect(await remove(ann, other, own)).toBe('comment_missing')
+      expect(await remove(ben, post, own)).toBe('not_author')
+      expect(await remove(ann, other, foreign)).toBe('not_author')
+      expect(await remove(ann, other, own)).toBe('comment_not_found')
       expect(await remove(ann, post, own)).toBe('done')
-      expect(await remove(ann, post, own)).toBe('comment_missing')
+      expect(await remove(ann, post, own)).toBe('comment_not_found')
     })
 
     it('leaves the right count when all of them go at once', async () => {
@@ -424,10 +424,10 @@ describe('taking back', () => {
       const post = await publish()
       const unknown = newGuid()
 
-      expect(await reasonOf(deleteLike(pod.pod, ben, { postGuid: post.guid }))).toBe('like_missing')
-      expect(await reasonOf(deleteLike(pod.pod, ben, { postGuid: unknown }))).toBe('post_missing')
+      expect(await reasonOf(deleteLike(pod.pod, ben, { postGuid: post.guid }))).toBe('not_liked')
+      expect(await reasonOf(deleteLike(pod.pod, ben, { postGuid: unknown }))).toBe('post_not_found')
       expect(await reasonOf(deleteLike(pod.pod, ben, { postGuid: post.guid, commentGuid: unknown }))).toBe(
-        'comment_missing',
+        'comment_not_found',
       )
     })
   })
@@ -522,8 +522,8 @@ describe('taking back', () => {
       const [hidden, shown] = [await photoOf(ann), await photoOf(ann, { public: true })]
       const careful = { ...ann, scopes: new Set([...ann.scopes].filter((scope) => scope !== 'private:modify')) }
 
-      expect(await reasonOf(deletePhoto(pod.pod, ben, shown.guid))).toBe('photo_missing')
-      expect(await reasonOf(deletePhoto(pod.pod, careful, hidden.guid))).toBe('photo_missing')
+      expect(await reasonOf(deletePhoto(pod.pod, ben, shown.guid))).toBe('photo_not_found')
+      expect(await reasonOf(deletePhoto(pod.pod, careful, hidden.guid))).toBe('photo_not_found')
       expect(await reasonOf(deletePhoto(pod.pod, careful, shown.guid))).toBe('done')
       expect(await told()).toMatchObject([{ readers: ['r.example'] }])
     })

@@ -124,13 +124,13 @@ describe('liking', () => {
 
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => reasonOf(like(ben, post))))
 
-    expect(outcomes.toSorted()).toEqual(['done', ...Array.from({ length: 4 }, () => 'liked_already')])
+    expect(outcomes.toSorted()).toEqual(['done', ...Array.from({ length: 4 }, () => 'already_liked')])
     expect(await likesOf(post)).toBe(1)
     expect(await village.participationsOf(post)).toMatchObject([{ count: 1 }])
     const liked = await comment(ann, post)
     expect([await reasonOf(like(ben, post, liked)), await reasonOf(like(ben, post, liked))]).toEqual([
       'done',
-      'liked_already',
+      'already_liked',
     ])
   })
 
@@ -148,9 +148,9 @@ describe('liking', () => {
     const [post, other] = [await publish(), await publish()]
     const elsewhere = await comment(ann, other)
 
-    expect(await reasonOf(like(ben, hidden))).toBe('post_missing')
-    expect(await reasonOf(like(ben, { guid: newGuid() }))).toBe('post_missing')
-    expect(await reasonOf(like(ben, post, elsewhere))).toBe('comment_missing')
+    expect(await reasonOf(like(ben, hidden))).toBe('post_not_found')
+    expect(await reasonOf(like(ben, { guid: newGuid() }))).toBe('post_not_found')
+    expect(await reasonOf(like(ben, post, elsewhere))).toBe('comment_not_found')
   })
 
   it('is not for those whom the author of the post blocks, also under a comment of somebody else', async () => {
@@ -158,8 +158,8 @@ describe('liking', () => {
     const liked = await comment(village.cem, post)
     await Block.query(village.pod.db).insert({ userId: ann.userId, personId: ben.personId })
 
-    expect(await reasonOf(like(ben, post))).toBe('blocked')
-    expect(await reasonOf(like(ben, post, liked))).toBe('blocked')
+    expect(await reasonOf(like(ben, post))).toBe('blocked_by_author')
+    expect(await reasonOf(like(ben, post, liked))).toBe('blocked_by_author')
     await Block.query(village.pod.db).delete()
     expect(await likesOf(post)).toBe(0)
   })
@@ -173,7 +173,7 @@ describe('liking', () => {
     expect(await likesOf(post)).toBe(0)
     expect(await village.participationsOf(post)).toEqual([])
     expect(await village.told(ann)).toEqual([['liked', 'ben@pod.example']])
-    expect(await reasonOf(unlike(ben, post))).toBe('like_missing')
+    expect(await reasonOf(unlike(ben, post))).toBe('not_liked')
     expect(await reasonOf(like(ben, post))).toBe('done')
   })
 })

@@ -440,9 +440,9 @@ describe('notifications', () => {
     it('are nobody else’s', async () => {
       const guid = made[4] ?? ''
 
-      expect(await reasonOf(openNotification(test.pod, alice, guid))).toBe('notification_missing')
-      expect(await reasonOf(markNotification(test.pod, alice, guid, { read: true }))).toBe('notification_missing')
-      expect(await reasonOf(openNotification(test.pod, gus, newGuid()))).toBe('notification_missing')
+      expect(await reasonOf(openNotification(test.pod, alice, guid))).toBe('notification_not_found')
+      expect(await reasonOf(markNotification(test.pod, alice, guid, { read: true }))).toBe('notification_not_found')
+      expect(await reasonOf(openNotification(test.pod, gus, newGuid()))).toBe('notification_not_found')
       expect(await Notification.query(db).findOne({ guid })).toMatchObject({ read: false })
     })
 

@@ -36,7 +36,7 @@ describe('subscribing', () => {
     await comment(cem, post)
 
     expect(await village.told(ben)).toEqual([['also_commented', 'cem@pod.example']])
-    expect(await reasonOf(subscribe(village.pod, ben, post.guid))).toBe('subscribed_already')
+    expect(await reasonOf(subscribe(village.pod, ben, post.guid))).toBe('already_subscribed')
     expect(await village.participationsOf(post)).toMatchObject([{ count: 1 }, { count: 1 }])
   })
 
@@ -44,7 +44,7 @@ describe('subscribing', () => {
     const post = await publish()
     await createLike(village.pod, ben, { postGuid: post.guid })
 
-    expect(await reasonOf(subscribe(village.pod, ben, post.guid))).toBe('subscribed_already')
+    expect(await reasonOf(subscribe(village.pod, ben, post.guid))).toBe('already_subscribed')
   })
 
   it('asks the author elsewhere, and nobody for a post from here', async () => {
@@ -146,7 +146,7 @@ describe('hiding', () => {
 
     expect(await reasonOf(hide(village.pod, ben, post.guid, false))).toBe('not_hidden')
     expect(await reasonOf(hide(village.pod, ben, post.guid, true))).toBe('done')
-    expect(await reasonOf(hide(village.pod, ben, post.guid, true))).toBe('hidden_already')
+    expect(await reasonOf(hide(village.pod, ben, post.guid, true))).toBe('already_hidden')
     expect(await reasonOf(hide(village.pod, cem, post.guid, false))).toBe('not_hidden')
     expect(await reasonOf(hide(village.pod, ben, post.guid, false))).toBe('done')
     expect(await village.pod.db('hiddenPosts')).toEqual([])
@@ -170,6 +170,6 @@ it.each([
 ])('%s needs a post that the viewer can see', async (_, act) => {
   const hidden = await addPost(village.pod, { id: ann.personId }, { public: false })
 
-  expect(await reasonOf(act(hidden.guid))).toBe('post_missing')
-  expect(await reasonOf(act(newGuid()))).toBe('post_missing')
+  expect(await reasonOf(act(hidden.guid))).toBe('post_not_found')
+  expect(await reasonOf(act(newGuid()))).toBe('post_not_found')
 })

@@ -110,14 +110,14 @@ describe('publishing a post', () => {
     for (const viewer of [ann, ben]) {
       await expect(requirePost(pod.pod, viewer, post.guid)).resolves.toMatchObject({ guid: post.guid })
     }
-    await expect(requirePost(pod.pod, cem, post.guid)).rejects.toMatchObject({ reason: 'post_missing' })
+    await expect(requirePost(pod.pod, cem, post.guid)).rejects.toMatchObject({ reason: 'post_not_found' })
   })
 
   it('shows a private post only to a token that may read private things', async () => {
     const post = await publish({ public: false, aspectIds: [await aspectWith(ann, ben.personId)] })
     const limited = { ...ben, scopes: new Set(['public:read'] as const) }
 
-    await expect(requirePost(pod.pod, limited, post.guid)).rejects.toMatchObject({ reason: 'post_missing' })
+    await expect(requirePost(pod.pod, limited, post.guid)).rejects.toMatchObject({ reason: 'post_not_found' })
   })
 
   it('mentions in a private post only who can read it', async () => {
@@ -148,15 +148,15 @@ describe('publishing a post', () => {
   })
 
   it.each<[string, Partial<NewPost>]>([
-    ['text_missing', { text: ' \n' }],
-    ['text_missing', { text: '', poll: { question: 'Tea?', answers: ['Yes', 'No'] } }],
+    ['text_required', { text: ' \n' }],
+    ['text_required', { text: '', poll: { question: 'Tea?', answers: ['Yes', 'No'] } }],
     ['text_invalid', { text: 'x'.repeat(65_536) }],
     ['text_invalid', { text: 'a\u0000b' }],
     ['text_invalid', { text: 'a\ud800b' }],
-    ['aspects_missing', { public: false }],
-    ['aspects_missing', { public: false, aspectIds: [] }],
-    ['aspects_missing', { public: false, aspectIds: [-1, 2_147_483_647] }],
-    ['photos_unknown', { photoGuids: ['0123456789abcdef'] }],
+    ['aspects_required', { public: false }],
+    ['aspects_required', { public: false, aspectIds: [] }],
+    ['aspects_required', { public: false, aspectIds: [-1, 2_147_483_647] }],
+    ['photos_invalid', { photoGuids: ['0123456789abcdef'] }],
     ['poll_invalid', { poll: { question: ' ', answers: ['Yes', 'No'] } }],
     ['poll_invalid', { poll: { question: 'Tea?', answers: ['Yes'] } }],
     ['poll_invalid', { poll: { question: 'Tea?', answers: ['Yes', ' '] } }],
@@ -186,23 +186,23 @@ describe('publishing a post', () => {
     const own = await addPhoto(ann)
 
     for (const photoGuids of [[foreign.guid], [used.guid], [own.guid, own.guid]]) {
-      expect(await reasonOf(publish({ photoGuids }))).toBe('photos_unknown')
+      expect(await reasonOf(publish({ photoGuids }))).toBe('photos_invalid')
     }
     expect(await reasonOf(publish({ photoGuids: [own.guid] }))).toBe('published')
-    expect(await reasonOf(publish({ photoGuids: [own.guid] }))).toBe('photos_unknown')
+    expect(await reasonOf(publish({ photoGuids: [own.guid] }))).toBe('photos_invalid')
   })
 
   it('takes aspects of nobody else', async () => {
     const foreign = await aspectWith(ben, cem.personId)
 
-    expect(await reasonOf(publish({ public: false, aspectIds: [foreign] }))).toBe('aspects_missing')
+    expect(await reasonOf(publish({ public: false, aspectIds: [foreign] }))).toBe('aspects_required')
   })
 
   it('needs a token that may publish private things', async () => {
     const limited = { ...ann, scopes: new Set(['public:modify', 'private:read'] as const) }
     const aspectIds = [await aspectWith(ann)]
 
-    expect(await reasonOf(publish({ public: false, aspectIds }, limited))).toBe('scope_missing')
+    expect(await reasonOf(publish({ public: false, aspectIds }, limited))).toBe('insufficient_scope')
     expect(await reasonOf(publish({}, limited))).toBe('published')
   })
 })

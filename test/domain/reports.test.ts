@@ -27,7 +27,7 @@ describe('reporting', () => {
       await reasonOf(report(pod, ben, { postGuid, commentGuid, reason: 'My own' })),
     ]
 
-    expect(outcomes).toEqual(['done', 'reported_already', 'done', 'reported_already', 'done'])
+    expect(outcomes).toEqual(['done', 'already_reported', 'done', 'already_reported', 'done'])
     expect(await Report.query(pod.db).orderBy('id')).toMatchObject([
       { userId: cem.userId, postId, commentId: null, reason: 'It is rude.', reviewedAt: null },
       { userId: cem.userId, postId: null, commentId, reason: 'It is spam.' },
@@ -45,7 +45,7 @@ describe('reporting', () => {
 
     expect(await reasonOf(report(pod, ben, { postGuid, reason: ' \n' }))).toBe('reason_invalid')
     expect(await reasonOf(report(pod, ben, { postGuid, reason: 'x'.repeat(65_536) }))).toBe('reason_invalid')
-    expect(await reasonOf(report(pod, ben, { postGuid, commentGuid, reason: 'Spam' }))).toBe('comment_missing')
-    expect(await reasonOf(report(pod, ben, { postGuid: hidden.guid, reason: 'Spam' }))).toBe('post_missing')
+    expect(await reasonOf(report(pod, ben, { postGuid, commentGuid, reason: 'Spam' }))).toBe('comment_not_found')
+    expect(await reasonOf(report(pod, ben, { postGuid: hidden.guid, reason: 'Spam' }))).toBe('post_not_found')
   })
 })

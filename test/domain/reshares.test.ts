@@ -67,7 +67,7 @@ describe('resharing', () => {
 
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => reasonOf(reshare(ben, root.guid))))
 
-    expect(outcomes.sort()).toEqual(['done', ...Array.from({ length: 4 }, () => 'reshared_already')])
+    expect(outcomes.sort()).toEqual(['done', ...Array.from({ length: 4 }, () => 'already_reshared')])
     expect(await Post.query(pod.pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
     expect(await participationsOf(root)).toEqual([{ authorId: ben.personId, count: 1 }])
   })
@@ -78,10 +78,10 @@ describe('resharing', () => {
     await showPost(pod.pod, hidden, ben)
     const empty = await addPost(pod.pod, { id: cem.personId }, { type: 'Reshare', text: '' })
 
-    expect(await reasonOf(reshare(ben, newGuid()))).toBe('post_missing')
+    expect(await reasonOf(reshare(ben, newGuid()))).toBe('post_not_found')
     expect(await reasonOf(reshare(ben, hidden.guid))).toBe('not_public')
     expect(await reasonOf(reshare(ann, own.guid))).toBe('own_post')
-    expect(await reasonOf(reshare(ben, empty.guid))).toBe('root_missing')
+    expect(await reasonOf(reshare(ben, empty.guid))).toBe('root_not_found')
     const shared = await reshare(ben, own.guid)
     expect(await reasonOf(reshare(ann, shared.guid))).toBe('own_post')
   })

@@ -81,7 +81,7 @@ describe('voting', () => {
   it('happens once, however often it is tried at the same time', async () => {
     const outcomes = await Promise.all([0, 1, 0, 1].map((position) => reasonOf(choose(ben, post, position))))
 
-    expect(outcomes.toSorted()).toEqual(['done', 'voted_already', 'voted_already', 'voted_already'])
+    expect(outcomes.toSorted()).toEqual(['done', 'already_voted', 'already_voted', 'already_voted'])
     expect((await counts())?.toSorted()).toEqual([0, 1])
   })
 
@@ -99,10 +99,10 @@ describe('voting', () => {
     const other = await pollOf(await ask())
     const none = await publishPost(village.pod, ann, { text: 'Nothing to ask', public: true })
 
-    expect(await reasonOf(choose(ben, post, 0, other))).toBe('answer_missing')
-    expect(await reasonOf(choose(ben, none, 0))).toBe('answer_missing')
-    expect(await reasonOf(vote(village.pod, ben, { postGuid: post.guid, answerId: -1 }))).toBe('answer_missing')
-    expect(await reasonOf(choose(ben, { guid: newGuid() }, 0))).toBe('post_missing')
+    expect(await reasonOf(choose(ben, post, 0, other))).toBe('answer_not_found')
+    expect(await reasonOf(choose(ben, none, 0))).toBe('answer_not_found')
+    expect(await reasonOf(vote(village.pod, ben, { postGuid: post.guid, answerId: -1 }))).toBe('answer_not_found')
+    expect(await reasonOf(choose(ben, { guid: newGuid() }, 0))).toBe('post_not_found')
     expect(await counts()).toEqual([0, 0])
   })
 
@@ -110,8 +110,8 @@ describe('voting', () => {
     const reshare = await createReshare(village.pod, village.cem, post.guid)
     await Block.query(village.pod.db).insert({ userId: ann.userId, personId: ben.personId })
 
-    expect(await reasonOf(choose(ben, post, 0))).toBe('blocked')
-    expect(await reasonOf(choose(ben, reshare, 0))).toBe('blocked')
+    expect(await reasonOf(choose(ben, post, 0))).toBe('blocked_by_author')
+    expect(await reasonOf(choose(ben, reshare, 0))).toBe('blocked_by_author')
     await Block.query(village.pod.db).delete()
   })
 })

@@ -28,10 +28,10 @@ const check = async (method: string, answer: Response, at = path) =>
 
 it('lets pass what the document allows', async () => {
   await check('GET', answerOf(200, person))
-  await check('GET', answerOf(404, { code: 404, message: 'no' }))
-  await check('GET', answerOf(503, { code: 503, message: 'later' }))
+  await check('GET', answerOf(404, { code: 404, message: 'no', reason: 'person_not_found' }))
+  await check('GET', answerOf(503, { code: 503, message: 'later', reason: 'overloaded' }))
   await check('POST', answerOf(201, undefined), `${path}/block`)
-  await check('GET', answerOf(404, { code: 404, message: 'no' }), '/api/v1/nonsense')
+  await check('GET', answerOf(404, { code: 404, message: 'no', reason: 'not_found' }), '/api/v1/nonsense')
 })
 
 it.each([
@@ -43,9 +43,12 @@ it.each([
   ['a call that nobody documented', 'PUT', answerOf(200, person), path],
   ['a body where there is none', 'POST', answerOf(201, {}), `${path}/block`],
   ['no body where there is one', 'GET', answerOf(200, undefined), path],
-  ['an error with the code of another', 'GET', answerOf(404, { code: 500, message: 'no' }), path],
+  ['an error with the code of another', 'GET', answerOf(404, { code: 500, message: 'no', reason: 'not_found' }), path],
+  ['an error without a reason', 'GET', answerOf(404, { code: 404, message: 'no' }), path],
+  ['an unknown reason', 'GET', answerOf(404, { code: 404, message: 'no', reason: 'nobody' }), path],
+  ['a reason of another operation', 'GET', answerOf(404, { code: 404, message: 'no', reason: 'post_not_found' }), path],
   ['an error in other words', 'GET', answerOf(404, { error: 'no' }), path],
-  ['a 401 that does not tell how', 'GET', answerOf(401, { code: 401, message: 'no' }), path],
+  ['a 401 that does not tell how', 'GET', answerOf(401, { code: 401, message: 'no', reason: 'token_missing' }), path],
   ['an answer for everybody to keep', 'GET', answerOf(200, person, { 'cache-control': 'public' }), path],
   ['another kind of text', 'GET', answerOf(200, person, { 'content-type': 'text/html' }), path],
 ])('does not let pass %s', async (_what, method, answer, at) => {

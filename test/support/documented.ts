@@ -1,7 +1,8 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import type { FastifyInstance } from 'fastify'
-import { describeApi } from '../../src/web/api/openapi.js'
+import { describeApi } from '../../src/web/openapi/document.js'
+import { isErrorReason } from '../../src/web/server/error-reasons.js'
 
 export type Response = Awaited<ReturnType<FastifyInstance['inject']>>
 
@@ -97,8 +98,9 @@ function checkHead({ body, headers }: Answer, wrong: Wrong): void {
 }
 
 function checkError(answer: Answer, wrong: Wrong): void {
-  const { code, message } = answer.json()
+  const { code, message, reason } = answer.json()
   if (code !== answer.statusCode || typeof message !== 'string' || message === '') throw wrong('this is no error body')
+  if (!isErrorReason(String(reason))) throw wrong(`its reason is ${String(reason)}`)
   if (code === 401 && !answer.headers['www-authenticate']) throw wrong('nothing tells how to authenticate')
 }
 

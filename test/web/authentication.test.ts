@@ -70,6 +70,7 @@ describe('authentication', () => {
     expect(response.json()).toEqual({
       code: 401,
       message: expect.any(String),
+      reason: 'token_invalid',
       error: 'invalid_token',
       error_description: expect.any(String),
     })
@@ -129,7 +130,11 @@ describe('authentication', () => {
     expect(response.headers['www-authenticate']).toBe(
       'Bearer realm="pod.example", error="insufficient_scope", scope="profile"',
     )
-    expect(response.json()).toEqual({ code: 403, message: expect.stringContaining('insufficient_scope') })
+    expect(response.json()).toEqual({
+      code: 403,
+      message: expect.stringContaining('insufficient_scope'),
+      reason: 'insufficient_scope',
+    })
   })
 
   it('gives public:read to every token, asked for or not', async () => {

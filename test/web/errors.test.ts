@@ -6,6 +6,7 @@ import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/databas
 import { Person } from '../../src/persistence/models/person.js'
 import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
 import { buildApp } from '../../src/web/server/app.js'
+import type { RouteRefusals } from '../../src/web/server/error-handler.js'
 import { startTestPod, type TestPod, UNHURRIED } from '../support/test-pod.js'
 
 const SECRET = 'a-text-that-must-stay-inside'
@@ -13,15 +14,15 @@ const SECRET = 'a-text-that-must-stay-inside'
 /** Routes that go wrong in every way there is. */
 const routes: FastifyPluginAsync = async (app) => {
   await apiRoutes(app, {})
-  const fail = (url: string, action: () => unknown, refusals?: Record<string, number>) =>
+  const fail = (url: string, action: () => unknown, refusals?: RouteRefusals) =>
     app.get(url, { config: { public: true, ...(refusals && { refusals }) } }, async () => action())
 
   const refuse = () => {
-    throw new Refusal('comment_missing', 'There is no such comment.')
+    throw new Refusal('comment_not_found', 'There is no such comment.')
   }
-  fail('/refused', refuse, { comment_missing: 410 })
-  fail('/refused-elsewhere', refuse, { comment_missing: 404 })
-  fail('/refused-unforeseen', refuse, { post_missing: 404 })
+  fail('/refused', refuse, { comment_not_found: 410 })
+  fail('/refused-elsewhere', refuse, { comment_not_found: 404 })
+  fail('/refused-unforeseen', refuse, { post_not_found: 404 })
   fail('/queue-away', () => {
     throw new QueueAway(SECRET)
   })
@@ -54,8 +55,12 @@ describe('errors', () => {
   }
 
   it('turns a refusal into the status of the route', async () => {
-    expect((await ask('refused')).body).toEqual({ code: 410, message: 'There is no such comment.' })
-    expect((await ask('refused-elsewhere')).body).toEqual({ code: 404, message: 'There is no such comment.' })
+    expect((await ask('refused')).body).toEqual({
+      code: 410,
+      message: 'There is no such comment.',
+      reason: 'comment_not_found',
+    })
+    expect((await ask('refused-elsewhere')).body).toMatchObject({ code: 404, reason: 'comment_not_found' })
   })
 
   it.each(['refused-unforeseen', 'bug', 'no-error', 'bad-sql'])(
@@ -64,7 +69,7 @@ describe('errors', () => {
       const { response, status, body } = await ask(path)
 
       expect(status).toBe(500)
-      expect(body).toEqual({ code: 500, message: 'Something went wrong on this pod.' })
+      expect(body).toEqual({ code: 500, message: 'Something went wrong on this pod.', reason: 'internal_error' })
       expect(response.headers['x-request-id']).toEqual(expect.any(String))
     },
   )
@@ -73,7 +78,7 @@ describe('errors', () => {
     const { response, status, body } = await ask(path)
 
     expect(status).toBe(503)
-    expect(body).toMatchObject({ code: 503, message: expect.not.stringContaining(SECRET) })
+    expect(body).toEqual({ code: 503, message: expect.not.stringContaining(SECRET), reason: 'unavailable' })
     expect(Number(response.headers['retry-after'])).toBeGreaterThan(0)
   })
 
@@ -81,7 +86,7 @@ describe('errors', () => {
     const { status, body } = await ask(path)
 
     expect(status).toBe(422)
-    expect(body).toEqual({ code: 422, message: expect.any(String) })
+    expect(body).toEqual({ code: 422, message: expect.any(String), reason: 'field_invalid' })
   })
 
   it('lets nobody keep an error, whatever the route allowed before it failed', async () => {

@@ -214,7 +214,7 @@ describe('limits of a connection', () => {
       { timeout: 15_000, interval: 20 },
     )
 
-    expect(late.json()).toEqual({ code: 503, message: expect.any(String) })
+    expect(late.json()).toEqual({ code: 503, message: expect.any(String), reason: 'overloaded' })
     expect(Number(late.headers['retry-after'])).toBeGreaterThan(0)
     expect((await app.inject('/health/live')).statusCode).toBe(200)
     expect((await app.inject('/health/ready')).statusCode).toBe(200)

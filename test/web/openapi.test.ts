@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
-import { describeApi } from '../../src/web/api/openapi.js'
+import { describeApi } from '../../src/web/openapi/document.js'
 import { startTestPod } from '../support/test-pod.js'
 
 it('is in the repository as the routes describe it (npm run openapi writes it)', async () => {

@@ -78,7 +78,7 @@ describe('paths', () => {
 
     expect(response.statusCode).toBe(404)
     expect(response.headers['content-type']).toBe('application/json; charset=utf-8')
-    expect(response.json()).toEqual({ code: 404, message: expect.any(String) })
+    expect(response.json()).toEqual({ code: 404, message: expect.any(String), reason: 'not_found' })
     expect(response.headers['cache-control']).toBe('private, no-store')
   })
 
@@ -110,7 +110,10 @@ describe('paths', () => {
     for (const length of [8_200, 15_000]) {
       const response = await pod.inject(`/api/v1/tags/${'a'.repeat(length)}`)
 
-      expect([response.statusCode, response.json()]).toEqual([414, { code: 414, message: 'The address is too long.' }])
+      expect([response.statusCode, response.json()]).toEqual([
+        414,
+        { code: 414, message: 'The address is too long.', reason: 'url_too_long' },
+      ])
       expect(response.headers['x-request-id']).toBeDefined()
     }
   })
@@ -150,7 +153,7 @@ describe('bodies', () => {
       const response = await post('/api/v1/texts', payload)
 
       expect(response.statusCode).toBe(400)
-      expect(response.json()).toEqual({ code: 400, message: expect.any(String) })
+      expect(response.json()).toEqual({ code: 400, message: expect.any(String), reason: 'malformed_body' })
     },
   )
 
@@ -172,7 +175,8 @@ describe('bodies', () => {
     ]) {
       const response = await post('/api/v1/texts', payload)
       expect([payload, response.statusCode]).toEqual([payload, 422])
-      expect(response.json()).toEqual({ code: 422, message: expect.any(String) })
+      const [field] = Object.keys(JSON.parse(payload))
+      expect(response.json()).toEqual({ code: 422, message: expect.any(String), reason: 'field_invalid', field })
     }
   })
 

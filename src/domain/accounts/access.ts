@@ -140,10 +140,10 @@ export async function isBlockedBy(pod: Pick<Pod, 'db'>, personId: number, viewer
   return Block.isThere(pod.db, { by: personId, personId: viewer.personId })
 }
 
-export function noSuchPost(): Refusal<'post_missing'> {
-  return new Refusal('post_missing', 'There is no such post.')
+export function noSuchPost(): Refusal<'post_not_found'> {
+  return new Refusal('post_not_found', 'This post does not exist, or you may not read it.')
 }
 
-export function noSuchComment(): Refusal<'comment_missing'> {
-  return new Refusal('comment_missing', 'There is no such comment under this post.')
+export function noSuchComment(): Refusal<'comment_not_found'> {
+  return new Refusal('comment_not_found', 'This post has no comment with this guid.')
 }

@@ -10,7 +10,7 @@ import type { Viewer } from '../accounts/access.js'
 import { faultOfText } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 
-type AspectRefusal = 'aspect_missing' | 'name_invalid' | 'name_taken'
+type AspectRefusal = 'aspect_not_found' | 'name_invalid' | 'name_taken'
 
 /** What is left out stays as it is. */
 export interface AspectChange {
@@ -26,7 +26,7 @@ export async function listAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, page: In
 /** One of the viewer's own. */
 export async function findAspect(pod: Pick<Pod, 'db'>, viewer: Viewer, id: number): Promise<ListedAspect> {
   const aspect = await listedAspect(pod.db, viewer.userId, id)
-  if (aspect === undefined) throw refusal('aspect_missing', 'You have no such aspect.')
+  if (aspect === undefined) throw refusal('aspect_not_found', 'You have no aspect with this id.')
   return aspect
 }
 
@@ -35,7 +35,7 @@ export async function requireAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, ids: 
   const different = [...new Set(ids)]
   if (different.length === 0) return
   const own = await Aspect.query(pod.db).where({ userId: viewer.userId }).findByIds(different).resultSize()
-  if (own < different.length) throw refusal('aspect_missing', 'You have no such aspect.')
+  if (own < different.length) throw refusal('aspect_not_found', 'You have no aspect with this id.')
 }
 
 /** Those of them that are the viewer's own; there may be more of them than a statement has places for values. */
@@ -86,7 +86,7 @@ async function changing<Result>(
     })
   } catch (error) {
     if (isUniqueViolation(error, 'aspects_name')) {
-      throw refusal('name_taken', 'You have an aspect of this name already.')
+      throw refusal('name_taken', 'You already have an aspect with this name.')
     }
     throw error
   }

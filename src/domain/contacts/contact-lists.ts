@@ -5,13 +5,13 @@ import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/access.js'
 import { Refusal } from '../refusals.js'
 
-type ContactListRefusal = 'person_missing'
+type ContactListRefusal = 'person_not_found'
 
 /** People show their contacts to nobody but themselves. */
 export async function requireOwnContacts(pod: Pick<Pod, 'db'>, viewer: Viewer, personGuid: string): Promise<void> {
   const person = await shownAuthor(pod.db, personGuid)
   if (person?.id === viewer.personId) return
-  throw new Refusal<ContactListRefusal>('person_missing', 'There is nobody whose contacts you may see.')
+  throw new Refusal<ContactListRefusal>('person_not_found', 'You may list only your own contacts.')
 }
 
 /** Whoever the viewer shares with, and whoever shares with the viewer. */

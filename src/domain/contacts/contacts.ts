@@ -21,7 +21,13 @@ import { notifyAbout } from '../notifications/notifications.js'
 import { Refusal } from '../refusals.js'
 import { findAspect } from './aspects.js'
 
-type ContactRefusal = 'person_missing' | 'not_to_be_added' | 'in_aspect_already' | 'not_in_aspect'
+type ContactRefusal =
+  | 'person_not_found'
+  | 'own_person'
+  | 'account_closed'
+  | 'person_blocked'
+  | 'already_in_aspect'
+  | 'not_in_aspect'
 
 export interface Membership {
   readonly aspectId: number
@@ -40,7 +46,7 @@ export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGu
       .onConflict()
       .ignore()
       .returning('aspectId')
-    if (added.length === 0) throw refusal('in_aspect_already', 'This person is in the aspect already.')
+    if (added.length === 0) throw refusal('already_in_aspect', 'This person is in the aspect already.')
     if (contact.begun) await tellOfSharing(pod, transaction, viewer, person)
     await Notification.query(transaction)
       .patch({ read: true, superseded: false })
@@ -164,10 +170,10 @@ function introduction({ userId, personId }: Sharing, to: number): readonly ToDo[
 }
 
 async function checkMayBeAdded(transaction: Knex.Transaction, viewer: Viewer, person: Person): Promise<void> {
-  if (person.id === viewer.personId) throw refusal('not_to_be_added', 'This is you.')
-  if (person.closedAt !== null) throw refusal('not_to_be_added', 'This person has left.')
+  if (person.id === viewer.personId) throw refusal('own_person', 'You cannot add yourself to an aspect.')
+  if (person.closedAt !== null) throw refusal('account_closed', 'The account of this person is closed.')
   const block = await Block.query(transaction).findById([viewer.userId, person.id])
-  if (block !== undefined) throw refusal('not_to_be_added', 'You block this person.')
+  if (block !== undefined) throw refusal('person_blocked', 'You block this person. Unblock the person first.')
 }
 
 /** From both sides nothing between the two changes meanwhile, and the viewer's aspects stay. */
@@ -179,7 +185,7 @@ async function holdBoth(
   const person = await Person.query(transaction).findOne({ guid: personGuid })
   await User.hold(transaction, viewer.userId, person ? [person.id] : [])
   await findAspect({ db: transaction }, viewer, aspectId)
-  if (person === undefined) throw refusal('person_missing', 'There is no such person.')
+  if (person === undefined) throw refusal('person_not_found', 'This person does not exist, or you may not see them.')
   return person
 }
 

@@ -23,7 +23,7 @@ import { faultOfText } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 import { addMessages } from './messages.js'
 
-type ConversationRefusal = 'subject_invalid' | 'text_invalid' | 'recipients_invalid' | 'conversation_missing'
+type ConversationRefusal = 'subject_invalid' | 'text_invalid' | 'recipients_invalid' | 'conversation_not_found'
 
 export interface NewConversation {
   readonly subject: string
@@ -158,7 +158,7 @@ async function mutualContacts(
     .orderBy('id')
   // Also who is named twice: all of them or none.
   if (people.length === guids.length) return people
-  throw refusal('recipients_invalid', 'Each recipient must be somebody you share with and who shares with you.')
+  throw refusal('recipients_invalid', 'Each recipient must be a mutual contact of yours, named once.')
 }
 
 function checkText(text: string): void {
@@ -167,7 +167,7 @@ function checkText(text: string): void {
 }
 
 function conversationMissing(): Refusal<ConversationRefusal> {
-  return refusal('conversation_missing', 'There is no such conversation.')
+  return refusal('conversation_not_found', 'This conversation does not exist, or you have left it.')
 }
 
 function refusal(reason: ConversationRefusal, message: string): Refusal<ConversationRefusal> {

@@ -15,8 +15,8 @@ import { faultOfText, mentionedIn, taggedIn } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 import { joinIn } from './participations.js'
 
-type CreateCommentRefusal = 'text_invalid' | 'blocked'
-type ReadCommentRefusal = 'comment_missing'
+type CreateCommentRefusal = 'text_invalid' | 'blocked_by_author'
+type ReadCommentRefusal = 'comment_not_found'
 
 /** All that are under a post, whoever wrote them; the oldest first, if the page names no place. */
 export async function listComments(
@@ -34,7 +34,7 @@ export async function listComments(
 /** One that the viewer has just seen. */
 export async function findComment(pod: Pick<Pod, 'db'>, viewer: Viewer, id: number): Promise<ListedComment> {
   const comment = await listedComment(pod.db, viewer, id)
-  if (!comment) throw refusal('comment_missing', 'The comment is gone already.')
+  if (!comment) throw refusal('comment_not_found', 'This comment was deleted in the meantime.')
   return comment
 }
 
@@ -49,7 +49,7 @@ export async function createComment(
   const fault = faultOfText(text)
   if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
   if (await isBlockedBy(pod, post.authorId, viewer)) {
-    throw refusal('blocked', 'The author of this post does not want your comments.')
+    throw refusal('blocked_by_author', 'The author of this post has blocked you.')
   }
 
   const guid = newGuid()

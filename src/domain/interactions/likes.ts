@@ -14,7 +14,7 @@ import { newGuid } from '../posts/publish-post.js'
 import { Refusal } from '../refusals.js'
 import { joinIn } from './participations.js'
 
-type CreateLikeRefusal = 'liked_already' | 'blocked'
+type CreateLikeRefusal = 'already_liked' | 'blocked_by_author'
 
 /** Those of a post, or of the comment that was found under it; the viewer's own first. */
 export function listLikes(
@@ -37,7 +37,7 @@ export async function createLike(
   const { commentGuid } = target
   const comment = commentGuid === undefined ? undefined : await requireComment(pod, post, commentGuid)
   if (await isBlockedBy(pod, post.authorId, viewer)) {
-    throw refusal('blocked', 'The author of this post does not want your likes.')
+    throw refusal('blocked_by_author', 'The author of this post has blocked you.')
   }
 
   const guid = newGuid()
@@ -72,7 +72,7 @@ export async function createLike(
     })
   } catch (error) {
     if (!isUniqueViolation(error, comment ? 'likes_comment_once' : 'likes_post_once')) throw error
-    throw refusal('liked_already', 'You like this already.')
+    throw refusal('already_liked', 'You have already liked this.')
   }
 }
 

@@ -6,7 +6,7 @@ import { noSuchPost, requirePost, type Viewer } from '../accounts/access.js'
 import { Refusal } from '../refusals.js'
 import { askAuthor, unmute } from './participations.js'
 
-type InteractionRefusal = 'subscribed_already' | 'not_subscribed' | 'hidden_already' | 'not_hidden'
+type InteractionRefusal = 'already_subscribed' | 'not_subscribed' | 'already_hidden' | 'not_hidden'
 
 /** The viewer hears of what happens under the post. */
 export async function subscribe(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
@@ -15,7 +15,7 @@ export async function subscribe(pod: Pod, viewer: Viewer, postGuid: string): Pro
     await Post.hold(transaction, post.id)
     const [held] = await Participation.hold(transaction, post.id, [viewer.personId])
     if (held === undefined) throw noSuchPost()
-    if (held.count > 1) throw refusal('subscribed_already', 'You hear of this post already.')
+    if (held.count > 1) throw refusal('already_subscribed', 'You are already subscribed to this post.')
     await unmute(transaction, viewer, post)
     await askAuthor(pod, transaction, post, held)
   })
@@ -27,7 +27,7 @@ export async function mute(pod: Pod, viewer: Viewer, postGuid: string): Promise<
   await inTransaction(pod.db, async (transaction) => {
     await Post.hold(transaction, post.id)
     const left = await Participation.query(transaction).delete().where({ postId: post.id, authorId: viewer.personId })
-    if (left === 0) throw refusal('not_subscribed', 'You do not hear of this post.')
+    if (left === 0) throw refusal('not_subscribed', 'You are not subscribed to this post.')
     await transaction('mutedPosts')
       .insert({ userId: viewer.userId, postId: post.id, createdAt: pod.now() })
       .onConflict()
@@ -50,7 +50,7 @@ export async function hide(pod: Pod, viewer: Viewer, postGuid: string, hidden: b
     .onConflict()
     .ignore()
     .returning('postId')
-  if (made.length === 0) throw refusal('hidden_already', 'You have hidden this post already.')
+  if (made.length === 0) throw refusal('already_hidden', 'You have already hidden this post.')
 }
 
 function refusal(reason: InteractionRefusal, message: string): Refusal<InteractionRefusal> {

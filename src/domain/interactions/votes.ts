@@ -9,7 +9,7 @@ import { newGuid } from '../posts/publish-post.js'
 import { Refusal } from '../refusals.js'
 import { joinIn } from './participations.js'
 
-type VoteRefusal = 'answer_missing' | 'blocked' | 'voted_already'
+type VoteRefusal = 'answer_not_found' | 'blocked_by_author' | 'already_voted'
 
 /** One answer, once. Whoever votes under a reshare votes in the poll it shows, and hears of the reshare. */
 export async function vote(
@@ -21,9 +21,9 @@ export async function vote(
   const root = post.type === 'Reshare' ? await Post.rootOf(pod.db, post) : post
   const poll = root && (await Poll.query(pod.db).findOne({ postId: root.id }))
   const answer = poll && (await PollAnswer.query(pod.db).findOne({ id: input.answerId, pollId: poll.id }))
-  if (!root || !poll || !answer) throw refusal('answer_missing', 'There is no such answer to choose.')
+  if (!root || !poll || !answer) throw refusal('answer_not_found', 'This post has no poll answer with this id.')
   if (await isBlockedBy(pod, root.authorId, viewer)) {
-    throw refusal('blocked', 'The author of this poll does not want your vote.')
+    throw refusal('blocked_by_author', 'The author of this poll has blocked you.')
   }
 
   const guid = newGuid()
@@ -50,7 +50,7 @@ export async function vote(
     })
   } catch (error) {
     if (!isUniqueViolation(error, 'poll_participations_poll_id_author_id_key')) throw error
-    throw refusal('voted_already', 'You have voted already.')
+    throw refusal('already_voted', 'You have already voted in this poll.')
   }
 }
 

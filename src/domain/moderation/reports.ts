@@ -3,7 +3,7 @@ import { requireComment, requirePost, type Viewer } from '../accounts/access.js'
 import { faultOfText } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 
-type ReportRefusal = 'reason_invalid' | 'reported_already'
+type ReportRefusal = 'reason_invalid' | 'already_reported'
 
 /** Shows a post, or a comment under it, to those who look after this pod; nobody else hears of it. */
 export async function report(
@@ -26,7 +26,7 @@ export async function report(
     .onConflict()
     .ignore()
     .returning('id')
-  if (made.length === 0) throw refusal('reported_already', 'You have reported this already.')
+  if (made.length === 0) throw refusal('already_reported', 'You have already reported this.')
 }
 
 function refusal(reason: ReportRefusal, message: string): Refusal<ReportRefusal> {

@@ -13,7 +13,7 @@ import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/access.js'
 import { Refusal } from '../refusals.js'
 
-type NotificationRefusal = 'notification_missing'
+type NotificationRefusal = 'notification_not_found'
 
 /** Something that happened and that somebody may want to know. Ids of rows that are really new. */
 export interface Causes {
@@ -61,7 +61,7 @@ export async function findNotification(
 ): Promise<ListedNotification> {
   const notification = await listedNotification(pod.db, viewer.userId, guid)
   if (notification !== undefined) return notification
-  throw new Refusal<NotificationRefusal>('notification_missing', 'There is no such notification.')
+  throw new Refusal<NotificationRefusal>('notification_not_found', 'This notification does not exist.')
 }
 
 /** Whoever opens one has read it. */

@@ -10,7 +10,7 @@ import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/access.js'
 import { Refusal } from '../refusals.js'
 
-type BlockRefusal = 'person_missing' | 'own_person' | 'blocked_already' | 'not_blocked'
+type BlockRefusal = 'person_not_found' | 'own_person' | 'already_blocked' | 'not_blocked'
 
 /** The viewer wants nothing to do with somebody any more, and what is unread because of them alone counts as read. */
 export async function blockPerson(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {
@@ -20,7 +20,7 @@ export async function blockPerson(pod: Pod, viewer: Viewer, personGuid: string):
     const pair = { userId: viewer.userId, personId: person.id }
     await User.hold(transaction, viewer.userId, [person.id])
     const [added] = await transaction('blocks').insert(pair).onConflict().ignore().returning('personId')
-    if (added === undefined) throw refusal('blocked_already', 'You block this person already.')
+    if (added === undefined) throw refusal('already_blocked', 'You already block this person.')
 
     await stopReceiving(transaction, [pair])
     await tell(pod, transaction, viewer, person, true)
@@ -40,7 +40,7 @@ export async function unblockPerson(pod: Pod, viewer: Viewer, personGuid: string
 
 async function findPerson(transaction: Knex.Transaction, guid: string): Promise<Person> {
   const person = await Person.query(transaction).findOne({ guid })
-  if (person === undefined) throw refusal('person_missing', 'There is no such person.')
+  if (person === undefined) throw refusal('person_not_found', 'This person does not exist, or you may not see them.')
   return person
 }
 

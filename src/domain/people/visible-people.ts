@@ -6,7 +6,7 @@ import type { Pod } from '../../pod/pod.js'
 import { type Viewer, visibilityFor } from '../accounts/access.js'
 import { Refusal } from '../refusals.js'
 
-type PersonRefusal = 'person_missing'
+type PersonRefusal = 'person_not_found'
 
 /** A person as the viewer may see them. */
 export interface VisiblePerson extends ShownPerson {
@@ -72,5 +72,5 @@ async function knownToBe<Item>(pod: Pick<Pod, 'db'>, authorGuid: string, page: P
 }
 
 function personMissing(): Refusal<PersonRefusal> {
-  return new Refusal('person_missing', 'There is no such person.')
+  return new Refusal('person_not_found', 'This person does not exist, or you may not see them.')
 }

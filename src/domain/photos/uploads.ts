@@ -23,7 +23,7 @@ export interface NewPhoto {
   readonly aspects?: 'all' | readonly number[] | undefined
 }
 
-type UploadRefusal = 'scope_missing' | 'aspects_unknown' | 'image_invalid' | 'photo_quota'
+type UploadRefusal = 'insufficient_scope' | 'aspects_not_found' | 'image_invalid' | 'photo_quota'
 
 interface UnderWay extends Upload {
   readonly outboxId: number
@@ -56,7 +56,10 @@ async function handToWorkers(pod: Pod, viewer: Viewer, { file, use, aspects }: N
   const { uploadsDir } = pod.config
   try {
     if (use === 'published' && !viewer.scopes.has('private:modify')) {
-      throw refusal('scope_missing', 'The token may not publish anything private: a photo has to be pending.')
+      throw refusal(
+        'insufficient_scope',
+        'A photo that is neither pending nor a profile picture needs the scope private:modify.',
+      )
     }
     const format = formatOf(await beginningOfUpload(uploadsDir, file, HEAD_BYTES))
     if (format === undefined) throw refusal('image_invalid', 'A photo is a JPEG, PNG, GIF or WebP file.')
@@ -100,7 +103,7 @@ async function chosenAspects(
 ): Promise<readonly number[]> {
   if (chosen.length === 0) return []
   const own = await ownAspectIds(transaction, viewer, chosen)
-  if (own.length === 0) throw refusal('aspects_unknown', 'None of these aspects is one of yours.')
+  if (own.length === 0) throw refusal('aspects_not_found', 'None of these ids is an aspect of yours.')
   return own
 }
 

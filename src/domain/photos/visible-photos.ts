@@ -5,7 +5,7 @@ import type { Pod } from '../../pod/pod.js'
 import { type Viewer, visibilityFor } from '../accounts/access.js'
 import { Refusal } from '../refusals.js'
 
-type ShowPhotoRefusal = 'photo_missing'
+type ShowPhotoRefusal = 'photo_not_found'
 
 /** The viewer's own photos, with those that are no part of anything yet. */
 export function listOwnPhotos(pod: Pick<Pod, 'db'>, viewer: Viewer, page: TimePage): Promise<Page<ListedPhoto>> {
@@ -26,5 +26,5 @@ export async function findNewPhoto(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: s
 }
 
 function photoMissing(): Refusal<ShowPhotoRefusal> {
-  return new Refusal('photo_missing', 'There is no such photo.')
+  return new Refusal('photo_not_found', 'This photo does not exist, or you may not see it.')
 }

@@ -13,7 +13,7 @@ import type { Audience } from '../outbound/outgoing.js'
 import { Refusal } from '../refusals.js'
 import { type TakenBack, takeBack } from './retract.js'
 
-type DeletionRefusal = 'not_allowed' | 'scope_missing' | 'like_missing' | 'photo_missing'
+type DeletionRefusal = 'not_author' | 'insufficient_scope' | 'not_liked' | 'photo_not_found'
 
 /** A post of the viewer's own, with all that is under it; reshares of it stay, with nothing to show. */
 export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promise<void> {
@@ -23,9 +23,9 @@ export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promis
   if (!post || !(isOwn || mayShow(viewer, post))) {
     throw noSuchPost()
   }
-  if (!isOwn) throw refusal('not_allowed', 'This post is somebody else’s.')
+  if (!isOwn) throw refusal('not_author', 'This post is not yours.')
   if (!post.public && !viewer.scopes.has('private:modify')) {
-    throw refusal('scope_missing', 'The token may not delete anything private.')
+    throw refusal('insufficient_scope', 'Deleting a private post needs the scope private:modify.')
   }
   const deleted = await inTransaction(pod.db, (transaction) => takeBack(pod, transaction, postToTakeBack(viewer, post)))
   if (!deleted) throw noSuchPost()
@@ -40,7 +40,7 @@ export async function deleteComment(
   const post = await requirePost(pod, viewer, target.postGuid)
   const comment = await requireComment(pod, post, target.commentGuid)
   if (![comment.authorId, post.authorId].includes(viewer.personId)) {
-    throw refusal('not_allowed', 'Neither the comment nor the post is yours.')
+    throw refusal('not_author', 'Neither this comment nor its post is yours.')
   }
 
   const deleted = await inTransaction(pod.db, async (transaction) => {
@@ -63,7 +63,7 @@ export async function deleteLike(
 ): Promise<void> {
   const post = await requirePost(pod, viewer, target.postGuid)
   const like = await findLike(pod, viewer, post, target.commentGuid)
-  if (!like) throw refusal('like_missing', 'You do not like this.')
+  if (!like) throw refusal('not_liked', 'You have not liked this.')
 
   const deleted = await inTransaction(pod.db, async (transaction) => {
     await Post.hold(transaction, post.id)
@@ -73,7 +73,7 @@ export async function deleteLike(
       audience: audienceUnder(post, []),
     })
   })
-  if (!deleted) throw refusal('like_missing', 'You do not like this.')
+  if (!deleted) throw refusal('not_liked', 'You have not liked this.')
 }
 
 /** A photo of the viewer's own; a post that has nothing to show without it goes too. */
@@ -82,7 +82,7 @@ export async function deletePhoto(pod: Pod, viewer: Viewer, guid: string): Promi
     // Held: until now, a post may have been taking it.
     const photo = await Photo.query(transaction).findOne({ guid, authorId: viewer.personId }).forUpdate()
     if (!photo || !(photo.public || viewer.scopes.has('private:modify'))) {
-      throw refusal('photo_missing', 'There is no such photo of yours.')
+      throw refusal('photo_not_found', 'You have no photo with this guid.')
     }
     const emptied = await emptyWithoutPhotos(transaction, [photo.id])
     const { id, authorId, postId } = photo

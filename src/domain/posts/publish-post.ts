@@ -29,11 +29,11 @@ export interface NewPost {
 }
 
 type PublishPostRefusal =
-  | 'scope_missing'
-  | 'text_missing'
+  | 'insufficient_scope'
+  | 'text_required'
   | 'text_invalid'
-  | 'aspects_missing'
-  | 'photos_unknown'
+  | 'aspects_required'
+  | 'photos_invalid'
   | 'poll_invalid'
   | 'location_invalid'
 
@@ -84,12 +84,12 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
 
 function checkPost(viewer: Viewer, { text, poll, location, ...input }: NewPost): void {
   if (!input.public && !viewer.scopes.has('private:modify')) {
-    throw refusal('scope_missing', 'The token may not publish anything private.')
+    throw refusal('insufficient_scope', 'A private post needs the scope private:modify.')
   }
   const photos = input.photoGuids ?? []
   if (photos.length > TEXT_LIMITS.photosOfPost)
-    throw refusal('photos_unknown', `A post has at most ${TEXT_LIMITS.photosOfPost} photos.`)
-  if (text.trim() === '' && photos.length === 0) throw refusal('text_missing', 'A post needs some text or a photo.')
+    throw refusal('photos_invalid', `A post has at most ${TEXT_LIMITS.photosOfPost} photos.`)
+  if (text.trim() === '' && photos.length === 0) throw refusal('text_required', 'A post needs some text or a photo.')
   checkText(text)
 
   if (poll !== undefined) {
@@ -135,7 +135,8 @@ async function chosenAspects(
   chosen: readonly number[],
 ): Promise<readonly number[]> {
   const own = await ownAspectIds(transaction, viewer, chosen)
-  if (own.length === 0) throw refusal('aspects_missing', 'Something private needs at least one of your aspects.')
+  if (own.length === 0)
+    throw refusal('aspects_required', 'A private post needs at least one id of your own aspects in aspects.')
   return own
 }
 
@@ -154,7 +155,7 @@ async function pendingPhotos(
   const photos = guids.map((guid) => found.find((photo) => photo.guid === guid))
   const all = photos.filter((photo) => photo !== undefined)
   if (all.length < guids.length || new Set(all).size < all.length) {
-    throw refusal('photos_unknown', 'Each photo must be one of your own that is not part of a post yet.')
+    throw refusal('photos_invalid', 'Each photo must be one of your own that is not part of a post yet.')
   }
   return all
 }

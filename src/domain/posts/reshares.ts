@@ -15,7 +15,7 @@ import { notifyAbout } from '../notifications/notifications.js'
 import { Refusal } from '../refusals.js'
 import { newGuid } from './publish-post.js'
 
-type CreateReshareRefusal = 'root_missing' | 'not_public' | 'own_post' | 'reshared_already'
+type CreateReshareRefusal = 'root_not_found' | 'not_public' | 'own_post' | 'already_reshared'
 
 /** The viewer's own first. Nothing private is ever reshared. */
 export async function listReshares(
@@ -32,15 +32,15 @@ export async function listReshares(
 export async function createReshare(pod: Pod, viewer: Viewer, postGuid: string): Promise<Post> {
   const post = await requirePost(pod, viewer, postGuid)
   const root = post.type === 'Reshare' ? await Post.rootOf(pod.db, post) : post
-  if (root === undefined) throw refusal('root_missing', 'What this post showed is gone.')
+  if (root === undefined) throw refusal('root_not_found', 'The original post of this reshare was deleted.')
   if (!root.public) throw refusal('not_public', 'Only public posts can be reshared.')
-  if (root.authorId === viewer.personId) throw refusal('own_post', 'This post is your own.')
+  if (root.authorId === viewer.personId) throw refusal('own_post', 'You cannot reshare your own post.')
 
   try {
     return await inTransaction(pod.db, (transaction) => addReshare(pod, transaction, viewer, root))
   } catch (error) {
     if (!isUniqueViolation(error, 'posts_reshare_once')) throw error
-    throw refusal('reshared_already', 'You have reshared this post already.')
+    throw refusal('already_reshared', 'You have already reshared this post.')
   }
 }
 

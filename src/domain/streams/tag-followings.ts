@@ -5,7 +5,7 @@ import type { Viewer } from '../accounts/access.js'
 import { requireTagName, tagNameOf } from '../posts/tags.js'
 import { Refusal } from '../refusals.js'
 
-type TagFollowingRefusal = 'followed_already' | 'not_followed'
+type TagFollowingRefusal = 'already_followed' | 'not_followed'
 
 /** The names of the tags that the viewer follows, in order. */
 export async function listFollowedTags(pod: Pick<Pod, 'db'>, viewer: Viewer): Promise<readonly string[]> {
@@ -15,7 +15,7 @@ export async function listFollowedTags(pod: Pick<Pod, 'db'>, viewer: Viewer): Pr
 /** From now on the viewer sees what is posted under a tag, also one that nobody has used yet. */
 export async function followTag(pod: Pick<Pod, 'db'>, viewer: Viewer, text: string): Promise<void> {
   const followed = await Tag.follow(pod.db, viewer.userId, requireTagName(text))
-  if (!followed) throw refusal('followed_already', 'You follow this tag already.')
+  if (!followed) throw refusal('already_followed', 'You already follow this tag.')
 }
 
 export async function unfollowTag(pod: Pick<Pod, 'db'>, viewer: Viewer, text: string): Promise<void> {

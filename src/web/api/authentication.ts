@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { openViewers, type Viewer } from '../../domain/accounts/access.js'
 import type { Scope } from '../../domain/accounts/scopes.js'
 import type { Pod } from '../../pod/pod.js'
+import type { ErrorReason } from '../server/error-reasons.js'
 import { RequestFault } from '../server/request-faults.js'
 
 declare module 'fastify' {
@@ -134,21 +135,23 @@ function noToken(realm: string): RequestFault {
   return new RequestFault(401, text, {
     headers: { 'www-authenticate': `Bearer realm="${realm}"` },
     fields: { error: 'invalid_request', error_description: text },
+    reason: 'token_missing',
   })
 }
 
 function invalidToken(realm: string): RequestFault {
-  return oauthFault(401, realm, 'invalid_token', 'The access token is unknown, expired or revoked.')
+  return oauthFault(401, 'token_invalid', realm, 'invalid_token', 'The access token is unknown, expired or revoked.')
 }
 
 function twoTokens(realm: string): RequestFault {
-  return oauthFault(400, realm, 'invalid_request', 'The access token must be given in one way only.')
+  return oauthFault(400, 'token_repeated', realm, 'invalid_request', 'The access token must be given in one way only.')
 }
 
-function oauthFault(status: number, realm: string, error: string, text: string): RequestFault {
+function oauthFault(status: number, reason: ErrorReason, realm: string, error: string, text: string): RequestFault {
   return new RequestFault(status, text, {
     headers: { 'www-authenticate': `Bearer realm="${realm}", error="${error}", error_description="${text}"` },
     fields: { error, error_description: text },
+    reason,
   })
 }
 

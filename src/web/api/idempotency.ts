@@ -27,7 +27,7 @@ declare module 'fastify' {
 const KEPT_HEADERS = ['content-type', 'link', 'location']
 const RETRY_AFTER_SECONDS = 2
 const LOST =
-  'What you ask for was done, but the answer got lost. Look what has become of it; with another Idempotency-Key it is done again.'
+  'This request took effect, but its response is lost. Fetch the resource to check; a request with another Idempotency-Key runs again.'
 
 /**
  * A POST with an `Idempotency-Key` is done once within a day: who sends it again, because the answer got lost, gets the same
@@ -49,7 +49,7 @@ export function addIdempotency(app: FastifyInstance): void {
     const known = await claimKey(app.pod.db, owner)
     if (known.state === 'claimed') request.claimedKey = { ...owner, claim: known.claim, asked }
     else if (known.state === 'running') throw stillRunning()
-    else if (known.state === 'lost') throw new RequestFault(409, LOST)
+    else if (known.state === 'lost') throw new RequestFault(409, LOST, { reason: 'idempotency_result_lost' })
     else return replay(request, reply, asked, known)
     return undefined
   }
@@ -96,7 +96,9 @@ function hasKey({ headers }: FastifyRequest): boolean {
 function ownerOf({ headers, viewer }: FastifyRequest): KeyOwner {
   const key = String(headers['idempotency-key'])
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw new RequestFault(400, 'An Idempotency-Key has 1 to 255 visible characters of ASCII.')
+    throw new RequestFault(400, 'An Idempotency-Key has 1 to 255 visible characters of ASCII.', {
+      reason: 'idempotency_key_invalid',
+    })
   }
   if (viewer.authorizationId === undefined) throw new Error('Whoever came with a token has an authorization.')
   return { authorizationId: viewer.authorizationId, key }
@@ -116,7 +118,9 @@ function textOf(asked: unknown): string {
     return JSON.stringify(asked, inOrder)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new RequestFault(422, 'A body with an Idempotency-Key must not be nested that deeply.')
+    throw new RequestFault(422, 'A body with an Idempotency-Key must not be nested that deeply.', {
+      reason: 'malformed_body',
+    })
   }
 }
 
@@ -152,7 +156,9 @@ async function replay(
   const { photoBytes } = request.server.pod.config
   await request.uploadHash?.read(photoBytes * PHOTO_LIMITS.timesRead)
   if (fingerprintOf(asked, request)?.equals(kept.fingerprint) !== true) {
-    throw new RequestFault(422, 'This Idempotency-Key was used for another request.')
+    throw new RequestFault(422, 'This Idempotency-Key was used for another request.', {
+      reason: 'idempotency_key_reused',
+    })
   }
   return reply
     .code(kept.status)
@@ -164,6 +170,7 @@ async function replay(
 function stillRunning(): RequestFault {
   return new RequestFault(409, 'A request with this Idempotency-Key is still being answered.', {
     headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+    reason: 'idempotency_key_in_use',
   })
 }
 

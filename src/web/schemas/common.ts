@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox'
+import { ERROR_REASONS, type ErrorReason } from '../server/error-reasons.js'
 
 /** A value that may be missing and then says so: the key is always there. */
 export function nullable<Schema extends TSchema>(schema: Schema) {
@@ -10,14 +11,32 @@ export function refTo<Schema extends TSchema>(schema: Schema) {
   return Type.Unsafe<Static<Schema>>({ $ref: `${Reflect.get(schema, '$id')}#` })
 }
 
+export const ErrorReasonName = Type.Enum(Object.keys(ERROR_REASONS) as ErrorReason[], {
+  $id: 'ErrorReason',
+  description:
+    'What is wrong, for programs to compare. New reasons may be added; existing ones are never renamed or removed.',
+})
+
 export const ErrorBody = Type.Object(
   {
-    code: Type.Integer({ description: 'The HTTP status once more.' }),
-    message: Type.String({ description: 'For people to read. Its wording may change at any time.' }),
+    code: Type.Integer({ description: 'The HTTP status.' }),
+    message: Type.String({ description: 'For people to read. The wording may change at any time.' }),
+    reason: refTo(ErrorReasonName),
+    field: Type.Optional(
+      Type.String({
+        description: 'The field or parameter that is wrong, as `poll.question`; the first one of several.',
+      }),
+    ),
+    fields: Type.Optional(
+      Type.Array(Type.String(), {
+        minItems: 2,
+        description: 'All fields or parameters that are wrong, if there are several.',
+      }),
+    ),
     error: Type.Optional(Type.String({ description: 'With 401 and 429: the OAuth error code.' })),
     error_description: Type.Optional(Type.String({ description: 'With 401 and 429: the OAuth error in words.' })),
   },
-  { $id: 'Error', description: 'Every error has this body.' },
+  { $id: 'Error', description: 'The body of every error.' },
 )
 
 export const Timestamp = Type.String({ format: 'date-time', description: 'UTC, with three decimals.' })

@@ -74,7 +74,7 @@ export function readNewPost({
 function readAspects(given: unknown): readonly number[] {
   const ids: readonly unknown[] | undefined = Array.isArray(given) ? given : undefined
   if (!ids?.every((id) => Number.isInteger(id) || typeof id === 'string')) {
-    throw new InvalidRequest('body', '"aspects" must be a list of ids.')
+    throw new InvalidRequest('body', '"aspects" must be a list of ids.', ['aspects'])
   }
   return ids.map((id) => readRowId(String(id)))
 }

@@ -24,7 +24,7 @@ export function readTime(name: string, text: string, rounding: 'up' | 'down' = '
   const inRange = Number(hour) < 24 && Number(minute) < 60 && Number(second) <= 60
   const offsetInRange = Number(offsetHour) < 24 && Number(offsetMinute) < 60
   if (!isDay(midnight, day) || !inRange || !offsetInRange) {
-    throw new RequestFault(422, `"${name}" is not a time, written like 2025-03-01T08:15:30.250Z.`)
+    throw new RequestFault(422, `"${name}" is not a time, written like 2025-03-01T08:15:30.250Z.`, { field: name })
   }
   const offset = (sign === '-' ? -1 : 1) * minutes(offsetHour, offsetMinute)
   const milliseconds =

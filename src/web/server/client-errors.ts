@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionError } from 'fastify'
+import { reasonOfStatus } from './error-reasons.js'
 
 const STATUSES: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
@@ -8,14 +9,14 @@ const STATUSES: Readonly<Record<string, number>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
 }
 
-/** What no route ever sees: too slow, too large or not HTTP. It is told so, and its connection ends. */
+/** Answers a request that never reaches a route because it is too slow, too large or not HTTP, and ends its connection. */
 export function refuseClient(error: ConnectionError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
   const status = STATUSES[error.code] ?? 400
-  const body = JSON.stringify({ code: status, message: `${STATUS_CODES[status]}.` })
+  const body = JSON.stringify({ code: status, message: `${STATUS_CODES[status]}.`, reason: reasonOfStatus(status) })
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'content-type: application/json; charset=utf-8',

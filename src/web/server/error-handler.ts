@@ -4,19 +4,31 @@ import { QueueAway } from '../../jobs/queues/job-queues.js'
 import { HTTP_LIMITS } from '../../limits.js'
 import { isDatabaseUnavailable, isParentGone } from '../../persistence/database/errors.js'
 import { errorPage } from '../pages/html.js'
-import { answersJson, isPrivate, pathOf } from './paths.js'
+import { type ErrorReason, FIELD_OF_REASON, isErrorReason, reasonOfStatus } from './error-reasons.js'
+import { answersJson, isOpenIdConnect, isPrivate, pathOf } from './paths.js'
 import { MalformedBody, RequestFault } from './request-faults.js'
 import { InvalidRequest } from './validation.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * The status each refusal of the use case becomes on this route. Two names are not refusals: `invalid` is a body that
-     * breaks the schema (422 unless it stands here), `malformed` one that cannot be read at all (400).
+     * The status of each refusal of the use case on this route, with the field that it is about where `FIELD_OF_REASON` says
+     * otherwise. Two names are not refusals: `invalid` is a body that breaks the schema (422 by default), `malformed` a body
+     * that cannot be read (400 by default).
      */
-    refusals?: Readonly<Record<string, number>>
+    refusals?: RouteRefusals
   }
 }
+
+export interface RefusalStatus {
+  readonly status: number
+  readonly field: string
+}
+
+/** Only pages have the last one: they show no reasons. */
+type RefusalName = ErrorReason | 'invalid' | 'malformed' | 'authorization_missing'
+
+export type RouteRefusals = { readonly [Name in RefusalName]?: number | RefusalStatus }
 
 /** What a client is told when the fault is ours: always the same, so that it gives nothing away. */
 const OUR_FAULT = 'Something went wrong on this pod.'
@@ -31,48 +43,92 @@ const UNREADABLE: Readonly<Record<number, string>> = {
   415: 'The body must be JSON or a form.',
 }
 
+/** What an error body says beside its code. */
+interface ErrorContent {
+  readonly message: string
+  readonly reason: ErrorReason
+  readonly field?: string | undefined
+  /** All that are wrong, where there are several. */
+  readonly fields?: readonly string[]
+  readonly more?: Readonly<Record<string, string>>
+}
+
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusals = request.routeOptions.config.refusals ?? {}
+  const refusals: RouteRefusals = request.routeOptions.config.refusals ?? {}
 
   if (error instanceof Refusal) {
-    const status = refusals[error.reason]
-    if (status !== undefined) return answerError(request, reply, status, error.message)
+    const found = refusalOf(error, refusals)
+    if (found !== undefined) return answerError(request, reply, found.status, found)
   }
   if (error instanceof MalformedBody) {
-    return answerError(request, reply, refusals['malformed'] ?? error.status, error.message)
+    const { message, reason } = error
+    return answerError(request, reply, statusOf(refusals.malformed) ?? error.status, { message, reason })
   }
   if (error instanceof RequestFault) {
-    return answerError(request, reply.headers(error.headers), error.status, error.message, error.fields)
+    const { status, headers, message, reason, field, fields: more } = error
+    return answerError(request, reply.headers(headers), status, { message, reason, field, more })
   }
-  if (error instanceof InvalidRequest) {
-    return answerError(request, reply, statusOfInvalid(error, refusals), error.message)
-  }
+  if (error instanceof InvalidRequest) return answerInvalid(error, request, reply, refusals)
   if (isDatabaseUnavailable(error) || error instanceof QueueAway) {
     request.log.warn({ err: error }, 'something this request needs is out of reach')
-    return answerError(request, reply.header('retry-after', HTTP_LIMITS.retryAfterSeconds), 503, AWAY)
+    return answerUnavailable(request, reply.header('retry-after', HTTP_LIMITS.retryAfterSeconds))
   }
   // It was there when the use case looked for it.
   if (isParentGone(error)) {
     request.log.warn({ err: error }, 'what this request is about is gone')
-    return answerError(request, reply, 404, 'This was deleted in the meantime.')
+    return answerError(request, reply, 404, { message: 'This was deleted in the meantime.', reason: 'not_found' })
   }
   // Values are checked before they reach the database; one that slips through is still the client's.
   if (isWrongValue(error)) {
     request.log.warn({ err: error }, 'the database refused a value')
-    return answerError(request, reply, 422, 'A value in this request cannot be stored.')
+    const message = 'A value in this request cannot be stored.'
+    return answerError(request, reply, 422, { message, reason: 'field_invalid' })
   }
   const status = Number(fieldOf(error, 'statusCode') ?? 500)
-  if (status === 503) return answerError(request, reply, 503, AWAY)
+  if (status === 503) return answerUnavailable(request, reply)
   if (status < 500 && request.is404) return answerNotFound(request, reply)
   if (status >= 400 && status < 500) {
-    return answerError(request, reply, status, UNREADABLE[status] ?? 'This request cannot be read.')
+    const message = UNREADABLE[status] ?? 'This request cannot be read.'
+    return answerError(request, reply, status, { message, reason: reasonOfStatus(status) })
   }
   request.log.error({ err: error }, 'unexpected error')
-  return answerError(request, reply, 500, OUR_FAULT)
+  return answerError(request, reply, 500, { message: OUR_FAULT, reason: 'internal_error' })
 }
 
 export function answerNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return answerError(request, reply, 404, 'There is nothing here.')
+  return answerError(request, reply, 404, { message: 'There is nothing here.', reason: 'not_found' })
+}
+
+function answerUnavailable(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return answerError(request, reply, 503, { message: AWAY, reason: 'unavailable' })
+}
+
+/** A path that no object can have is one where nothing is. */
+function answerInvalid(
+  error: InvalidRequest,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refusals: RouteRefusals,
+): FastifyReply {
+  const { part, message, reason, fields } = error
+  if (part === 'params') return answerError(request, reply, 404, { message, reason: 'not_found' })
+  const status = part === 'body' ? (statusOf(refusals.invalid) ?? 422) : 422
+  return answerError(request, reply, status, { message, reason, field: fields[0], fields })
+}
+
+/** Undefined: the route does not expect this refusal. */
+function refusalOf({ reason, message }: Refusal, refusals: RouteRefusals) {
+  const expected: number | RefusalStatus | undefined = Reflect.get(refusals, reason)
+  const status = statusOf(expected)
+  if (status === undefined) return undefined
+  const known = isErrorReason(reason) ? reason : reasonOfStatus(status)
+  const isAboutField = status === 422 || status === 400
+  const field = typeof expected === 'object' ? expected.field : FIELD_OF_REASON[known]
+  return { status, message, reason: known, ...(isAboutField && { field }) }
+}
+
+function statusOf(refusal: number | RefusalStatus | undefined): number | undefined {
+  return typeof refusal === 'object' ? refusal.status : refusal
 }
 
 /** JSON where clients ask, a small page where people look. */
@@ -80,19 +136,19 @@ function answerError(
   request: FastifyRequest,
   reply: FastifyReply,
   status: number,
-  message: string,
-  fields: Readonly<Record<string, string>> = {},
+  { message, reason, field, fields = [], more = {} }: ErrorContent,
 ): FastifyReply {
-  // The route may have allowed others to keep what it meant to answer.
-  reply.code(status).header('cache-control', isPrivate(pathOf(request.url)) ? 'private, no-store' : 'no-store')
-  if (answersJson(pathOf(request.url))) return reply.send({ code: status, message, ...fields })
-  return reply.type('text/html; charset=utf-8').send(errorPage(status, message))
-}
-
-/** A path that no object can have is one where nothing is. */
-function statusOfInvalid(error: InvalidRequest, refusals: Readonly<Record<string, number>>): number {
-  if (error.part === 'params') return 404
-  return error.part === 'body' ? (refusals['invalid'] ?? 422) : 422
+  const path = pathOf(request.url)
+  // The route may have allowed caches to keep what it meant to answer.
+  reply.code(status).header('cache-control', isPrivate(path) ? 'private, no-store' : 'no-store')
+  if (!answersJson(path)) return reply.type('text/html; charset=utf-8').send(errorPage(status, message))
+  const ofApi = {
+    reason,
+    ...(field !== undefined && { field }),
+    ...(fields.length > 1 && { fields }),
+  }
+  // OpenID Connect names its own errors (RFC 6749, 5.2).
+  return reply.send({ code: status, message, ...more, ...(!isOpenIdConnect(path) && ofApi) })
 }
 
 /** PostgreSQL class 22: a value it understood and cannot store. */

@@ -21,6 +21,11 @@ export function answersJson(path: string): boolean {
   return isBelow(path, '/api') || isBelow(path, '/health')
 }
 
+/** Errors of these paths have the form of OAuth 2.0. */
+export function isOpenIdConnect(path: string): boolean {
+  return isBelow(path, '/api/openid_connect')
+}
+
 /** Answers of these paths are somebody's own, whatever they are. */
 export function isPrivate(path: string): boolean {
   return (isBelow(path, '/api') || isBelow(path, '/users')) && !isBelow(path, '/api/docs')

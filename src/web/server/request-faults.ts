@@ -1,35 +1,46 @@
-/** Found by the HTTP layer itself, before any use case was asked: the request cannot be served as it is. */
+import { type ErrorReason, reasonOfStatus } from './error-reasons.js'
+
+interface FaultDetails {
+  readonly headers?: Readonly<Record<string, string>>
+  /** Members of the error body beside those that every error has. */
+  readonly fields?: Readonly<Record<string, string>>
+  /** Not given: the usual one of the status. */
+  readonly reason?: ErrorReason
+  /** The field or parameter that is wrong. */
+  readonly field?: string
+}
+
+/** Found by the HTTP layer itself, before any use case runs: the request cannot be served as it is. */
 export class RequestFault extends Error {
   override name = 'RequestFault'
   readonly status: number
+  readonly reason: ErrorReason
+  readonly field: string | undefined
   readonly headers: Readonly<Record<string, string>>
-  /** What stands in the answer beside code and message. */
   readonly fields: Readonly<Record<string, string>>
 
-  constructor(
-    status: number,
-    message: string,
-    more: { readonly headers?: Record<string, string>; readonly fields?: Record<string, string> } = {},
-  ) {
+  constructor(status: number, message: string, { headers = {}, fields = {}, reason, field }: FaultDetails = {}) {
     super(message)
     this.status = status
-    this.headers = more.headers ?? {}
-    this.fields = more.fields ?? {}
+    this.reason = reason ?? reasonOfStatus(status)
+    this.field = field
+    this.headers = headers
+    this.fields = fields
   }
 }
 
-/** Nothing is wrong with the request, but too many others are under way. */
+/** Nothing is wrong with the request, but the pod serves too many others. */
 export function tooBusy(retryAfterSeconds: number): RequestFault {
   return new RequestFault(503, 'The pod has too much to do at the moment. Please try again soon.', {
     headers: { 'retry-after': String(retryAfterSeconds) },
   })
 }
 
-/** The body is not what its media type says, or not an object: 400, or what the route's table says for `malformed`. */
+/** The body is not what its media type says, or not an object: 400, or the status that the route names for `malformed`. */
 export class MalformedBody extends RequestFault {
   override name = 'MalformedBody'
 
   constructor(message: string) {
-    super(400, message)
+    super(400, message, { reason: 'malformed_body' })
   }
 }

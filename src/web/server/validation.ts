@@ -1,18 +1,26 @@
-import { Ajv, type ErrorObject } from 'ajv'
+import { Ajv, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { HTTP_LIMITS } from '../../limits.js'
 import { fits } from '../../protocol/values.js'
 import { holdsPlainText } from '../schemas/storable-text.js'
+import type { ErrorReason } from './error-reasons.js'
 import { RequestFault } from './request-faults.js'
 
-/** What a schema found wrong, and where: the part of the request decides which status it becomes. */
+type InvalidReason = Extract<ErrorReason, 'field_missing' | 'field_invalid'>
+
+/** A part of a request breaks its schema. The part decides the status. */
 export class InvalidRequest extends Error {
   override name = 'InvalidRequest'
   readonly part: string
+  /** Names of what is wrong: that of the message first. */
+  readonly fields: readonly string[]
+  readonly reason: InvalidReason
 
-  constructor(part: string, message: string) {
+  constructor(part: string, message: string, fields: readonly string[], reason: InvalidReason = 'field_invalid') {
     super(message)
     this.part = part
+    this.fields = fields
+    this.reason = reason
   }
 }
 
@@ -25,8 +33,11 @@ const texts = new Ajv({ coerceTypes: true, useDefaults: true, allErrors: false, 
 type Undescribed = 'unread' | 'read'
 
 export function addValidation(app: FastifyInstance, undescribed: Undescribed = 'unread'): void {
-  app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? bodies : texts).compile(schema))
-  app.setSchemaErrorFormatter((errors, part) => new InvalidRequest(part, sentence(part, errors[0])))
+  app.setValidatorCompiler(({ schema, httpPart }) => compile(httpPart === 'body' ? bodies : texts, schema))
+  app.setSchemaErrorFormatter((errors: readonly Partial<ErrorObject>[], part) => {
+    const reason = errors[0]?.keyword === 'required' ? 'field_missing' : 'field_invalid'
+    return new InvalidRequest(part, sentence(part, errors[0]), fieldsOf(errors), reason)
+  })
 
   app.addHook('preValidation', (request, _reply, done) => {
     if (anyLonger(request.params, HTTP_LIMITS.pathParameterCharacters) || !holdsPlainText(request.params)) {
@@ -41,23 +52,71 @@ export function addValidation(app: FastifyInstance, undescribed: Undescribed = '
   })
 }
 
+/**
+ * Reports the first error of a schema, and after it one for each other field that is wrong: with `allErrors` a long list of a
+ * body would cause as many errors.
+ */
+function compile(ajv: Ajv, schema: AnySchema): FieldsValidator {
+  const validate = ajv.compile(schema)
+  let validatorsOfFields: readonly ValidateFunction[] | undefined // most schemas never meet a wrong field
+
+  function check(value: unknown): boolean {
+    if (validate(value)) return true
+    validatorsOfFields ??= schemasOfFields(schema).map((each) => ajv.compile(each))
+    const others = validatorsOfFields.flatMap((each) => (each(value) ? [] : (each.errors?.slice(0, 1) ?? [])))
+    check.errors = [...(validate.errors?.slice(0, 1) ?? []), ...others]
+    return false
+  }
+  check.errors = [] as ErrorObject[]
+  return check
+}
+
+interface FieldsValidator {
+  (value: unknown): boolean
+  errors: ErrorObject[]
+}
+
+/** What an object schema says of each of its fields. */
+function schemasOfFields(schema: AnySchema): readonly AnySchema[] {
+  const { properties = {}, required = [] } = (typeof schema === 'object' ? schema : {}) as ObjectSchema // JSON Schema
+  return Object.entries(properties).map(([name, field]) => ({
+    type: 'object',
+    properties: { [name]: field },
+    required: required.filter((each) => each === name),
+  }))
+}
+
+interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, AnySchema>>
+  readonly required?: readonly string[]
+}
+
+/** Each once, as `poll.question`. An error about the part as a whole has none. */
+export function fieldsOf(errors: readonly Partial<ErrorObject>[]): readonly string[] {
+  const names = errors.map(({ instancePath = '', params }) =>
+    [...instancePath.split('/').slice(1), params?.['missingProperty'] ?? ''].filter((name) => name !== '').join('.'),
+  )
+  return [...new Set(names)].filter((name) => name !== '')
+}
+
 /** Of what the route reads: whatever else comes along is passed over. */
 function unreadable(request: FastifyRequest, undescribed: Undescribed): InvalidRequest | undefined {
   const { querystring, body } = request.routeOptions.schema ?? {}
   const query = readOf(request.query, querystring, undescribed)
-  if (anyLonger(query, HTTP_LIMITS.queryParameterCharacters)) {
-    return new InvalidRequest('query', 'A query parameter is too long.')
-  }
-  if (!holdsPlainText(query)) return unwritable('query')
+  const long = Object.keys(query).filter((name) => isLonger(query[name], HTTP_LIMITS.queryParameterCharacters))
+  if (long.length > 0) return new InvalidRequest('query', 'A query parameter is too long.', long)
+  if (!holdsPlainText(query)) return unwritable('query', query)
   const number = Object.keys(query).find(
     (name) => isNumber(querystring, name) && !/^[+-]?\d+$/.test(String(query[name])),
   )
-  if (number !== undefined) return new InvalidRequest('query', `"${number}" must be a whole number.`)
-  return holdsPlainText(readOf(request.body, body, undescribed)) ? undefined : unwritable('body')
+  if (number !== undefined) return new InvalidRequest('query', `"${number}" must be a whole number.`, [number])
+  const fields = readOf(request.body, body, undescribed)
+  return holdsPlainText(fields) ? undefined : unwritable('body', fields)
 }
 
-function unwritable(part: string): InvalidRequest {
-  return new InvalidRequest(part, `The ${part} has characters that no text can have.`)
+function unwritable(part: string, fields: Readonly<Record<string, unknown>>): InvalidRequest {
+  const wrong = Object.keys(fields).filter((name) => !holdsPlainText(fields[name]))
+  return new InvalidRequest(part, `The ${part} has characters that no text can have.`, wrong)
 }
 
 function readOf(part: unknown, schema: unknown, undescribed: Undescribed): Readonly<Record<string, unknown>> {
@@ -77,9 +136,12 @@ function propertiesOf(schema: unknown): Readonly<Record<string, { readonly type?
 }
 
 function anyLonger(parameters: unknown, limit: number): boolean {
-  return Object.values(parameters ?? {})
-    .flat()
-    .some((value) => !fits(String(value), limit))
+  return Object.values(parameters ?? {}).some((value) => isLonger(value, limit))
+}
+
+/** A parameter that is given several times is a list. */
+function isLonger(parameter: unknown, limit: number): boolean {
+  return [parameter].flat().some((value) => !fits(String(value), limit))
 }
 
 function sentence(part: string, error: Partial<ErrorObject> | undefined): string {

@@ -22,7 +22,7 @@ const OPTIONS: ReadonlySet<string> = new Set(Object.keys(uploadOptions))
  * its end, for many clients read no answer before they have sent everything; who sends far too much is cut off.
  */
 export async function readUploadForm(request: FastifyRequest, admit?: Admit): Promise<UploadForm> {
-  if (!request.isMultipart()) throw new RequestFault(422, `The picture has to come as field "${FIELD}" of a form.`)
+  if (!request.isMultipart()) throw imageMissing(`The picture has to come as field "${FIELD}" of a form.`)
   const { uploadsDir, photoBytes } = request.server.pod.config
   const files: string[] = []
   try {
@@ -30,9 +30,9 @@ export async function readUploadForm(request: FastifyRequest, admit?: Admit): Pr
     const form = readParts(request, { uploadsDir, photoBytes, files, signal: cut.signal, admit })
     const { fields, fault, refusal } = await Promise.race([form, cut.happens])
     if (refusal !== undefined) throw refusal
-    if (fault !== undefined) throw new RequestFault(422, fault)
+    if (fault !== undefined) throw fault
     const [file] = files
-    if (file === undefined) throw new RequestFault(422, `The form has no file in a field "${FIELD}".`)
+    if (file === undefined) throw imageMissing(`The form has no file in a field "${FIELD}".`)
     return { file, fields }
   } catch (error) {
     await dropUploads(uploadsDir, files)
@@ -58,12 +58,12 @@ async function readParts(
   { uploadsDir, photoBytes, files, signal, admit }: Reading,
 ): Promise<{
   readonly fields: Record<string, unknown>
-  readonly fault: string | undefined
+  readonly fault: RequestFault | undefined
   /** Of the token, or undefined. */
   readonly refusal: unknown
 }> {
   const fields = new Map<string, unknown>()
-  let fault: string | undefined
+  let fault: RequestFault | undefined
   let refusal: unknown
   let isAdmitted = admit === undefined
   const isPartAFile = (name?: string) => !isOption(name) && !(name === TOKEN && admit !== undefined)
@@ -80,14 +80,15 @@ async function readParts(
       const { fieldname: name, value } = part
       fields.set(name, fields.has(name) ? [fields.get(name), value].flat() : value)
       // What is left of a list of numbers is another list.
-      if (part.valueTruncated) fault = 'A field of the form is too long.'
+      if (part.valueTruncated) fault = new RequestFault(422, 'A field of the form is too long.', { field: name })
     } else if (part.fieldname !== FIELD || files.length > 0 || refusal !== undefined) {
-      if (part.fieldname === FIELD) fault = `The form must have one file in a field "${FIELD}".`
+      if (part.fieldname === FIELD) fault = imageMissing(`The form must have one file in a field "${FIELD}".`)
       part.file.resume()
     } else {
       files.push(await keepUpload(uploadsDir, part.file, signal))
       // The reader gives no more than the limit, and says whether it has left anything out.
-      if (part.file.truncated) fault = `The picture is too large: at most ${Math.floor(photoBytes / 1024)} KiB.`
+      if (part.file.truncated)
+        fault = imageTooLarge(`The picture is too large: at most ${Math.floor(photoBytes / 1024)} KiB.`)
     }
   }
   if (!isAdmitted) await admitWith(undefined)
@@ -118,7 +119,7 @@ function cutAfter(
       raw.unpipe()
       raw.pause()
       cut.abort()
-      reject(new RequestFault(422, 'The request is far too large.', GOODBYE))
+      reject(imageTooLarge('The request is far too large.', GOODBYE))
     })
   })
   happens.catch(() => {}) // the form may have been at its end before
@@ -128,11 +129,19 @@ function cutAfter(
 /** What is left of the request would be taken for the next one. */
 const GOODBYE = { headers: { connection: 'close' } }
 
+function imageMissing(message: string): RequestFault {
+  return new RequestFault(422, message, { reason: 'image_missing', field: FIELD })
+}
+
+function imageTooLarge(message: string, more: Partial<typeof GOODBYE> = {}): RequestFault {
+  return new RequestFault(422, message, { ...more, reason: 'image_too_large', field: FIELD })
+}
+
 /** Errors of the reader are what the client has sent; those of the disk have the call that failed. */
 function faultOf(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof RequestFault || 'syscall' in error) return error
   if ('statusCode' in error && error.statusCode === 413) {
-    return new RequestFault(422, 'The form has too many parts.', GOODBYE)
+    return new RequestFault(422, 'The form has too many parts.', { ...GOODBYE, reason: 'malformed_body' })
   }
-  return new RequestFault(400, 'The form cannot be read to its end.', GOODBYE)
+  return new RequestFault(400, 'The form cannot be read to its end.', { ...GOODBYE, reason: 'malformed_body' })
 }

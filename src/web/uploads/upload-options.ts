@@ -40,7 +40,7 @@ function readAspects(value: unknown): NewPhoto['aspects'] {
     .filter((word) => word !== '')
   if (words.includes('all')) return 'all'
   if (!words.every((word) => /^[0-9]{1,15}$/.test(word))) {
-    throw new InvalidRequest('query', '"aspect_ids" must be "all" or a list of numbers.')
+    throw new InvalidRequest('query', '"aspect_ids" must be "all" or a list of numbers.', ['aspect_ids'])
   }
   return words.map(Number)
 }

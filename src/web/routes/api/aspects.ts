@@ -12,7 +12,7 @@ import { numberField, readRowId } from '../../schemas/numbers.js'
 const tags = ['Aspects']
 const params = Type.Object({ id: Type.String() })
 const name = Type.String({ description: '1 to 20 characters, and no other aspect of yours has it in any case.' })
-const missing = { aspect_missing: 404 }
+const missing = { aspect_not_found: 404 }
 const unfit = { name_invalid: 422, name_taken: 422, invalid: 422 }
 
 /** The groups in which people keep those they share with. */
@@ -111,7 +111,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
         params,
         response: { 204: Type.Null({ description: 'Deleted.' }) },
       },
-      config: { scopes: ['contacts:modify'], refusals: { aspect_missing: 422 } },
+      config: { scopes: ['contacts:modify'], refusals: { aspect_not_found: { status: 422, field: 'id' } } },
     },
     async (request, reply) => {
       await deleteAspect(app.pod, request.viewer, readRowId(request.params.id))

@@ -34,7 +34,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring: Type.Object(timePaging),
         response: { 200: Type.Array(refTo(Comment)) },
       },
-      config: { scopes: ['public:read'], refusals: { post_missing: 404 } },
+      config: { scopes: ['public:read'], refusals: { post_not_found: 404 } },
     },
     async (request, reply) => {
       const { post_guid: postGuid } = request.params
@@ -65,10 +65,10 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: {
         scopes: ['interactions'],
         refusals: {
-          post_missing: 404,
-          comment_missing: 404,
+          post_not_found: 404,
+          comment_not_found: 404,
           text_invalid: 422,
-          blocked: 422,
+          blocked_by_author: 422,
           invalid: 422,
           malformed: 422,
         },
@@ -98,7 +98,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: {
         scopes: ['interactions'],
-        refusals: { post_missing: 404, comment_missing: 410, not_allowed: 403 },
+        refusals: { post_not_found: 404, comment_not_found: 410, not_author: 403 },
       },
     },
     async (request, reply) => {

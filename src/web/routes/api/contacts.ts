@@ -14,7 +14,7 @@ const tags = ['Aspects']
 const inAspect = Type.Object({ aspect_id: Type.String() })
 const oneInAspect = Type.Object({ aspect_id: Type.String(), person_guid: Type.String() })
 const querystring = Type.Object(indexPaging)
-const missing = { aspect_missing: 404 }
+const missing = { aspect_not_found: 404 }
 
 /** Either will do; clients know both names. */
 const newMember = Type.Object(
@@ -72,7 +72,15 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: {
         scopes: ['contacts:modify'],
-        refusals: { ...missing, person_missing: 422, not_to_be_added: 422, in_aspect_already: 422, invalid: 422 },
+        refusals: {
+          ...missing,
+          person_not_found: { status: 422, field: 'person_guid' },
+          own_person: 422,
+          account_closed: 422,
+          person_blocked: 422,
+          already_in_aspect: 422,
+          invalid: 422,
+        },
       },
     },
     async (request, reply) => {
@@ -96,7 +104,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: {
         scopes: ['contacts:modify'],
-        refusals: { ...missing, not_in_aspect: 404, person_missing: 422 },
+        refusals: { ...missing, not_in_aspect: 404, person_not_found: { status: 422, field: 'person_guid' } },
       },
     },
     async (request, reply) => {
@@ -120,7 +128,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring,
         response: { 200: Type.Array(refTo(PersonSummary)) },
       },
-      config: { scopes: ['contacts:read'], refusals: { person_missing: 404 } },
+      config: { scopes: ['contacts:read'], refusals: { person_not_found: 404 } },
     },
     async (request, reply) => {
       const { page, contacts } = await readList(request, async (pod) => {

@@ -28,7 +28,7 @@ import { onlyAfter, onlyUnread, readOnlyAfter, readOnlyUnread } from '../../sche
 const tags = ['Conversations']
 const scopes = ['conversations'] as const
 const params = Type.Object({ guid: Type.String() })
-const missing = { conversation_missing: 404 }
+const missing = { conversation_not_found: 404 }
 
 /** Private conversations, of which everybody has their own view: what they have read, and whether they still have it. */
 export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {

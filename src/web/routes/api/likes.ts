@@ -17,13 +17,13 @@ type Liked = Static<typeof ofPost> & Partial<Static<typeof ofComment>>
 
 /** What can be liked, and how a call about its likes is named. */
 const liked = [
-  { what: 'post', named: 'Post', path: '/posts/:post_guid/likes', params: ofPost, missing: { post_missing: 404 } },
+  { what: 'post', named: 'Post', path: '/posts/:post_guid/likes', params: ofPost, missing: { post_not_found: 404 } },
   {
     what: 'comment',
     named: 'Comment',
     path: '/posts/:post_guid/comments/:comment_guid/likes',
     params: ofComment,
-    missing: { post_missing: 404, comment_missing: 404 },
+    missing: { post_not_found: 404, comment_not_found: 404 },
   },
 ] as const
 
@@ -67,7 +67,7 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
           params,
           response: { 204: Type.Null({ description: 'Liked.' }) },
         },
-        config: { scopes: ['interactions'], refusals: { ...missing, liked_already: 409, blocked: 422 } },
+        config: { scopes: ['interactions'], refusals: { ...missing, already_liked: 409, blocked_by_author: 422 } },
       },
       async (request, reply) => {
         await createLike(app.pod, request.viewer, targetOf(request.params))
@@ -86,7 +86,7 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
           params,
           response: { 204: Type.Null({ description: 'Taken back.' }) },
         },
-        config: { scopes: ['interactions'], refusals: { ...missing, like_missing: 410 } },
+        config: { scopes: ['interactions'], refusals: { ...missing, not_liked: 410 } },
       },
       async (request, reply) => {
         await deleteLike(app.pod, request.viewer, targetOf(request.params))

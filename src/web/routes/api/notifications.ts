@@ -18,7 +18,7 @@ import { Notification, NotificationTypeName } from '../../schemas/notifications.
 const tags = ['Notifications']
 const scopes = ['notifications'] as const
 const params = Type.Object({ notification_id: Type.String({ description: 'Its guid.' }) })
-const missing = { notification_missing: 404 }
+const missing = { notification_not_found: 404 }
 
 /** What the viewer is told of what others do. */
 export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {

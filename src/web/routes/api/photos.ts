@@ -17,12 +17,12 @@ import { refTo } from '../../schemas/common.js'
 import { Photo } from '../../schemas/posts.js'
 import { RequestFault } from '../../server/request-faults.js'
 import { giveMoreTime } from '../../server/slow-requests.js'
-import { InvalidRequest } from '../../server/validation.js'
+import { fieldsOf, InvalidRequest } from '../../server/validation.js'
 import { type Admit, readUploadForm } from '../../uploads/upload-form.js'
 import { readUploadOptions, uploadOptions } from '../../uploads/upload-options.js'
 
 const params = Type.Object({ photo_guid: Type.String() })
-const missing = { photo_missing: 404 }
+const missing = { photo_not_found: 404 }
 
 interface PhotoRoutesOptions {
   /** Milliseconds to wait for a worker; for tests, which cannot wait that long. */
@@ -108,7 +108,12 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       config: {
         scopes: ['public:modify'],
         tokenInUpload: true,
-        refusals: { image_invalid: 422, scope_missing: 422, aspects_unknown: 422, photo_quota: 422 },
+        refusals: {
+          image_invalid: 422,
+          insufficient_scope: { status: 422, field: 'pending' },
+          aspects_not_found: 422,
+          photo_quota: 422,
+        },
       },
     },
     async (request) => {
@@ -178,7 +183,8 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       const given = Object.entries({ ...Object(request.query), ...fields })
       const options = Object.fromEntries(given.map(([name, value]) => [name.replace(/\[\]$/, ''), value]))
       if (!request.validateInput(options, 'querystring')) {
-        throw new InvalidRequest('body', 'An option of the upload is not what it can be.')
+        const errors = request.getValidationFunction('querystring')?.errors
+        throw new InvalidRequest('body', 'An option of the upload is not what it can be.', fieldsOf(errors ?? []))
       }
       return { file, ...readUploadOptions(options) }
     } catch (error) {
@@ -189,7 +195,8 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
 
   function present(photo: ListedPhoto) {
     const presented = presentPhoto(photo, app.pod.config.url)
-    if (presented === undefined) throw new RequestFault(404, 'There is no such photo.')
+    if (presented === undefined)
+      throw new RequestFault(404, 'This photo does not exist, or you may not see it.', { reason: 'photo_not_found' })
     return presented
   }
 }

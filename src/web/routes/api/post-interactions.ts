@@ -31,7 +31,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
         params,
         response: { 204: Type.Null({ description: 'Subscribed.' }) },
       },
-      config: { scopes: ['interactions'], refusals: { post_missing: 404, subscribed_already: 409, ...unreadable } },
+      config: { scopes: ['interactions'], refusals: { post_not_found: 404, already_subscribed: 409, ...unreadable } },
     },
     async (request, reply) => {
       await subscribe(app.pod, request.viewer, request.params.post_guid)
@@ -50,7 +50,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
         params,
         response: { 204: Type.Null({ description: 'Muted.' }) },
       },
-      config: { scopes: ['interactions'], refusals: { post_missing: 404, not_subscribed: 410, ...unreadable } },
+      config: { scopes: ['interactions'], refusals: { post_not_found: 404, not_subscribed: 410, ...unreadable } },
     },
     async (request, reply) => {
       await mute(app.pod, request.viewer, request.params.post_guid)
@@ -73,7 +73,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: {
         scopes: ['interactions'],
-        refusals: { post_missing: 404, hidden_already: 409, not_hidden: 410, ...unreadable },
+        refusals: { post_not_found: 404, already_hidden: 409, not_hidden: 410, ...unreadable },
       },
     },
     async (request, reply) => {
@@ -97,7 +97,13 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: {
         scopes: ['interactions'],
-        refusals: { post_missing: 404, answer_missing: 422, blocked: 422, voted_already: 410, ...unreadable },
+        refusals: {
+          post_not_found: 404,
+          answer_not_found: 422,
+          blocked_by_author: 422,
+          already_voted: 410,
+          ...unreadable,
+        },
       },
     },
     async (request, reply) => {

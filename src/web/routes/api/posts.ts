@@ -25,7 +25,7 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
         params,
         response: { 200: refTo(Post) },
       },
-      config: { scopes: ['public:read'], refusals: { post_missing: 404 } },
+      config: { scopes: ['public:read'], refusals: { post_not_found: 404 } },
     },
     async (request) => {
       const post = await findVisiblePost(app.pod, request.viewer, request.params.post_guid)
@@ -48,15 +48,15 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: {
         scopes: ['public:modify'],
         refusals: {
-          scope_missing: 422,
-          text_missing: 422,
+          insufficient_scope: { status: 422, field: 'public' },
+          text_required: 422,
           text_invalid: 422,
-          aspects_missing: 422,
-          photos_unknown: 422,
+          aspects_required: 422,
+          photos_invalid: 422,
           poll_invalid: 422,
           location_invalid: 422,
           invalid: 422,
-          post_missing: 404,
+          post_not_found: 404,
         },
       },
     },
@@ -80,7 +80,7 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: {
         scopes: ['public:modify'],
-        refusals: { post_missing: 404, not_allowed: 403, scope_missing: 403 },
+        refusals: { post_not_found: 404, not_author: 403, insufficient_scope: 403 },
       },
     },
     async (request, reply) => {

@@ -14,9 +14,9 @@ const response = { 204: Type.Null({ description: 'Reported.' }) }
 const config = {
   scopes: ['interactions'],
   refusals: {
-    post_missing: 404,
-    comment_missing: 404,
-    reported_already: 409,
+    post_not_found: 404,
+    comment_not_found: 404,
+    already_reported: 409,
     reason_invalid: 422,
     invalid: 422,
     malformed: 422,

@@ -29,7 +29,7 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring: Type.Object(indexPaging),
         response: { 200: Type.Array(refTo(Reshare)) },
       },
-      config: { scopes: ['public:read'], refusals: { post_missing: 404 } },
+      config: { scopes: ['public:read'], refusals: { post_not_found: 404 } },
     },
     async (request, reply) => {
       const { page, reshares } = await readList(request, async (pod) => {
@@ -56,7 +56,7 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: {
         scopes: ['public:modify'],
-        refusals: { post_missing: 404, root_missing: 422, not_public: 422, own_post: 422, reshared_already: 409 },
+        refusals: { post_not_found: 404, root_not_found: 422, not_public: 422, own_post: 422, already_reshared: 409 },
       },
     },
     async (request) => {

@@ -21,7 +21,7 @@ export const searchPostsRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring: Type.Object({ tag: Type.String({ description: 'With or without `#`.' }), ...timePaging }),
         response: { 200: Type.Array(refTo(Post)) },
       },
-      config: { scopes: ['public:read'], refusals: { tag_invalid: 422 } },
+      config: { scopes: ['public:read'], refusals: { tag_invalid: { status: 422, field: 'tag' } } },
     },
     async (request, reply) => {
       const page = readTimePage(request)

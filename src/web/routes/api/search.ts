@@ -52,7 +52,7 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring: peopleQuery,
         response: { 200: Type.Array(refTo(PersonSummary)) },
       },
-      config: { scopes: ['public:read'], refusals: { aspect_missing: 422 } },
+      config: { scopes: ['public:read'], refusals: { aspect_not_found: { status: 422, field: 'filter' } } },
     },
     async (request, reply) => {
       const given = queryTexts(request, 'filter')
@@ -86,7 +86,7 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring: Type.Object({ query: Type.String({ description: 'With or without `#`.' }), ...indexPaging }),
         response: { 200: Type.Array(Type.String()) },
       },
-      config: { scopes: ['public:read'], refusals: { tag_invalid: 422 } },
+      config: { scopes: ['public:read'], refusals: { tag_invalid: { status: 422, field: 'query' } } },
     },
     async (request, reply) => {
       const page = readIndexPage(request)
@@ -106,7 +106,10 @@ function readSought({
 }) {
   if (nameOrAddress !== undefined && tag === undefined) return { nameOrAddress }
   if (tag !== undefined && nameOrAddress === undefined) return { tag }
-  throw new RequestFault(422, 'Either "name_or_handle" or "tag" must be given, and not both.')
+  throw new RequestFault(422, 'Either "name_or_handle" or "tag" must be given, and not both.', {
+    reason: tag === undefined ? 'field_missing' : 'field_invalid',
+    field: 'name_or_handle',
+  })
 }
 
 const contactFilters: Readonly<Record<string, ContactFilter>> = {
@@ -118,7 +121,7 @@ const contactFilters: Readonly<Record<string, ContactFilter>> = {
 function readFilters(texts: readonly string[]): readonly ContactFilter[] {
   const different = [...new Set(texts)]
   if (different.length <= SEARCH_LIMITS.filters) return different.map(readFilter)
-  throw new RequestFault(422, `There may be ${SEARCH_LIMITS.filters} different filters at most.`)
+  throw new RequestFault(422, `There may be ${SEARCH_LIMITS.filters} different filters at most.`, { field: 'filter' })
 }
 
 function readFilter(text: string): ContactFilter {
@@ -126,5 +129,5 @@ function readFilter(text: string): ContactFilter {
   if (known !== undefined) return known
   const [, ids] = /^aspect:([0-9]{1,15}(?:,[0-9]{1,15})*)$/.exec(text) ?? []
   if (ids !== undefined) return { aspectIds: ids.split(',').map(Number) }
-  throw new RequestFault(422, '"filter" is none of those there are.')
+  throw new RequestFault(422, '"filter" has an unknown value.', { field: 'filter' })
 }

@@ -7,26 +7,27 @@ import { HTTP_LIMITS } from '../../../limits.js'
 import type { AnnouncementKind } from '../../../persistence/notifications/announcements.js'
 import { insufficientScope } from '../../api/authentication.js'
 import type { LiveChannel, Place } from '../../live/channel.js'
+import { refTo } from '../../schemas/common.js'
+import { StreamEventData } from '../../schemas/live.js'
 import { RequestFault } from '../../server/request-faults.js'
 
-const DESCRIPTION = `A stream of server-sent events that stays open: an extension of this pod. Each event has an \`id\`, one of these names, and an
-object of JSON as its \`data\`:
+const DESCRIPTION = `A stream of server-sent events that stays open: an extension of this pod. Each event has an \`id\`, one of the names below, and a
+JSON object as its \`data\`; the schema \`StreamEvents\` has the type of each.
 
-- \`notification\`: a notification that is new or to which something was added, as \`GET /notifications/{notification_id}\` shows it (scope \`notifications\`);
-- \`message\`: a message in one of your conversations, as its list shows it, with \`conversation_guid\` (scope \`conversations\`);
-- \`post\`: a new post of your main stream, as the stream shows it (private ones with scope \`private:read\`);
-- \`reset\`: there is a gap, because what you ask for is too long ago, or because it is too much (\`reason\`). Read the lists; what comes
-  after this event has no gap.
+- \`notification\`: a new notification, or one that has changed, as \`GET /notifications/{notification_id}\` returns it (scope \`notifications\`);
+- \`message\`: a message in one of your conversations, with its \`conversation_guid\` (scope \`conversations\`);
+- \`post\`: a new post of your main stream (private posts with scope \`private:read\`);
+- \`reset\`: events are missing, for the \`reason\` in its data. Read the lists; after this event nothing is missing.
 
-After an interruption, ask again with the last \`id\` you have got, as \`EventSource\` does by itself with the header \`Last-Event-ID\`:
-you get everything since then, each event once. What came at nearly the same time may come in any order. A pod keeps events for two days. An \`id\` may also come without an event.
-A stream ends when its token is revoked or expires, and when the pod restarts.`
+To resume after an interruption, send the last \`id\` that you received, as \`EventSource\` does by itself with the header \`Last-Event-ID\`:
+you get every event since then once. Events of nearly the same time may come in any order. The pod keeps events for two days.
+An \`id\` may come without an event. The stream ends when its token is revoked or expires, and when the pod restarts.`
 
 const querystring = Type.Object({
   types: Type.Optional(
     Type.String({
       pattern: '^(notification|message|post)(,(notification|message|post))*$',
-      description: 'Only these, with commas between them. Not given: everything the token allows.',
+      description: 'The events to send, separated by commas. Default: all that the token allows.',
     }),
   ),
   last_event_id: Type.Optional(
@@ -43,13 +44,13 @@ export const streamingRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'listen',
         tags: ['Live'],
-        summary: 'Hear of what is new',
+        summary: 'Listen to live events',
         description: DESCRIPTION,
         querystring,
         response: {
           200: {
-            description: 'The stream.',
-            content: { 'text/event-stream': { schema: Type.String() } },
+            description: 'The stream of events. The schema is that of the `data` of one event.',
+            content: { 'text/event-stream': { schema: refTo(StreamEventData) } },
           },
         },
       },
@@ -79,7 +80,8 @@ function checkRoom(live: LiveChannel, viewer: Viewer): void {
   if (refusal === undefined) return
   const headers = { 'retry-after': String(HTTP_LIMITS.retryAfterSeconds) }
   if (refusal === 'too_many') {
-    throw new RequestFault(429, 'You have too many streams open. Please close some.', { headers })
+    const text = 'You have too many streams open. Please close some.'
+    throw new RequestFault(429, text, { headers, fields: { error: 'slow_down', error_description: text } })
   }
   throw new RequestFault(503, 'The pod has no more room for streams. Please try again soon.', { headers })
 }

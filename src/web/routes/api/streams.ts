@@ -125,7 +125,7 @@ function send(
 function readAspectIds(text: string): readonly number[] {
   const ids = text.trim() === '' ? [] : parsed(text)
   if (Array.isArray(ids) && ids.every((id): id is number => Number.isSafeInteger(id))) return ids
-  throw new RequestFault(422, '"aspect_ids" is not a JSON array of ids, as [1,2].')
+  throw new RequestFault(422, '"aspect_ids" is not a JSON array of ids, as [1,2].', { field: 'aspect_ids' })
 }
 
 /** Undefined: it is no JSON. */

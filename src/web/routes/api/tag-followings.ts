@@ -37,7 +37,10 @@ export const tagFollowingRoutes: FastifyPluginAsyncTypebox = async (app) => {
         }),
         response: { 204: Type.Null({ description: 'Followed.' }) },
       },
-      config: { scopes: ['tags:modify'], refusals: { tag_invalid: 422, followed_already: 409, invalid: 422 } },
+      config: {
+        scopes: ['tags:modify'],
+        refusals: { tag_invalid: { status: 422, field: 'name' }, already_followed: 409, invalid: 422 },
+      },
     },
     async (request, reply) => {
       await followTag(app.pod, request.viewer, request.body.name)

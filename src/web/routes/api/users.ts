@@ -14,7 +14,7 @@ import { Photo, Post } from '../../schemas/posts.js'
 const params = Type.Object({ person_guid: Type.String() })
 const querystring = Type.Object(timePaging)
 const Nothing = Type.Unsafe<undefined>({ type: 'null', description: 'Blocked from now on.' })
-const nobody = { person_missing: 404 }
+const nobody = { person_not_found: 404 }
 
 /** Other people, what they have shown, and whether the viewer wants to hear of them. */
 export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -107,7 +107,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         params,
         response: { 201: Nothing },
       },
-      config: { scopes: ['contacts:modify'], refusals: { ...nobody, own_person: 422, blocked_already: 409 } },
+      config: { scopes: ['contacts:modify'], refusals: { ...nobody, own_person: 422, already_blocked: 409 } },
     },
     async (request, reply) => {
       await blockPerson(app.pod, request.viewer, request.params.person_guid)

@@ -1,0 +1,191 @@
+import swagger, { type SwaggerTransform } from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import { type FastifyInstance, fastify } from 'fastify'
+import { ALWAYS_GRANTED, SCOPES } from '../../domain/accounts/scopes.js'
+import { apiRoutes } from '../routes/api/api-routes.js'
+import { Comment, NewComment } from '../schemas/comments.js'
+import { Aspect, ErrorBody, ErrorReasonName, OtherPerson, OwnProfile, PersonSummary } from '../schemas/common.js'
+import { Conversation, Message, StartedConversation } from '../schemas/conversations.js'
+import { LiveMessage, StreamEventData, StreamEvents, StreamReset } from '../schemas/live.js'
+import { Notification } from '../schemas/notifications.js'
+import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
+import { Like, Reshare } from '../schemas/reactions.js'
+import { errorResponsesOf } from './error-responses.js'
+import { finishDocument, RESPONSE_HEADERS } from './finish-document.js'
+
+const VERSION = '1.0.0'
+
+const INTRODUCTION = `The API of this pod for client apps, as JSON over HTTP.
+
+**Tokens.** Every request carries an access token as \`Authorization: Bearer …\`. Apps get one with OpenID Connect
+(\`/.well-known/openid-configuration\`); for a first try, the operator of the pod runs \`pod token alice --scopes "profile
+public:read"\`. Each operation lists the scopes that it needs; every token has \`${ALWAYS_GRANTED}\`. A missing or invalid token is
+a 401, a missing scope a 403.
+
+**Bodies** are JSON objects. Forms with bracket keys (\`tags[]=a\`) are accepted too. Unknown fields are ignored.
+
+**Errors** have a body with \`code\` (the HTTP status), \`message\` (for people; the wording may change) and \`reason\` (for programs;
+stable). Each operation lists the reasons that it can answer with. When a field or parameter is wrong, \`field\` names it, and
+\`fields\` lists all of them if there are several. After a 429 or 503, \`Retry-After\` says when to try again. Every response has an
+\`X-Request-Id\`: report it to the operator when something is wrong. Any request can also be answered with 408
+(\`request_timeout\`), 414 (\`url_too_long\`) or 431 (\`headers_too_large\`).
+
+**Times** are UTC with three decimals, as \`2025-03-01T08:15:30.250Z\`. **URLs** of pictures and pages are absolute. Repeated
+slashes and a slash at the end of a path are ignored.
+
+**Lists** are paged. The \`Link\` header holds the URL of the next page (\`rel="next"\`, only if there are more items) and of the
+previous one (\`rel="previous"\`, where newer items appear). Use these URLs as they are.
+
+**Idempotency.** Each \`POST\` accepts an \`Idempotency-Key\` of 1 to 255 visible ASCII characters, an extension of this pod. If a
+response is lost, send the same request with the same key again within a day: it runs only once, and the retry gets the stored
+response with \`Idempotency-Replayed: true\`. While the first request runs, the answer is 409 with \`Retry-After\`. A key that was used
+for a different request is a 422. A key belongs to your authorization, whichever of its tokens you use. 429 and 5xx responses
+are not stored. If the pod crashes mid-request, the key answers 409 for four minutes; after that a retry either runs the request
+or, if it had already taken effect, answers 409 without \`Retry-After\`: fetch the resource to check. Only an upload may run twice
+in that case.
+
+**Live events.** \`GET /api/v1/streaming\` sends notifications, messages and posts as they arrive, so clients need not poll.
+
+**Examples** are complete requests. Replace their guids and ids with those of your pod.
+
+**Compatibility.** Fields and reasons are added, never removed and never given another meaning.`
+
+/** The page loads only what the pod itself serves. */
+const DOCS_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Schemas that several operations share, each described once. */
+const NAMED_SCHEMAS = [
+  ...[
+    ErrorReasonName,
+    ErrorBody,
+    PersonSummary,
+    OwnProfile,
+    OtherPerson,
+    Picture,
+    Photo,
+    Poll,
+    Root,
+    Post,
+    Comment,
+    NewComment,
+  ],
+  ...[Conversation, StartedConversation, Message, Notification, Like, Reshare, Aspect],
+  ...[LiveMessage, StreamReset, StreamEvents, StreamEventData],
+]
+
+/** Describes what is registered after it: must come before the routes. */
+async function addApiDescription(app: FastifyInstance): Promise<void> {
+  for (const schema of NAMED_SCHEMAS) app.addSchema(schema)
+  await app.register(swagger, {
+    hideUntagged: true,
+    transform: describeAccess,
+    transformObject: finishDocument,
+    refResolver: { buildLocalReference: (json, _base, _fragment, i) => String(json['$id'] ?? `schema-${i}`) },
+    openapi: {
+      openapi: '3.1.1',
+      info: {
+        title: 'diaspora* client API',
+        version: VERSION,
+        description: INTRODUCTION,
+        license: { name: 'AGPL-3.0-or-later', identifier: 'AGPL-3.0-or-later' },
+      },
+      servers: [{ url: '/', description: 'This pod' }],
+      tags: [
+        { name: 'Own profile', description: 'The profile of the person the token belongs to.' },
+        { name: 'People', description: 'Other people, local and remote: profiles, posts, photos and blocks.' },
+        { name: 'Comments', description: 'Comments on a post.' },
+        { name: 'Reports', description: 'Reports of posts and comments to the moderators of this pod.' },
+        { name: 'Post interactions', description: 'Subscribe to, mute and hide a post, and vote in its poll.' },
+        { name: 'Conversations', description: 'Private conversations and their messages.' },
+        { name: 'Notifications', description: 'Notifications about what other people do.' },
+        { name: 'Aspects', description: 'Your groups of contacts, and the people in them.' },
+        { name: 'Posts', description: 'Posts, public or shared with aspects.' },
+        { name: 'Photos', description: 'Your photos, and single photos of other people.' },
+        { name: 'Likes', description: 'Likes of posts and comments.' },
+        { name: 'Reshares', description: 'Reshares of public posts.' },
+        { name: 'Tags', description: 'The tags that you follow.' },
+        { name: 'Streams', description: 'Posts of the people and tags you follow, in several selections.' },
+        { name: 'Search', description: 'Search for people, posts and tags.' },
+        { name: 'Live', description: 'Events as they happen.' },
+      ],
+      components: {
+        headers: RESPONSE_HEADERS,
+        securitySchemes: {
+          openid: {
+            type: 'openIdConnect',
+            openIdConnectUrl: '/.well-known/openid-configuration',
+            description: 'How an app gets an access token for a person, with any of the scopes below.',
+          },
+          token: {
+            type: 'http',
+            scheme: 'bearer',
+            description: `An access token. Scopes: ${SCOPES.map((scope) => `\`${scope}\``).join(', ')}.`,
+          },
+        },
+      },
+    },
+  })
+}
+
+/** The page at `/api/docs`, and the document at `/api/docs/json`. */
+export async function addApiDocs(app: FastifyInstance): Promise<void> {
+  await addApiDescription(app)
+  await app.register(async (docs) => {
+    docs.addHook('onRoute', (route) => {
+      route.config = { ...route.config, public: true, quiet: true }
+    })
+    await docs.register(swaggerUi, {
+      routePrefix: '/api/docs',
+      staticCSP: DOCS_POLICY,
+      theme: { title: 'API for client apps' },
+      // Without the bar on top, which has the name of a library and a field to load other documents.
+      uiConfig: { layout: 'BaseLayout', docExpansion: 'list', deepLinking: true, validatorUrl: 'none' },
+    })
+  })
+}
+
+/** The document, made from the routes alone, without a pod. */
+export async function describeApi(): Promise<object> {
+  const app = fastify()
+  await addApiDescription(app)
+  await app.register(apiRoutes, { prefix: '/api/v1' })
+  await app.ready()
+  return app.swagger()
+}
+
+/** Adds what the settings of a route say: scopes, errors and the Idempotency-Key. */
+const describeAccess: SwaggerTransform = ({ schema, url, route }) => {
+  const { scopes } = route.config ?? {}
+  if (schema === undefined || scopes === undefined) return { schema, url }
+  return {
+    url,
+    schema: {
+      ...schema,
+      ...(route.method === 'POST' && {
+        headers: { type: 'object', properties: { 'Idempotency-Key': idempotencyKey } },
+      }),
+      security: [{ token: [...scopes] }, { openid: [...scopes] }],
+      response: {
+        ...errorResponsesOf(route, schema),
+        ...(schema.response as object | undefined), // a schema for each status
+      },
+    },
+  }
+}
+
+const idempotencyKey = {
+  type: 'string',
+  pattern: '^[!-~]{1,255}$',
+  description:
+    'A key of your choice for this request. Repeated with the same key within a day, the request runs once and gets the same response.',
+}

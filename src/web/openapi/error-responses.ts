@@ -1,0 +1,70 @@
+import type { FastifySchema, RouteOptions } from 'fastify'
+import { isRead } from '../limits/write-limit.js'
+import { ERROR_REASONS, type ErrorReason } from '../server/error-reasons.js'
+
+type Reasons = ReadonlyMap<number, ReadonlySet<ErrorReason>>
+
+/** The error responses of an operation as the API description shows them: for each status the reasons that it can have. */
+export function errorResponsesOf(route: RouteOptions, schema: FastifySchema): Readonly<Record<string, object>> {
+  const responses = Array.from(reasonsOf(route, schema), ([status, reasons]) => [status, responseOf(reasons)])
+  return { ...Object.fromEntries(responses), default: { description: 'Any other error.', $ref: 'Error#' } }
+}
+
+function reasonsOf({ method, config = {} }: RouteOptions, schema: FastifySchema): Reasons {
+  const reasons = new Map<number, Set<ErrorReason>>()
+  const add = (status: number, ...added: readonly ErrorReason[]) => {
+    reasons.set(status, new Set([...(reasons.get(status) ?? []), ...added]))
+  }
+  const { malformed, invalid, authorization_missing: _, ...refusals } = config.refusals ?? {}
+  const reads = [method].flat().every(isRead)
+  const malformedStatus = statusOf(malformed) ?? 400
+
+  add(400, 'token_repeated')
+  add(401, 'token_missing', 'token_invalid')
+  add(403, 'insufficient_scope')
+  for (const [reason, refusal] of Object.entries(refusals)) add(statusOf(refusal) ?? 422, reason as ErrorReason)
+  if (schema.params !== undefined || !reads) add(404, 'not_found')
+  addSchemaReasons(schema.querystring, (reason) => add(422, reason))
+  if (schema.body !== undefined) addSchemaReasons(schema.body, (reason) => add(statusOf(invalid) ?? 422, reason))
+  if (!reads) {
+    add(malformedStatus, 'malformed_body')
+    add(413, 'body_too_large')
+    add(415, 'unsupported_media_type')
+  }
+  if (method === 'POST') {
+    add(400, 'idempotency_key_invalid')
+    add(409, 'idempotency_key_in_use', 'idempotency_result_lost')
+    add(422, 'idempotency_key_reused', 'malformed_body')
+  }
+  if (!reads || config.lasting) add(429, 'rate_limited')
+  // A value that passes every check and still cannot be stored.
+  if (reasons.has(422)) add(422, 'field_invalid')
+  add(500, 'internal_error')
+  add(503, 'overloaded', 'unavailable')
+  return reasons
+}
+
+function addSchemaReasons(schema: unknown, add: (reason: ErrorReason) => void): void {
+  if (schema === undefined) return
+  add('field_invalid')
+  const { required = [], anyOf } = schema as { readonly required?: readonly string[]; readonly anyOf?: unknown }
+  if (required.length > 0 || anyOf !== undefined) add('field_missing')
+}
+
+function statusOf(refusal: number | { readonly status: number } | undefined): number | undefined {
+  return typeof refusal === 'object' ? refusal.status : refusal
+}
+
+function responseOf(reasons: ReadonlySet<ErrorReason>): object {
+  const all = [...reasons].sort()
+  return {
+    description: all.map((reason) => `- \`${reason}\`: ${ERROR_REASONS[reason]}`).join('\n'),
+    content: {
+      'application/json': {
+        schema: {
+          allOf: [{ $ref: 'Error#' }, { type: 'object', required: ['reason'], properties: { reason: { enum: all } } }],
+        },
+      },
+    },
+  }
+}

@@ -1,0 +1,87 @@
+import type { SwaggerTransformObject } from '@fastify/swagger'
+import { OPERATION_EXAMPLES } from './examples.js'
+
+/** The headers of responses, by name. */
+export const RESPONSE_HEADERS = {
+  'X-Request-Id': {
+    description: 'The id of the request. Report it to the operator of the pod when something is wrong.',
+    schema: { type: 'string' },
+  },
+  Link: {
+    description:
+      'The next page (`rel="next"`, only if there are more items) and the previous one (`rel="previous"`), as absolute URLs.',
+    schema: { type: 'string' },
+    example: '<https://pod.example/api/v1/photos?before=2025-03-01T08%3A15%3A30.250Z&before_id=7>; rel="next"',
+  },
+  'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer', minimum: 1 } },
+  'WWW-Authenticate': {
+    description: 'How to authenticate, and what is wrong with the token (RFC 6750).',
+    schema: { type: 'string' },
+  },
+  'Idempotency-Replayed': {
+    description: '`true` if this is the stored response of an earlier request with the same `Idempotency-Key`.',
+    schema: { type: 'string' },
+  },
+} as const
+
+type HeaderName = keyof typeof RESPONSE_HEADERS
+
+/** Of the document, as much as is changed here. */
+interface Operation {
+  operationId?: string
+  description?: string
+  parameters?: { in: string; name: string; example?: unknown; required?: boolean }[]
+  requestBody?: { content: Record<string, { example?: unknown }> }
+  responses?: Record<string, { headers?: Record<string, object> }>
+}
+
+/** Adds what no single route says: response headers, examples, and names for the aliases of PATCH. */
+export const finishDocument: SwaggerTransformObject = (document) => {
+  if (!('openapiObject' in document)) return document.swaggerObject
+  const paths = (document.openapiObject.paths ?? {}) as Record<string, Record<string, Operation>>
+  for (const path of Object.values(paths)) {
+    nameAlias(path)
+    for (const [method, operation] of Object.entries(path)) {
+      addHeaders(method, operation)
+      addExample(operation)
+    }
+  }
+  return document.openapiObject
+}
+
+/** PATCH and PUT share a route, but every operation needs its own id. */
+function nameAlias(path: Record<string, Operation>): void {
+  const { put, patch } = path
+  if (put?.operationId === undefined || put.operationId !== patch?.operationId) return
+  // They are one object.
+  path['put'] = { ...structuredClone(put), operationId: `${put.operationId}WithPut`, description: 'The same as PATCH.' }
+}
+
+function addHeaders(method: string, operation: Operation): void {
+  for (const [status, response] of Object.entries(operation.responses ?? {})) {
+    const names = headersOf(method, operation, status)
+    response.headers = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+  }
+}
+
+function headersOf(method: string, { parameters = [] }: Operation, status: string): HeaderName[] {
+  const isSuccess = status.startsWith('2')
+  const isPaged = parameters.some(({ name }) => name === 'per_page')
+  const names: HeaderName[] = ['X-Request-Id']
+  if (isSuccess && isPaged) names.push('Link')
+  if (isSuccess && method === 'post') names.push('Idempotency-Replayed')
+  if (status === '401' || status === '403') names.push('WWW-Authenticate')
+  if (status === '429' || status === '503' || (status === '409' && method === 'post')) names.push('Retry-After')
+  return names
+}
+
+function addExample({ operationId = '', parameters = [], requestBody }: Operation): void {
+  const { path = {}, query = {}, body } = OPERATION_EXAMPLES[operationId] ?? {}
+  const values: Readonly<Record<string, unknown>> = { ...path, ...query }
+  for (const parameter of parameters) {
+    if (Object.hasOwn(values, parameter.name)) parameter.example = values[parameter.name]
+  }
+  if (body !== undefined && requestBody !== undefined) {
+    for (const content of Object.values(requestBody.content)) content.example = body
+  }
+}

@@ -1,0 +1,38 @@
+import { type Static, Type } from 'typebox'
+import { refTo } from './common.js'
+import { Message } from './conversations.js'
+import { Notification } from './notifications.js'
+import { Post } from './posts.js'
+
+export const LiveMessage = Type.Object(
+  { ...Message.properties, conversation_guid: Type.String({ description: 'The conversation of the message.' }) },
+  { $id: 'LiveMessage', description: 'A message, as an event of `GET /streaming` carries it.' },
+)
+
+export const StreamReset = Type.Object(
+  {
+    reason: Type.Enum(['unknown', 'too_old', 'too_many'], {
+      description:
+        '`unknown`: the pod does not know the id that the client sent. `too_old`: the events since that id are deleted. `too_many`: there are too many events since that id.',
+    }),
+  },
+  { $id: 'StreamReset', description: 'Events are missing here. Read the lists; after this event nothing is missing.' },
+)
+
+/** The `data` of each event, by the name of the event. */
+export const StreamEvents = Type.Object(
+  { notification: refTo(Notification), message: refTo(LiveMessage), post: refTo(Post), reset: refTo(StreamReset) },
+  {
+    $id: 'StreamEvents',
+    description:
+      'The events of `GET /streaming`: each property is the name of an event, its value the `data` of that event.',
+  },
+)
+
+type EventData = Static<typeof StreamEvents>[keyof Static<typeof StreamEvents>]
+
+export const StreamEventData = Type.Unsafe<EventData>({
+  $id: 'StreamEventData',
+  description: 'The `data` of one event. `StreamEvents` says which name of an event belongs to which.',
+  anyOf: [refTo(Notification), refTo(LiveMessage), refTo(Post), refTo(StreamReset)],
+})
