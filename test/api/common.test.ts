@@ -61,7 +61,7 @@ it('5: answers a missing scope with 403 and its name, never with 401', async () 
 
   expectError(answer, 403)
   expect(answer.headers['www-authenticate']).toMatch(/^Bearer .*error="insufficient_scope".*scope="profile"/)
-  expect(Object.keys(answer.body).sort()).toEqual(['code', 'message'])
+  expect(Object.keys(answer.body).sort()).toEqual(['code', 'message', 'reason'])
   expect(answer.body.message).toContain('insufficient_scope')
 })
 

@@ -42,7 +42,7 @@ it('is OpenAPI 3.1, and tells for each call what it does and which scopes it nee
       operationId: expect.any(String),
       summary: expect.any(String),
       description: expect.any(String),
-      security: [{ token: expect.any(Array) }],
+      security: [{ token: expect.any(Array) }, { openid: expect.any(Array) }],
       responses: expect.objectContaining({
         401: expect.anything(),
         403: expect.anything(),

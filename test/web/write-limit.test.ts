@@ -101,11 +101,15 @@ it('refuses before it reads a body', async () => {
   expect((await alice.patch('/api/v1/user', tooLarge)).statusCode).toBe(429)
 })
 
-it('is told of in the document, by all calls that may meet it and by no others', async () => {
+it('is in the API description of every operation that changes something', async () => {
   const { paths } = (await web.inject('/api/docs/json')).json()
-  const calls = Object.values<Record<string, { responses: object }>>(paths).flatMap((path) => Object.entries(path))
+  const calls = Object.values<Record<string, { operationId: string; responses: object }>>(paths).flatMap((path) =>
+    Object.entries(path),
+  )
   const tells = ([, { responses }]: (typeof calls)[number]) => '429' in responses
 
-  expect(calls.filter(([method]) => method === 'get').filter(tells)).toEqual([])
+  // Streams of events have a limit of their own.
+  const reads = calls.filter(([method, { operationId }]) => method === 'get' && operationId !== 'listen')
+  expect(reads.filter(tells)).toEqual([])
   expect(calls.filter(([method]) => method !== 'get').every(tells)).toBe(true)
 })

@@ -27,8 +27,8 @@ a 401, a missing scope a 403.
 **Errors** have a body with \`code\` (the HTTP status), \`message\` (for people; the wording may change) and \`reason\` (for programs;
 stable). Each operation lists the reasons that it can answer with. When a field or parameter is wrong, \`field\` names it, and
 \`fields\` lists all of them if there are several. After a 429 or 503, \`Retry-After\` says when to try again. Every response has an
-\`X-Request-Id\`: report it to the operator when something is wrong. Any request can also be answered with 408
-(\`request_timeout\`), 414 (\`url_too_long\`) or 431 (\`headers_too_large\`).
+\`X-Request-Id\`: report it to the operator when something is wrong. Any request can also be answered with 400
+(\`malformed_request\`), 408 (\`request_timeout\`), 414 (\`url_too_long\`) or 431 (\`headers_too_large\`).
 
 **Times** are UTC with three decimals, as \`2025-03-01T08:15:30.250Z\`. **URLs** of pictures and pages are absolute. Repeated
 slashes and a slash at the end of a path are ignored.

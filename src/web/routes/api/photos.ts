@@ -109,6 +109,8 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
         scopes: ['public:modify'],
         tokenInUpload: true,
         refusals: {
+          image_missing: 422,
+          image_too_large: 422,
           image_invalid: 422,
           insufficient_scope: { status: 422, field: 'pending' },
           aspects_not_found: 422,

@@ -52,7 +52,10 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring: peopleQuery,
         response: { 200: Type.Array(refTo(PersonSummary)) },
       },
-      config: { scopes: ['public:read'], refusals: { aspect_not_found: { status: 422, field: 'filter' } } },
+      config: {
+        scopes: ['public:read'],
+        refusals: { field_missing: 422, aspect_not_found: { status: 422, field: 'filter' } },
+      },
     },
     async (request, reply) => {
       const given = queryTexts(request, 'filter')
