@@ -53,8 +53,8 @@ describe('reason', () => {
 
   it('of a request that no route sees', async () => {
     await using web = await startApiPod()
-    await web.app.listen({ port: 0, host: '127.0.0.1' })
-    const socket = connect(web.app.addresses()[0]?.port ?? 0, '127.0.0.1')
+    const address = await web.app.listen({ port: 0, host: '127.0.0.1' })
+    const socket = connect(Number(new URL(address).port), '127.0.0.1')
     socket.write('NONSENSE\r\n\r\n')
 
     const answer = await text(socket)
