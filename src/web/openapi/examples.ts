@@ -6,7 +6,7 @@ export interface OperationExample {
 }
 
 /** The objects that the examples name. `test/api/examples.test.ts` makes a pod that has them. */
-export const EXAMPLE = {
+const EXAMPLE = {
   ownGuid: '0a1b2c3d4e5f60718293a4b5c6d7e8f9',
   contactGuid: '99887766554433221100ffeeddccbbaa',
   personGuid: '5d41402abc4b2a76b9719d911017c592',

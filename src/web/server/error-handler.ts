@@ -20,7 +20,7 @@ declare module 'fastify' {
   }
 }
 
-export interface RefusalStatus {
+interface RefusalStatus {
   readonly status: number
   readonly field: string
 }
