@@ -41,6 +41,7 @@ export async function openBenchStores(
     return undefined
   }
   const database = await startEmbeddedPostgres(join(folder, 'postgres'), options)
+  await grantRights(database.superuserUrl)
   const db = openDatabase({ ...WORKER_LIMITS, url: database.url, applicationName: 'bench' })
   try {
     await migrate(db)
@@ -52,7 +53,7 @@ export async function openBenchStores(
       redisUrl: redis?.url,
       pids: { postgres, ...(redis && { redis: redis.pid }) },
       countStatements: (of, during) =>
-        countStatements(database.url, join(folder, 'postgres', 'postgres.log'), of, during),
+        countStatements(database.superuserUrl, join(folder, 'postgres', 'postgres.log'), of, during),
       ...(redis && { crashQueue: redis.crash }),
       async close() {
         await redis?.stop()
@@ -60,6 +61,20 @@ export async function openBenchStores(
         await rm(folder, { recursive: true, force: true })
       },
     }
+  } finally {
+    await db.destroy()
+  }
+}
+
+/** For `generatePod` and long threads: rows without checks of foreign keys, no autovacuum meanwhile, a checkpoint after it. */
+async function grantRights(superuserUrl: string): Promise<void> {
+  const db = openDatabase({ ...WORKER_LIMITS, url: superuserUrl, applicationName: 'bench' })
+  try {
+    await db.raw(`
+      grant set on parameter session_replication_role to pod_app;
+      grant alter system on parameter autovacuum to pod_app;
+      grant execute on function pg_reload_conf to pod_app;
+      grant pg_checkpoint, pg_maintain to pod_app`)
   } finally {
     await db.destroy()
   }

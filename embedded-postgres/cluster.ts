@@ -20,11 +20,14 @@ import { type Binaries, majorOf, programOf } from './binaries.js'
 import { EmbeddedPostgresError } from './errors.js'
 import { ownerFor, type RunAs, run } from './run-as.js'
 
-/** What PostgreSQL keeps on disk, and the password that opens it. */
+/** What PostgreSQL keeps on disk, and the password of its superuser. */
 export interface Cluster {
   readonly folder: string
   readonly password: string
 }
+
+/** PostgreSQL never lets the role that `initdb` makes stop being a superuser. Only the launcher uses it, see roles.ts. */
+export const SUPERUSER = 'pod'
 
 const CLUSTER = 'postgres'
 /** Inside the cluster, so that the two can neither be separated nor made by halves. */
@@ -115,7 +118,7 @@ export async function giveCluster(cluster: Cluster, runAs: RunAs): Promise<void>
 function initdbArguments(folder: string, passwordFile: string, fast: boolean): readonly string[] {
   return [
     `--pgdata=${folder}`,
-    '--username=pod',
+    `--username=${SUPERUSER}`,
     '--auth=scram-sha-256',
     `--pwfile=${passwordFile}`,
     '--encoding=UTF8',

@@ -1,22 +1,26 @@
 import { resolve } from 'node:path'
-import { hasCluster } from './cluster.js'
+import { hasCluster, readCluster } from './cluster.js'
 import { makeDataFolder } from './data-folder.js'
 import { EmbeddedPostgresError } from './errors.js'
 import { findRunning, launch, type Running, type ServerOptions } from './launch.js'
-import { becomeOwner, untilGone } from './session.js'
+import { findPostmaster } from './postmaster.js'
+import { applicationLogin, prepareDatabase, superuserUrl, urlOf } from './roles.js'
+import { becomeOwner, openSession, untilGone } from './session.js'
 import { stopServer } from './stop.js'
 
 export { EmbeddedPostgresError, hasCluster as hasEmbeddedPostgres }
 
 /** A PostgreSQL of the pod's own that somebody started. */
 export interface RunningServer {
-  /** A superuser's address: nobody else is meant to use this server. */
+  /** For web, workers and commands: the role owns the database of the pod and is no superuser. */
   readonly url: string
   readonly pid: number
 }
 
 /** The one that belongs to this process: at most one process at a time owns the server of a data folder. */
 export interface EmbeddedServer extends RunningServer {
+  /** For replication, backups and the settings of the server. No process of the pod uses it. */
+  readonly superuserUrl: string
   /** False: it was left behind by a pod that was killed. */
   readonly startedHere: boolean
   /** Resolves when the server ends without having been stopped. Start it again: it comes back at the same address if it can. */
@@ -24,7 +28,6 @@ export interface EmbeddedServer extends RunningServer {
   stop(): Promise<void>
 }
 
-const DATABASE = 'pod'
 const ATTEMPTS = 5
 
 /** Resolves when the database answers. Makes it if there is none, takes over the server if a killed pod left one running. */
@@ -33,7 +36,7 @@ export async function startEmbeddedPostgres(dataDir: string, options: ServerOpti
   await makeDataFolder(folder)
   const running = await own(folder, options)
   try {
-    await createDatabase(running)
+    await prepareDatabase(running.session.client, running.cluster, running.session.port)
   } catch (error) {
     await stopServer(running.pid, running.cluster)
     throw error
@@ -41,11 +44,15 @@ export async function startEmbeddedPostgres(dataDir: string, options: ServerOpti
   return ownedServer(running, folder)
 }
 
-/** For commands that work while the pod runs: the server of this data folder, or undefined when none is running. */
+/** For processes that work while the pod runs: the server of this data folder, or undefined when none is running. */
 export async function findRunningEmbeddedPostgres(dataDir: string): Promise<RunningServer | undefined> {
-  const running = await findRunning(resolve(dataDir))
-  await running?.session.client.end()
-  return running && { url: urlOf(running), pid: running.pid }
+  const cluster = await readCluster(resolve(dataDir))
+  const postmaster = cluster && (await findPostmaster(cluster))
+  if (cluster === undefined || postmaster === undefined) return undefined
+  const login = applicationLogin(cluster)
+  const session = await openSession(cluster, () => findPostmaster(cluster), login)
+  await session?.client.end()
+  return session && { url: urlOf(login, session.port), pid: postmaster.pid }
 }
 
 /**
@@ -57,7 +64,9 @@ async function own(dataDir: string, options: ServerOptions): Promise<Running> {
     const running = (await findRunning(dataDir)) ?? (await launch(dataDir, options))
     try {
       await becomeOwner(running.session, dataDir)
-      if ((await findRunningEmbeddedPostgres(dataDir))?.pid !== running.pid) throw new Error('It was ending.')
+      const again = await findRunning(dataDir)
+      await again?.session.client.end()
+      if (again?.pid !== running.pid) throw new Error('It was ending.')
       return running
     } catch (error) {
       if (error instanceof EmbeddedPostgresError || attempt === ATTEMPTS) throw error
@@ -76,7 +85,8 @@ function ownedServer(running: Running, dataDir: string): EmbeddedServer {
       })
   })
   return {
-    url: urlOf(running),
+    url: urlOf(applicationLogin(cluster), session.port),
+    superuserUrl: superuserUrl(cluster, session.port),
     pid,
     startedHere,
     exited,
@@ -85,13 +95,4 @@ function ownedServer(running: Running, dataDir: string): EmbeddedServer {
       return stopped
     },
   }
-}
-
-async function createDatabase({ session: { client } }: Running): Promise<void> {
-  const { rowCount } = await client.query('select from pg_database where datname = $1', [DATABASE])
-  if (rowCount === 0) await client.query(`create database ${DATABASE}`)
-}
-
-function urlOf({ cluster, session }: Running): string {
-  return `postgres://pod:${cluster.password}@127.0.0.1:${session.port}/${DATABASE}`
 }

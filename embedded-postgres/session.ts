@@ -2,9 +2,10 @@ import { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
 import { hasCode, messageOf } from '../src/errors/thrown.js'
-import type { Cluster } from './cluster.js'
+import { type Cluster, SUPERUSER } from './cluster.js'
 import { EmbeddedPostgresError } from './errors.js'
 import { isPostmaster } from './postmaster.js'
+import { type Login, superuserLogin } from './roles.js'
 
 /** A connection of the launcher's own. */
 export interface Session {
@@ -15,12 +16,18 @@ export interface Session {
   unref(): void
 }
 
+type FindServer = () => Promise<{ readonly port: number | undefined } | undefined>
+
 const STARTING_UP = '57P03'
 const WRONG_PASSWORD = '28P01'
+const NO_SUCH_DATABASE = '3D000'
 const LOCK_NOT_AVAILABLE = '55P03'
 const POLL_MS = 15
 /** Replaying the log after a crash may take as long as it takes: then the server answers that it is starting. */
 const SILENCE_LIMIT_MS = 30_000
+/** The owner of a server makes role and database right after its start. */
+const PREPARED_LIMIT_MS = 10_000
+const PREPARED_POLL_MS = 100
 /** A pod that was killed a moment ago may still seem to be connected. */
 const OWNER_LIMIT = '3s'
 const OWNER_LOCK = 7_061_707
@@ -28,8 +35,10 @@ const OWNER_LOCK = 7_061_707
 /** Waits for the first successful query; undefined as soon as the server is gone. */
 export async function openSession(
   cluster: Cluster,
-  findServer: () => Promise<{ readonly port: number | undefined } | undefined>,
+  findServer: FindServer,
+  login = superuserLogin(cluster),
 ): Promise<Session | undefined> {
+  const preparedUntil = Date.now() + (login.user === SUPERUSER ? 0 : PREPARED_LIMIT_MS)
   let heardAt = Date.now()
   let reason: unknown = new Error('it has opened no port')
   while (Date.now() - heardAt < SILENCE_LIMIT_MS) {
@@ -37,11 +46,14 @@ export async function openSession(
     if (server === undefined) return undefined
     if (server.port !== undefined) {
       try {
-        return await connect(cluster, server.port)
+        return await connect(login, server.port)
       } catch (error) {
         reason = error
         if (hasCode(error, STARTING_UP)) heardAt = Date.now()
-        if (hasCode(error, WRONG_PASSWORD)) break
+        if (hasCode(error, WRONG_PASSWORD, NO_SUCH_DATABASE)) {
+          if (Date.now() >= preparedUntil) break
+          await wait(PREPARED_POLL_MS)
+        }
       }
     }
     await wait(POLL_MS)
@@ -87,14 +99,12 @@ export async function untilGone(
   }
 }
 
-async function connect(cluster: Cluster, port: number): Promise<Session> {
+async function connect(login: Login, port: number): Promise<Session> {
   const socket = new Socket()
   const client = new Client({
     host: '127.0.0.1',
     port,
-    user: 'pod',
-    password: cluster.password,
-    database: 'postgres',
+    ...login,
     ssl: false,
     application_name: `process ${process.pid}`,
     connectionTimeoutMillis: 5_000,

@@ -105,7 +105,7 @@ describe('after a crash', () => {
 
   it('a copy of the folder of a running server is not mistaken for that server', async () => {
     const original = await startEmbeddedPostgres(dataDir, { fast: true })
-    await query(original.url, 'checkpoint')
+    await query(original.superuserUrl, 'checkpoint')
     const copied = join(await makeFolder(), 'var')
     await cp(dataDir, copied, { recursive: true })
 

@@ -32,8 +32,8 @@ it('waits for a command that is about to stop the server, and starts it again', 
 
 it('does not take over a server that is ending', async () => {
   const dataDir = join(await makeFolder(), 'var')
-  const { url, pid, stop } = await startEmbeddedPostgres(dataDir, { fast: true })
-  const owner = new Client({ connectionString: url })
+  const { url, superuserUrl, pid, stop } = await startEmbeddedPostgres(dataDir, { fast: true })
+  const owner = new Client({ connectionString: superuserUrl })
   await owner.connect()
   const pod = startElsewhere(dataDir)
   const owners = `select pid, granted from pg_locks where locktype = 'advisory' order by granted`

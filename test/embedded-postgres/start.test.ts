@@ -54,7 +54,7 @@ describe('startEmbeddedPostgres', () => {
   it('takes a folder relative to the working directory', async () => {
     const server = await startEmbeddedPostgres(relative(process.cwd(), dataDir), { fast: true })
 
-    expect(await query(server.url, `select current_setting('data_directory') as folder`)).toEqual([
+    expect(await query(server.superuserUrl, `select current_setting('data_directory') as folder`)).toEqual([
       { folder: join(dataDir, 'postgres') },
     ])
     await server.stop()

@@ -18,6 +18,11 @@ const CONNECTIONS = 600
 
 let undo: () => Promise<void>
 
+/** What tests need beyond the rights of a pod: databases of their own, and rows that are written without checks of foreign keys. */
+const RIGHTS_OF_TESTS = `
+  alter role pod_app createdb;
+  grant set on parameter session_replication_role to pod_app`
+
 /** One server for the whole run, with one migrated database that each test file gets a copy of. */
 export async function setup(project: TestProject): Promise<void> {
   const given = process.env['TEST_DATABASE_URL']
@@ -53,6 +58,7 @@ async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
   const leaveNothing = () => removeRunFoldersNow(process.pid)
   process.once('exit', leaveNothing)
   const server = await startEmbeddedPostgres(folder, { fast: true, maxConnections: CONNECTIONS })
+  await administer(server.superuserUrl, (client) => client.query(RIGHTS_OF_TESTS))
   return {
     url: server.url,
     async stop() {

@@ -22,7 +22,7 @@ export async function startReplicatedDatabase(): Promise<ReplicatedDatabase> {
   await migrate(db)
   await db.destroy()
   await migrateQueue(server.url)
-  const standby = await startStandby(server.url)
+  const standby = await startStandby(server.superuserUrl)
   return {
     url: server.url,
     standby,

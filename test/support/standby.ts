@@ -18,7 +18,7 @@ export interface Standby {
 /** Files that belong to a running server, or that the copy gets through its connection. */
 const LEFT_OUT = ['postmaster.pid', 'postmaster.opts', 'pg_wal', 'pg_replslot', 'postgresql.auto.conf']
 
-/** Copies the files of a running server as a backup does, and starts another one on them that follows it. */
+/** Copies the files of a running server as a backup does, and starts another one on them that follows it. The address is a superuser's. */
 export async function startStandby(primaryUrl: string): Promise<Standby> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-test-standby-'))
   const data = join(folder, 'postgres')
@@ -51,8 +51,10 @@ export async function startStandby(primaryUrl: string): Promise<Standby> {
   return {
     url: server.url,
     pid: server.pid,
-    hold: () => withClient(server.url, async (client) => void (await client.query('select pg_wal_replay_pause()'))),
-    follow: () => withClient(server.url, async (client) => void (await client.query('select pg_wal_replay_resume()'))),
+    hold: () =>
+      withClient(server.superuserUrl, async (client) => void (await client.query('select pg_wal_replay_pause()'))),
+    follow: () =>
+      withClient(server.superuserUrl, async (client) => void (await client.query('select pg_wal_replay_resume()'))),
     async kill() {
       process.kill(server.pid, 'SIGKILL')
       await server.exited
