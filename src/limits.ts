@@ -26,6 +26,8 @@ export const HTTP_LIMITS = {
   connections: 2_000,
   /** Per address that is no trusted proxy; an IPv6 /64 counts as one. Enough for a large network behind one address. */
   connectionsOfAddress: 200,
+  /** All /64 networks of an IPv6 /48 together: one customer usually has all of them. */
+  connectionsOfSite: 600,
   /** Of `connections`. Above it, each new connection closes an idle one of the address with the most. */
   connectionsFilledPercent: 90,
   /** The longest text has 65 535 characters of at most four bytes, and JSON may write six bytes for one. */
@@ -300,6 +302,8 @@ export const RECEIVE_LIMITS = {
   messagesOfSource: 100_000,
   /** Of `INBOUND_BYTES` per source: at least four sources are needed to fill it. */
   bytesPercentOfSource: 25,
+  /** Shares that all /64 networks of an IPv6 /48 have together. */
+  sharesOfSite: 2,
   /** Sources counted at the same time. */
   sources: 100_000,
   lookEveryMs: 1_000,

@@ -213,6 +213,59 @@ describe('what is let in', () => {
     packing.close()
   })
 
+  it('sets all networks of one IPv6 /48 apart once they have sent a few shares together', async () => {
+    const { added, pod } = cannedQueue({ inbound: 20 })
+    const shares = { messagesApart: 2, messagesOfSource: 4, sharesOfSite: 2 }
+    const packing = openPacking(pod, { ...limits, bytes: 1e9, fairFromMessages: 10, sources: 8, ...shares })
+    packing.refusalOf(anybody)
+    await vi.waitFor(() => expect(packing.facts().queuedMessages).toBe(20), soon)
+
+    // One message of each /64.
+    for (let network = 1; network <= 10; network += 1) {
+      await packing.acceptPublic('a message', { ip: `2001:db8:1:${network}::1` })
+    }
+    await packing.acceptPublic('a message', { ip: '2001:db8:2:1::1' })
+    await packing.acceptPublic('a message', anybody)
+
+    expect(added.map(({ priority }) => priority !== undefined)).toEqual([
+      ...[false, false, false, false],
+      ...[true, true, true, true, true, true],
+      ...[false, false],
+    ])
+    expect(packing.refusalOf({ ip: '2001:db8:1:99::1' })).toBe('over_share')
+    expect(packing.refusalOf({ ip: '2001:db8:2:1::1' })).toBeUndefined()
+    packing.close()
+  })
+
+  it('sets one network of an IPv6 /48 apart, and not those beside it', async () => {
+    const { added, pod } = cannedQueue({ inbound: 20 })
+    const packing = openPacking(pod, { ...limits, bytes: 1e9, fairFromMessages: 10, messagesApart: 2, sharesOfSite: 2 })
+    packing.refusalOf(anybody)
+    await vi.waitFor(() => expect(packing.facts().queuedMessages).toBe(20), soon)
+
+    for (let message = 1; message <= 8; message += 1) {
+      await packing.acceptPublic('a message', { ip: '2001:db8:1:1::1' })
+    }
+    await packing.acceptPublic('a message', { ip: '2001:db8:1:2::1' })
+
+    expect(added.at(-2)?.priority).toBeDefined()
+    expect(added.at(-1)?.priority).toBeUndefined()
+    packing.close()
+  })
+
+  it('is a refusal of all networks of one IPv6 /48 that hold a few shares of the bytes', () => {
+    const packing = openPacking(cannedQueue({ inbound: 0 }).pod, { ...limits, bytes: 1_000, sharesOfSite: 2 })
+    packing.hold(249, { ip: '2001:db8:1:1::1' })
+    packing.hold(250, { ip: '2001:db8:1:2::1' })
+    expect(packing.refusalOf({ ip: '2001:db8:1:3::1' })).toBeUndefined()
+
+    packing.hold(1, { ip: '2001:db8:1:4::1' })
+
+    expect(packing.refusalOf({ ip: '2001:db8:1:3::1' })).toBe('over_share')
+    expect(packing.refusalOf({ ip: '2001:db8:2:1::1' })).toBeUndefined()
+    packing.close()
+  })
+
   it('is a refusal of a source that holds its share of the bytes, and of no other', () => {
     const packing = openPacking(cannedQueue({ inbound: 0 }).pod, { ...limits, bytes: 1_000 })
     packing.hold(249, anybody)

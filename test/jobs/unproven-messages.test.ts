@@ -4,6 +4,7 @@ import { dueLookups, postponeLookups, spendOfSource } from '../../src/jobs/waiti
 import { giveUpSigners } from '../../src/jobs/waiting/unproven-messages.js'
 import { lockThings, type ParkedMessage, waitAndWake, wakeOverdue } from '../../src/jobs/waiting/waiting-messages.js'
 import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/limits.js'
+import { limitOfSite } from '../../src/throttling/rate-counters.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
 
@@ -93,6 +94,32 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
 
     expect(await waitingSigners()).not.toContain('over@far.example')
     expect(await waitingSigners()).toEqual(expect.arrayContaining(['honest@known.example', 'other@far.example']))
+  })
+
+  it('are dropped beyond what all networks of one IPv6 /48 may name', () => {
+    const site = newSource().replace(/0$/, '')
+    const now = 1_000_000
+    const budget = limitOfSite(SIGNER_LIMITS.unprovenOfSourcePerMinute, SIGNER_LIMITS.sources)
+
+    const admitted = Array.from({ length: 2 * budget }, (_, network) => spendOfSource(`${site}${network}`, now))
+
+    expect(admitted.filter(Boolean)).toHaveLength(budget)
+    expect(spendOfSource(newSource(), now)).toBe(true)
+  })
+
+  it('of one host are dropped as of one address when they come from all networks of one IPv6 /48', async () => {
+    const most = WAITING_LIMITS.unprovenMessagesOfHost
+    await meetPod('far.example')
+    await park(unproven('honest', { source: '2001:db8:1:1' }))
+    await park(unproven('oldest', { source: '2001:db8:2:1' }))
+    await park(...many(most).map((message, network) => ({ ...message, source: `2001:db8:2:${network.toString(16)}` })))
+
+    const left = await waitingSigners()
+    expect(left).toHaveLength(most)
+    expect(left).toContain('honest@far.example')
+    expect(left).not.toContain('oldest@far.example')
+    const due = await dueLookups(pod.db, 'far.example', 2)
+    expect(due).toContain('honest@far.example')
   })
 
   it('get ten new names a second from an address that has spent its budget', () => {

@@ -1,10 +1,10 @@
-import { once } from 'node:events'
-import type { RequestListener, Server } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { EventEmitter, once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, Socket } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { HTTP_LIMITS, type HttpLimits } from '../../src/limits.js'
 import { openTrustedProxies } from '../../src/networks/trusted-proxies.js'
-import type { ConnectionClosure } from '../../src/web/limits/connection-limit.js'
+import { type ConnectionClosure, limitConnections } from '../../src/web/limits/connection-limit.js'
 import { openHttpServer } from '../../src/web/server/http-server.js'
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
@@ -124,6 +124,48 @@ describe('a server that is short of connections', () => {
     await closed
 
     for (const socket of proxy) expect(await request(socket)).toContain('200 OK')
+  })
+})
+
+describe('the networks of one IPv6 /48', () => {
+  const closures: ConnectionClosure[] = []
+  const server = createServer()
+  const limits = { connections: 10, connectionsOfAddress: 2, connectionsOfSite: 4, connectionsFilledPercent: 50 }
+  limitConnections(server, { limits, isTrustedProxy: () => false, countClosure: (reason) => closures.push(reason) })
+  const sockets: Socket[] = []
+
+  afterEach(async () => {
+    await Promise.all(sockets.splice(0).map((socket) => once(socket.destroy(), 'close')))
+    closures.length = 0
+  })
+
+  /** A connection from anywhere; a machine has only one IPv6 address to connect to itself from. */
+  function openFrom(remoteAddress: string, isBusy = false): Socket {
+    const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress })
+    sockets.push(socket)
+    server.emit('connection', socket)
+    if (isBusy) server.emit('request', { socket } as IncomingMessage, new EventEmitter() as ServerResponse)
+    return socket
+  }
+
+  const opened = () => sockets.filter(({ destroyed }) => !destroyed).map(({ remoteAddress }) => remoteAddress)
+
+  it('have a limit of connections together, also with requests under way', () => {
+    for (const network of [1, 2, 3, 4, 5]) openFrom(`2001:db8:1:${network}::1`, true)
+    openFrom('2001:db8:2:1::1')
+
+    expect(opened()).toEqual([...[1, 2, 3, 4].map((network) => `2001:db8:1:${network}::1`), '2001:db8:2:1::1'])
+    expect(closures).toEqual(['address_limit'])
+  })
+
+  it('lose an idle connection before an address that has fewer than all of them', () => {
+    openFrom('192.0.2.1')
+    openFrom('192.0.2.1')
+    for (const network of [1, 2, 3]) openFrom(`2001:db8:1:${network}::1`)
+    openFrom('192.0.2.2')
+
+    expect(opened()).toEqual(['192.0.2.1', '192.0.2.1', '2001:db8:1:2::1', '2001:db8:1:3::1', '192.0.2.2'])
+    expect(closures).toEqual(['idle'])
   })
 })
 

@@ -1,4 +1,5 @@
 import type { RECEIVE_LIMITS } from '../../limits.js'
+import { siteOf } from '../../networks/network-source.js'
 import type { JobQueues } from '../queues/job-queues.js'
 import type { QueueName } from '../queues/queue-names.js'
 import { type Ledger, openLedger, type Packed } from './queue-size-estimate.js'
@@ -18,6 +19,7 @@ export type BacklogLimits = Pick<
   | 'bytesApart'
   | 'messagesOfSource'
   | 'bytesPercentOfSource'
+  | 'sharesOfSite'
   | 'sources'
   | 'lookEveryMs'
 > & {
@@ -80,9 +82,36 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
     return messages > limits.fairFromMessages || bytes > limits.fairFromBytes
   }
 
-  function hasHadItsShare(name: string): boolean {
+  /** A source, and for IPv6 the /48 around it, which has a few shares together. */
+  function countedFor(source: Source): { readonly own: Counted; readonly site?: Counted } | undefined {
+    const name = neighbourhoodOf(source)
+    if (name === undefined) return undefined
+    const site = siteOf(source.ip ?? '')
+    return {
+      own: { name, shares: 1 },
+      ...(site !== undefined && { site: { name: site, shares: limits.sharesOfSite } }),
+    }
+  }
+
+  function hasHadItsShare({ name, shares }: Counted): boolean {
     const { messages, bytes } = sent.get(name) ?? NOTHING
-    return messages >= limits.messagesOfSource || bytes + (held.get(name) ?? 0) >= bytesOfSource
+    return messages >= shares * limits.messagesOfSource || bytes + (held.get(name) ?? 0) >= shares * bytesOfSource
+  }
+
+  function isOver({ name, shares }: Counted, size: number): boolean {
+    const { messages, bytes } = sent.get(name) ?? NOTHING
+    return messages >= shares * limits.messagesApart || bytes + size > shares * limits.bytesApart
+  }
+
+  /** Counts a message, and returns whether there were enough of them before. */
+  function countSent(counted: Counted, size: number): boolean {
+    const { name } = counted
+    const before = sent.get(name)
+    if (before === undefined && sent.size >= limits.sources) return false
+    const isApart = isOver(counted, size)
+    const { messages, bytes } = before ?? NOTHING
+    sent.set(name, { messages: messages + 1, bytes: bytes + size })
+    return isApart
   }
 
   /** The first message brings the first look at once: a process may begin before a long queue. */
@@ -120,28 +149,33 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
       keepLooking()
       const { messages, bytes } = queued()
       if (!hasRoom || gathered + bytes >= limits.bytes || messages >= limits.queuedMessages) return 'full'
-      const name = sent.size === 0 && held.size === 0 ? undefined : neighbourhoodOf(source)
-      return name !== undefined && hasHadItsShare(name) ? 'over_share' : undefined
+      if (sent.size === 0 && held.size === 0) return undefined
+      const { own, site } = countedFor(source) ?? {}
+      return [own, site].some((counted) => counted && hasHadItsShare(counted)) ? 'over_share' : undefined
     },
 
     hold(bytes, source) {
       gathered += bytes
-      const name = neighbourhoodOf(source)
-      if (name === undefined) return
-      const left = (held.get(name) ?? 0) + bytes
-      if (left > 0) held.set(name, left)
-      else held.delete(name)
+      const { own, site } = countedFor(source) ?? {}
+      for (const name of [own?.name, site?.name]) {
+        if (name === undefined) continue
+        const left = (held.get(name) ?? 0) + bytes
+        if (left > 0) held.set(name, left)
+        else held.delete(name)
+      }
     },
 
     isApart(source, size) {
       if (!isLong()) return false
-      const name = neighbourhoodOf(source)
-      if (name === undefined) return false
-      const before = sent.get(name)
-      if (before === undefined && sent.size >= limits.sources) return false
-      const { messages, bytes } = before ?? NOTHING
-      sent.set(name, { messages: messages + 1, bytes: bytes + size })
-      return messages >= limits.messagesApart || bytes + size > limits.bytesApart
+      const { own, site } = countedFor(source) ?? {}
+      if (own === undefined) return false
+      // Once a /48 is apart, its 65 536 networks take no more places among the sources.
+      if (site !== undefined && isOver(site, size)) {
+        countSent(site, size)
+        return true
+      }
+      // What one network sends beyond its share is not counted for its neighbours.
+      return countSent(own, size) || (site !== undefined && countSent(site, size))
     },
 
     async add(queue, job, add) {
@@ -166,6 +200,12 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
       clearTimeout(timer)
     },
   }
+}
+
+/** Whom messages are counted for, and how many shares that is. */
+interface Counted {
+  readonly name: string
+  readonly shares: number
 }
 
 const NOTHING: Packed = { messages: 0, bytes: 0 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { SIGNER_LIMITS } from '../../limits.js'
+import { siteOfSource } from '../../networks/network-source.js'
 import { named } from '../../persistence/database/database.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import { rowsAsColumns } from '../../persistence/sql/rows-as-columns.js'
@@ -112,7 +113,7 @@ function priorityOf({ host, source, isKnown, isRetry }: SignerHost): number {
   if (isRetry) return RETRIES
   if (isKnown) return FIRST
   const crowd = Math.max(
-    hostsNamed(`source ${source}`, source !== undefined),
+    hostsNamed(`source ${siteOfSource(source ?? '') ?? source}`, source !== undefined),
     hostsNamed(`domain ${domainOf(host)}`, true),
   )
   return FIRST + 1 + CROWDS.findLastIndex((least) => crowd >= least)
@@ -143,6 +144,9 @@ export function spendOfSource(source: string | undefined, now = performance.now(
   return source === undefined || takeToken(source, now)
 }
 
+/** The IPv6 /48 of a column `source`, or the IPv4 address in it. */
+export const SITE_OF_SOURCE = `coalesce(substring(source from '^([0-9a-f]+:[0-9a-f]+:[0-9a-f]+):'), source)`
+
 /** Who is due at this host: each source in turn, so that one that names thousands delays nobody of another. */
 export async function dueLookups(db: Knex, host: string, limit: number): Promise<readonly string[]> {
   const rows = await named<{ address: string }>(db, 'due-signer-lookups', dueOfHost, [host, limit])
@@ -151,7 +155,7 @@ export async function dueLookups(db: Knex, host: string, limit: number): Promise
 
 const dueOfHost = `
   select address from (
-    select address, created_at, row_number() over (partition by source order by tries, created_at, address) as turn
+    select address, created_at, row_number() over (partition by ${SITE_OF_SOURCE} order by tries, created_at, address) as turn
     from signer_lookups where host = $1 and next_try_at <= now()
   ) as due
   order by turn, created_at, address limit $2`

@@ -3,7 +3,14 @@ import { WAITING_LIMITS } from '../../limits.js'
 import { named } from '../../persistence/database/database.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Pod } from '../../pod/pod.js'
-import { addLookups, type ClaimedSigner, findKnownHosts, findLookedUp, spendOfSource } from './signer-lookups.js'
+import {
+  addLookups,
+  type ClaimedSigner,
+  findKnownHosts,
+  findLookedUp,
+  SITE_OF_SOURCE,
+  spendOfSource,
+} from './signer-lookups.js'
 import type { ParkedMessage, Thing } from './waiting-messages.js'
 import { countDropped, type WaitingDropReason } from './waiting-metrics.js'
 
@@ -86,7 +93,7 @@ const boundedOfHosts = `
     from unnest(${opaqueParam('$1', 'text[]')}) as bound(host) cross join lateral (
       select id, row_number() over turns as place, sum(bytes) over turns as size
       from (
-        select id, bytes, row_number() over (partition by source order by id desc) as turn
+        select id, bytes, row_number() over (partition by ${SITE_OF_SOURCE} order by id desc) as turn
         from waiting where sender_host = bound.host and not signed
       ) as of_sources
       window turns as (order by turn, id desc)

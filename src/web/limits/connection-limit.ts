@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { HttpLimits } from '../../limits.js'
-import { sourceOf } from '../../networks/network-source.js'
+import { siteOf, sourceOf } from '../../networks/network-source.js'
 
 /**
  * Why a connection is closed: its address has too many, it was idle and others need the place, or there is no place at all.
@@ -9,13 +9,17 @@ import { sourceOf } from '../../networks/network-source.js'
 export type ConnectionClosure = 'address_limit' | 'idle' | 'all_in_use'
 
 export interface ConnectionLimitOptions {
-  readonly limits: Pick<HttpLimits, 'connections' | 'connectionsOfAddress' | 'connectionsFilledPercent'>
+  readonly limits: Pick<
+    HttpLimits,
+    'connections' | 'connectionsOfAddress' | 'connectionsOfSite' | 'connectionsFilledPercent'
+  >
   /** A proxy has the connections of many clients, so only the limit of all connections counts for it. */
   isTrustedProxy(address: string | undefined): boolean
   countClosure(reason: ConnectionClosure): void
 }
 
-interface Address {
+/** An IPv4 address, an IPv6 /64, or all /64 networks of an IPv6 /48 together. */
+interface Network {
   readonly isProxy: boolean
   readonly sockets: Set<Socket>
   /** Without a request under way; the longest idle first. */
@@ -29,76 +33,88 @@ interface Address {
 export function limitConnections(server: Server, options: ConnectionLimitOptions): void {
   const { limits, isTrustedProxy, countClosure } = options
   const filled = Math.floor((limits.connections * limits.connectionsFilledPercent) / 100)
-  const addresses = new Map<string, Address>()
-  const addressOfSocket = new WeakMap<Socket, Address>()
+  const networks = new Map<string, Network>()
+  const networksOfSocket = new WeakMap<Socket, readonly (readonly [string, Network])[]>()
   const requestsUnderWay = new WeakMap<Socket, number>()
   let total = 0
 
   server.maxConnections = limits.connections
   server.on('drop', () => countClosure('all_in_use'))
   server.on('connection', (socket: Socket) => {
-    const source = sourceOf(socket.remoteAddress ?? '')
-    const address = addresses.get(source) ?? openAddress(source, isTrustedProxy(socket.remoteAddress))
-    address.sockets.add(socket)
-    addressOfSocket.set(socket, address)
+    const ip = socket.remoteAddress ?? ''
+    const site = siteOf(ip)
+    const isProxy = isTrustedProxy(socket.remoteAddress)
+    const address = open(sourceOf(ip), isProxy)
+    // A proxy is one address of its /48: its connections must not use up what others there may have.
+    const all = site === undefined || isProxy ? [address] : [address, open(site, false)]
+    for (const [, { sockets }] of all) sockets.add(socket)
+    networksOfSocket.set(socket, all)
     total += 1
-    socket.once('close', () => remove(source, address, socket))
+    socket.once('close', () => remove(socket))
 
-    if (!address.isProxy && address.sockets.size > limits.connectionsOfAddress) {
-      close(source, address, longestIdleOf(address) ?? socket, 'address_limit')
-    } else if (total > filled) closeIdleOfLargestAddress()
+    const limitOf = [limits.connectionsOfAddress, limits.connectionsOfSite]
+    const crowded = all.find(([, network], index) => !network.isProxy && network.sockets.size > (limitOf[index] ?? 0))
+    if (crowded) close(longestIdleOf(crowded[1]) ?? socket, 'address_limit')
+    else if (total > filled) closeIdleOfLargestNetwork()
     // Only now, so that the new connection is never the one that is closed for being idle.
-    if (address.sockets.has(socket)) address.idle.add(socket)
+    setIdle(socket)
   })
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const address = addressOfSocket.get(socket)
-    if (address === undefined) return
+    if (!networksOfSocket.has(socket)) return
     requestsUnderWay.set(socket, (requestsUnderWay.get(socket) ?? 0) + 1)
-    address.idle.delete(socket)
+    for (const [, { idle }] of networksOfSocket.get(socket) ?? []) idle.delete(socket)
     response.once('close', () => {
       const left = (requestsUnderWay.get(socket) ?? 1) - 1
       requestsUnderWay.set(socket, left)
-      if (left === 0 && address.sockets.has(socket)) address.idle.add(socket)
+      if (left === 0) setIdle(socket)
     })
   })
 
-  function openAddress(source: string, isProxy: boolean): Address {
-    const address = { isProxy, sockets: new Set<Socket>(), idle: new Set<Socket>() }
-    addresses.set(source, address)
-    return address
+  function open(name: string, isProxy: boolean): readonly [string, Network] {
+    const network = networks.get(name) ?? { isProxy, sockets: new Set<Socket>(), idle: new Set<Socket>() }
+    networks.set(name, network)
+    return [name, network]
+  }
+
+  /** A closed one stays out. */
+  function setIdle(socket: Socket): void {
+    for (const [, { sockets, idle }] of networksOfSocket.get(socket) ?? []) if (sockets.has(socket)) idle.add(socket)
   }
 
   /** A connection of a proxy is closed last: the proxy may be about to send a request of one of its clients on it. */
-  function closeIdleOfLargestAddress(): void {
-    let largest: readonly [string, Address] | undefined
-    for (const entry of addresses) {
-      if (entry[1].idle.size > 0 && (largest === undefined || isBefore(entry[1], largest[1]))) largest = entry
+  function closeIdleOfLargestNetwork(): void {
+    let largest: Network | undefined
+    for (const network of networks.values()) {
+      if (network.idle.size > 0 && (largest === undefined || isBefore(network, largest))) largest = network
     }
-    if (largest === undefined) return
-    const [source, address] = largest
-    const socket = longestIdleOf(address)
-    if (socket !== undefined) close(source, address, socket, 'idle')
+    const socket = largest && longestIdleOf(largest)
+    if (socket !== undefined) close(socket, 'idle')
   }
 
-  function close(source: string, address: Address, socket: Socket, reason: ConnectionClosure): void {
+  function close(socket: Socket, reason: ConnectionClosure): void {
     countClosure(reason)
-    remove(source, address, socket) // at once: a destroyed socket reports its end later
+    remove(socket) // at once: a destroyed socket reports its end later
     socket.destroy()
   }
 
-  function remove(source: string, address: Address, socket: Socket): void {
-    if (!address.sockets.delete(socket)) return
-    address.idle.delete(socket)
+  function remove(socket: Socket): void {
+    const all = networksOfSocket.get(socket)
+    if (all === undefined) return
+    networksOfSocket.delete(socket)
     total -= 1
-    if (address.sockets.size === 0 && addresses.get(source) === address) addresses.delete(source)
+    for (const [name, network] of all) {
+      network.sockets.delete(socket)
+      network.idle.delete(socket)
+      if (network.sockets.size === 0 && networks.get(name) === network) networks.delete(name)
+    }
   }
 }
 
-function isBefore(one: Address, other: Address): boolean {
+function isBefore(one: Network, other: Network): boolean {
   return one.isProxy === other.isProxy ? one.sockets.size > other.sockets.size : other.isProxy
 }
 
-function longestIdleOf({ idle }: Address): Socket | undefined {
+function longestIdleOf({ idle }: Network): Socket | undefined {
   const [socket] = idle
   return socket
 }
