@@ -263,16 +263,16 @@ function deliveriesTo(audience: string): string {
 }
 
 const personalDeliveries = `
-  with messages as (
+  with given as (
     select * from json_to_recordset(?::json) as row(
       record text, guid text, verb text, "senderId" bigint, public boolean, entity text, "personId" bigint,
       priority smallint
     )
   ), recipients as (
     -- One lookup for each message: the planner must not read all people or pods because it believes them to be few.
-    select messages.*, pods.id as pod_id, ${IS_ASLEEP} as asleep, ${IS_PROVEN} as proven
-    from messages
-    cross join lateral (select pod_id from people where people.id = messages."personId" offset 0) as people
+    select given.*, pods.id as pod_id, ${IS_ASLEEP} as asleep, ${IS_PROVEN} as proven
+    from given
+    cross join lateral (select pod_id from people where people.id = given."personId" offset 0) as people
     cross join lateral (select * from pods where pods.id = people.pod_id offset 0) as pods
     where pods.blocked_at is null
   ), messages as (
