@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findRunningEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
+import { administer } from '../support/database.js'
 import { isAlive, makeFolder, pod, type Settings, type StartedPod, startPod, statusOf, until } from './program.js'
 
 const PASSWORD = 'correct horse battery'
@@ -53,6 +55,26 @@ describe('pod start', { timeout: 60_000 }, () => {
     const { healthy, findings } = JSON.parse(stdout)
     expect(findings).toContainEqual(expect.objectContaining({ check: 'workers', state: 'ok' }))
     expect({ code, healthy }).toEqual({ code: 0, healthy: true })
+  })
+
+  it('has no process that uses the database as its superuser', async () => {
+    const database = await findRunningEmbeddedPostgres(folder.path)
+
+    const { rows } = await administer(database?.url ?? '', (client) =>
+      client.query(
+        `select application_name as process, rolsuper as superuser
+           from pg_stat_activity join pg_roles on rolname = usename
+           where backend_type = 'client backend' and datname = current_database()`,
+      ),
+    )
+
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        { process: 'pod web', superuser: false },
+        { process: 'pod worker', superuser: false },
+      ]),
+    )
+    expect(rows.filter(({ superuser }) => superuser)).toEqual([])
   })
 
   it('has nothing left to do after that', async () => {

@@ -18,10 +18,13 @@ const CONNECTIONS = 600
 
 let undo: () => Promise<void>
 
-/** What tests need beyond the rights of a pod: databases of their own, and rows that are written without checks of foreign keys. */
+/**
+ * What tests need beyond the rights of a pod: databases of their own, rows that are written without checks of foreign keys, and
+ * patience with statements that are cancelled.
+ */
 const RIGHTS_OF_TESTS = `
   alter role pod_app createdb;
-  grant set on parameter session_replication_role to pod_app`
+  grant set on parameter session_replication_role, deadlock_timeout to pod_app`
 
 /** One server for the whole run, with one migrated database that each test file gets a copy of. */
 export async function setup(project: TestProject): Promise<void> {
