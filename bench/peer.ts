@@ -69,6 +69,6 @@ function taskOf({ statusMessages, comments, poster, keys }: Corpus): GemTask {
 function readingOf(opened: Opened): Reading {
   if (opened.state !== 'open') return { refused: opened.state }
   const { entity, signature } = opened
-  if (signature === 'wrong' || !('guid' in entity)) return { refused: entity.type }
+  if (signature === 'invalid' || !('guid' in entity)) return { refused: entity.type }
   return { author: entity.author, guid: entity.guid }
 }

@@ -59,7 +59,7 @@ function examineOpen(
 ): Examined {
   const opened = openEnvelope(envelope, keys, now)
   const claimedSender = peekEnvelope(envelope).sender
-  if (opened.state === 'wrong') return refused(way, claimedSender, opened.fault, opened.reason)
+  if (opened.state === 'rejected') return refused(way, claimedSender, opened.fault, opened.reason)
   if (opened.state === 'needs_key') {
     const fault = opened.of === claimedSender ? 'SenderKeyNotFound' : 'PublicKeyNotFound'
     return refused(way, claimedSender, fault, `no key of ${opened.of} was named`)

@@ -7,7 +7,7 @@ export interface Address {
 
 const longest = 255
 
-// Lower-case letters and digits of every script, as the network counts them: älice@bücher.example is an address.
+// Lower-case letters and digits of every script, as in diaspora*: älice@bücher.example is an address.
 const shape =
   /^(?<name>[\p{Ll}\p{Nd}._-]+)@(?<host>(?:[\p{Ll}\p{Nd}-]+(?:\.[\p{Ll}\p{Nd}-]*)*|(?<ipv6>\[[0-9a-f:.]{2,45}\]))(?::[0-9]+)?)$/u
 
@@ -16,7 +16,7 @@ export function isAddress(text: string): boolean {
 }
 
 export function splitAddress(text: string): Address | undefined {
-  // No address of 255 code points has more UTF-16 units than this: keeps the pattern away from long texts.
+  // Keeps the pattern away from long texts: 255 code points have at most twice as many UTF-16 units.
   if (text.length > 2 * longest) return undefined
   const groups = shape.exec(text)?.groups
   const { name, host, ipv6 } = groups ?? {}
@@ -26,7 +26,7 @@ export function splitAddress(text: string): Address | undefined {
   return { name, host }
 }
 
-/** What people type or links carry (`acct:Alice@Pod.example`) as an address in its one form. */
+/** Normalises an address from user input or a link (`acct:Alice@Pod.example`). */
 export function addressOf(text: string): string | undefined {
   const address = text
     .trim()

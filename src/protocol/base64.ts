@@ -1,8 +1,8 @@
 const padding = ['', undefined, '==', '='] as const
 
 /**
- * The bytes of base64url text, padded or not; the standard alphabet and white space between the characters pass as well.
- * `undefined` for everything else: `Buffer.from` alone would skip what it does not know.
+ * Decodes base64url text with or without padding; the standard alphabet and white space are accepted too.
+ * `undefined` for any other character: `Buffer.from` would skip it.
  */
 export function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')
@@ -10,14 +10,14 @@ export function decodeBase64url(text: string): Buffer | undefined {
   return decode(text, /[^A-Za-z0-9_+/-]/)
 }
 
-/** The bytes of base64 text in the standard alphabet, padded or not, with white space between the characters or without. */
+/** Decodes base64 text in the standard alphabet, with or without padding and white space. */
 export function decodeBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64')
   if (bytes.toString('base64') === text) return bytes
   return decode(text, /[^A-Za-z0-9+/]/)
 }
 
-/** Base64url with padding, the one form that all pods read. */
+/** Base64url with padding: the form that all pods read. */
 export function encodeBase64url(bytes: Buffer): string {
   const text = bytes.toString('base64url')
   return text + (padding[text.length % 4] ?? '')

@@ -1,7 +1,7 @@
-/** What becomes of a message with this fault: it ends, it is tried again, or it is parked until what it needs is here. */
+/** How a message with this fault is handled: dropped, retried, or deferred until the missing entity arrives. */
 export type Outcome = 'drop' | 'retry' | 'wait'
 
-/** Every way in which a message can be wrong or early, and what follows (FEDERATION.md, "Faults"). */
+/** All faults of messages and how each is handled (FEDERATION.md, "Faults"). */
 export const outcomeOf = {
   InvalidEnvelope: 'drop',
   InvalidDataType: 'drop',
@@ -31,7 +31,7 @@ export const outcomeOf = {
 
 export type ProtocolFault = keyof typeof outcomeOf
 
-/** What another pod sent is wrong, or refers to something that is not here. */
+/** A message or document of another pod is invalid, or refers to an unknown entity. */
 export class ProtocolError extends Error {
   override name = 'ProtocolError'
   readonly fault: ProtocolFault

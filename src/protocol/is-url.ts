@@ -1,5 +1,5 @@
 /**
- * Whether a text is a URL. Not by `URL.canParse`: once Node 20 has optimised it, it refuses texts with letters of Latin-1 beyond
+ * Whether a text is a URL. `URL.canParse` is not used: once Node 20 has optimised it, it refuses texts with letters of Latin-1 beyond
  * ASCII, such as `https://example.org/bücher`.
  */
 export function isUrl(text: string, base?: string): boolean {

@@ -14,18 +14,18 @@ export interface EntityLink {
   readonly guid: string
 }
 
-/** Where in a text something stands: from `start` to before `end`. */
-export interface Place {
+/** A range of a text: `start` is included, `end` is not. */
+export interface TextRange {
   readonly start: number
   readonly end: number
 }
 
-/** All persons mentioned, in order. */
+/** All mentioned persons, in order of the text. */
 export function readMentions(text: string): Mention[] {
   return findMentions(text).map(({ address, name }) => ({ address, name }))
 }
 
-/** All links to entities, in order; a full stop behind one does not belong to it. */
+/** All links to entities, in order of the text; a full stop after a link is not part of it. */
 export function readLinks(text: string): EntityLink[] {
   return findLinks(text).map(({ author, type, guid }) => ({ author, type, guid }))
 }
@@ -36,10 +36,10 @@ export function readTags(text: string): string[] {
 }
 
 /**
- * Every brace is looked at once, however the text is made: a pattern would start anew at each `@{` that nobody closes.
+ * Linear: each brace is examined once. A regular expression would restart at each unclosed `@{`.
  */
-export function findMentions(text: string): (Mention & Place)[] {
-  const mentions: (Mention & Place)[] = []
+export function findMentions(text: string): (Mention & TextRange)[] {
+  const mentions: (Mention & TextRange)[] = []
   let from = 0
   for (let close = text.indexOf('}'); close !== -1; close = text.indexOf('}', from)) {
     const mention = mentionIn(text.slice(from, close))
@@ -49,8 +49,8 @@ export function findMentions(text: string): (Mention & Place)[] {
   return mentions
 }
 
-export function findLinks(text: string): (EntityLink & Place)[] {
-  const links: (EntityLink & Place)[] = []
+export function findLinks(text: string): (EntityLink & TextRange)[] {
+  const links: (EntityLink & TextRange)[] = []
   const scheme = 'diaspora://'
   let from = text.indexOf(scheme)
   while (from !== -1) {
@@ -62,12 +62,12 @@ export function findLinks(text: string): (EntityLink & Place)[] {
   return links
 }
 
-/** What a tag consists of, for a regular expression: the Armenian marks stand within words and are no letters. */
+/** The characters of a tag, for a regular expression. Armenian marks stand inside words but are not letters. */
 export const TAG_CHARACTERS = '\\p{L}\\p{M}\\p{N}\\p{Pc}\\u055B\\u055C\\u055E\\u058A-'
 
 const TAG = new RegExp(`(?<!\\S)#([${TAG_CHARACTERS}]{1,255}|<3)(?![${TAG_CHARACTERS}])`, 'gu')
 
-export function findTags(text: string): ({ readonly tag: string } & Place)[] {
+export function findTags(text: string): ({ readonly tag: string } & TextRange)[] {
   if (!text.includes('#')) return []
   const found = text.matchAll(TAG)
   return Array.from(found, ({ 0: all, 1: tag = '', index }) => ({
@@ -77,7 +77,7 @@ export function findTags(text: string): ({ readonly tag: string } & Place)[] {
   }))
 }
 
-/** What stands between the brace closed before and the next one closed: it belongs to the first `@{` that fits it. */
+/** The mention in the text between two closing braces: it begins at the first `@{` that a valid mention can follow. */
 function mentionIn(section: string): (Mention & { readonly start: number }) | undefined {
   const lastBlank = section.lastIndexOf(' ')
   const mayBeNamed = section[lastBlank - 1] === ';' && lastBlank < section.length - 1

@@ -1,4 +1,4 @@
-/** How the values of the network are read from the text of an element, and written in their one form (FEDERATION.md, "Values"). */
+/** Reads values from the text of an element and writes them in canonical form (FEDERATION.md, "Values"). */
 
 export function isGuid(text: string): boolean {
   return /^[0-9A-Za-z_@.:-]{15,254}[0-9A-Za-z]$/.test(text)
@@ -40,10 +40,10 @@ export function writeInteger(value: number): string {
 const timestamp =
   /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)? ?(?:Z|UTC|GMT|([+-])(\d{2}):?(\d{2}))?$/
 
-/** After so many years the days of the calendar come again as they were. */
+/** The Gregorian calendar repeats after this period. */
 const cycle = { years: 400, milliseconds: 146_097 * 24 * 3_600_000 }
 
-/** A point in time with whole seconds; without an offset it is UTC. A day that its month does not have rolls over, as at other pods. */
+/** A point in time in whole seconds; UTC if there is no offset. 31 February rolls over into March, as in diaspora*. */
 export function readTimestamp(text: string): Date | undefined {
   const parts = timestamp.exec(text)
   if (parts === null) return undefined
@@ -54,7 +54,7 @@ export function readTimestamp(text: string): Date | undefined {
   const offset = parts[7] === undefined ? 0 : readOffset(parts[7], Number(parts[8]), Number(parts[9]))
   if (offset === undefined) return undefined
 
-  // Date.UTC takes the years 0 to 99 for those of the last century, but not those of the next cycle.
+  // Date.UTC maps the years 0 to 99 to 1900 to 1999; adding one cycle avoids that.
   const next = Date.UTC(year + cycle.years, month - 1, day, hour, minute - offset, second)
   const date = new Date(next - cycle.milliseconds)
   return within(date.getUTCFullYear(), 0, 9999) ? date : undefined
@@ -70,7 +70,7 @@ export function writeTimestamp(date: Date): string {
   return `${date.toISOString().slice(0, 19)}Z`
 }
 
-/** `YYYY-MM-DD` of a day that exists, or empty. The year 1004 stands for "not told". */
+/** `YYYY-MM-DD` of a day that exists, or empty. The year 1004 means "year not given". */
 export function isBirthday(text: string): boolean {
   if (text === '') return true
   const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text)
@@ -81,7 +81,7 @@ export function isBirthday(text: string): boolean {
   return within(month, 1, 12) && date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === day
 }
 
-/** A name that other pods accept: no `;`, which separates lists, and not too long. */
+/** A name that other pods accept: short enough and without `;`, the separator of lists. */
 export function isName(text: string, longest: number): boolean {
   return fits(text, longest) && !text.includes(';')
 }
@@ -92,14 +92,14 @@ interface UrlParts {
   readonly path: string
 }
 
-// RFC 3986, appendix B, on the characters it allows. WHATWG's URL would invent a path where there is none.
+// RFC 3986, appendix B, restricted to the allowed characters. WHATWG's URL would add a path that is not in the text.
 const uriCharacters = /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/
 const uri = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)/
 
-/** As much as a text may have: nobody links to more, and we would keep it. */
+/** The limit of a text: no real link is longer, and longer ones would be stored. */
 const longestUrl = 65_535
 
-/** Takes a URI of printable ASCII apart, absolute or relative. `undefined`: not a URI. */
+/** Splits a URI of printable ASCII, absolute or relative. `undefined`: not a URI. */
 function splitUrl(text: string): UrlParts | undefined {
   const parts = text.length <= longestUrl && uriCharacters.test(text) ? uri.exec(text) : null
   if (parts === null) return undefined
@@ -111,7 +111,7 @@ export function isUrlWithHost(text: string): boolean {
   return splitUrl(text)?.host !== undefined
 }
 
-/** True also for a bare path, which other pods send for their default pictures. */
+/** Also true for a bare path, which other pods send for their default pictures. */
 export function isUrlWithPath(text: string): boolean {
   const parts = splitUrl(text)
   return parts !== undefined && parts.path !== ''
@@ -121,12 +121,12 @@ export function isUrlWithHostAndPath(text: string): boolean {
   return isUrlWithHost(text) && isUrlWithPath(text)
 }
 
-/** The length that all limits of the protocol count: code points, not UTF-16 units. */
+/** The length that the limits of the protocol refer to: code points, not UTF-16 units. */
 export function codePoints(text: string): number {
   return text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0)
 }
 
-/** `codePoints(text) <= longest`, without counting where the answer is plain. */
+/** `codePoints(text) <= longest`, without counting when the number of UTF-16 units decides. */
 export function fits(text: string, longest: number): boolean {
   if (text.length <= longest) return true
   return text.length <= 2 * longest && codePoints(text) <= longest

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from 'node:assert/strict'
 import type { Json } from '../../src/protocol/entities/define-entity.js'
 import { entityToJson } from '../../src/protocol/entities/entity-json.js'
 import type { ReceivedEntity } from '../../src/protocol/entities/registry.js'
-import { faultOfArrival, type KnownThing, type References } from '../../src/protocol/envelopes/sender-rules.js'
+import { faultOfArrival, type ReferencedEntity, type References } from '../../src/protocol/envelopes/sender-rules.js'
 import { outcomeOf, ProtocolError, type ProtocolFault } from '../../src/protocol/errors.js'
 import { type OpenVector, openPrivateVector, openVector } from './open-vector.js'
 import type { VectorKeys } from './vector-keys.js'
@@ -31,7 +31,7 @@ function receive(vector: ReceiveVector, keys: VectorKeys, known: KnownVectors): 
   switch (kind) {
     case 'parse_public': {
       const opened = openVector(input, keys)
-      if (opened.signature === 'wrong') throw new ProtocolError('SignatureVerificationFailed', vector.name)
+      if (opened.signature === 'invalid') throw new ProtocolError('SignatureVerificationFailed', vector.name)
       return opened
     }
     case 'receive_public':
@@ -80,7 +80,7 @@ function references(entity: ReceivedEntity, { people, related }: KnownVectors): 
   }
 }
 
-function rootOf(thing: RelatedVector | undefined): KnownThing | undefined {
+function rootOf(thing: RelatedVector | undefined): ReferencedEntity | undefined {
   return thing?.parent ?? thing
 }
 

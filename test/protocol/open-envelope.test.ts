@@ -70,7 +70,7 @@ describe('opening an envelope', () => {
     const forged = sealMagicEnvelope('rubbish', 'ann@p.example', quin.privateKey)
 
     expect(open(forged)).toEqual({
-      state: 'wrong',
+      state: 'rejected',
       fault: 'InvalidSignature',
       reason: 'the signature is not that of ann@p.example',
     })
@@ -82,7 +82,7 @@ describe('opening an envelope', () => {
     [seal('<constructor/>'), 'UnknownEntity'],
     [seal('<account_deletion/>'), 'ValidationError'],
   ])('says what is wrong', (envelope, fault) => {
-    expect(open(envelope)).toMatchObject({ state: 'wrong', fault, reason: expect.stringMatching(/./) })
+    expect(open(envelope)).toMatchObject({ state: 'rejected', fault, reason: expect.stringMatching(/./) })
   })
 })
 
@@ -99,8 +99,8 @@ describe('opening what the author signed as well', () => {
     const altered = { ...signedComment, text: ' one; two\n' }
     const imposed = { ...comment, author_signature: signRelayable(comment, ann.privateKey) }
 
-    expect(open(seal(altered))).toMatchObject({ state: 'open', signature: 'wrong' })
-    expect(open(seal(imposed))).toMatchObject({ state: 'open', signature: 'wrong' })
+    expect(open(seal(altered))).toMatchObject({ state: 'open', signature: 'invalid' })
+    expect(open(seal(imposed))).toMatchObject({ state: 'open', signature: 'invalid' })
   })
 
   it('leaves it open whether a signature that is not there was needed', () => {
@@ -131,6 +131,6 @@ describe('opening what the author signed as well', () => {
     const signed = { ...migration, signature: signMigration(identities, quin.privateKey) }
     const signedByItself = { ...migration, signature: signMigration(identities, ann.privateKey) }
     expect(open(seal(signed))).toMatchObject({ state: 'open', signature: 'valid' })
-    expect(open(seal(signedByItself))).toMatchObject({ state: 'open', signature: 'wrong' })
+    expect(open(seal(signedByItself))).toMatchObject({ state: 'open', signature: 'invalid' })
   })
 })

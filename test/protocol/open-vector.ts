@@ -15,7 +15,7 @@ export function openVector(envelope: string, keys: VectorKeys): OpenVector {
   switch (opened.state) {
     case 'open':
       return opened
-    case 'wrong':
+    case 'rejected':
       throw new ProtocolError(opened.fault, opened.reason)
     case 'needs_key': {
       const isSender = opened.of === readMagicEnvelope(envelope).sender.toLowerCase()

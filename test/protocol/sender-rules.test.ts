@@ -135,7 +135,7 @@ describe.each(relayables)('a %s', (type, data) => {
   })
 
   it('is signed by its author, who need not if the root is their own', () => {
-    for (const signature of ['wrong', 'absent'] as const) {
+    for (const signature of ['invalid', 'absent'] as const) {
       expect(fault(type, data, { signature }, { root: annsPost })).toBe('SignatureVerificationFailed')
       expect(fault(type, data, { signature, sender: remy }, { root: remysPost })).toBe('SignatureVerificationFailed')
       expect(fault(type, { ...data, author: remy }, { signature, sender: remy }, { root: remysPost })).toBe('none')
@@ -183,7 +183,7 @@ describe('a migration', () => {
 
   it('is signed by the identity that does not send it', () => {
     expect(fault('account_migration', migration, { signature: 'valid' })).toBe('none')
-    expect(fault('account_migration', migration, { signature: 'wrong' })).toBe('SignatureVerificationFailed')
+    expect(fault('account_migration', migration, { signature: 'invalid' })).toBe('SignatureVerificationFailed')
     expect(fault('account_migration', migration, { signature: 'absent' })).toBe('SignatureVerificationFailed')
     expect(fault('account_migration', migration, { signature: 'valid', sender: remy })).toBe('InvalidSender')
   })

@@ -62,7 +62,7 @@ it('seals, encrypts, decrypts and opens in a thread, with keys and dates that tr
       entity: expect.objectContaining({ type: vote.type }),
       signature: 'valid',
     },
-    { state: 'wrong', fault: 'InvalidEnvelope', reason: expect.any(String) },
+    { state: 'rejected', fault: 'InvalidEnvelope', reason: expect.any(String) },
   ]
   expect(opened).toEqual(expected)
 })

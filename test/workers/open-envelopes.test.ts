@@ -31,7 +31,7 @@ it('opens any number of envelopes in threads, with one answer for each, in order
 
   expect(opened).toHaveLength(150)
   for (const [index, result] of opened.entries()) {
-    if (index % 10 === 9) expect(result).toMatchObject({ state: 'wrong', fault: 'InvalidEnvelope' })
+    if (index % 10 === 9) expect(result).toMatchObject({ state: 'rejected', fault: 'InvalidEnvelope' })
     else expect(result).toMatchObject({ state: 'open', sender: quin.address, entity: { text: `Number ${index}` } })
   }
   expect(await crypto.openEnvelopes(messages.slice(0, 1), new Map())).toEqual([

@@ -26,7 +26,7 @@ it('reads each document of another pod in a thread, and returns what is wrong wi
     content: alice,
   })
   expect(await crypto.readDocument({ type: 'webFinger', text: '{}', address: 'alice@pod.example' })).toEqual({
-    state: 'wrong',
+    state: 'rejected',
     fault: 'DiscoveryFailed',
     reason: expect.stringContaining('alice@pod.example'),
   })

@@ -98,7 +98,7 @@ export function openCryptoPool(
         return await run('readDocument', document, THREAD_LIMITS.documentMs)
       } catch (error) {
         if (!(error instanceof ThreadTimeout)) throw error
-        return { state: 'wrong', fault: 'DiscoveryFailed', reason: 'the document takes too long to read' }
+        return { state: 'rejected', fault: 'DiscoveryFailed', reason: 'the document takes too long to read' }
       }
     },
     async close() {

@@ -13,6 +13,6 @@ export async function readRemoteDocument<Type extends DocumentType>(
   document: ReceivedDocument & { readonly type: Type },
 ): Promise<DocumentContents[Type]> {
   const read = (await crypto.readDocument(document)) as ReadDocument<Type> // the thread reads what it is given
-  if (read.state === 'wrong') throw new ProtocolError(read.fault, read.reason)
+  if (read.state === 'rejected') throw new ProtocolError(read.fault, read.reason)
   return read.content
 }

@@ -47,7 +47,7 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
         }
         break
       }
-      case 'wrong':
+      case 'rejected':
         wrong.push({ message, fault: result.fault, reason: result.reason })
         break
       case 'needs_key':

@@ -7,14 +7,14 @@ import { isGuid, isName, isUrlWithHost, isUrlWithHostAndPath, isUrlWithPath } fr
 import { cleanText } from '../xml/xml.js'
 import { type HcardFields, readHcardFields } from './hcard-fields.js'
 
-/** Where a person lives, from WebFinger. */
+/** The links of a person's WebFinger document. */
 export interface PersonLinks {
   readonly hcardUrl: string
   /** The root of the pod, with a slash at the end. */
   readonly podUrl: string
 }
 
-/** Who a person is, from the hCard. */
+/** The contents of a person's hCard. */
 export interface Hcard {
   readonly guid: string
   /** PEM */
@@ -23,7 +23,7 @@ export interface Hcard {
   readonly fullName: string
   readonly firstName: string
   readonly lastName: string
-  /** Whether the person wants to be found by strangers. */
+  /** Whether the person appears in searches. */
   readonly searchable: boolean
   /** 300 pixels wide and high. */
   readonly imageUrl: string
@@ -34,10 +34,10 @@ export interface Hcard {
 }
 
 const hcardRel = 'http://microformats.org/profile/hcard'
-/** A constant of the network, whatever its name says. */
+/** The same for all pods, in spite of its host name. */
 const podRel = 'http://joindiaspora.com/seed_location'
 
-/** Throws `DiscoveryFailed` unless the document is about this address and names its pod and hCard. */
+/** Throws `DiscoveryFailed` unless the document describes this address and links to its pod and hCard. */
 export function readWebFinger(json: string, address: string): PersonLinks {
   const document = parseJson(json)
   const subject = memberOf(document, 'subject')
@@ -63,14 +63,14 @@ export function readWebFinger(json: string, address: string): PersonLinks {
   return { hcardUrl, podUrl: `${podUrl.origin}/` }
 }
 
-/** `isUrlWithHost` comes first, because `URL` finds a host in much that has none. */
+/** `isUrlWithHost` comes first: `URL` finds a host in texts that have none. */
 function webUrl(text: string): URL | undefined {
   if (!isUrlWithHost(text) || !isUrl(text)) return undefined
   const url = new URL(text)
   return url.protocol === 'https:' || url.protocol === 'http:' ? url : undefined
 }
 
-/** The JRD about a person who lives here. `podUrl` has a slash at the end. */
+/** The WebFinger document (JRD) of a local person. `podUrl` ends with a slash. */
 export function writeWebFinger(person: { readonly address: string; readonly guid: string; readonly podUrl: string }) {
   const { address, guid, podUrl } = person
   const { name = '', host = '' } = splitAddress(address) ?? {}
@@ -89,7 +89,7 @@ export function writeWebFinger(person: { readonly address: string; readonly guid
   }
 }
 
-/** Throws `DiscoveryFailed` unless the page tells who the person is, in values that are fit to be stored. */
+/** Throws `DiscoveryFailed` unless the page identifies the person with values that can be stored. */
 export function readHcard(html: string): Hcard {
   const found = readHcardFields(html)
   const text = (field: Parameters<HcardFields['get']>[0]) => cleanText(found.get(field) ?? '').trim()
@@ -105,7 +105,7 @@ export function readHcard(html: string): Hcard {
     imageUrlMedium: found.get('entity_photo_medium') ?? '',
     imageUrlSmall: found.get('entity_photo_small') ?? '',
   }
-  const problem = found.has('fn') ? problemOf(hcard) : 'names nobody'
+  const problem = found.has('fn') ? problemOf(hcard) : 'has no full name'
   if (problem !== undefined) throw new ProtocolError('DiscoveryFailed', `the hCard ${problem}`)
   return hcard
 }
@@ -119,7 +119,7 @@ function problemOf(hcard: Hcard): string | undefined {
   return images.every(isUrlWithPath) ? undefined : 'lacks an image'
 }
 
-/** The page that other pods read a person of this pod from, by its classes. */
+/** The hCard page of a local person; other pods read it by its class names. */
 export function writeHcard(person: Hcard): string {
   const images = [
     ['photo', 300, person.imageUrl],

@@ -4,19 +4,19 @@ import { type Hcard, type PersonLinks, readHcard, readWebFinger } from './discov
 import { type NodeInfo, readNodeInfo, readNodeInfoLink } from './node-info.js'
 import { readPersonStream } from './person-stream.js'
 
-/** What is read from each type of document that other pods publish about their people and themselves. */
+/** The content of each type of document that other pods publish. */
 export interface DocumentContents {
   readonly webFinger: PersonLinks
   readonly hcard: Hcard
   readonly nodeInfoLink: string
   readonly nodeInfo: NodeInfo
-  /** guids of posts */
+  /** Guids of posts. */
   readonly personStream: readonly string[]
 }
 
 export type DocumentType = keyof DocumentContents
 
-/** One document as it came. */
+/** A document as it was received. */
 export type ReceivedDocument =
   | { readonly type: 'webFinger'; readonly text: string; readonly address: string }
   | { readonly type: 'personStream'; readonly text: string; readonly personGuid: string }
@@ -24,15 +24,15 @@ export type ReceivedDocument =
 
 export type ReadDocument<Type extends DocumentType = DocumentType> =
   | { readonly state: 'read'; readonly content: DocumentContents[Type] }
-  | { readonly state: 'wrong'; readonly fault: ProtocolFault; readonly reason: string }
+  | { readonly state: 'rejected'; readonly fault: ProtocolFault; readonly reason: string }
 
-/** Errors lose their class on the way from thread to thread, so faults are part of the result. */
+/** Faults are part of the result, because errors lose their class between threads. */
 export function readDocument(document: ReceivedDocument): ReadDocument {
   try {
     return { state: 'read', content: contentOf(document) }
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
-    return { state: 'wrong', fault: error.fault, reason: error.message }
+    return { state: 'rejected', fault: error.fault, reason: error.message }
   }
 }
 

@@ -8,7 +8,7 @@ type TextField = (typeof textFields)[number]
 type ImageField = (typeof imageFields)[number]
 export type HcardFields = ReadonlyMap<TextField | ImageField, string>
 
-/** A longer value is cut after one character more, so that every check of its length still fails. */
+/** Longer values are cut one character after the limit, so that checks of their length still fail. */
 const longest: Readonly<Record<TextField, number>> = {
   uid: HCARD_LIMITS.guidCharacters,
   nickname: HCARD_LIMITS.nicknameCharacters,
@@ -19,16 +19,16 @@ const longest: Readonly<Record<TextField, number>> = {
   key: HCARD_LIMITS.keyCharacters,
 }
 
-/** Collects the text of an element up to its length; blanks in front of the value do not count. */
+/** Collects the text of an element up to its limit, without leading blanks. */
 interface CollectedText {
   readonly runs: string[]
   missing: number
 }
 
-/** An open element: the fields that its text belongs to, and the frames that its pictures belong to. */
+/** An open element: the fields that its text belongs to, and the image fields that its pictures belong to. */
 interface OpenElement {
   readonly texts: readonly CollectedText[]
-  /** Fields that are complete when it is closed. */
+  /** Number of fields that are complete when the element closes. */
   readonly ownFields: number
   readonly frames: readonly ImageField[]
   readonly inPre: boolean
@@ -37,9 +37,9 @@ interface OpenElement {
 const page: OpenElement = { texts: [], ownFields: 0, frames: [], inPre: false }
 
 /**
- * The text of the first element of each class that counts, and the address of the first picture in each frame that counts. Reads
- * no further than the last of them. The time is linear in the length of the page, whatever stands in it. A key outside of a `pre`
- * counts only where there is none inside of one: Friendica has it in a `div`.
+ * Reads the text of the first element of each known class and the address of the first picture in each known image field.
+ * Stops when all fields are complete. Time is linear in the length of the page. A key outside a `pre` is used only if no `pre`
+ * contains one: Friendica writes it in a `div`.
  */
 export function readHcardFields(html: string): HcardFields {
   const found = new Map<TextField, CollectedText>()
@@ -51,7 +51,7 @@ export function readHcardFields(html: string): HcardFields {
   const innermost = () => openElements.at(-1) ?? page
   const isComplete = () => completeFields === textFields.length && images.size === imageFields.length
 
-  /** The fields that begin with an element of these classes. */
+  /** Starts the fields of an element with these classes. */
   function beginTexts(classes: ReadonlySet<string>, inPre: boolean): readonly CollectedText[] {
     const fields = textFields.filter((field) => classes.has(field) && !found.has(field) && (field !== 'key' || inPre))
     return fields.map((field) => {

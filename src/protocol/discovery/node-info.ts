@@ -1,19 +1,19 @@
 import { ProtocolError } from '../errors.js'
 import { memberOf } from '../json-member.js'
 
-/** What a pod says it runs. */
+/** The software that a pod reports. */
 export interface NodeInfo {
   readonly software: string
   readonly version: string
-  /** Names of the networks it speaks. */
+  /** The names of the supported protocols. */
   readonly protocols: readonly string[]
 }
 
 const schema = 'http://nodeinfo.diaspora.software/ns/schema/'
-/** The newest first. */
+/** Newest first. */
 const versions = ['2.1', '2.0', '1.0'] as const
 
-/** Where the newest document is that we can read. Throws `ValidationError` if none is named. */
+/** The link to the newest readable NodeInfo document. Throws `ValidationError` if there is none. */
 export function readNodeInfoLink(json: string): string {
   const links = memberOf(parse(json), 'links')
   const all: readonly unknown[] = Array.isArray(links) ? links : []
@@ -27,7 +27,7 @@ export function readNodeInfoLink(json: string): string {
   throw invalid('no document of version 2.1, 2.0 or 1.0 is named')
 }
 
-/** Throws `ValidationError` unless the document says what runs there. */
+/** Throws `ValidationError` unless the document names software, version and protocols. */
 export function readNodeInfo(json: string): NodeInfo {
   const document = parse(json)
   const software = memberOf(document, 'software')
@@ -39,7 +39,7 @@ export function readNodeInfo(json: string): NodeInfo {
   return { software: name, version, protocols: protocolsOf(memberOf(document, 'protocols')) }
 }
 
-/** A list; in version 1.0 one for each direction. */
+/** Versions 2.x have one list, version 1.0 has one for each direction. */
 function protocolsOf(protocols: unknown): readonly string[] {
   const lists = Array.isArray(protocols)
     ? [protocols]

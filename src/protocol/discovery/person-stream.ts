@@ -2,7 +2,7 @@ import { ProtocolError } from '../errors.js'
 import { memberOf } from '../json-member.js'
 import { isGuid } from '../values.js'
 
-/** The guids of the public posts of this person in the stream that their pod gives away, newest first. */
+/** The guids of this person's public posts in the stream of their pod, newest first. */
 export function readPersonStream(json: string, personGuid: string, limit: number): readonly string[] {
   const items = parseJson(json)
   if (!Array.isArray(items)) throw new ProtocolError('NotFetchable', 'the stream is no list')

@@ -6,7 +6,7 @@ import { address, guid, text, timestamp, type ValueType } from './value-types.js
 const fewest = 2
 const most = 256
 
-/** Network IDs joined by `;`. A `;` too many at the end passes. */
+/** Addresses joined by `;`. A trailing `;` is accepted. */
 const participants: ValueType<readonly string[]> = {
   kind: 'string',
   read: (value) => (value === '' ? undefined : value.replace(/;$/, '').split(';')),
@@ -17,7 +17,7 @@ const participants: ValueType<readonly string[]> = {
   },
 }
 
-/** Not a relayable: its author sends it to every participant. */
+/** Not a relayable: the author sends it to every participant. */
 export const message = defineEntity('message', {
   author: required(address),
   guid: required(guid),

@@ -4,25 +4,25 @@ import type { XmlNode } from '../xml/xml.js'
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 export type JsonKind = 'string' | 'number' | 'boolean'
 
-/** What an entity is read from: an XML element, or the `entity_data` of a JSON form. */
-export interface Source {
-  /** Name of the entity, for the reason of a refusal. */
+/** The source of an entity: an XML element, or the `entity_data` of the JSON form. */
+export interface PropertySource {
+  /** Name of the entity, for error texts. */
   readonly entity: string
-  /** The text of a property: `undefined` if it is not there, '' if it is there without a value. */
+  /** The text of a property: `undefined` if it is absent, '' if it is empty. */
   text(property: string, kind: JsonKind): string | undefined
-  /** The entity nested first under a property; `undefined` if it is not there or empty. */
-  nested(property: string, entity: string): Source | undefined
+  /** The first entity nested under a property; `undefined` if it is absent or empty. */
+  nested(property: string, entity: string): PropertySource | undefined
   /** All entities nested under a property, without empty ones. */
-  list(property: string, entity: string): readonly Source[]
+  list(property: string, entity: string): readonly PropertySource[]
 }
 
-/** How one property of an entity travels, in both forms. */
+/** Reads and writes one property of an entity, as XML and as JSON. */
 export interface Property<Value> {
-  /** Throws `ValidationError` for what may not be there, or may not be missing. */
-  read(source: Source, name: string, receivedAt: Date): Value
+  /** Throws `ValidationError` for an invalid or missing value. */
+  read(source: PropertySource, name: string, receivedAt: Date): Value
   nodes(value: Value, name: string): readonly XmlNode[]
   json(value: Value): Json
-  /** For what pods may sign in another form than they send: the one form of a text (FEDERATION.md, "Relayables"). */
+  /** The canonical form of a text, for values that pods may sign in another form than they send (FEDERATION.md, "Relayables"). */
   canonical?(text: string): string
 }
 
@@ -31,7 +31,7 @@ export type Properties = Readonly<Record<string, Property<unknown>>>
 export interface EntityDefinition<Name extends string = string, P extends Properties = Properties> {
   readonly name: Name
   readonly properties: P
-  /** Why values that are right one by one are wrong together. */
+  /** The problem of values that are valid alone but not together. */
   check?(entity: FieldsOf<P>): string | undefined
 }
 
@@ -43,7 +43,7 @@ export type FieldsOf<P> = Flat<
   { [Key in Exclude<keyof P, OptionalOf<P>>]: ValueOf<P[Key]> } & { [Key in OptionalOf<P>]?: ValueOf<P[Key]> }
 >
 
-/** The type of an entity, as its table of properties tells. */
+/** The type of an entity, derived from its table of properties. */
 export type EntityOf<Definition> =
   Definition extends EntityDefinition<infer Name, infer P> ? Flat<{ type: Name } & FieldsOf<P>> : never
 
@@ -55,15 +55,15 @@ export function defineEntity<Name extends string, P extends Properties>(
   return check ? { name, properties, check } : { name, properties }
 }
 
-/** The row of the table for a name that others have chosen: `toString` has none. */
+/** The property with a name from outside; `Object.hasOwn` keeps out names such as `toString`. */
 export function propertyOf(definition: EntityDefinition, name: string): Property<unknown> | undefined {
   return Object.hasOwn(definition.properties, name) ? definition.properties[name] : undefined
 }
 
-/** Reads an entity by its table; throws `ValidationError` with the name of the property that is wrong. */
+/** Reads an entity by its table. Throws `ValidationError` with the name of the invalid property. */
 export function readProperties<Definition extends EntityDefinition>(
   definition: Definition,
-  source: Source,
+  source: PropertySource,
   receivedAt: Date,
 ): EntityOf<Definition> {
   const entity: Record<string, unknown> = { type: definition.name }
@@ -76,7 +76,7 @@ export function readProperties<Definition extends EntityDefinition>(
   return entity as EntityOf<Definition> // the table has just read each of its properties
 }
 
-/** The entity as an element, its properties in the order of the table. */
+/** The entity as an XML element, properties in the order of the table. */
 export function writeProperties(definition: EntityDefinition, entity: object): XmlNode {
   return { name: definition.name, content: nodesOf(definition, entity) }
 }
@@ -86,7 +86,7 @@ export function nodesOf(definition: EntityDefinition, entity: object): XmlNode[]
   return Object.entries(definition.properties).flatMap(([name, property]) => property.nodes(values.get(name), name))
 }
 
-/** The values of an entity in JSON; what has no value is left out. */
+/** The values of an entity in JSON; properties without value are left out. */
 export function jsonOf(definition: EntityDefinition, entity: object): Record<string, Json> {
   const values = new Map<string, unknown>(Object.entries(entity))
   const data: Record<string, Json> = {}

@@ -5,23 +5,23 @@ import {
   type Json,
   type JsonKind,
   jsonOf,
+  type PropertySource,
   propertyOf,
   readProperties,
-  type Source,
 } from './define-entity.js'
 import { definitions, type Entity, isRelayable } from './registry.js'
 import { elementsOf, signedElements } from './relayable-elements.js'
 import { type Elements, type Relayable, relayables } from './relayables.js'
 
-/** The form for archives and tests; it never travels between pods. */
+/** The JSON form of an entity, for archives and tests; it is never sent to other pods. */
 export interface EntityJson {
   readonly entity_type: string
   readonly entity_data: Readonly<Record<string, Json>>
-  /** Of relayables: the names of what is signed, in its order. */
+  /** Relayables only: the names of the signed properties, in their order. */
   readonly property_order?: readonly string[]
 }
 
-// The reader of XML lets only names through that can be written again; here we have to look. NCName of XML 1.0, by its ranges.
+// NCName of XML 1.0. The XML reader accepts only names that can be written again; names from JSON are checked here.
 const nameStart = [
   String.raw`A-Z_a-z\xC0-\xD6\xD8-\xF6\xF8-\u02FF\u0370-\u037D\u037F-\u1FFF\u200C\u200D\u2070-\u218F\u2C00-\u2FEF`,
   String.raw`\u3001-\uD7FF\uF900-\uFDCF\uFDF0-\uFFFD\u{10000}-\u{EFFFF}`,
@@ -43,12 +43,12 @@ export function entityToJson(entity: Entity): EntityJson {
   }
 }
 
-/** Reads the JSON form by the rules of the wire. Throws `UnknownEntity` or `ValidationError`. */
+/** Reads the JSON form by the same rules as XML. Throws `UnknownEntity` or `ValidationError`. */
 export function entityFromJson(json: unknown, receivedAt: Date): Entity {
   if (!isObject(json)) throw new ProtocolError('ValidationError', 'the entity is no JSON object')
   const { entity_type: type, entity_data: data } = json
   const definition = typeof type === 'string' ? definitionByName.get(type) : undefined
-  if (definition === undefined) throw new ProtocolError('UnknownEntity', 'the entity has no type that is known here')
+  if (definition === undefined) throw new ProtocolError('UnknownEntity', 'the type of the entity is unknown')
   if (!isObject(data)) throw new ProtocolError('ValidationError', 'entity_data is no JSON object')
 
   const entity = readProperties(definition, jsonSource(definition.name, data), receivedAt) as Entity // as the table of definitions says
@@ -56,7 +56,7 @@ export function entityFromJson(json: unknown, receivedAt: Date): Entity {
   return { ...entity, elements: readOrder(entity, json['property_order'], data) }
 }
 
-function jsonSource(entity: string, data: Readonly<Record<string, unknown>>): Source {
+function jsonSource(entity: string, data: Readonly<Record<string, unknown>>): PropertySource {
   const value = (property: string) => (Object.hasOwn(data, property) ? data[property] : undefined)
   return {
     entity,
@@ -70,7 +70,7 @@ function jsonSource(entity: string, data: Readonly<Record<string, unknown>>): So
   }
 }
 
-function nestedSource(property: string, type: string, value: unknown): Source | undefined {
+function nestedSource(property: string, type: string, value: unknown): PropertySource | undefined {
   if (value === undefined || value === null) return undefined
   if (!isObject(value) || value['entity_type'] !== type || !isObject(value['entity_data'])) {
     throw new ProtocolError('ValidationError', `${property} is no ${type}`)
@@ -78,7 +78,7 @@ function nestedSource(property: string, type: string, value: unknown): Source | 
   return jsonSource(type, value['entity_data'])
 }
 
-/** JSON says what is a number and what is text; the text is then read as on the wire, which carries no forbidden characters. */
+/** The JSON type must match; the text is then read as from XML, without characters that XML forbids. */
 function textOf(entity: string, property: string, value: unknown, kind: JsonKind): string | undefined {
   if (value === undefined) return undefined
   if (value === null) return ''
@@ -91,7 +91,7 @@ function readOrder(entity: Relayable, order: unknown, data: Readonly<Record<stri
   const elements = order.map((name: unknown): [string, string] => {
     const value = typeof name === 'string' && Object.hasOwn(data, name) ? data[name] : undefined
     if (typeof name !== 'string' || !elementName.test(name) || !isScalar(value)) {
-      throw new ProtocolError('ValidationError', 'property_order names something that has no value')
+      throw new ProtocolError('ValidationError', 'property_order names a property without a value')
     }
     return [name, value === null ? '' : cleanText(String(value))]
   })

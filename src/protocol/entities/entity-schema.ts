@@ -7,7 +7,7 @@ const stringOrNull = { type: ['string', 'null'] }
 const guid = { type: 'string', minLength: 16, maxLength: 255 }
 const signature = { type: 'string', anyOf: [{ maxLength: 0 }, { minLength: 30 }] }
 
-/** The twelve types of the JSON form: their properties, a `*` behind those that must be there. */
+/** The twelve types of the JSON form with their properties; `*` marks required ones. */
 const entities: Readonly<Record<string, Readonly<Record<string, SchemaObject>>>> = {
   comment: { 'text*': string, created_at: string },
   like: { 'positive*': boolean, 'parent_type*': { enum: ['Post', 'Comment'] } },
@@ -56,17 +56,17 @@ const entities: Readonly<Record<string, Readonly<Record<string, SchemaObject>>>>
 const relayable = { 'author*': string, 'guid*': guid, 'parent_guid*': guid, author_signature: signature }
 const relayables = ['comment', 'like', 'poll_participation']
 
-/** The JSON form of entities: an instance is one if it matches exactly one of these types. */
+/** JSON schema of the JSON form: a value must match exactly one type. */
 const entitySchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   oneOf: Object.keys(entities).map(entity),
   $defs: Object.fromEntries(Object.entries(entities).map(([name, properties]) => [name, definition(name, properties)])),
 }
 
-// An instance of its own: one that coerces types or drops members would make invalid entities valid.
+// A separate Ajv instance: coercing types or dropping members would make invalid entities valid.
 const validate = new Ajv({ strict: true, allowUnionTypes: true }).compile(entitySchema)
 
-/** Whether the value has the shape of one of the twelve entities in JSON. What it says is checked by `entityFromJson`. */
+/** Whether the value has the JSON form of an entity. `entityFromJson` checks its values. */
 export function isEntityJson(value: unknown): boolean {
   return validate(value)
 }

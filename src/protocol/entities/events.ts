@@ -5,7 +5,7 @@ import { address, flag, guid, text, textWhere, timestamp } from './value-types.j
 
 const zone = /^[A-Za-z_-]{0,14}(\/[A-Za-z_-]{0,14}){1,2}$/
 
-/** Read within a post and verified as a message of its own, but stored by no pod of the network. */
+/** Read inside posts, and verified as a message of its own, but not stored: no pod of the network stores events. */
 export const event = defineEntity('event', {
   author: required(address),
   guid: required(guid),

@@ -2,7 +2,7 @@ import { defineEntity, type EntityOf } from './define-entity.js'
 import { required } from './properties.js'
 import { anyText, text } from './value-types.js'
 
-/** Where a post was written or an event takes place; the coordinates stay text. */
+/** The location of a post or event; coordinates stay text. */
 export const location = defineEntity('location', {
   address: required(anyText),
   lat: required(text()),

@@ -49,7 +49,7 @@ export const contact = defineEntity(
     blocking: lenient(flag, false),
   },
   (entity) =>
-    entity.blocking && (entity.following || entity.sharing) ? 'blocks somebody to follow or to share with' : undefined,
+    entity.blocking && (entity.following || entity.sharing) ? 'blocks a person it follows or shares with' : undefined,
 )
 
 export const accountDeletion = defineEntity('account_deletion', {
@@ -58,7 +58,7 @@ export const accountDeletion = defineEntity('account_deletion', {
 
 const requiredAddress = required(address)
 
-/** The author, unless that is the new identity: then it has to be said. */
+/** Defaults to the author; required if the new identity is the author. */
 const oldIdentity: Property<string> = {
   ...requiredAddress,
   read(source, name, receivedAt) {
@@ -73,7 +73,7 @@ export const accountMigration = defineEntity(
   {
     author: requiredAddress,
     profile: requiredNested(profile),
-    // Missing, it fails where signatures are verified, and with the fault of a wrong one.
+    // Optional here: a missing signature fails at verification, with the same fault as an invalid one.
     signature: optional(text()),
     old_identity: oldIdentity,
     remote_photo_path: optional(urlWithPath),

@@ -63,7 +63,7 @@ export const statusMessage = defineEntity(
     entity.photos.every(({ author }) => author === entity.author) ? undefined : 'has a photo of another author',
 )
 
-/** A reshare without root: what it pointed to is gone. */
+/** A reshare without root refers to a deleted post. */
 export const reshare = defineEntity(
   'reshare',
   {

@@ -5,38 +5,38 @@ import {
   type Json,
   jsonOf,
   type Property,
+  type PropertySource,
   readProperties,
-  type Source,
   writeProperties,
 } from './define-entity.js'
 import { timestamp, type ValueType } from './value-types.js'
 
-/** Must be there with a readable value. */
+/** Required, with a readable value. */
 export function required<Value>(type: ValueType<Value>): Property<Value> {
   return textProperty<Value, Value>(type, refuse('is missing'), refuse('has no value that can be read'))
 }
 
-/** May be missing or unreadable: both are no value. What can be read must be right. */
+/** A missing or unreadable value is no value. A readable value must be valid. */
 export function optional<Value>(type: ValueType<Value>): Property<Value | undefined> {
   const nothing = () => undefined
   return textProperty<Value | undefined, Value>(type, nothing, nothing)
 }
 
-/** May be missing, but what is there must be readable: `<public/>` does not mean the default. */
+/** A missing value is the default; a present one must be readable: `<public/>` is not the default. */
 export function assumed<Value>(type: ValueType<Value>, value: Value): Property<Value> {
   return textProperty<Value, Value>(type, () => value, refuse('has no value that can be read'))
 }
 
-/** Missing or unreadable: the default. */
+/** A missing or unreadable value is the default. */
 export function lenient<Value>(type: ValueType<Value>, value: Value): Property<Value> {
   const fallBack = () => value
   return textProperty<Value, Value>(type, fallBack, fallBack)
 }
 
-/** When something was made; the time of receipt where the other pod does not say. */
-export const createdAt: Property<Date> = textProperty(timestamp, time, time)
+/** The creation time; the time of receipt if the other pod gives none. */
+export const createdAt: Property<Date> = textProperty(timestamp, timeOfReceipt, timeOfReceipt)
 
-/** An entity within an entity; an empty element counts as none. */
+/** A nested entity; an empty element counts as absent. */
 export function nested<Definition extends EntityDefinition>(
   definition: Definition,
 ): Property<EntityOf<Definition> | undefined> {
@@ -61,7 +61,7 @@ export function requiredNested<Definition extends EntityDefinition>(
   }
 }
 
-/** Any number of entities of one kind, their order kept. */
+/** A list of entities of one type, in order. */
 export function listOf<Definition extends EntityDefinition>(
   definition: Definition,
   limits: { readonly atLeast?: number; readonly atMost: number },
@@ -80,7 +80,7 @@ export function listOf<Definition extends EntityDefinition>(
   }
 }
 
-type Fallback<Value> = (receivedAt: Date, source: Source, name: string) => Value
+type Fallback<Value> = (receivedAt: Date, source: PropertySource, name: string) => Value
 
 function textProperty<Value, Written extends Value = Value>(
   type: ValueType<Written>,
@@ -119,11 +119,11 @@ function canonical<Value>(type: ValueType<Value>, raw: string): string {
   return value === undefined ? '' : type.write(value)
 }
 
-function time(receivedAt: Date): Date {
+function timeOfReceipt(receivedAt: Date): Date {
   return receivedAt
 }
 
-function refuse(problem: string): (receivedAt: Date, source: Source, name: string) => never {
+function refuse(problem: string): (receivedAt: Date, source: PropertySource, name: string) => never {
   return (_receivedAt, source, name) => {
     throw new ProtocolError('ValidationError', `${source.entity}: ${name} ${problem}`)
   }

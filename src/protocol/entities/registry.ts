@@ -34,10 +34,10 @@ import { type Elements, type ParticipationEntity, participation, type Relayable,
 import { type RetractionEntity, retraction } from './retraction.js'
 import { xmlSource } from './xml-source.js'
 
-/** Never the root of a payload. */
+/** Entities that are never the root of a payload. */
 type NestedEntity = LocationEntity | EmbedEntity | PollEntity | PollAnswerEntity
 
-/** What can be the root of a payload. */
+/** Entities that can be the root of a payload. */
 type RootEntity =
   | StatusMessageEntity
   | ReshareEntity
@@ -57,11 +57,11 @@ export type Entity = RootEntity | NestedEntity
 
 type Received<Root> = Root extends Relayable ? Root & { readonly elements: Elements } : Root
 
-/** What came in a payload; relayables carry the elements that their author signed. */
+/** A received entity; relayables carry the elements that their author signed. */
 export type ReceivedEntity = Received<RootEntity>
 
 /**
- * What is stored here. Events are read and verified, and end as `UnknownEntity` (sender-rules.ts).
+ * Entities that are stored. Events are read and verified, then rejected as `UnknownEntity` (sender-rules.ts).
  * @public
  */
 export type ReceivableEntity = Exclude<ReceivedEntity, { readonly type: 'event' | 'event_participation' }>
@@ -82,7 +82,7 @@ const roots = {
   event,
 } as const satisfies { readonly [Type in RootEntity['type']]: { readonly name: Type } }
 
-/** The table of every entity there is. */
+/** All entities of the protocol. */
 export const definitions = {
   ...roots,
   location,
@@ -96,15 +96,14 @@ const definitionOfRoot = new Map<string, EntityDefinition>(Object.entries(roots)
 /** Reads the root of a payload. Throws `UnknownEntity` or `ValidationError`. */
 export function readEntity(payload: XmlElement, receivedAt: Date): ReceivedEntity {
   const definition = definitionOfRoot.get(payload.name)
-  if (definition === undefined)
-    throw new ProtocolError('UnknownEntity', `no entity is called ${payload.name.slice(0, 64)}`)
+  if (definition === undefined) throw new ProtocolError('UnknownEntity', `unknown entity ${payload.name.slice(0, 64)}`)
 
   const entity = readProperties(definition, xmlSource(payload), receivedAt) as RootEntity // as the table of roots says
   if (!isRelayable(entity)) return entity
   return Object.assign(entity, { elements: readElements(relayables[entity.type], payload) })
 }
 
-/** The payload of an entity. A relayable that came in is written as it came, for its author's signature must still fit. */
+/** The payload of an entity. A received relayable is written as received, so that its author's signature stays valid. */
 export function writeEntity(entity: Entity): string {
   return writeXml(isRelayable(entity) ? writeRelayable(entity) : writeProperties(definitions[entity.type], entity))
 }

@@ -5,7 +5,7 @@ import type { XmlElement } from '../xml/xml-element.js'
 import { type EntityDefinition, nodesOf, type Property, propertyOf } from './define-entity.js'
 import { type Elements, type Relayable, relayables } from './relayables.js'
 
-/** What others put into a relayable we have to keep and send on; where its table sets no bounds, these do. */
+/** Elements of a relayable are stored and relayed as received; these limits hold where its table has none. */
 const limits = { foreignElements: 32, nameLength: 64, textBytes: 4_096 }
 
 export function readElements(definition: EntityDefinition, payload: XmlElement): Elements {
@@ -15,7 +15,7 @@ export function readElements(definition: EntityDefinition, payload: XmlElement):
   )
 }
 
-/** The signed ones among the elements of a relayable: of equal names only the first is signed, signatures never are. */
+/** The signed elements of a relayable: the first of each name, without signatures. */
 export function signedElements(definition: EntityDefinition, all: Elements): Elements {
   const texts = new Map<string, string>()
   for (const [name, text] of all) {
@@ -36,12 +36,12 @@ export function signedElements(definition: EntityDefinition, all: Elements): Ele
   return [...texts]
 }
 
-/** What has one form is kept in the form that came, which may be of any length and need not even be readable. */
+/** Properties with a canonical form are stored as received: of any length, perhaps unreadable. */
 function isBounded(property: Property<unknown> | undefined): boolean {
   return property !== undefined && property.canonical === undefined
 }
 
-/** What the author signs or has signed: the received elements, or those of our own table in its order. */
+/** The elements that the author signs: the received ones, or those of the table in its order. */
 export function elementsOf(relayable: Relayable): Elements {
   if (relayable.elements !== undefined) return relayable.elements
   return nodesOf(relayables[relayable.type], relayable)
@@ -49,7 +49,7 @@ export function elementsOf(relayable: Relayable): Elements {
     .map(({ name, content }) => [name, typeof content === 'string' ? cleanText(content) : ''])
 }
 
-/** The elements in their order, the author's signature last and unchanged; other signatures are gone. */
+/** Elements in their order, then the author's signature unchanged; other signatures are dropped. */
 export function writeRelayable(relayable: Relayable): XmlNode {
   const nodes = elementsOf(relayable).map(([name, text]) => ({ name, content: text }))
   const signature = relayable.author_signature

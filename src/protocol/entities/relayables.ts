@@ -2,7 +2,7 @@ import { defineEntity, type EntityOf } from './define-entity.js'
 import { createdAt, optional, required } from './properties.js'
 import { address, flag, guid, oneOf, text, timestamp } from './value-types.js'
 
-/** Kept as received: whether it is one is asked only where it counts (FEDERATION.md, "Relayables"). */
+/** Stored as received; it is verified only where it is required (FEDERATION.md, "Relayables"). */
 const signature = optional(text())
 
 const comment = defineEntity('comment', {
@@ -32,7 +32,7 @@ const pollParticipation = defineEntity('poll_participation', {
   author_signature: signature,
 })
 
-/** Verified like any relayable, stored by no pod of the network. */
+/** Verified like any relayable, but not stored: no pod of the network stores it. */
 const eventParticipation = defineEntity('event_participation', {
   author: required(address),
   guid: required(guid),
@@ -42,7 +42,7 @@ const eventParticipation = defineEntity('event_participation', {
   author_signature: signature,
 })
 
-/** Not a relayable: it asks for what is relayed. */
+/** Not a relayable: it subscribes the sender's pod to the relayables of a post. */
 export const participation = defineEntity('participation', {
   author: required(address),
   guid: required(guid),
@@ -51,12 +51,12 @@ export const participation = defineEntity('participation', {
 })
 
 /**
- * What the author of a relayable signed: names and exact texts of its elements in the order they were sent, those that we
- * do not know included, signatures not.
+ * The elements that the author of a relayable signed: names and exact texts in the order of sending, unknown ones included,
+ * signatures excluded.
  */
 export type Elements = readonly (readonly [name: string, text: string])[]
 
-/** Set on what came in; ours are signed in the order of the table. */
+/** Set on received relayables; local ones are signed in the order of the table. */
 interface Signed {
   readonly elements?: Elements
 }

@@ -3,7 +3,7 @@ import { defineEntity, type EntityOf } from './define-entity.js'
 import { required } from './properties.js'
 import { address, guid, type ValueType } from './value-types.js'
 
-/** What can be taken back. `Person` is the old way to stop sharing; all kinds of posts may be called by their own name. */
+/** Types that can be retracted. `Person` is the old way to stop sharing; posts may be named by their subtype. */
 const targetTypes = [
   'Post',
   'StatusMessage',
@@ -26,13 +26,13 @@ const targetType: ValueType<TargetType> = {
     if (value === '') return undefined
     const type = targetTypes.find((word) => word === value)
     if (type === undefined)
-      throw new ProtocolError('UnknownEntity', `retraction: there is no ${value.slice(0, 64)} here`)
+      throw new ProtocolError('UnknownEntity', `retraction: unknown target type ${value.slice(0, 64)}`)
     return type
   },
   write: (value) => value,
 }
 
-/** `author` names the author of the target and gives no rights; it is the sender who must have them. */
+/** `author` names the author of the target and grants no rights: the rights of the sender decide. */
 export const retraction = defineEntity('retraction', {
   author: required(address),
   target_guid: required(guid),

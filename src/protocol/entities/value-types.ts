@@ -14,29 +14,29 @@ import {
 } from '../values.js'
 import type { JsonKind } from './define-entity.js'
 
-/** One kind of text that stands in an element, and the value it tells. */
+/** Reads and writes one type of value as the text of an element. */
 export interface ValueType<Value> {
   readonly kind: JsonKind
-  /** `undefined`: there is no readable value. */
+  /** `undefined`: no readable value. */
   read(text: string): Value | undefined
   write(value: Value): string
-  /** Why a value that could be read is refused all the same. */
+  /** The problem of a readable but invalid value. */
   problem?(value: Value): string | undefined
-  /** Other pods sign their own form of the value, whatever was sent. */
+  /** Other pods may sign another form of the value than they send. */
   readonly reformatted?: true
 }
 
 export const longestText = 65_535
 
-/** Text without value is no text: '' is read as nothing. */
+/** Text; '' is read as no value. */
 export function text(longest = longestText): ValueType<string> {
   return textWhere((value) => fits(value, longest), `is longer than ${longest} characters`)
 }
 
-/** Text that may be empty and stays text then. */
+/** Text that may be empty: '' is read as ''. */
 export const anyText: ValueType<string> = { ...text(), read: (value) => value }
 
-/** Text that must pass a test; the complaint says what it is if it does not. */
+/** Text that must pass a test; `complaint` is the problem of a text that does not. */
 export function textWhere(passes: (value: string) => boolean, complaint: string): ValueType<string> {
   return {
     kind: 'string',
@@ -48,7 +48,7 @@ export function textWhere(passes: (value: string) => boolean, complaint: string)
 
 export const address = textWhere(isAddress, 'is not a network ID')
 export const guid = textWhere(isGuid, 'is not a guid')
-/** Also a bare path, which other pods send for their default pictures. */
+/** Accepts a bare path too, which other pods send for their default pictures. */
 export const urlWithPath = textWhere(isUrlWithPath, 'is not a URL with a path')
 export const birthday = textWhere(isBirthday, 'is not a day written YYYY-MM-DD')
 

@@ -1,8 +1,8 @@
 import type { XmlElement } from '../xml/xml-element.js'
-import type { Source } from './define-entity.js'
+import type { PropertySource } from './define-entity.js'
 
-/** The child elements of an entity as its properties: of equal names the first counts, but for lists. */
-export function xmlSource(element: XmlElement): Source {
+/** The child elements of an entity as its properties: the first of each name, all of them for lists. */
+export function xmlSource(element: XmlElement): PropertySource {
   const first = (name: string) => element.children.find((child) => child.name === name)
   return {
     entity: element.name,

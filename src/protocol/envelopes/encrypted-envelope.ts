@@ -23,8 +23,8 @@ export function writeEncryptedEnvelope(envelope: string, recipientKey: KeyObject
 }
 
 /**
- * Decrypts an envelope. `undefined`: cannot be decrypted; the reason is never given (rsa.ts). The result is text, but neither an envelope nor signed by
- * anybody, as far as anyone knows.
+ * Decrypts an envelope. `undefined`: cannot be decrypted; the reason is never given (rsa.ts). The resulting text is not verified
+ * yet and may be no envelope.
  */
 export function openEncryptedEnvelope(encryptedEnvelope: string, recipientKey: KeyObject): string | undefined {
   const { aes_key: wrapped, encrypted_magic_envelope: encrypted } = readJsonObject(encryptedEnvelope) ?? {}
@@ -39,7 +39,7 @@ export function openEncryptedEnvelope(encryptedEnvelope: string, recipientKey: K
   return decrypt(encryptedBytes, secret)
 }
 
-/** Whether a body has the form of an encrypted envelope: an object with two texts, one as long as a wrapped key. The contents are not checked. */
+/** Whether a body has the form of an encrypted envelope: an object with two texts, one as long as a wrapped key. */
 export function mayBeEncryptedEnvelope(body: string): boolean {
   const { aes_key: wrapped, encrypted_magic_envelope: encrypted } = readJsonObject(body) ?? {}
   if (typeof wrapped !== 'string' || typeof encrypted !== 'string') return false
@@ -62,7 +62,7 @@ function decrypt(encrypted: Buffer, { key, iv }: Secret): string | undefined {
   const aes = createDecipheriv(cipher, key, iv)
   try {
     const text = utf8.decode(Buffer.concat([aes.update(encrypted), aes.final()]))
-    // A changed block comes out as sixteen random bytes. To call that a broken envelope would tell whether the end of the text decrypted.
+    // A changed block decrypts to sixteen random bytes. Reporting a broken envelope would be a padding oracle for the end of the text.
     return isCleanText(text) ? text : undefined
   } catch {
     return undefined
@@ -74,7 +74,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 function readJsonObject(text: string): { readonly [member: string]: unknown } | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    // Spread, because a record of unknown members is all that is known about an object from elsewhere.
+    // Spread into a plain record of unknown members.
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
   } catch {
     return undefined

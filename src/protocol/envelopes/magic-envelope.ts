@@ -5,9 +5,9 @@ import { ProtocolError, type ProtocolFault } from '../errors.js'
 import { sign, verify } from '../signatures/rsa.js'
 import { readXml } from '../xml/xml.js'
 
-/** An envelope whose signature has not been looked at yet. */
+/** A magic envelope that is not verified yet. */
 export interface MagicEnvelope {
-  /** The address as the envelope has it; in capitals it equals no author. */
+  /** The address as written in the envelope; with capitals it matches no author. */
   readonly sender: string
   /** The XML of one entity. */
   readonly payload: Buffer
@@ -20,7 +20,7 @@ const encoding = 'base64url'
 const algorithm = 'RSA-SHA256'
 const signedSuffix = ['', dataType, encoding, algorithm].map((part) => encodeBase64url(Buffer.from(part))).join('..')
 
-/** Reads an envelope without trusting it. The faults come in the order of FEDERATION.md, "Magic envelope". */
+/** Reads an envelope without verifying it. Faults are checked in the order of FEDERATION.md, "Magic envelope". */
 export function readMagicEnvelope(source: string | Uint8Array): MagicEnvelope {
   const { data, keyId, signature } = readUsualForm(source) ?? readAnyForm(source)
   const sender = decode(keyId, 'the key_id').toString()
@@ -34,7 +34,7 @@ export function verifyMagicEnvelope(envelope: MagicEnvelope, key: KeyObject): vo
   expect(fits, 'InvalidSignature', `the signature is not that of ${envelope.sender}`)
 }
 
-/** The payload in an envelope with the sender's signature, in the one form that all pods read. */
+/** Signs the payload and writes the envelope in the form that all pods read. */
 export function sealMagicEnvelope(payload: string, sender: string, key: KeyObject): string {
   const data = encodeBase64url(Buffer.from(payload))
   const signature = encodeBase64url(sign(signedBytes(data), key))
@@ -49,15 +49,14 @@ export function sealMagicEnvelope(payload: string, sender: string, key: KeyObjec
 }
 
 /**
- * Who an envelope claims to be from and written by, found without reading it: enough to choose the keys that opening will need, and
- * nothing to be trusted.
+ * The claimed sender and author of an envelope, found without parsing it. Used to load the keys for verification; not trusted.
  */
 export function peekEnvelope(source: string): {
   readonly sender: string | undefined
   readonly author: string | undefined
 } {
   const keyId = keyIdIn(source)
-  // An author comes first in nearly all payloads, so there is seldom a reason to decode more than their beginning.
+  // The author is the first element of nearly all payloads: decoding the beginning is usually enough.
   const author = authorIn(source, dataBeginning) ?? authorIn(source, longData)
   return {
     sender: addressOf(Buffer.from(keyId ?? '', 'base64url').toString()),
@@ -69,7 +68,7 @@ const keyIdAttribute = /\skey_id\s*=\s*["']([^"'<]{1,2048})["']/y
 const dataBeginning = dataPattern(256)
 const longData = dataPattern(8_192)
 
-/** Looking for the name first is much faster than trying a pattern at each place of a long text. */
+/** `indexOf` first: much faster than matching the pattern at each position of a long text. */
 function keyIdIn(source: string): string | undefined {
   for (let at = source.indexOf('key_id', 1); at !== -1; at = source.indexOf('key_id', at + 1)) {
     keyIdAttribute.lastIndex = at - 1
@@ -79,7 +78,7 @@ function keyIdIn(source: string): string | undefined {
   return undefined
 }
 
-/** It begins at a `<` and runs over none, or a long text of many beginnings would be read again from each of them. */
+/** Begins at a `<` and never matches across one; otherwise a text of many `<` would take quadratic time. */
 function dataPattern(longest: number): RegExp {
   return new RegExp(`<(?:[^<>\\s:/]{1,64}:)?data\\s[^<>]{0,1024}>([^<]{1,${longest}})`)
 }
@@ -89,14 +88,14 @@ function authorIn(source: string, pattern: RegExp): string | undefined {
   return data && /<author>([^<&]{1,255})<\/author>/.exec(Buffer.from(data, 'base64url').toString())?.[1]
 }
 
-/** The three texts of an envelope, as they stand. */
-interface Parts {
+/** The three encoded texts of an envelope. */
+interface EncodedParts {
   readonly data: string
   readonly keyId: string
   readonly signature: string
 }
 
-function readAnyForm(source: string | Uint8Array): Parts {
+function readAnyForm(source: string | Uint8Array): EncodedParts {
   const root = readXml(source, 'InvalidEnvelope')
   expect(root.name === 'env' && root.namespace === namespace, 'InvalidEnvelope', 'the root is no env of this protocol')
   const child = (name: string) => root.children.find((found) => found.name === name && found.namespace === namespace)
@@ -107,7 +106,7 @@ function readAnyForm(source: string | Uint8Array): Parts {
   if (sig === undefined || sig.text === '') throw new ProtocolError('InvalidEnvelope', 'there is no signature')
   expect(data.attributes.get('type') === dataType, 'InvalidDataType', `the data is not of type ${dataType}`)
   expect(child('encoding')?.text === encoding, 'InvalidEncoding', `the encoding is not ${encoding}`)
-  // The only one there is: an envelope does not choose how it is verified.
+  // Only this algorithm: an envelope must not choose how it is verified.
   expect(child('alg')?.text === algorithm, 'InvalidAlgorithm', `the algorithm is not ${algorithm}`)
   return { data: data.text, keyId: sig.attributes.get('key_id') ?? '', signature: sig.text }
 }
@@ -128,10 +127,10 @@ const usualForm = new RegExp(
 const longestUsual = 64 * 1024
 
 /**
- * What nearly all pods send has one form, in which nothing but base64 varies. Reading that with a pattern takes a tenth of the time; it
- * finds what `readAnyForm` would find, or nothing.
+ * Nearly all pods write one form in which only the base64 texts vary. Matching it takes a tenth of the time of parsing. The result
+ * equals that of `readAnyForm`, or is `undefined`.
  */
-function readUsualForm(source: string | Uint8Array): Parts | undefined {
+function readUsualForm(source: string | Uint8Array): EncodedParts | undefined {
   if (typeof source !== 'string' || source.length > longestUsual) return undefined
   const [, data, keyId, signature] = usualForm.exec(source) ?? []
   if (data === undefined || keyId === undefined || signature === undefined) return undefined
@@ -144,7 +143,7 @@ function decode(text: string, what: string): Buffer {
   return bytes
 }
 
-/** Over the four parts with padding, however they were written. */
+/** The signed bytes: the four parts in padded base64url, independent of how they were written. */
 function signedBytes(data: string): Buffer {
   return Buffer.from(data + signedSuffix, 'latin1')
 }

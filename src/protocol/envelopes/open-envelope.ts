@@ -6,13 +6,13 @@ import { verifyRelayable } from '../signatures/relayable-signature.js'
 import { readXml } from '../xml/xml.js'
 import { readMagicEnvelope, verifyMagicEnvelope } from './magic-envelope.js'
 
-/** Public keys by address in lower case: of everybody who signed something in a batch, as far as they are known. */
+/** Public keys of the known signers of a batch, by address in lower case. */
 export type KnownKeys = ReadonlyMap<string, KeyObject>
 
-/** Whether a relayable or a migration carries the signature that it may need beside that of its envelope. */
-export type InnerSignature = 'valid' | 'wrong' | 'absent'
+/** The state of the signature inside a relayable or migration, beside that of the envelope. */
+export type InnerSignature = 'valid' | 'invalid' | 'absent'
 
-/** What became of one envelope. Plain data, because an error loses its fields on the way out of a thread. */
+/** The result of opening an envelope. Plain data, because errors lose their fields between threads. */
 export type Opened =
   | {
       readonly state: 'open'
@@ -23,20 +23,20 @@ export type Opened =
   | {
       readonly state: 'needs_key'
       readonly of: string
-      /** Who has signed the envelope: set when the missing key is that of another signature within. */
+      /** The verified sender, set when the missing key is that of the inner signature. */
       readonly sender?: string
     }
-  | { readonly state: 'wrong'; readonly fault: ProtocolFault; readonly reason: string }
+  | { readonly state: 'rejected'; readonly fault: ProtocolFault; readonly reason: string }
 
 /**
- * The whole way from text to entity: reads the envelope, verifies it, reads what is in it, verifies what is signed in there. Who may send
- * what is not asked here, for that needs to know what the entity refers to (sender-rules.ts).
+ * Reads and verifies the envelope, reads the entity and verifies its inner signature. Whether the sender may send the entity is
+ * decided later, because that depends on the entities it refers to (sender-rules.ts).
  */
 export function openEnvelope(envelope: string, keys: KnownKeys, receivedAt: Date): Opened {
   try {
     return open(envelope, keys, receivedAt)
   } catch (error) {
-    if (error instanceof ProtocolError) return { state: 'wrong', fault: error.fault, reason: error.message }
+    if (error instanceof ProtocolError) return { state: 'rejected', fault: error.fault, reason: error.message }
     throw error
   }
 }
@@ -54,10 +54,10 @@ function open(text: string, keys: KnownKeys, receivedAt: Date): Opened {
   if (signer === undefined) return { state: 'open', sender, entity, signature: 'absent' }
   const signerKey = keys.get(signer)
   if (signerKey === undefined) return { state: 'needs_key', of: signer, sender }
-  return { state: 'open', sender, entity, signature: isSigned(entity, signerKey) ? 'valid' : 'wrong' }
+  return { state: 'open', sender, entity, signature: isSigned(entity, signerKey) ? 'valid' : 'invalid' }
 }
 
-/** Whose signature the entity carries; `undefined`: none. */
+/** The author of the inner signature; `undefined`: there is none. */
 function signerOf(entity: ReceivedEntity): string | undefined {
   if (entity.type === 'account_migration') return entity.signature ? migrationOf(entity).witness : undefined
   return isRelayable(entity) && entity.author_signature ? entity.author : undefined

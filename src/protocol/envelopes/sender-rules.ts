@@ -4,32 +4,32 @@ import type { ReceivedEntity } from '../entities/registry.js'
 import type { RetractionEntity } from '../entities/retraction.js'
 import type { ProtocolFault } from '../errors.js'
 
-/** What is known here about a thing that an entity refers to. */
-export interface KnownThing {
+/** A stored entity that a received one refers to. */
+export interface ReferencedEntity {
   readonly author: string
   readonly local: boolean
   readonly public: boolean
 }
 
-/** What an entity may refer to; what is unknown here is left out. A root is what parents lead to: the post of a liked comment. */
+/** The stored entities that a received one refers to. The root is the post above a parent: the post of a liked comment. */
 export interface References {
-  /** Of comments, likes, votes: the root. Of reshares: what they reshare. Of participations: the post. */
-  readonly root?: KnownThing | undefined
-  /** Of retractions, with its root where it is a relayable itself. */
+  /** Comments, likes, votes: the root. Reshares: the reshared post. Participations: the post. */
+  readonly root?: ReferencedEntity | undefined
+  /** Retractions: the target, with its root if it is a relayable. */
   readonly target?: { readonly author: string; readonly root?: { readonly author: string } | undefined } | undefined
-  /** Of messages. */
+  /** Messages: their conversation. */
   readonly conversation?: { readonly participants: readonly string[] } | undefined
 }
 
-/** How an entity came here. */
+/** A received entity with its sender. */
 export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
   readonly entity: Entity
-  /** Whose key signed the envelope. */
+  /** The signer of the envelope. */
   readonly sender: string
-  /** The local person that a private message was encrypted for; without one it came in public. */
+  /** The local person that a private message was encrypted for; `undefined`: a public message. */
   readonly recipient?: string | undefined
-  /** Whether a relayable or a migration carries the signature it needs beside that of the envelope. */
-  readonly signature: 'valid' | 'wrong' | 'absent'
+  /** The state of the signature inside a relayable or migration. */
+  readonly signature: 'valid' | 'invalid' | 'absent'
 }
 
 type Type = ReceivedEntity['type']
@@ -39,7 +39,7 @@ type Rule<Entity extends ReceivedEntity> = (
 ) => ProtocolFault | undefined
 type OfType<T extends Type> = Extract<ReceivedEntity, { readonly type: T }>
 
-/** Everything another pod may send, and what each must fulfil; the first fault counts (FEDERATION.md, "Who may send what"). */
+/** The rules for each type of entity; the first fault counts (FEDERATION.md, "Who may send what"). */
 const rules: { readonly [T in Type]: readonly Rule<OfType<T>>[] } = {
   status_message: [sentByAuthor, markedPublic],
   photo: [sentByAuthor, markedPublic],
@@ -50,7 +50,7 @@ const rules: { readonly [T in Type]: readonly Rule<OfType<T>>[] } = {
   event_participation: [notStored],
   event: [notStored],
   participation: [sentByAuthor, postIsLocal],
-  profile: [sentByAuthor, tellsNothingPrivate],
+  profile: [sentByAuthor, hasNoPrivateDetails],
   contact: [sentByAuthor, privateOnly, forRecipient],
   conversation: [sentByAuthor, privateOnly, amongParticipants],
   message: [sentByAuthor, privateOnly, withinConversation],
@@ -59,10 +59,10 @@ const rules: { readonly [T in Type]: readonly Rule<OfType<T>>[] } = {
   account_migration: [sentByAuthor, witnessSigned],
 }
 
-/** Why an entity whose envelope is in order must not be stored all the same; `undefined`: it may. */
+/** The fault of an entity in a valid envelope; `undefined`: it may be stored. */
 export function faultOfArrival(arrival: Arrival, references: References): ProtocolFault | undefined {
-  const applying = rules[arrival.entity.type] as readonly Rule<ReceivedEntity>[] // the table pairs each type with its rules
-  for (const rule of applying) {
+  const applicableRules = rules[arrival.entity.type] as readonly Rule<ReceivedEntity>[] // the table pairs each type with its rules
+  for (const rule of applicableRules) {
     const fault = rule(arrival, references)
     if (fault !== undefined) return fault
   }
@@ -95,12 +95,12 @@ function rootKnown(_arrival: Arrival, { root }: References): ProtocolFault | und
   return root === undefined ? 'NotFetchable' : undefined
 }
 
-/** The author of the root needs no signature under an own relayable: the envelope is signed by the same key. */
+/** The author of the root needs no inner signature: the same key signs the envelope. */
 function authorSigned({ entity, signature }: SignedByAuthor, { root }: References): ProtocolFault | undefined {
   return entity.author === root?.author || signature === 'valid' ? undefined : 'SignatureVerificationFailed'
 }
 
-/** To the author of a local root comes whoever wrote it; everybody else hears of it from the author of the root. */
+/** Authors send relayables to the pod of the root; all other pods receive them from the author of the root. */
 function sentToOrByRootAuthor({ entity, sender }: SignedByAuthor, { root }: References): ProtocolFault | undefined {
   if (sender === root?.author) return undefined
   return sender === entity.author && root?.local ? undefined : 'InvalidSender'
@@ -110,13 +110,13 @@ function postIsLocal(_arrival: Arrival, { root }: References): ProtocolFault | u
   return root?.local ? undefined : 'ParentNotLocal'
 }
 
-function tellsNothingPrivate({ entity, recipient }: Arrival<ProfileEntity>): ProtocolFault | undefined {
+function hasNoPrivateDetails({ entity, recipient }: Arrival<ProfileEntity>): ProtocolFault | undefined {
   if (recipient !== undefined || entity.public) return undefined
   const details = [entity.bio, entity.birthday, entity.gender, entity.location]
   return details.every((detail) => detail === undefined) ? undefined : 'NotPublic'
 }
 
-// An encrypted message can be encrypted anew for somebody else by whoever received it.
+// A recipient could encrypt the signed message again for another person.
 function forRecipient({ entity, recipient }: Arrival<OfType<'contact'>>): ProtocolFault | undefined {
   return entity.recipient === recipient ? undefined : 'RecipientMismatch'
 }

@@ -3,7 +3,7 @@ import { decodeBase64 } from '../base64.js'
 import type { AccountMigrationEntity } from '../entities/people.js'
 import { sign, verify } from './rsa.js'
 
-/** Who moves where. `witness` is the one of the two that does not send the migration and therefore has to sign it. */
+/** An account migration. The witness is the identity that does not send it and therefore must sign it. */
 export interface Migration {
   readonly from: string
   readonly to: string
@@ -15,7 +15,7 @@ export function migrationOf({ author, profile, old_identity }: AccountMigrationE
   return { from: old_identity, to, witness: author === to ? old_identity : to }
 }
 
-/** What the witness signs, with the key of the witness. */
+/** Signs the migration with the key of the witness. */
 export function signMigration({ from, to }: Pick<Migration, 'from' | 'to'>, key: KeyObject): string {
   return sign(Buffer.from(migrationText(from, to)), key).toString('base64')
 }

@@ -5,7 +5,7 @@ import { elementsOf } from '../entities/relayable-elements.js'
 import { type Elements, type Relayable, relayables } from '../entities/relayables.js'
 import { sign, verify } from './rsa.js'
 
-/** The text an author signs. Its order is the author's, not ours: other pods may send elements we have never seen. */
+/** The signed text, in the author's order of elements: other pods may send unknown elements. */
 export function signedText(elements: Elements): string {
   return elements.map(([, text]) => text).join(';')
 }
@@ -15,8 +15,8 @@ export function signRelayable(relayable: Relayable, key: KeyObject): string {
 }
 
 /**
- * Whether the relayable carries its author's signature. Other pods sign timestamps and booleans in their one form, whatever
- * form they send; the received texts come first, because those are what will be sent on.
+ * Whether the author's signature is valid, over the received texts or over their canonical form. Other pods may sign timestamps
+ * and booleans in canonical form and send another. The received texts are tried first, because they are relayed.
  */
 export function verifyRelayable(relayable: Relayable, key: KeyObject): boolean {
   const signature = decodeBase64(relayable.author_signature ?? '')

@@ -6,11 +6,11 @@ const publicPem = /^\s*-----BEGIN (RSA )?PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----EN
 const longestPem = 4096
 
 /**
- * The key of a person, in SPKI or PKCS#1 form. `undefined`: nothing that may verify or encrypt here. Keys outside these bounds would
- * protect nobody, or let a stranger choose how long a check of his signature takes.
+ * Reads a public key in SPKI or PKCS#1 form. `undefined`: not an RSA key within the limits. Smaller keys are insecure; larger ones
+ * would make verification arbitrarily slow.
  */
 export function readPublicKey(pem: string): KeyObject | undefined {
-  // The form is checked first, because createPublicKey would take a private key or a certificate as well.
+  // The form is checked first: createPublicKey would accept a private key or a certificate too.
   if (pem.length > longestPem || !publicPem.test(pem)) return undefined
   const key = usable(() => crypto.createPublicKey(pem))
   return key !== undefined && canEncrypt(key) ? key : undefined
@@ -32,7 +32,7 @@ function usable(read: () => KeyObject): KeyObject | undefined {
   return key.asymmetricKeyType === 'rsa' && bounded ? key : undefined
 }
 
-/** A modulus that cannot be one shows only in use, and would otherwise show in every delivery. */
+/** Trial encryption: an invalid modulus fails only in use, which would fail every delivery. */
 function canEncrypt(key: KeyObject): boolean {
   try {
     return wrap(Buffer.from('trial'), key).length > 0
@@ -41,7 +41,7 @@ function canEncrypt(key: KeyObject): boolean {
   }
 }
 
-/** RSASSA-PKCS1-v1_5 with SHA-256, the only signature of this network. */
+/** RSASSA-PKCS1-v1_5 with SHA-256, the only signature algorithm of the network. */
 export function sign(bytes: Buffer, key: KeyObject): Buffer {
   return crypto.sign('sha256', bytes, key)
 }
@@ -57,14 +57,14 @@ export function wrap(message: Buffer, key: KeyObject): Buffer {
 
 export interface Unwrapped {
   readonly message: Buffer
-  /** 48 bytes to go on with where the message turns out to be no message: always the same for the same input, unknown to the sender. */
+  /** 48 bytes that replace an invalid message: the same for the same input, unknown to the sender. */
   readonly decoy: Buffer
 }
 
 /**
- * Decrypts what `wrap` made. Bad padding is no error: the message is then the decoy, and what follows fails as it does for a message that
- * is rubbish inside good padding. Whoever could tell the two apart could decrypt with this key (Bleichenbacher 1998); Node 20 does not
- * offer this padding for that reason. `undefined` only for what everybody can see: a length or a number that does not fit the key.
+ * Decrypts the output of `wrap`. Invalid padding is no error (implicit rejection): the message is then the decoy, and decryption fails
+ * later, as for random bytes in valid padding. A visible difference would be a decryption oracle (Bleichenbacher 1998); for this reason
+ * Node 20 does not offer this padding. `undefined` only for public facts: a length or number that does not fit the key.
  */
 export function unwrap(wrapped: Buffer, key: KeyObject): Unwrapped | undefined {
   const size = Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8)
@@ -80,8 +80,8 @@ export function unwrap(wrapped: Buffer, key: KeyObject): Unwrapped | undefined {
 }
 
 /**
- * 00 02, at least eight bytes that are not zero, 00, message. No branch and no index depends on the block until all of it has been looked
- * at: masks are -1 or 0, and the decoy takes the place of the block byte by byte.
+ * Block: 00 02, at least eight nonzero bytes, 00, message. Constant time: no branch or index depends on the block before all of it is
+ * read. Masks are -1 or 0, and select block or decoy byte by byte.
  */
 function unpad(block: Buffer, decoy: Buffer): Buffer {
   let separatorSeen = 0
@@ -107,10 +107,10 @@ function decoyFor(wrapped: Buffer, key: KeyObject): Buffer {
   return crypto.createHmac('sha512', decoySecretOf(key)).update(wrapped).digest().subarray(0, DECOY_BYTES)
 }
 
-/** A key and an initial vector. */
+/** An AES key and an initialisation vector. */
 const DECOY_BYTES = 48
 
-/** Made by writing the key out, which takes a while. They live as long as the key is held. */
+/** Cached, because exporting a key is slow. Entries are freed with their key. */
 const decoySecrets = new WeakMap<KeyObject, Buffer>()
 
 function decoySecretOf(key: KeyObject): Buffer {

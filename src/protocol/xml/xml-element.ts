@@ -2,15 +2,15 @@ export interface XmlElement {
   /** The local name, without prefix. */
   readonly name: string
   readonly namespace: string
-  /** By their names as they stand; declarations of namespaces are among them. */
+  /** By qualified name; includes namespace declarations. */
   readonly attributes: ReadonlyMap<string, string>
   /** Elements only, in document order. */
   readonly children: readonly XmlElement[]
-  /** All text below the element, in document order, to the letter: nothing is trimmed. */
+  /** All text below the element in document order, untrimmed. */
   readonly text: string
 }
 
-/** An element that is being read. */
+/** An element under construction. */
 export class Element implements XmlElement {
   readonly name: string
   readonly namespace: string

@@ -3,16 +3,16 @@ import { ProtocolError, type ProtocolFault } from '../errors.js'
 import { readPlainXml } from './plain-xml.js'
 import { Element, type XmlElement } from './xml-element.js'
 
-/** What `writeXml` takes: an element with text, or with elements. */
+/** Input of `writeXml`: an element with text, or with elements. */
 export interface XmlNode {
   readonly name: string
   readonly content: string | readonly XmlNode[]
 }
 
-// The largest message that says something, 65 535 characters all written as references, has less than a quarter of this.
+// The largest legal message, 65 535 characters written as references, has less than a quarter of this.
 const limits = { characters: 4 * 1024 * 1024, depth: 32, elements: 20_000, attributes: 1_000, prolog: 64 * 1024 }
 
-/** Throws `ProtocolError(fault)` for anything but well-formed XML 1.0 in UTF-8, without a document type, within the limits above. */
+/** Throws `ProtocolError(fault)` unless the source is well-formed XML 1.0 in UTF-8, without a DOCTYPE, within the limits above. */
 export function readXml(source: string | Uint8Array, fault: ProtocolFault): XmlElement {
   try {
     if (source.length > limits.characters) throw new Error('it is too long')
@@ -23,12 +23,12 @@ export function readXml(source: string | Uint8Array, fault: ProtocolFault): XmlE
   }
 }
 
-/** One line, in the form that every pod reads back to the same text. */
+/** Writes one line that every pod reads back to the same text. */
 export function writeXml({ name, content }: XmlNode): string {
   return `<${name}>${typeof content === 'string' ? escapeXml(content) : content.map(writeXml).join('')}</${name}>`
 }
 
-/** The text with U+FFFD for what XML cannot carry. What is signed has to be cleaned first: the reader sees the cleaned text. */
+/** Replaces characters that XML forbids by U+FFFD. Must be applied before signing: the reader sees the cleaned text. */
 export function cleanText(text: string): string {
   return text.replace(forbidden, '\ufffd')
 }
@@ -38,21 +38,21 @@ export function isCleanText(text: string): boolean {
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-// Half of a surrogate pair cannot have come from UTF-8, and saxes lets some of them pass.
+// A lone surrogate is invalid UTF-8, and saxes accepts some of them.
 const loneSurrogate = /[\ud800-\udfff]/u
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what XML forbids
+// biome-ignore lint/suspicious/noControlCharactersInRegex: characters that XML forbids
 const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]/gu
 
 function wellFormed(text: string): string {
-  if (loneSurrogate.test(text)) throw new Error('half of a surrogate pair')
+  if (loneSurrogate.test(text)) throw new Error('it has a lone surrogate')
   return text
 }
 
 function parse(text: string): XmlElement {
-  const tree = new Tree()
-  // The version in the declaration must not switch saxes to the rules of XML 1.1.
+  const tree = new TreeBuilder()
+  // The version in the declaration must not switch saxes to XML 1.1.
   const parser = new SaxesParser({ xmlns: true, defaultXMLVersion: '1.0', forceXMLVersion: true })
-  // No seventh handler: with it V8 keeps the parser as a slow dictionary, and reading takes ten times as long.
+  // At most six handlers: a seventh makes V8 treat the parser as a dictionary, ten times slower.
   parser.on('doctype', () => {
     throw new Error('it has a document type')
   })
@@ -62,7 +62,7 @@ function parse(text: string): XmlElement {
   parser.on('text', (run) => tree.addText(run))
   parser.on('cdata', (run) => tree.addText(run))
 
-  // A long document type is refused before saxes, slow with these, has read all of it.
+  // A long DOCTYPE is rejected before saxes, which is slow on it, has read all of it.
   parser.write(text.slice(0, limits.prolog))
   const { encoding } = parser.xmlDecl
   if (encoding !== undefined && encoding.toLowerCase() !== 'utf-8') throw new Error(`its encoding is ${encoding}`)
@@ -71,8 +71,8 @@ function parse(text: string): XmlElement {
   return tree.root
 }
 
-/** Grows from the events of the parser; saxes itself makes sure that they nest. */
-class Tree {
+/** Builds the tree from parser events; saxes guarantees correct nesting. */
+class TreeBuilder {
   root: Element | undefined
   readonly #openElements: Element[] = []
   #elements = 0
@@ -86,7 +86,7 @@ class Tree {
   open(name: string, namespace: string, attributes: Record<string, SaxesAttributeNS>): void {
     this.#elements += 1
     if (this.#elements > limits.elements) throw new Error('it has too many elements')
-    // At once, not when the document is complete: resolving a prefix costs saxes more with every level.
+    // Checked at once: resolving a prefix costs saxes more with every level.
     if (this.#openElements.length === limits.depth) throw new Error('it is nested too deep')
 
     const element = new Element(name, namespace, mapOf(attributes))
@@ -117,7 +117,7 @@ function escapeXml(text: string): string {
   return cleanText(text).replace(/[&<>\r]/g, (character) => escapes[character] ?? character)
 }
 
-// A bare carriage return would come back as a line feed, and the signature over the text would break.
+// A bare carriage return would be read back as a line feed, and the signature over the text would be invalid.
 const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '\r': '&#xD;' }
 
 function messageOf(error: unknown): string {

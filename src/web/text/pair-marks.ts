@@ -1,4 +1,4 @@
-import type { Place } from '../../protocol/mentions.js'
+import type { TextRange } from '../../protocol/mentions.js'
 
 /** An opening mark and the one that closes it. */
 export interface MarkPair {
@@ -22,7 +22,7 @@ interface Run {
 const FARTHEST = 8
 
 /** Finds which marks belong together, by where they open: `***a** b*` is strong text inside of emphasised text. */
-export function pairMarks(text: string, runs: Iterable<Place>): ReadonlyMap<number, MarkPair> {
+export function pairMarks(text: string, runs: Iterable<TextRange>): ReadonlyMap<number, MarkPair> {
   const pairs = new Map<number, MarkPair>()
   const open: Run[] = []
   for (const place of runs) {
@@ -42,7 +42,7 @@ export function pairMarks(text: string, runs: Iterable<Place>): ReadonlyMap<numb
   return pairs
 }
 
-function runAt(text: string, { start, end }: Place): Run {
+function runAt(text: string, { start, end }: TextRange): Run {
   const sign = text.charAt(start)
   const before = text.charAt(start - 1)
   const behind = text.charAt(end)

@@ -5,7 +5,7 @@ import {
   findMentions,
   findTags,
   type Mention,
-  type Place,
+  type TextRange,
 } from '../../protocol/mentions.js'
 import { type MarkPair, pairMarks } from './pair-marks.js'
 import { noReferences, type References, referenceKey } from './references.js'
@@ -97,7 +97,7 @@ function stopsIn(text: string, spans: ReadonlyMap<number, Found>): readonly numb
 }
 
 /** Signs that may mark what is between them; those in code and in what is found by its own form mean nothing. */
-function* markRuns(text: string, stops: readonly number[], spans: ReadonlyMap<number, Found>): Generator<Place> {
+function* markRuns(text: string, stops: readonly number[], spans: ReadonlyMap<number, Found>): Generator<TextRange> {
   const nextOf = searcher(text)
   let at = 0
   for (const start of stops) {
