@@ -163,5 +163,5 @@ async function openLog(dataDir: string) {
 async function complaintIn(log: { readonly path: string; readonly start: number }): Promise<string> {
   const lines = (await readFile(log.path)).subarray(log.start).toString('utf8').trim().split('\n')
   const complaint = lines.findLast((line) => /FATAL|PANIC|ERROR/.test(line)) ?? lines.at(-1) ?? ''
-  return complaint.replace(/^.*?(FATAL|PANIC|ERROR):\s*/, '').replace(/[.]?$/, './embedded-postgres')
+  return complaint.replace(/^.*?(FATAL|PANIC|ERROR):\s*/, '').replace(/[.]?$/, '.')
 }

@@ -49,7 +49,7 @@ export interface MintedToken {
   readonly expiresAt: Date
 }
 
-/** Not `..` and `../..`, which mean something else in an address. */
+/** Not `.` and `..`, which mean something else in an address. */
 const USERNAME = /^(?!\.{1,2}$)[a-z0-9_.-]{1,32}$/
 const DEFAULT_ASPECTS = ['Family', 'Friends', 'Work', 'Acquaintances']
 /** 19 MiB and two passes, some 16 ms; argon2id is what the library takes when nothing else is said. */

@@ -18,7 +18,7 @@ const namespace = 'http://salmon-protocol.org/ns/magic-env'
 const dataType = 'application/xml'
 const encoding = 'base64url'
 const algorithm = 'RSA-SHA256'
-const signedSuffix = ['', dataType, encoding, algorithm].map((part) => encodeBase64url(Buffer.from(part))).join('..')
+const signedSuffix = ['', dataType, encoding, algorithm].map((part) => encodeBase64url(Buffer.from(part))).join('.')
 
 /** Reads an envelope without verifying it. Faults are checked in the order of FEDERATION.md, "Magic envelope". */
 export function readMagicEnvelope(source: string | Uint8Array): MagicEnvelope {
@@ -115,7 +115,7 @@ const base64url = '([A-Za-z0-9_=-]+)'
 const usualForm = new RegExp(
   [
     '^(?:<\\?xml version="1\\.0" encoding="UTF-8"\\?>)?',
-    `<me:env xmlns:me="${namespace.replaceAll('..', '\\.')}">`,
+    `<me:env xmlns:me="${namespace.replaceAll('.', '\\.')}">`,
     `<me:data type="${dataType}">${base64url}</me:data>`,
     `<me:encoding>${encoding}</me:encoding>`,
     `<me:alg>${algorithm}</me:alg>`,

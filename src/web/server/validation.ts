@@ -145,7 +145,7 @@ function isLonger(parameter: unknown, limit: number): boolean {
 }
 
 function sentence(part: string, error: Partial<ErrorObject> | undefined): string {
-  const place = (error?.instancePath ?? '').slice(1).replaceAll('/', '..')
+  const place = (error?.instancePath ?? '').slice(1).replaceAll('/', '.')
   const subject = place === '' ? `The ${part === 'querystring' ? 'query' : part}` : `"${place}"`
   return `${subject} ${error?.message ?? 'is not what this call takes'}.`
 }
