@@ -39,6 +39,7 @@ import { boundKeys } from './0096-bound-keys.js'
 import { photoBytes } from './0097-photo-bytes.js'
 import { podBytes } from './0098-pod-bytes.js'
 import { plainNames } from './0099-plain-names.js'
+import { clientDialects } from './0100-client-dialects.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -84,4 +85,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0097-photo-bytes', photoBytes],
   ['0098-pod-bytes', podBytes],
   ['0099-plain-names', plainNames],
+  ['0100-client-dialects', clientDialects],
 ])

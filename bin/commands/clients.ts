@@ -1,13 +1,23 @@
-import { type Command, Option } from 'commander'
+import { Argument, type Command, Option } from 'commander'
+import { CLIENT_API_DIALECTS } from '../../src/config/config.js'
 import { mintToken, revokeToken } from '../../src/domain/accounts/accounts.js'
+import {
+  type ListedClient,
+  listClients,
+  type RegisteredClient,
+  setClientDialect,
+} from '../../src/domain/accounts/clients.js'
 import { readScopes, SCOPES } from '../../src/domain/accounts/scopes.js'
+import type { ClientApiDialect } from '../../src/persistence/models/client.js'
 import { CommandError } from '../command-error.js'
-import { readLifetime } from '../options.js'
-import { type OutputOptions, print } from '../output.js'
+import { readCount, readLifetime } from '../options.js'
+import { type OutputOptions, print, printable, table } from '../output.js'
 import { withPod } from '../with-pod.js'
 
 const DEFAULT_LIFE_SECONDS = 365 * 86_400
 const LONGEST_LIFE_SECONDS = 10 * 365 * 86_400
+const CLIENTS_SHOWN = 100
+const DEFAULT_DIALECT = 'default'
 
 export function clientCommands(program: Command): void {
   const token = program
@@ -34,6 +44,74 @@ export function clientCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod token revoke 0f3b…')
     .action(revoke)
+
+  const clients = program.command('clients').description('Registered client apps and the dialect of their answers.')
+
+  clients
+    .command('list')
+    .description('Lists registered clients, the newest first.')
+    .addOption(
+      new Option('--limit <number>', 'at most this many')
+        .argParser(readCount)
+        .default(CLIENTS_SHOWN, String(CLIENTS_SHOWN)),
+    )
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod clients list --limit 20')
+    .action(list)
+
+  clients
+    .command('dialect')
+    .argument('<client_id>')
+    .addArgument(new Argument('<dialect>').choices([...CLIENT_API_DIALECTS, DEFAULT_DIALECT]))
+    .description(
+      'Sets the dialect of the answers to one client, from its next request on. default: that of CLIENT_API_DIALECT.',
+    )
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod clients dialect 3f0c9a5be1d24b7790aa1c2d3e4f5061 diaspora')
+    .action(changeDialect)
+}
+
+async function list({ limit, ...options }: OutputOptions & { limit: number }): Promise<void> {
+  const { clients, dialect } = await withPod(async (pod) => ({
+    clients: await listClients(pod, limit),
+    dialect: pod.config.clientApiDialect,
+  }))
+  const rows = clients.map(({ clientId, name, apiDialect, users, createdAt }) => [
+    clientId,
+    apiDialect ?? `${DEFAULT_DIALECT} (${dialect})`,
+    String(users),
+    createdAt.toISOString(),
+    name ?? '-',
+  ])
+  print(options, clients.map(presentListed), [
+    ...table([['client', 'dialect', 'users', 'registered', 'name'], ...rows]).map(printable),
+    clients.length === 1 ? '1 client' : `${clients.length} clients`,
+  ])
+}
+
+async function changeDialect(
+  clientId: string,
+  wanted: ClientApiDialect | typeof DEFAULT_DIALECT,
+  options: OutputOptions,
+): Promise<void> {
+  const { client, dialect } = await withPod(async (pod) => ({
+    client: await setClientDialect(pod, clientId, wanted === DEFAULT_DIALECT ? null : wanted),
+    dialect: pod.config.clientApiDialect,
+  }))
+  const name = printable(client.name ?? client.clientId)
+  print(options, present(client), [
+    client.apiDialect === null
+      ? `${name} now gets the default dialect of the pod: ${dialect}.`
+      : `${name} now gets the dialect ${client.apiDialect}.`,
+  ])
+}
+
+function present({ clientId, name, apiDialect, createdAt }: RegisteredClient) {
+  return { client_id: clientId, client_name: name, client_api_dialect: apiDialect, created_at: createdAt.toISOString() }
+}
+
+function presentListed({ users, ...client }: ListedClient) {
+  return { ...present(client), users }
 }
 
 async function mint(username: string, text: string, options: OutputOptions & { expiresIn: number }): Promise<void> {

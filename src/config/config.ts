@@ -6,12 +6,13 @@ import { isQueueName, QUEUES, type QueueName } from '../jobs/queues/queue-names.
 import { type RedisAddress, readRedisAddress } from '../jobs/queues/redis-address.js'
 import { type AllowPrivate, readAllowPrivate } from '../networks/private-hosts.js'
 import { readTrustProxy } from '../networks/trusted-proxies.js'
+import type { ClientApiDialect } from '../persistence/models/client.js'
 import { isUrl } from '../protocol/is-url.js'
 
 /** Where a server listens: an address and a port, or a socket path. */
 export type Listen = { readonly host: string; readonly port: number } | { readonly path: string }
 
-type ClientApiDialect = 'standard' | 'diaspora'
+export const CLIENT_API_DIALECTS = ['standard', 'diaspora'] as const satisfies readonly ClientApiDialect[]
 
 /** Everything the pod can be told from outside. Nothing else reads `process.env`. */
 export interface Config {

@@ -95,7 +95,7 @@ describe('2: reads as texts and booleans, never null,', () => {
   it('the subject of a conversation, and whether it is read, also of one just begun', async () => {
     const begun = (await alice.post('/conversations', talk())).body
     const listed = (await alice.get('/conversations')).body
-    const [changed] = (await alice.patch(`/conversations/${begun.guid}`, { read: false })).body
+    const changed = (await alice.patch(`/conversations/${begun.guid}`, { read: false })).body
 
     for (const conversation of [...listed, begun, changed]) {
       expect(conversation).toMatchObject({ subject: expect.any(String), read: expect.any(Boolean) })

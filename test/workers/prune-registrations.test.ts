@@ -10,7 +10,7 @@ it('forgets after a month the clients that nobody has ever let in', async () => 
   const register = async () => {
     const metadata = { application_type: 'web', token_endpoint_auth_method: 'none', subject_type: 'public' } as const
     const redirectUris = ['https://client.example/callback']
-    const registration = { name: undefined, redirectUris, sectorIdentifierUri: undefined, metadata }
+    const registration = { name: undefined, redirectUris, sectorIdentifierUri: undefined, apiDialect: null, metadata }
     return (await registerClient(pod.pod, registration)).client.clientId
   }
   const [unused, used] = [await register(), await register()]

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { gather } from '../../jobs/group-commit.js'
 import { AccessToken, type TokenHolder } from '../../persistence/models/access-token.js'
+import type { ClientApiDialect } from '../../persistence/models/client.js'
 import { Comment } from '../../persistence/models/comment.js'
 import { Block } from '../../persistence/models/contact.js'
 import { Post } from '../../persistence/models/post.js'
@@ -19,6 +20,8 @@ export interface Viewer {
   readonly authorizationId?: number
   readonly tokenId?: number
   readonly scopes: ReadonlySet<Scope>
+  /** Not set: that of the setting. */
+  readonly dialect?: ClientApiDialect
   /** A replica that has not come as far in the log of the database would show them a past. */
   readonly writtenUpTo?: number
 }
@@ -82,6 +85,7 @@ function viewerFor(holder: TokenHolder): Viewer | undefined {
     authorizationId,
     tokenId,
     ...(writtenUpTo !== null && { writtenUpTo }),
+    ...(holder.dialect !== null && { dialect: holder.dialect }),
     scopes: holder.narrowed ? new Set(holder.scopes.split(' ').filter(isScope)) : scopesOf(holder.scopes),
   }
 }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { OIDC_LIMITS } from '../../limits.js'
-import { Client } from '../../persistence/models/client.js'
+import { Client, type ClientApiDialect, type ClientRow } from '../../persistence/models/client.js'
 import type { Pod } from '../../pod/pod.js'
 import { isUrl } from '../../protocol/is-url.js'
 import { Refusal } from '../refusals.js'
@@ -22,6 +22,7 @@ export interface ClientRegistration {
   readonly redirectUris: readonly string[]
   readonly sectorIdentifierUri: string | undefined
   readonly metadata: ClientMetadata
+  readonly apiDialect: ClientApiDialect | null
 }
 
 export interface RegisteredClient {
@@ -29,9 +30,16 @@ export interface RegisteredClient {
   readonly name: string | null
   readonly redirectUris: readonly string[]
   readonly secretHash: Buffer | null
+  /** Null: that of the setting. */
+  readonly apiDialect: ClientApiDialect | null
   readonly metadata: ClientMetadata
   readonly createdAt: Date
   readonly updatedAt: Date
+}
+
+export interface ListedClient extends RegisteredClient {
+  /** How many people have authorized it. */
+  readonly users: number
 }
 
 type RegistrationRefusal = 'invalid_redirect_uri' | 'invalid_client_metadata'
@@ -55,7 +63,7 @@ const WRITTEN_AS_ADDRESS = /^[!-~]+$/
 /** Every registration makes a new client: two phones of one model say the same about themselves. The secret is told once. */
 export async function registerClient(
   pod: Pick<Pod, 'db' | 'remote'>,
-  { name, redirectUris, sectorIdentifierUri, metadata }: ClientRegistration,
+  { name, redirectUris, sectorIdentifierUri, metadata, apiDialect }: ClientRegistration,
 ): Promise<{ readonly client: RegisteredClient; readonly secret: string | undefined }> {
   for (const uri of redirectUris) checkRedirectUri(uri)
   await checkSector(pod, redirectUris, sectorIdentifierUri, metadata)
@@ -67,6 +75,7 @@ export async function registerClient(
       name: name ?? null,
       redirectUris: [...redirectUris],
       metadata: { ...metadata },
+      apiDialect,
     })
     .returning('*')
   return { client: registeredClient(client), secret }
@@ -76,6 +85,26 @@ export async function findClient(pod: Pick<Pod, 'db'>, clientId: string): Promis
   if (!CLIENT_ID.test(clientId)) return undefined
   const client = await Client.query(pod.db).findOne({ clientId })
   return client && registeredClient(client)
+}
+
+/** Newest first. */
+export async function listClients(pod: Pick<Pod, 'db'>, limit: number): Promise<readonly ListedClient[]> {
+  const clients = await Client.newest(pod.db, limit)
+  return clients.map(({ users, ...client }) => ({ ...registeredClient(client), users }))
+}
+
+/** Holds from the next request of the client on. Null: that of the setting. */
+export async function setClientDialect(
+  pod: Pick<Pod, 'db' | 'now'>,
+  clientId: string,
+  apiDialect: ClientApiDialect | null,
+): Promise<RegisteredClient> {
+  const [client] = await Client.query(pod.db)
+    .patch({ apiDialect, updatedAt: pod.now() })
+    .where({ clientId })
+    .returning('*')
+  if (client === undefined) throw new Refusal('client_unknown', `There is no client with the id ${clientId}.`)
+  return registeredClient(client)
 }
 
 /** Takes the same time for every secret. */
@@ -138,7 +167,7 @@ async function readSectorDocument({ remote }: Pick<Pod, 'remote'>, uri: string):
   throw wrongMetadata('The document at sector_identifier_uri cannot be read.')
 }
 
-function registeredClient({ metadata, ...client }: Client): RegisteredClient {
+function registeredClient({ metadata, ...client }: ClientRow): RegisteredClient {
   return { ...client, metadata: metadata as unknown as ClientMetadata } // only registerClient writes it
 }
 

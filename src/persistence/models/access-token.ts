@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from '../database/database.js'
-import { Client } from './client.js'
+import { Client, type ClientApiDialect } from './client.js'
 import { Model } from './model.js'
 import { User } from './user.js'
 
@@ -50,6 +50,8 @@ export interface TokenHolder {
   readonly scopes: string
   /** It was refreshed with fewer scopes than were granted, and may do nothing else. */
   readonly narrowed: boolean
+  /** Null: its client has none of its own, or it has no client. */
+  readonly dialect: ClientApiDialect | null
   /** By the clock of the database. */
   readonly expired: boolean
   readonly locked: boolean
@@ -100,6 +102,7 @@ const columns = `
       )
     end as scopes,
     access_tokens.scopes is not null as narrowed,
+    clients.api_dialect as dialect,
     coalesce(access_tokens.expires_at <= now(), false) as expired,
     users.locked_at is not null as locked,
     users.closed_at is not null as closed,
@@ -112,7 +115,8 @@ const columns = `
 const tables = `
   from access_tokens
   join authorizations on authorizations.id = access_tokens.authorization_id
-  join users on users.id = authorizations.user_id`
+  join users on users.id = authorizations.user_id
+  left join clients on clients.id = authorizations.client_id`
 
 const viewer = `select ${columns} ${tables}`
 

@@ -13,6 +13,7 @@ import {
   keptAnnouncements,
 } from '../../persistence/notifications/announcements.js'
 import type { Pod } from '../../pod/pod.js'
+import { dialectContext } from '../api/dialect.js'
 import { eventText, type Gap, placeText, resetText, retryText } from './event-text.js'
 import { type Listener, openListener } from './listener.js'
 import { openTurns } from './turns.js'
@@ -119,7 +120,8 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
     for (let from = 0; from < unheard.length; from += limits.writtenAtOnce) {
       const some = unheard.slice(from, from + limits.writtenAtOnce)
       const events = await showing(() => findLiveEvents(pod, listener.viewer, some))
-      const canTakeMore = listener.write(events.map((event) => eventText(event, pod.config)).join(''))
+      const context = dialectContext(pod.config, listener.viewer)
+      const canTakeMore = listener.write(events.map((event) => eventText(event, context)).join(''))
       listener.position = some.at(-1)?.id ?? upTo
       if (!canTakeMore) return false
     }

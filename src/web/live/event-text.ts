@@ -1,6 +1,6 @@
-import type { Config } from '../../config/config.js'
 import type { LiveEvent } from '../../domain/notifications/live-events.js'
 import { withDecimalPoints } from '../api/decimal-points.js'
+import type { DialectContext } from '../api/dialect.js'
 import { presentMessage } from '../presenters/conversations.js'
 import { presentNotification } from '../presenters/notifications.js'
 import { presentPost } from '../presenters/posts.js'
@@ -9,8 +9,8 @@ import { presentPost } from '../presenters/posts.js'
 export type Gap = 'unknown' | 'too_old' | 'too_many'
 
 /** An event as it is written to a stream: JSON has no line breaks, so each is one line of data. */
-export function eventText(event: LiveEvent, config: Pick<Config, 'url' | 'clientApiDialect'>): string {
-  return block(event.id, event.kind, dataOf(event, config))
+export function eventText(event: LiveEvent, context: DialectContext): string {
+  return block(event.id, event.kind, dataOf(event, context))
 }
 
 /** Tells a client that there is a gap; from this id on there is none. */
@@ -30,14 +30,14 @@ export function retryText(milliseconds: number): string {
 /** A comment, which clients pass over and proxies do not. */
 export const HEARTBEAT = ':\n\n'
 
-function dataOf(event: LiveEvent, { url, clientApiDialect }: Pick<Config, 'url' | 'clientApiDialect'>): object {
+function dataOf(event: LiveEvent, context: DialectContext): object {
   switch (event.kind) {
     case 'notification':
-      return presentNotification(event.notification, { url, clientApiDialect })
+      return presentNotification(event.notification, context)
     case 'message':
-      return { ...presentMessage(event.message, url), conversation_guid: event.message.conversationGuid }
+      return { ...presentMessage(event.message, context.url), conversation_guid: event.message.conversationGuid }
     case 'post':
-      return presentPost(event.post, url)
+      return presentPost(event.post, context.url)
   }
 }
 

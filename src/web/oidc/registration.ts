@@ -1,5 +1,6 @@
 import { Ajv } from 'ajv'
 import type { FastifyPluginAsync } from 'fastify'
+import { CLIENT_API_DIALECTS } from '../../config/config.js'
 import {
   CLIENT_AUTH_METHODS,
   type ClientMetadata,
@@ -7,6 +8,7 @@ import {
   registerClient,
 } from '../../domain/accounts/clients.js'
 import { Refusal } from '../../domain/refusals.js'
+import type { ClientApiDialect } from '../../persistence/models/client.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { MalformedBody } from '../server/request-faults.js'
 import { InvalidRequest } from '../server/validation.js'
@@ -20,6 +22,7 @@ interface Registration {
   readonly client_name?: string
   readonly sector_identifier_uri?: string
   readonly response_types?: readonly string[]
+  readonly client_api_dialect?: ClientApiDialect
   readonly [name: string]: unknown
 }
 
@@ -40,8 +43,9 @@ const properties = {
   token_endpoint_auth_method: { enum: CLIENT_AUTH_METHODS, default: 'client_secret_post' },
   jwks: { type: 'object' },
   jwks_uri: text,
+  client_api_dialect: { enum: CLIENT_API_DIALECTS },
 }
-const OWN_COLUMNS = ['redirect_uris', 'client_name']
+const OWN_COLUMNS = ['redirect_uris', 'client_name', 'client_api_dialect']
 
 const isRegistration = new Ajv({ useDefaults: true }).compile<Registration>({
   type: 'object',
@@ -87,6 +91,7 @@ function readRegistration(body: unknown) {
     name: given.client_name,
     redirectUris: given.redirect_uris,
     sectorIdentifierUri: given.sector_identifier_uri,
+    apiDialect: given.client_api_dialect ?? null,
     metadata: metadata as unknown as ClientMetadata, // checked, and with its defaults
   }
 }
@@ -107,6 +112,7 @@ function presentClient(client: RegisteredClient, secret: string | undefined): ob
     client_secret_expires_at: 0,
     client_id_issued_at: Math.floor(client.createdAt.getTime() / 1_000),
     client_name: client.name,
+    client_api_dialect: client.apiDialect,
     redirect_uris: client.redirectUris,
     response_types: ['code'],
     grant_types: ['authorization_code', 'refresh_token'],

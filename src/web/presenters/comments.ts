@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import type { Config } from '../../config/config.js'
 import type { ListedComment } from '../../persistence/interactions/list-comments.js'
+import type { DialectContext } from '../api/dialect.js'
 import type { Comment, NewComment } from '../schemas/comments.js'
 import { presentPersonSummary } from './people.js'
 
@@ -13,11 +13,8 @@ export function presentComment(comment: ListedComment, podUrl: string): Static<t
 }
 
 /** To its author, who has just written it. */
-export function presentNewComment(
-  comment: ListedComment,
-  { url, clientApiDialect }: Pick<Config, 'url' | 'clientApiDialect'>,
-): Static<typeof NewComment> {
-  return clientApiDialect === 'diaspora' ? presentComment(comment, url) : presentWritten(comment, url)
+export function presentNewComment(comment: ListedComment, { url, dialect }: DialectContext): Static<typeof NewComment> {
+  return dialect === 'diaspora' ? presentComment(comment, url) : presentWritten(comment, url)
 }
 
 function presentWritten({ guid, createdAt, author, text, mentionedPeople }: ListedComment, podUrl: string) {

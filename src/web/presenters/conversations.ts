@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
-import type { Config } from '../../config/config.js'
 import type { ListedConversation, ListedMessage } from '../../persistence/conversations/list-conversations.js'
-import type { Conversation, Message, StartedConversation } from '../schemas/conversations.js'
+import type { DialectContext } from '../api/dialect.js'
+import type { Conversation, MarkedConversation, Message, StartedConversation } from '../schemas/conversations.js'
 import { presentPersonSummary } from './people.js'
 
 export function presentConversation(conversation: ListedConversation, podUrl: string): Static<typeof Conversation> {
@@ -15,13 +15,22 @@ export function presentConversation(conversation: ListedConversation, podUrl: st
   }
 }
 
+/** The answer to a change of its mark: a list of one, where diaspora* answers with the conversation itself. */
+export function presentMarkedConversation(
+  conversation: ListedConversation,
+  { url, dialect }: DialectContext,
+): Static<typeof MarkedConversation> {
+  const marked = presentConversation(conversation, url)
+  return dialect === 'diaspora' ? marked : [marked]
+}
+
 /** The answer to whoever has started it. */
 export function presentStartedConversation(
   conversation: ListedConversation,
-  { url, clientApiDialect }: Pick<Config, 'url' | 'clientApiDialect'>,
+  { url, dialect }: DialectContext,
 ): Static<typeof StartedConversation> {
   const { read, ...started } = presentConversation(conversation, url)
-  return clientApiDialect === 'diaspora' ? { ...started, read } : started
+  return dialect === 'diaspora' ? { ...started, read } : started
 }
 
 export function presentMessage(

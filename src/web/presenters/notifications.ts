@@ -1,17 +1,17 @@
 import type { Static } from 'typebox'
-import type { Config } from '../../config/config.js'
 import type { NotificationType } from '../../persistence/models/notification.js'
 import type { ListedNotification } from '../../persistence/notifications/list-notifications.js'
+import type { DialectContext } from '../api/dialect.js'
 import { COMMENTED_IN_DIASPORA, type Notification, type NotificationTypeName } from '../schemas/notifications.js'
 import { presentPersonSummary } from './people.js'
 
 export function presentNotification(
   { guid, type, read, createdAt, target, actors }: ListedNotification,
-  { url, clientApiDialect }: Pick<Config, 'url' | 'clientApiDialect'>,
+  { url, dialect }: DialectContext,
 ): Static<typeof Notification> {
   const presented: Static<typeof Notification> = {
     guid,
-    type: type === 'commented_on_post' && clientApiDialect === 'diaspora' ? COMMENTED_IN_DIASPORA : type,
+    type: type === 'commented_on_post' && dialect === 'diaspora' ? COMMENTED_IN_DIASPORA : type,
     read,
     created_at: createdAt.toISOString(),
     event_creators: actors.map((person) => presentPersonSummary(person, url)),

@@ -24,6 +24,6 @@ export const NewComment = Type.Object(
   {
     $id: 'NewComment',
     description:
-      'A comment you have just written. What others have done with it is there only where the operator has set `CLIENT_API_DIALECT` to `diaspora`.',
+      'A comment you have just written. `interactions` and `reported` are there only in the dialect `diaspora`.',
   },
 )

@@ -13,12 +13,14 @@ export const Conversation = Type.Object(
   { $id: 'Conversation', description: 'A private conversation.' },
 )
 
+export const MarkedConversation = Type.Union([Type.Array(refTo(Conversation)), refTo(Conversation)], {
+  description: 'A list with the conversation. In the dialect `diaspora` the conversation itself.',
+})
+
 export const StartedConversation = Type.Object(
   {
     ...conversation,
-    read: Type.Optional(
-      Type.Boolean({ description: 'Always true, and there only on pods that speak the dialect of diaspora*.' }),
-    ),
+    read: Type.Optional(Type.Boolean({ description: 'Always true; only in the dialect `diaspora`.' })),
   },
   { $id: 'StartedConversation', description: 'A private conversation that has just begun.' },
 )

@@ -7,7 +7,7 @@ export const COMMENTED_IN_DIASPORA = 'comment_on_post'
 
 /** Both names of the same type are understood, whichever of them the pod itself uses. */
 export const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES, COMMENTED_IN_DIASPORA], {
-  description: '`comment_on_post` is what pods that speak the dialect of diaspora* say for `commented_on_post`.',
+  description: '`comment_on_post` is the name of `commented_on_post` in the dialect `diaspora`.',
 })
 
 export const Notification = Type.Object(

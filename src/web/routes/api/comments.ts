@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { requireTarget } from '../../../domain/accounts/access.js'
 import { createComment, findComment, listComments } from '../../../domain/interactions/comments.js'
 import { deleteComment } from '../../../domain/posts/deletions.js'
+import { dialectOf } from '../../api/dialect.js'
 import { missingFirst, readOrMissing } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
@@ -81,7 +82,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         text: request.body.body,
       })
       const comment = await findComment(pod, request.viewer, id)
-      return reply.code(201).send(presentNewComment(comment, pod.config))
+      return reply.code(201).send(presentNewComment(comment, dialectOf(request)))
     },
   )
 

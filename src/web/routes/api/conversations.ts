@@ -9,6 +9,7 @@ import {
   startConversation,
   writeMessage,
 } from '../../../domain/conversations/conversations.js'
+import { dialectOf } from '../../api/dialect.js'
 import { missingFirst, readOrMissing } from '../../api/missing-first.js'
 import {
   indexPaging,
@@ -19,10 +20,15 @@ import {
   timePaging,
 } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
-import { presentConversation, presentMessage, presentStartedConversation } from '../../presenters/conversations.js'
+import {
+  presentConversation,
+  presentMarkedConversation,
+  presentMessage,
+  presentStartedConversation,
+} from '../../presenters/conversations.js'
 import { BooleanField, readBoolean } from '../../schemas/booleans.js'
 import { refTo } from '../../schemas/common.js'
-import { Conversation, Message, StartedConversation } from '../../schemas/conversations.js'
+import { Conversation, MarkedConversation, Message, StartedConversation } from '../../schemas/conversations.js'
 import { onlyAfter, onlyUnread, readOnlyAfter, readOnlyUnread } from '../../schemas/news-filters.js'
 
 const tags = ['Conversations']
@@ -82,7 +88,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { subject, body: text, recipients: recipientGuids } = request.body
       const conversation = await startConversation(app.pod, request.viewer, { subject, text, recipientGuids })
-      return reply.code(201).send(presentStartedConversation(conversation, app.pod.config))
+      return reply.code(201).send(presentStartedConversation(conversation, dialectOf(request)))
     },
   )
 
@@ -113,16 +119,17 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       operationId: 'markConversation',
       tags,
       summary: 'Mark a conversation as read or unread',
-      description: 'For you alone. The answer is a list of one.',
+      description:
+        'For you alone. The answer is a list of one; in the dialect `diaspora` it is the conversation itself.',
       params,
       body: Type.Object({ read: BooleanField }),
-      response: { 200: Type.Array(refTo(Conversation)) },
+      response: { 200: MarkedConversation },
     },
     config: { scopes, refusals: { ...missing, invalid: 422 } },
     handler: async (request) => {
       const read = readBoolean(request.body.read)
       const conversation = await markConversation(app.pod, request.viewer, request.params.guid, read)
-      return [presentConversation(conversation, app.pod.config.url)]
+      return presentMarkedConversation(conversation, dialectOf(request))
     },
   })
 

@@ -6,6 +6,7 @@ import {
   markNotification,
   openNotification,
 } from '../../../domain/notifications/notifications.js'
+import { dialectOf } from '../../api/dialect.js'
 import { missingFirst } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
@@ -56,7 +57,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       }
       const notifications = await readList(request, (pod) => findNotifications(pod, request.viewer, filter))
       linkTimePages(request, reply, page, notifications)
-      return notifications.items.map((notification) => presentNotification(notification, app.pod.config))
+      return notifications.items.map((notification) => presentNotification(notification, dialectOf(request)))
     },
   )
 
@@ -77,7 +78,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       // HEAD is safe (RFC 9110, 9.2.1): it marks nothing as read.
       const read = request.method === 'HEAD' ? findNotification : openNotification
       const notification = await read(app.pod, request.viewer, request.params.notification_id)
-      return presentNotification(notification, app.pod.config)
+      return presentNotification(notification, dialectOf(request))
     },
   )
 
@@ -98,7 +99,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     handler: async (request) => {
       const read = readBoolean(request.body.read)
       const { notification_id: guid } = request.params
-      return presentNotification(await markNotification(app.pod, request.viewer, guid, { read }), app.pod.config)
+      return presentNotification(await markNotification(app.pod, request.viewer, guid, { read }), dialectOf(request))
     },
   })
 }

@@ -1,0 +1,22 @@
+import type { FastifyRequest } from 'fastify'
+import type { Config } from '../../config/config.js'
+import type { Viewer } from '../../domain/accounts/access.js'
+import type { ClientApiDialect } from '../../persistence/models/client.js'
+
+/** What a presenter needs whose answer depends on the dialect of the client. */
+export interface DialectContext {
+  readonly url: string
+  readonly dialect: ClientApiDialect
+}
+
+/** The dialect of the client, else that of the setting. */
+export function dialectContext(
+  { url, clientApiDialect }: Pick<Config, 'url' | 'clientApiDialect'>,
+  { dialect = clientApiDialect }: Pick<Viewer, 'dialect'>,
+): DialectContext {
+  return { url, dialect }
+}
+
+export function dialectOf({ server, viewer }: FastifyRequest): DialectContext {
+  return dialectContext(server.pod.config, viewer)
+}
