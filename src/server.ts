@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Logger } from 'pino'
+import { showCryptoMetrics } from '../workers/threads/crypto-metrics.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type Config, readConfig } from './config/config.js'
 import { keepAddress } from './config/kept-address.js'
@@ -40,6 +41,7 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
   const crypto = openCryptoPool(config.cryptoThreads) // its threads begin with the first key
   const pod = await openPod(config, 'web', { crypto, log })
   const metrics = openMetrics(pod)
+  showCryptoMetrics(metrics.registry, crypto)
   const app = await buildApp(pod, { metrics })
   const figures = keepFigures(pod, metrics.registry)
   const operator = await buildOperatorApp({ log: pod.log, metrics, readiness: app.readiness })

@@ -23,6 +23,7 @@ import { outboundHandlers, outboundSlowHandlers, relayHandlers } from './handler
 import { keepUploadsSwept, photoHandlers } from './handlers/photos.js'
 import { showJobFigures } from './job-metrics.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
+import { showCryptoMetrics } from './threads/crypto-metrics.js'
 import { openCryptoPool } from './threads/crypto-pool.js'
 import { endWhenStuck } from './watchdog.js'
 
@@ -66,6 +67,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   })
   const uploads = keepsPictures ? keepUploadsSwept(pod) : undefined
   const metrics = openMetrics(pod)
+  showCryptoMetrics(metrics.registry, crypto)
   showReceiveFigures(metrics.registry)
   showDeliveryFigures(metrics.registry)
   showJobFigures(metrics.registry)

@@ -10,7 +10,7 @@ import type { Pod } from '../src/pod/pod.js'
 import { openRoom } from './adaptive-concurrency.js'
 import { lookAfterSchedules } from './handlers/maintenance.js'
 import { inboundRunner, isInbound } from './inbound-runner.js'
-import { countJob } from './job-metrics.js'
+import { countJob, noteJobWait } from './job-metrics.js'
 import { type HandlerTable, jobRunner } from './run-job.js'
 import { openSuspectLine } from './suspects.js'
 import { startSweeping } from './sweeper.js'
@@ -92,11 +92,12 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   const suspects = openSuspectLine()
   let inHand = 0
 
-  async function countedWhile(queue: QueueName, running: Promise<void>): Promise<void> {
+  async function countedWhile(queue: QueueName, job: Job, run: (job: Job) => Promise<void>): Promise<void> {
     inHand += 1
+    noteJobWait(queue, Date.now() - (job.timestamp + job.delay))
     const began = performance.now()
     try {
-      await running
+      await run(job)
       countJob(queue, 'done', performance.now() - began)
     } catch (error) {
       countJob(queue, 'failed', performance.now() - began)
@@ -114,7 +115,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
       async (job) => {
         worker.concurrency = room.enter(job)
         try {
-          await countedWhile(queue, run(job))
+          await countedWhile(queue, job, run)
         } finally {
           room.leave(job)
         }
@@ -131,7 +132,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     const given = pod.config.workerConcurrency[queue]
     const serving = { ...timing, concurrency: given ?? CONCURRENCY[queue] }
     if (queue === 'inbound' && given === undefined) return serveInRoom(queue, run, serving)
-    return pod.jobs.serve(queue, (job) => countedWhile(queue, run(job)), serving)
+    return pod.jobs.serve(queue, (job) => countedWhile(queue, job, run), serving)
   })
   const looksAfterAll = queues.includes('maintenance')
   const schedules = looksAfterAll ? lookAfterSchedules(pod) : undefined

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { openSession } from '../persistence/database/database.js'
+import { isDatabaseUnavailable } from '../persistence/database/errors.js'
 import type { Pod } from '../pod/pod.js'
 
 /** What one process notifies the others of at once: that something has changed, never what. A listener looks for itself. */
@@ -55,7 +56,9 @@ export function openSignals({ db, log }: Pick<Pod, 'db' | 'log'>): Signals {
       await mine.query(`listen ${CHANNEL}`)
       tellAll()
     } catch (err) {
-      log.warn({ err }, 'cannot hear the other processes; looking every few seconds meanwhile')
+      // An outage has lines of its own, and this is tried every second.
+      if (isDatabaseUnavailable(err)) log.debug({ err }, 'cannot listen for signals')
+      else log.warn({ err }, 'cannot listen for signals; checking every few seconds meanwhile')
       lost()
     }
   }

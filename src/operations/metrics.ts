@@ -4,9 +4,11 @@ import { readSoftware } from '../config/software.js'
 import { queueFacts } from '../jobs/operations/queue-facts.js'
 import type { Pod } from '../pod/pod.js'
 import { watchClosedConnections } from '../web/limits/closure-counts.js'
+import { showRejectionMetrics } from '../web/limits/rejection-metrics.js'
 import { LIBRARY_SLEEPS, openLoopGauges } from './event-loop-metrics.js'
 import { watchInboundEndpoint } from './inbound-metrics.js'
 import { watchLive } from './live-metrics.js'
+import { showPool } from './pool-metrics.js'
 import { watchReplica } from './replica-metrics.js'
 
 /** What the operator's monitoring reads: one registry per process. */
@@ -38,7 +40,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
     buckets: SECONDS,
     registers,
   })
-  showBuild(registry)
+  showBuild(registry, pod.jobs.store)
   showPool(registry, pod.db)
   const writeFacts = openWorkGauges(registry)
   const writeLag = openLoopGauges(registry)
@@ -46,6 +48,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
   return {
     registry,
     watch(app) {
+      showRejectionMetrics(registry)
       watchInboundEndpoint(registry, app.door)
       watchClosedConnections(registry, app.closedConnections)
       watchLive(registry, app.live)
@@ -61,7 +64,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
       try {
         writeFacts(await queueFacts(pod))
       } catch (error) {
-        pod.log.warn({ err: error }, 'metrics without the facts of the database')
+        pod.log.debug({ err: error }, 'metrics without the facts of the database')
         writeFacts(undefined)
       }
       writeLag()
@@ -71,30 +74,15 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
 }
 
 /** Always 1; the labels say what runs. */
-function showBuild(registry: Registry): void {
+function showBuild(registry: Registry, queueStore: string): void {
   const { name, version } = readSoftware()
   const build = new Gauge({
     name: 'pod_build_info',
     help: 'What runs in this process.',
-    labelNames: ['software', 'version', 'node'],
+    labelNames: ['software', 'version', 'node', 'queue_store'],
     registers: [registry],
   })
-  build.set({ software: name, version, node: process.versions.node }, 1)
-}
-
-function showPool(registry: Registry, db: Pod['db']): void {
-  new Gauge({
-    name: 'pod_database_connections',
-    help: 'Connections of this process to the database, and statements that wait for one.',
-    labelNames: ['state'],
-    registers: [registry],
-    collect() {
-      const { pool } = db.client
-      this.set({ state: 'used' }, pool?.numUsed() ?? 0)
-      this.set({ state: 'free' }, pool?.numFree() ?? 0)
-      this.set({ state: 'waiting' }, pool?.numPendingAcquires() ?? 0)
-    },
-  })
+  build.set({ software: name, version, node: process.versions.node, queue_store: queueStore }, 1)
 }
 
 type Facts = Awaited<ReturnType<typeof queueFacts>>

@@ -11,12 +11,14 @@ import { openRemotePods } from '../federation/remote-pod/remote-pods.js'
 import { openJobQueues } from '../jobs/queues/job-queues.js'
 import { REPLICA_LIMITS } from '../limits.js'
 import { openLog } from '../logging/log.js'
+import { openOutageLog } from '../logging/outage-log.js'
 import {
   databaseReachable,
   migrationStatus,
   openDatabase,
   WEB_LIMITS,
   WORKER_LIMITS,
+  watchConnections,
 } from '../persistence/database/database.js'
 import { isDatabaseUnavailable, refusesUs, withoutStatement } from '../persistence/database/errors.js'
 import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
@@ -40,6 +42,8 @@ interface Pieces {
 /** Long-running processes may be started before their database; somebody waits in front of a command. */
 const PATIENCE: Readonly<Record<ProcessKind, number>> = { web: 60_000, worker: 60_000, command: 3_000 }
 const COMMAND_POOL = 4
+/** A busy database answers later than usual; that is no outage. */
+const ANSWERED_WITHIN = 3_000
 
 /** Builds the real thing, or throws a StartError that says what is missing. */
 export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces): Promise<OpenPod> {
@@ -47,6 +51,11 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
   const databaseUrl = await databaseUrlOf(config)
   const secrets = openSecrets(await readSecretKey(config))
   const db = openDatabase({ url: databaseUrl, applicationName: `pod ${kind}`, ...limitsOf(config, kind) })
+  const outages = openOutageLog({ name: 'database', log, answers: () => databaseReachable(db, ANSWERED_WITHIN) })
+  let isOpen = false
+  watchConnections(db, (error) => {
+    if (isOpen) void outages.suspect(error)
+  })
   try {
     await untilReachable(db, databaseUrl, PATIENCE[kind], log, async () => {
       await checkMigrations(db)
@@ -54,6 +63,7 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
       const keys = await bindPrivateKeys({ db, secrets })
       if (keys > 0) log.warn({ keys }, 'private keys that an earlier version has sealed are bound to their users')
     })
+    isOpen = true
     const { redisUrl, redisReplicas } = config
     const jobs = await openJobQueues({ redisUrl, redisReplicas, databaseUrl, log, prefix: queuePrefix(config) })
     const replica = openReplica(config, databaseUrl, kind, log)
@@ -71,6 +81,7 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
       now: pieces.now ?? (() => new Date()),
       async close() {
         await remote.close()
+        outages.close()
         await jobs.close()
         await replica?.close()
         await db.destroy()

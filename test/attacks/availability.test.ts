@@ -183,7 +183,7 @@ describe('S82: what strangers make the pod remember', () => {
   const now = () => new Date()
 
   it('of addresses that ask too often has an end', () => {
-    const limit = openRateLimit({ times: 1, perSeconds: 3_600, sources: 100, now })
+    const limit = openRateLimit({ limit: 'pages', times: 1, perSeconds: 3_600, sources: 100, now })
     limit('203.0.113.1')
     for (let address = 0; address < 1_000; address += 1) limit(`198.51.${address >> 8}.${address & 255}`)
 
@@ -193,7 +193,7 @@ describe('S82: what strangers make the pod remember', () => {
 
   it('of people who write has an end', () => {
     const { users } = WRITE_LIMITS
-    const limit = openRateLimitOf<number>({ times: 1, perSeconds: 3_600, sources: users, now })
+    const limit = openRateLimitOf<number>({ limit: 'pages', times: 1, perSeconds: 3_600, sources: users, now })
     for (let person = 0; person <= users; person += 1) limit(person)
 
     expect(() => limit(users)).toThrow()

@@ -14,6 +14,7 @@ import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { knowPod, type ListeningPod, listeningPod, writeMessage } from '../support/deliveries.js'
 import { newGuid } from '../support/fake-pod.js'
+import { openLogBook } from '../support/log-book.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 
 let pod: MeetingPod
@@ -102,6 +103,21 @@ describe('a public delivery', () => {
       entity: { type: 'status_message', guid: entity.guid },
     })
     expect(await other.deliveries()).toEqual([])
+  })
+
+  it('adds to one line of the log for each round, with the outcomes and the duration', async () => {
+    const other = await otherPod()
+    const book = openLogBook()
+    for (let count = 0; count < 3; count += 1)
+      await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+
+    await run(other.id, {}, { ...pod, log: book.log })
+
+    const round = { msg: 'delivery round', lane: 'outbound-slow', pod: expect.stringMatching(/^d\d+\.example:3000$/) }
+    expect(book.entries().filter(({ level }) => level === 30)).toEqual([
+      expect.objectContaining({ ...round, deliveries: 1, arrived: 1, ms: expect.any(Number) }),
+      expect.objectContaining({ ...round, deliveries: 2, arrived: 2, ms: expect.any(Number) }),
+    ])
   })
 
   it('is signed once, however many pods it goes to at the same time', async () => {

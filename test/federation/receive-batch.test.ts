@@ -9,6 +9,7 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { photoBy, postBy, reshareBy } from '../support/entities.js'
 import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
+import { openLogBook } from '../support/log-book.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 
 let pod: MeetingPod
@@ -79,6 +80,21 @@ describe('a batch', () => {
       over: 0,
     })
     expect(await guids()).toEqual(entities.map(({ guid }) => guid).sort())
+  })
+
+  it('writes one line to the log, with how its messages ended and how long it took', async () => {
+    const book = openLogBook()
+    const known = postBy(quin)
+    await receive(...sent(known))
+
+    await receiveBatch({ ...pod, log: book.log }, [...sent(known, postBy(remy), postBy(quin)), message('no envelope')])
+
+    expect(book.entries().filter(({ level }) => level === 30)).toEqual([
+      expect.objectContaining({
+        ...{ msg: 'inbound batch stored', queue: 'inbound', messages: 4, ms: expect.any(Number) },
+        ...{ stored: 2, repeated: 1, rejected: 1 },
+      }),
+    ])
   })
 
   it('of two hundred posts needs no more statements than one of two', async () => {

@@ -53,9 +53,10 @@ describe('the server of the operator', () => {
   it('tells what runs, and how many connections to the database it has', async () => {
     const { body } = await operator.inject('/metrics')
 
-    expect(body).toContain(`node="${process.versions.node}"} 1`)
+    expect(body).toContain(`node="${process.versions.node}",queue_store="`)
+    expect(body).toMatch(/^pod_db_acquire_seconds_count\{pool="primary"\} [1-9]\d*$/m)
     for (const state of ['used', 'free', 'waiting']) {
-      expect(body).toMatch(new RegExp(`^pod_database_connections\\{state="${state}"\\} \\d+$`, 'm'))
+      expect(body).toMatch(new RegExp(`^pod_db_connections\\{pool="primary",state="${state}"\\} \\d+$`, 'm'))
     }
   })
 

@@ -8,7 +8,7 @@ const addressOf = (network: number) => `2001:db8:1:${network.toString(16)}::1`
 
 describe('a rate limit of network addresses', () => {
   it('still knows an address after each network of one IPv6 /48 has made a request', () => {
-    const limit = openRateLimit({ times: 20, perSeconds: 300, sources: 20_000, now })
+    const limit = openRateLimit({ limit: 'pages', times: 20, perSeconds: 300, sources: 20_000, now })
     for (let time = 0; time < 20; time += 1) limit('203.0.113.1')
     for (let network = 0; network < 65_536; network += 1) {
       try {
@@ -22,7 +22,7 @@ describe('a rate limit of network addresses', () => {
   })
 
   it('counts a /64 as one source, and lets the other networks of its /48 pass', () => {
-    const limit = openRateLimit({ times: 3, perSeconds: 300, sources: 20_000, now })
+    const limit = openRateLimit({ limit: 'pages', times: 3, perSeconds: 300, sources: 20_000, now })
     for (let host = 1; host <= 3; host += 1) limit(`2001:db8:1:1::${host}`)
 
     expect(() => limit('2001:db8:1:1::4')).toThrow('too often')
@@ -31,7 +31,7 @@ describe('a rate limit of network addresses', () => {
   })
 
   it('refuses the networks of a /48 that together do sixteen times what one may', () => {
-    const limit = openRateLimit({ times: 2, perSeconds: 300, sources: 20_000, now })
+    const limit = openRateLimit({ limit: 'pages', times: 2, perSeconds: 300, sources: 20_000, now })
     for (let request = 0; request < 32; request += 1) limit(addressOf(request))
 
     expect(() => limit(addressOf(32))).toThrow('too often')
@@ -39,13 +39,13 @@ describe('a rate limit of network addresses', () => {
   })
 
   it('counts nothing where there is no limit', () => {
-    const limit = openRateLimit({ times: 0, perSeconds: 300, sources: 20_000, now })
+    const limit = openRateLimit({ limit: 'pages', times: 0, perSeconds: 300, sources: 20_000, now })
     for (let request = 0; request < 1_000; request += 1) expect(() => limit(addressOf(request))).not.toThrow()
   })
 })
 
 it('a request that is taken back displaces no other source', () => {
-  const limit = openRateLimitOf<string>({ times: 1, perSeconds: 300, sources: 100, now })
+  const limit = openRateLimitOf<string>({ limit: 'pages', times: 1, perSeconds: 300, sources: 100, now })
   limit('first')
   for (let source = 0; source < 1_000; source += 1) limit(`source ${source}`)()
 

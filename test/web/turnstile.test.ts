@@ -4,7 +4,7 @@ import { openTurnstile } from '../../src/web/limits/concurrency-limit.js'
 type Line = Parameters<typeof openTurnstile>[0]['line']
 
 const openFull = (line?: Line) => {
-  const turnstile = openTurnstile({ all: 3, each: 2, ...(line && { line }) })
+  const turnstile = openTurnstile({ limit: 'searches', all: 3, each: 2, ...(line && { line }) })
   const leave: (() => void)[] = []
   const stay = (userId: number) => turnstile.pass(userId, () => new Promise<void>((resolve) => leave.push(resolve)))
   return { ...turnstile, stay, leave, inside: [stay(1), stay(1), stay(2)] }
@@ -27,7 +27,7 @@ it('lets one user in a few times at once, all of them together as often as there
 })
 
 it('lets somebody else in after what was done inside has failed', async () => {
-  const { pass } = openTurnstile({ all: 1, each: 1 })
+  const { pass } = openTurnstile({ limit: 'searches', all: 1, each: 1 })
   await expect(pass(1, () => Promise.reject(new Error('in vain')))).rejects.toThrow('in vain')
 
   expect(await pass(1, work)).toBe('done')

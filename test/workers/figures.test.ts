@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { noteBatch, showReceiveFigures } from '../../src/federation/inbound/receive-figures.js'
 import { countDelivery, noteArrival, showDeliveryFigures } from '../../src/federation/outbound/delivery-figures.js'
-import { countJob, showJobFigures } from '../../workers/job-metrics.js'
+import { countJob, noteJobWait, showJobFigures } from '../../workers/job-metrics.js'
 
 it('a worker tells how long jobs run, how old messages are at their commit, and deliveries at their arrival', async () => {
   const registry = new Registry()
@@ -10,13 +10,16 @@ it('a worker tells how long jobs run, how old messages are at their commit, and 
   const minuteAgo = new Date(Date.now() - 60_500)
 
   countJob('maintenance', 'done', 2_000)
-  countDelivery('outbound', { kind: 'arrived' })
-  noteArrival('outbound', minuteAgo)
+  noteJobWait('maintenance', 3_000)
+  countDelivery('outbound', { kind: 'arrived' }, 250)
+  noteArrival({ isPublic: false, writtenAt: minuteAgo })
   const none = { stored: 1, waiting: [], wrong: [], over: [], dead: [] }
   noteBatch([{ envelope: '', acceptedAt: minuteAgo }], none)
 
   const text = await registry.metrics()
-  expect(text).toContain('pod_job_seconds_sum{queue="maintenance"} 2')
-  expect(text).toMatch(/^pod_delivery_seconds_sum\{lane="outbound"\} 6\d\./m)
-  expect(text).toMatch(/^pod_inbound_commit_seconds_sum\{queue="inbound"\} 6\d\./m)
+  expect(text).toContain('pod_job_seconds_sum{queue="maintenance",end="done"} 2')
+  expect(text).toContain('pod_job_wait_seconds_sum{queue="maintenance"} 3')
+  expect(text).toMatch(/^pod_commit_to_delivered_seconds_sum\{channel="private"\} 6\d\./m)
+  expect(text).toContain('pod_delivery_seconds_sum{lane="outbound",outcome="arrived"} 0.25')
+  expect(text).toMatch(/^pod_accept_to_commit_seconds_sum\{channel="public"\} 6\d\./m)
 })

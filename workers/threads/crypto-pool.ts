@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
 import { THREAD_LIMITS } from '../../src/limits.js'
 import type { PodCrypto } from '../../src/pod/pod.js'
+import { type CryptoLoad, noteCryptoTask } from './crypto-metrics.js'
 import type * as tasks from './crypto-thread.js'
 import { inParts } from './in-parts.js'
 
@@ -39,7 +40,7 @@ class ThreadsBusy extends Error {
 export function openCryptoPool(
   threads = availableParallelism(),
   keyGenerationWithin = KEY_GENERATION_WITHIN,
-): PodCrypto & { close(): Promise<void> } {
+): PodCrypto & { load(): CryptoLoad; close(): Promise<void> } {
   const pool = new Piscina({
     filename: threadFile,
     minThreads: 0,
@@ -59,6 +60,7 @@ export function openCryptoPool(
     if (closed) throw new Error('The threads have been closed.') // the pool would start new ones
     if (inHand >= threads + THREAD_LIMITS.tasksQueued) throw new ThreadsBusy('The threads have too much to do.')
     const signal = AbortSignal.timeout(within)
+    const began = performance.now()
     inHand += 1
     try {
       return await pool.run(task, { name, signal })
@@ -68,6 +70,7 @@ export function openCryptoPool(
       throw error
     } finally {
       inHand -= 1
+      noteCryptoTask(name, performance.now() - began)
     }
   }
 
@@ -101,6 +104,7 @@ export function openCryptoPool(
         return { state: 'rejected', fault: 'DiscoveryFailed', reason: 'the document takes too long to read' }
       }
     },
+    load: () => ({ threads, running: inHand - pool.queueSize, waiting: pool.queueSize }),
     async close() {
       closed = true
       await pool.destroy()

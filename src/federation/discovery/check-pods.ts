@@ -14,6 +14,11 @@ export async function checkPods({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): Promise
   await jobs.enqueueEach(checkPodJob, each, { again: true })
 }
 
+/** As it is written in addresses. */
+function nameOf({ host, port }: Pick<OtherPod, 'host' | 'port'>): string {
+  return port === 443 ? host : `${host}:${port}`
+}
+
 /** Looks how a pod is, and keeps that in its row. */
 export async function checkKnownPod(pod: Pod, podId: number): Promise<void> {
   // Noted first: a pod that is too slow to be looked at has its turn tomorrow, and not every minute.
@@ -28,7 +33,7 @@ export async function checkKnownPod(pod: Pod, podId: number): Promise<void> {
   try {
     const noted = await noteCheck(pod.db, other, await checkPod(pod, origin), pod.now())
     const isBack = other.offlineSince !== null && noted?.offlineSince === null
-    if (isBack) pod.log.info({ pod: other.host }, 'the pod answers again')
+    if (isBack) pod.log.info({ pod: nameOf(other) }, 'the pod answers again')
   } catch (error) {
     if (!isOurTrouble(error)) throw error
   }

@@ -5,7 +5,7 @@ import { authoriseBatch } from './authorise-batch.js'
 import type { Message, Over, Sorted, Waiting, Wrong } from './batch.js'
 import { countDailyBytes, withinDailyBytes } from './daily-bytes.js'
 import { openBatch } from './open-batch.js'
-import { noteBatch, timed } from './receive-figures.js'
+import { logBatch, noteBatch, timed } from './receive-figures.js'
 import { resolveBatch } from './resolve-batch.js'
 import { storeBatch } from './store/store-batch.js'
 
@@ -20,6 +20,7 @@ export interface Received extends Omit<Sorted<never>, 'ready'> {
  * that wait are parked, but for what we have asked for ourselves: that is handed back to whoever has asked.
  */
 export async function receiveBatch(pod: Pod, messages: readonly Message[]): Promise<Received> {
+  const began = performance.now()
   const opened = await timed('open', () => openBatch(pod, messages))
   const within = withinDailyBytes(pod, opened.ready)
   const resolved = await timed('resolve', () => resolveBatch(pod, within.ready))
@@ -43,7 +44,9 @@ export async function receiveBatch(pod: Pod, messages: readonly Message[]): Prom
   )
   const wrong = [...before.wrong, ...stored.wrong]
   const over = [...before.over, ...stored.over]
-  noteBatch(messages, { stored: stored.records.length, waiting, wrong, over, dead })
+  const ends = { stored: stored.records.length, waiting, wrong, over, dead }
+  noteBatch(messages, ends)
+  logBatch(pod.log, messages, ends, performance.now() - began)
   return { waiting, wrong, over, dead }
 }
 

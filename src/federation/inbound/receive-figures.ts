@@ -1,8 +1,9 @@
+import type { Logger } from 'pino'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { Message, Over, Waiting, Wrong } from './batch.js'
 
 /** What became of a batch. */
-interface Ends {
+export interface BatchEnds {
   /** How many of its messages brought something new. */
   readonly stored: number
   readonly waiting: readonly Waiting[]
@@ -32,10 +33,10 @@ const stepSeconds = new Histogram({
 })
 
 const commitSeconds = new Histogram({
-  name: 'pod_inbound_commit_seconds',
+  name: 'pod_accept_to_commit_seconds',
   help: 'From the 202 of a message to the commit of its batch; a message that has waited for something counts from its 202 too.',
-  labelNames: ['queue'],
-  buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600],
+  labelNames: ['channel'],
+  buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600, 21_600],
   registers: [],
 })
 
@@ -57,22 +58,40 @@ export async function timed<Result>(step: 'open' | 'resolve' | 'store', run: () 
   }
 }
 
-export function noteBatch(messages: readonly Message[], { stored, waiting, wrong, over, dead }: Ends): void {
+export function noteBatch(messages: readonly Message[], { stored, waiting, wrong, over, dead }: BatchEnds): void {
   const [first] = messages
   if (first === undefined) return
   const queue = queueOf(first)
   batchSizes.observe(messages.length)
   const now = Date.now()
-  for (const { acceptedAt, wanted } of messages) {
-    if (wanted === undefined) commitSeconds.observe({ queue }, Math.max(0, now - acceptedAt.getTime()) / 1_000)
+  for (const { acceptedAt, wanted, recipientGuid } of messages) {
+    const channel = recipientGuid === undefined ? 'public' : 'private'
+    if (wanted === undefined) commitSeconds.observe({ channel }, Math.max(0, now - acceptedAt.getTime()) / 1_000)
   }
-  const repeated = messages.length - stored - waiting.length - wrong.length - over.length - dead.length
+  const { repeated } = countEnds(messages, { stored, waiting, wrong, over, dead })
   messagesTotal.inc({ queue, end: 'stored' }, stored)
   if (repeated > 0) messagesTotal.inc({ queue, end: 'repeated' }, repeated)
   if (over.length > 0) messagesTotal.inc({ queue, end: 'over' }, over.length)
   for (const { fault } of waiting) messagesTotal.inc({ queue, end: 'waiting', fault })
   for (const { fault } of wrong) messagesTotal.inc({ queue, end: 'wrong', fault })
   for (const { fault } of dead) messagesTotal.inc({ queue, end: 'dead', fault })
+}
+
+export function countEnds(messages: readonly Message[], { stored, waiting, wrong, over, dead }: BatchEnds) {
+  const counts = { stored, waiting: waiting.length, rejected: wrong.length, ignored: over.length, dead: dead.length }
+  const ended = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  return { ...counts, repeated: messages.length - ended }
+}
+
+/** One line for a batch: how many messages ended how, and how long it took. */
+export function logBatch(log: Logger, messages: readonly Message[], ends: BatchEnds, ms: number): void {
+  const [first] = messages
+  if (first === undefined) return
+  const counts = Object.entries(countEnds(messages, ends)).filter(([, count]) => count > 0)
+  log.info(
+    { queue: queueOf(first), messages: messages.length, ...Object.fromEntries(counts), ms: Math.round(ms) },
+    'inbound batch stored',
+  )
 }
 
 function queueOf({ wanted, recipientGuid }: Message): string {

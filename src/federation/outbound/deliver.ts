@@ -90,6 +90,7 @@ async function drainPod(drain: Drain): Promise<'released' | 'gave way' | 'time o
       failures,
     )
     const isMoreDue = await settle(drain, sent, note)
+    logRound(drain, sent, performance.now() - began)
     hasAnswered ||= sent.some(isAnswered)
     await participateAfter(drain, sent)
     if (note.kind === 'well') {
@@ -105,6 +106,14 @@ async function drainPod(drain: Drain): Promise<'released' | 'gave way' | 'time o
     if (isOnlyRelays(due)) await pauseFor(performance.now() - began, drain)
   }
   return 'time over'
+}
+
+/** One line for a round: how many deliveries ended how, and how long it took. */
+function logRound({ pod, other, lane }: Drain, sent: readonly Sent[], ms: number): void {
+  if (sent.length === 0) return
+  const counts: Record<string, number> = {}
+  for (const { outcome } of sent) counts[outcome.kind] = (counts[outcome.kind] ?? 0) + 1
+  pod.log.info({ pod: nameOf(other), lane, deliveries: sent.length, ...counts, ms: Math.round(ms) }, 'delivery round')
 }
 
 function nameOf({ host, port }: LeasedPod): string {
@@ -148,12 +157,14 @@ async function sendAll(
       await turn.before
       if (isOver) return turn.end()
       try {
+        const began = performance.now()
         const outcome = await send(drain, delivery, hasAnswered)
+        const ms = performance.now() - began
         isOver ||= outcome.kind === 'away' || outcome.kind === 'untried'
         const encryptedEnvelope = 'body' in delivery && !delivery.due.isPublic ? delivery.body : undefined
         sent.push({ due: delivery.due, outcome, encryptedEnvelope })
-        countDelivery(drain.lane, outcome)
-        if (outcome.kind === 'arrived') noteArrival(drain.lane, delivery.due.writtenAt)
+        countDelivery(drain.lane, outcome, ms)
+        if (outcome.kind === 'arrived') noteArrival(delivery.due)
       } finally {
         turn.end()
       }

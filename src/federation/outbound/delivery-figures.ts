@@ -12,23 +12,34 @@ const deliveries = new Counter({
   registers: [],
 })
 
-export function countDelivery(lane: Lane, { kind: outcome }: Outcome): void {
+export function countDelivery(lane: Lane, { kind: outcome }: Outcome, ms: number): void {
   deliveries.inc({ lane, outcome })
+  exchangeSeconds.observe({ lane, outcome }, ms / 1_000)
 }
 
-const latency = new Histogram({
+const exchangeSeconds = new Histogram({
   name: 'pod_delivery_seconds',
-  help: 'From the moment a delivery was written to its arrival, absences of the other pod included.',
-  labelNames: ['lane'],
-  buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3_600, 86_400],
+  help: 'How long one delivery request took, by lane and outcome.',
+  labelNames: ['lane', 'outcome'],
+  buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
   registers: [],
 })
 
-export function noteArrival(lane: Lane, writtenAt: Date): void {
-  latency.observe({ lane }, Math.max(0, Date.now() - writtenAt.getTime()) / 1_000)
+const latency = new Histogram({
+  name: 'pod_commit_to_delivered_seconds',
+  help: 'From the moment a delivery was written to its arrival, outages of the other pod included.',
+  labelNames: ['channel'],
+  buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3_600, 86_400, 1_209_600],
+  registers: [],
+})
+
+export function noteArrival({ isPublic, writtenAt }: { readonly isPublic: boolean; readonly writtenAt: Date }): void {
+  const seconds = Math.max(0, Date.now() - writtenAt.getTime()) / 1_000
+  latency.observe({ channel: isPublic ? 'public' : 'private' }, seconds)
 }
 
 export function showDeliveryFigures(registry: Registry): void {
   registry.registerMetric(deliveries)
+  registry.registerMetric(exchangeSeconds)
   registry.registerMetric(latency)
 }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Job, Queue } from 'bullmq'
 import type { Logger } from 'pino'
 import { StartError } from '../../errors/start-error.js'
+import { openOutageLog } from '../../logging/outage-log.js'
 import { WatchedWorker } from '../bullmq/watched-worker.js'
 import type { AnyJob, DataOf } from '../definitions.js'
 import { openJobOptions } from './job-options.js'
@@ -125,6 +126,8 @@ export interface QueueSettings {
 
 const ACKNOWLEDGED_WITHIN = 1_000
 const ANSWERED_WITHIN = 5_000
+/** To tell an outage from a single failure. */
+const ANSWERS_WITHIN = 2_000
 const OVERDUE = 10_000
 /** Where a job is that has not come to its end. */
 const UNFINISHED = ['wait', 'prioritized', 'delayed', 'active'] as const
@@ -132,9 +135,15 @@ const UNFINISHED = ['wait', 'prioritized', 'delayed', 'active'] as const
 /** Opens the queue on Redis when there is an address for it, else in the database. Neither has to answer: see QueueAway. */
 export async function openJobQueues(settings: QueueSettings): Promise<JobQueues & { close(): Promise<void> }> {
   const { redisUrl, redisReplicas = 0, databaseUrl, log, prefix: pod = 'pod' } = settings
-  const report = logSometimes(log)
+  const logError = logSometimes(log)
+  const outages = openOutageLog({ name: 'queue', log, answers })
+  const report = (where: string, error: Error) => {
+    void outages.suspect(error).then((isOutage) => {
+      if (!isOutage) logError(where, error)
+    })
+  }
   const optionsOf = openJobOptions(settings.definitions)
-  if (redisUrl === undefined) await checkSchema(databaseUrl, report)
+  if (redisUrl === undefined) await checkSchema(databaseUrl, logError)
   const store: QueueStore =
     redisUrl === undefined
       ? openPostgresStore(databaseUrl, report)
@@ -165,13 +174,20 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     return queue
   }
 
+  async function answers(): Promise<boolean> {
+    return ask('inbound', (queue) => queue.getJobCounts('waiting'), ANSWERS_WITHIN).then(
+      () => true,
+      () => false,
+    )
+  }
+
   /** The race is around the whole call: parts of it have no time limit of their own. */
   async function ask<Answer>(
     name: QueueName,
     question: (queue: OpenQueue) => Promise<Answer>,
     within = ANSWERED_WITHIN,
   ): Promise<Answer> {
-    if (!store.isReady()) throw new QueueAway('The queue is out of reach.')
+    if (!store.isReady()) throw away(new QueueAway('The queue is out of reach.'))
     const answer = question(queueOf(name))
     underWay.add(answer)
     const settled = () => void underWay.delete(answer)
@@ -183,11 +199,17 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     try {
       return await Promise.race([answer, late])
     } catch (error) {
-      if (error instanceof QueueAway || isWrongData(error)) throw error
-      throw new QueueAway('The queue did not take the job or answer the question.', { cause: error })
+      if (isWrongData(error)) throw error
+      if (error instanceof QueueAway) throw away(error)
+      throw away(new QueueAway('The queue did not take the job or answer the question.', { cause: error }))
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  function away(error: QueueAway): QueueAway {
+    void outages.suspect(error)
+    return error
   }
 
   /** Adds those whose name is free. A name is as good as free when its job is nowhere any more. */
@@ -342,6 +364,7 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     },
 
     async close() {
+      outages.close()
       await Promise.race([Promise.allSettled(underWay), pause(ACKNOWLEDGED_WITHIN, undefined, { ref: false })])
       await Promise.allSettled([...open.values()].map((queue) => queue.close()))
       await store.close()

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 
 const INTERVAL = 60_000
 
-/** An outage repeats the same error hundreds of times a second; one line per minute and kind says as much. */
+/** The same error may repeat hundreds of times a second: one line per minute and kind. */
 export function logSometimes(log: Logger, now: () => number = Date.now): (where: string, error: Error) => void {
   const written = new Map<string, number>()
   return (where, error) => {
@@ -11,6 +11,6 @@ export function logSometimes(log: Logger, now: () => number = Date.now): (where:
     if (last !== undefined && now() - last < INTERVAL) return
     if (written.size > 100) written.clear()
     written.set(kind, now())
-    log.warn({ err: error, where }, 'the queue is out of reach or in trouble')
+    log.warn({ err: error, where }, 'queue error')
   }
 }

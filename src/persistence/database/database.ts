@@ -101,6 +101,27 @@ function isUsable(connection: { readonly readyForQuery?: boolean | null }): bool
   return connection.readyForQuery === true
 }
 
+/** Calls with each error that a lost connection causes: one that breaks, and one that cannot be made. */
+export function watchConnections(db: Knex, report: (error: Error) => void): void {
+  const { pool } = db.client
+  pool.on('createSuccess', (_id: number, connection: pg.Client) => connection.on('error', report))
+  pool.on('createFail', (_id: number, error: Error) => report(error))
+}
+
+/** Calls with the milliseconds that each statement waited for a connection, also where it got none. */
+export function watchAcquires(db: Knex, note: (ms: number) => void): void {
+  const { pool } = db.client
+  const began = new Map<number, number>()
+  const end = (id: number) => {
+    const at = began.get(id)
+    began.delete(id)
+    if (at !== undefined) note(performance.now() - at)
+  }
+  pool.on('acquireRequest', (id: number) => began.set(id, performance.now()))
+  pool.on('acquireSuccess', end)
+  pool.on('acquireFail', end)
+}
+
 /** Whether the database answers, and soon. */
 export async function databaseReachable(db: Knex, within = 1_000): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined

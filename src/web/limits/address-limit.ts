@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.js'
 import { OIDC_LIMITS, PAGE_LIMITS } from '../../limits.js'
 import type { Pod } from '../../pod/pod.js'
 import { openRateLimit } from './rate-limit.js'
+import type { RateLimitName } from './rejection-metrics.js'
 
 interface Limited {
   onRequest(request: FastifyRequest): Promise<void>
@@ -20,12 +21,21 @@ const PERIODS: Readonly<Record<LimitName, number>> = {
   pages: PAGE_LIMITS.perSeconds,
 }
 
+const LIMIT_NAMES: Readonly<Record<LimitName, RateLimitName>> = {
+  signIns: 'sign_ins',
+  clients: 'client_registrations',
+  tokens: 'token_requests',
+  authorizations: 'authorizations',
+  pages: 'pages',
+}
+
 /**
  * Limits how often one network address may request a group of routes, as the settings say. Each call counts separately.
  * Requests whose status does not count are taken back.
  */
 export function limitAddresses(pod: Pod, name: LimitName, counts: (status: number) => boolean = () => true): Limited {
   const limit = openRateLimit({
+    limit: LIMIT_NAMES[name],
     times: pod.config.addressLimits[name],
     perSeconds: PERIODS[name],
     sources: OIDC_LIMITS.sources,

@@ -25,8 +25,8 @@ export type AnswerLookUp = <Found>(
 export function openAnonymousLookUps(pod: Pod): AnswerLookUp {
   const { ofAddress, ofAll, perSeconds, sources, waitingAtOnce } = LOOK_UP_LIMITS
   const now = () => pod.now()
-  const limitAddress = openRateLimit({ times: ofAddress, perSeconds, sources, now })
-  const limitAll = openRateLimitOf<'all'>({ times: ofAll, perSeconds, sources: 1, now })
+  const limitAddress = openRateLimit({ limit: 'anonymous_look_ups', times: ofAddress, perSeconds, sources, now })
+  const limitAll = openRateLimitOf<'all'>({ limit: 'anonymous_look_ups', times: ofAll, perSeconds, sources: 1, now })
   let waiting = 0
 
   return async (request, reply, lookUp, { known, unknown }) => {

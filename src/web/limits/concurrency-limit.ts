@@ -1,6 +1,7 @@
 import { HTTP_LIMITS } from '../../limits.js'
 import { type RequestFault, tooBusy } from '../server/request-faults.js'
 import { tooMany } from './rate-limit.js'
+import { countRateLimited, type RateLimitName } from './rejection-metrics.js'
 
 interface Room {
   readonly all: number
@@ -8,6 +9,7 @@ interface Room {
 }
 
 interface TurnstileLimits extends Room {
+  readonly limit: RateLimitName
   /** Who may wait in front of it; nobody, unless it is said. */
   readonly line?: Room & { readonly withinMs: number }
 }
@@ -27,7 +29,7 @@ interface Waiting<Key> {
 
 const NO_LINE = { all: 0, each: 0, withinMs: 0 }
 
-export function openTurnstile<Key = number>({ all, each, line = NO_LINE }: TurnstileLimits): Turnstile<Key> {
+export function openTurnstile<Key = number>({ limit, all, each, line = NO_LINE }: TurnstileLimits): Turnstile<Key> {
   const inside = new Map<Key, number>()
   const waiting = new Set<Waiting<Key>>()
   let total = 0
@@ -43,7 +45,9 @@ export function openTurnstile<Key = number>({ all, each, line = NO_LINE }: Turns
   }
 
   function refusalOf(userId: Key): RequestFault {
-    return countOf(userId) >= each ? tooMany(1) : tooBusy(HTTP_LIMITS.retryAfterSeconds)
+    if (countOf(userId) < each) return tooBusy(HTTP_LIMITS.retryAfterSeconds)
+    countRateLimited(limit)
+    return tooMany(1)
   }
 
   function hasPlaceFor(userId: Key): boolean {

@@ -1,8 +1,10 @@
 import { siteOf, sourceOf } from '../../networks/network-source.js'
 import { limitOfSite, openWindowCounter } from '../../throttling/rate-counters.js'
 import { RequestFault } from '../server/request-faults.js'
+import { countRateLimited, type RateLimitName } from './rejection-metrics.js'
 
 export interface RateRule {
+  readonly limit: RateLimitName
   /** 0: unlimited. */
   readonly times: number
   readonly perSeconds: number
@@ -36,12 +38,21 @@ export function openRateLimit(rule: RateRule): RateLimit<string> {
   }
 }
 
-export function openRateLimitOf<Source extends {}>({ times, perSeconds, sources, now }: RateRule): RateLimit<Source> {
+export function openRateLimitOf<Source extends {}>({
+  limit,
+  times,
+  perSeconds,
+  sources,
+  now,
+}: RateRule): RateLimit<Source> {
   if (times === 0) return () => () => undefined
   const count = openWindowCounter<Source>({ perMs: perSeconds * 1_000, sources, now: () => now().getTime() })
   return (source) => {
     const counted = count(source)
-    if (counted.count > times) throw tooMany(Math.ceil(counted.endsInMs / 1_000))
+    if (counted.count > times) {
+      countRateLimited(limit)
+      throw tooMany(Math.ceil(counted.endsInMs / 1_000))
+    }
     return counted.undo
   }
 }

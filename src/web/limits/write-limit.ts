@@ -57,5 +57,11 @@ export function isRead(method: string): boolean {
 
 function openWriteLimit(pod: Pick<Pod, 'config' | 'now'>): RateLimit<number> {
   const { perSeconds, users } = WRITE_LIMITS
-  return openRateLimitOf({ times: pod.config.writeLimit, perSeconds, sources: users, now: () => pod.now() })
+  return openRateLimitOf({
+    limit: 'writes',
+    times: pod.config.writeLimit,
+    perSeconds,
+    sources: users,
+    now: () => pod.now(),
+  })
 }

@@ -4,6 +4,7 @@ import { findViewersAgain, type Viewer } from '../../domain/accounts/access.js'
 import { audienceOf, type EventRecipient, findLiveEvents } from '../../domain/notifications/live-events.js'
 import { openSignals } from '../../jobs/signals.js'
 import type { LiveLimits } from '../../limits.js'
+import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
 import { noteWrites } from '../../persistence/database/last-writes.js'
 import {
   ANNOUNCEMENTS_AT_ONCE,
@@ -214,9 +215,9 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
     }
   }
 
-  /** The database is away from all of them at the same time. */
+  /** An outage of the database has lines of its own. */
   function report(error: unknown): void {
-    if (Date.now() - reportedAt < limits.reportEveryMs) return
+    if (isDatabaseUnavailable(error) || Date.now() - reportedAt < limits.reportEveryMs) return
     reportedAt = Date.now()
     pod.log.warn({ err: error }, 'could not tell everybody who listens; they are told later')
   }

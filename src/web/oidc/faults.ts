@@ -24,8 +24,8 @@ export function watchFaults(provider: Provider, log: Logger): void {
   provider.on('server_error', (ctx, error) => {
     if (isDatabaseUnavailable(error)) {
       passing.add(ctx)
-      log.warn({ err: error }, 'something this request needs is out of reach')
-    } else log.error({ err: error }, 'unexpected error')
+      log.debug({ err: error }, 'database unavailable')
+    } else log.error({ err: error }, 'request failed')
   })
   provider.silent = true
   provider.use(async (ctx, next) => {

@@ -2,6 +2,7 @@ import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { findClient } from '../../domain/accounts/clients.js'
 import { signIn, usernameIn } from '../../domain/accounts/sign-in.js'
 import { limitAddresses } from '../limits/address-limit.js'
+import { countRateLimited, countSignInFailure } from '../limits/rejection-metrics.js'
 import { formPolicy } from '../pages/forms.js'
 import { signInPage } from '../pages/sign-in-page.js'
 import { queryText } from '../schemas/query-text.js'
@@ -62,6 +63,8 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const username = usernameIn(pod, formText(request, 'username') ?? '')
     const wait = wrongPasswords.waitFor(request.ip, username)
     if (wait !== undefined) {
+      countRateLimited('wrong_passwords')
+      countSignInFailure('throttled')
       // With the form, so that what the client has asked for is not lost.
       return show(reply.code(wait.status).headers(wait.headers), browser, uid, { username, wrong: wait.message })
     }
@@ -71,6 +74,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const target = signedIn && (await browser.signIn(signedIn.address, interaction))
     if (target === undefined || !(await signedIn?.confirm())) {
       wrongPasswords.count(request.ip, username)
+      countSignInFailure('credentials')
       const wrong = 'This username and this password do not belong together.'
       return show(reply.code(422), browser, uid, { username, wrong })
     }

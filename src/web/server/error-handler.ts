@@ -7,6 +7,7 @@ import { errorPage } from '../pages/html.js'
 import { type ErrorReason, FIELD_OF_REASON, isErrorReason, reasonOfStatus } from './error-reasons.js'
 import { answersJson, isOpenIdConnect, isPrivate, pathOf } from './paths.js'
 import { MalformedBody, RequestFault } from './request-faults.js'
+import { noteFailure } from './request-log.js'
 import { InvalidRequest } from './validation.js'
 
 declare module 'fastify' {
@@ -70,17 +71,17 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   }
   if (error instanceof InvalidRequest) return answerInvalid(error, request, reply, refusals)
   if (isDatabaseUnavailable(error) || error instanceof QueueAway) {
-    request.log.warn({ err: error }, 'something this request needs is out of reach')
+    noteFailure(request, { error, isOutage: true })
     return answerUnavailable(request, reply.header('retry-after', HTTP_LIMITS.retryAfterSeconds))
   }
   // It was there when the use case looked for it.
   if (isParentGone(error)) {
-    request.log.warn({ err: error }, 'what this request is about is gone')
+    noteFailure(request, { error, isOutage: false })
     return answerError(request, reply, 404, { message: 'This was deleted in the meantime.', reason: 'not_found' })
   }
   // Values are checked before they reach the database; one that slips through is still the client's.
   if (isWrongValue(error)) {
-    request.log.warn({ err: error }, 'the database refused a value')
+    noteFailure(request, { error, isOutage: false })
     const message = 'A value in this request cannot be stored.'
     return answerError(request, reply, 422, { message, reason: 'field_invalid' })
   }
@@ -91,7 +92,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
     const message = UNREADABLE[status] ?? 'This request cannot be read.'
     return answerError(request, reply, status, { message, reason: reasonOfStatus(status) })
   }
-  request.log.error({ err: error }, 'unexpected error')
+  noteFailure(request, { error, isOutage: false })
   return answerError(request, reply, 500, { message: OUR_FAULT, reason: 'internal_error' })
 }
 

@@ -38,10 +38,12 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
 ) => {
   await app.register(multipart, { throwFileSizeLimit: false })
   const beforeToken = openTurnstile<string>({
+    limit: 'uploads',
     all: PHOTO_LIMITS.uploadsBeforeToken,
     each: PHOTO_LIMITS.uploadsBeforeTokenOfAddress,
   })
   const turnstile = openTurnstile<number>({
+    limit: 'uploads',
     all: PHOTO_LIMITS.uploadsAtOnce,
     each: PHOTO_LIMITS.uploadsOfPerson,
     line: { all: PHOTO_LIMITS.uploadsWaiting, each: PHOTO_LIMITS.uploadsWaitingOfPerson, withinMs: turnWithin },

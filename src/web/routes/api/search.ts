@@ -37,7 +37,11 @@ const peopleQuery = Type.Object({
 
 /** People and tags; posts have a list by time of their own. */
 export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const strangers = openTurnstile({ all: SEARCH_LIMITS.strangersAtOnce, each: SEARCH_LIMITS.strangersOfUser })
+  const strangers = openTurnstile({
+    limit: 'searches',
+    all: SEARCH_LIMITS.strangersAtOnce,
+    each: SEARCH_LIMITS.strangersOfUser,
+  })
 
   app.get(
     '/search/users',

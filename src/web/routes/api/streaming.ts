@@ -6,6 +6,7 @@ import { SCOPE_OF_KIND } from '../../../domain/notifications/live-events.js'
 import { HTTP_LIMITS } from '../../../limits.js'
 import type { AnnouncementKind } from '../../../persistence/notifications/announcements.js'
 import { insufficientScope } from '../../api/authentication.js'
+import { countRateLimited } from '../../limits/rejection-metrics.js'
 import type { LiveChannel, Place } from '../../live/channel.js'
 import { refTo } from '../../schemas/common.js'
 import { StreamEventData } from '../../schemas/live.js'
@@ -81,6 +82,7 @@ function checkRoom(live: LiveChannel, viewer: Viewer): void {
   const headers = { 'retry-after': String(HTTP_LIMITS.retryAfterSeconds) }
   if (refusal === 'too_many') {
     const text = 'You have too many streams open. Please close some.'
+    countRateLimited('streams')
     throw new RequestFault(429, text, { headers, fields: { error: 'slow_down', error_description: text } })
   }
   throw new RequestFault(503, 'The pod has no more room for streams. Please try again soon.', { headers })

@@ -3,6 +3,7 @@ import { QueueAway } from '../../../jobs/queues/job-queues.js'
 import { HTTP_LIMITS, RECEIVE_LIMITS } from '../../../limits.js'
 import { isDatabaseUnavailable } from '../../../persistence/database/errors.js'
 import { mayBeEncryptedEnvelope } from '../../../protocol/envelopes/encrypted-envelope.js'
+import { countRateLimited } from '../../limits/rejection-metrics.js'
 import { readRawBody } from '../../server/raw-body.js'
 import type { InboundEndpoint, Outcome } from './inbound-endpoint.js'
 
@@ -130,6 +131,7 @@ const answers: Readonly<Record<Outcome, Answer>> = {
 }
 
 function answer(reply: FastifyReply, outcome: Outcome): FastifyReply {
+  if (outcome === 'over_share') countRateLimited('inbound_bytes')
   const { status, text, retryAfter } = answers[outcome]
   reply.code(status)
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter)

@@ -1,0 +1,101 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { readConfig } from '../../src/config/config.js'
+import { openPod } from '../../src/pod/open-pod.js'
+import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
+import { cannedCrypto } from '../support/canned-crypto.js'
+import { openLogBook } from '../support/log-book.js'
+import { openTestStores, queueBackends } from '../support/queue-backends.js'
+import { openTcpProxy } from '../support/tcp-proxy.js'
+import { startTestPod } from '../support/test-pod.js'
+import { startQuickWorkers } from '../support/test-workers.js'
+
+const INFO = 30
+const WARNING = 40
+const cleanups: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
+
+describe.each(queueBackends)('an outage of database and queue, with the queue in $store', (backend) => {
+  /** Stores that can be taken away, and a log. */
+  async function openStores() {
+    const stores = await openTestStores(backend)
+    cleanups.push(() => stores.close())
+    const addresses = [stores.databaseUrl, ...(stores.redisUrl === undefined ? [] : [stores.redisUrl])]
+    const proxies = await Promise.all(addresses.map((address) => openTcpProxy(Number(new URL(address).port))))
+    cleanups.push(() => Promise.all(proxies.map((proxy) => proxy.close())))
+    const [DATABASE_URL = '', REDIS_URL] = addresses.map(
+      (address, index) => Object.assign(new URL(address), { port: `${proxies[index]?.port}` }).href,
+    )
+    const book = openLogBook()
+    const lines = (level: number) => book.entries().filter((entry) => Number(entry['level']) >= level)
+    return {
+      log: book.log,
+      environment: { DATABASE_URL, ...(REDIS_URL !== undefined && { REDIS_URL }) },
+      lines,
+      about: (words: string) => lines(INFO).filter(({ msg }) => msg === words),
+      refuse: () => Promise.all(proxies.map((proxy) => proxy.refuse())),
+      pass: () => Promise.all(proxies.map((proxy) => proxy.pass())),
+    }
+  }
+
+  type Stores = Awaited<ReturnType<typeof openStores>>
+
+  async function untilLogged({ about }: Stores, event: 'lost' | 'restored'): Promise<void> {
+    const check = () => {
+      for (const name of ['database', 'queue']) expect(about(`${name} connection ${event}`)).toHaveLength(1)
+    }
+    await vi.waitFor(check, { timeout: 30_000, interval: 20 })
+  }
+
+  it('is logged by a web process when it begins and when it ends, and not for each request', async () => {
+    const stores = await openStores()
+    const pod = await startTestPod({ log: stores.log, environment: stores.environment })
+    cleanups.push(() => pod.close())
+    const read = () => pod.app.inject({ url: '/api/v1/user', headers: { authorization: 'Bearer unknown' } })
+    const readiness = () => pod.app.inject('/health/ready')
+    expect((await readiness()).statusCode).toBe(200)
+
+    await stores.refuse()
+    const statuses = (await Promise.all(Array.from({ length: 20 }, read))).map(({ statusCode }) => statusCode)
+    expect(statuses).toEqual(Array(20).fill(503))
+    expect((await readiness()).json()).toMatchObject({ database: 'away', queue: 'away' })
+    await untilLogged(stores, 'lost')
+    expect(stores.lines(WARNING).map(({ msg }) => msg)).toEqual(
+      expect.arrayContaining(['database connection lost', 'queue connection lost']),
+    )
+    expect(stores.lines(WARNING)).toHaveLength(2)
+    const ids = stores.about('answered').map(({ reqId }) => reqId)
+    expect(new Set(ids).size).toBe(ids.length)
+
+    await stores.pass()
+    await untilLogged(stores, 'restored')
+    expect(stores.about('database connection restored')).toMatchObject([{ seconds: expect.any(Number) }])
+    expect(stores.lines(WARNING)).toHaveLength(2)
+  }, 60_000)
+
+  it('is logged by a worker when it begins and when it ends, and not for each job', async () => {
+    const stores = await openStores()
+    const config = readConfig({
+      ...{ POD_URL: 'https://pod.example', SECRET_KEY: 'a key that is only good for tests' },
+      ...stores.environment,
+    })
+    const pod = await openPod(config, 'worker', { crypto: cannedCrypto(), log: stores.log })
+    cleanups.push(() => pod.close())
+    const workers = startQuickWorkers(pod, { queues: ['maintenance'], handlers: { maintenance: maintenanceHandlers } })
+    cleanups.push(() => workers.close())
+    await vi.waitFor(async () => expect((await workers.health()).database).toBe(true))
+
+    await stores.refuse()
+    await untilLogged(stores, 'lost')
+    await stores.pass()
+    await untilLogged(stores, 'restored')
+
+    expect(
+      stores
+        .lines(WARNING)
+        .map(({ msg }) => msg)
+        .toSorted(),
+    ).toEqual(['database connection lost', 'queue connection lost'])
+  }, 60_000)
+})

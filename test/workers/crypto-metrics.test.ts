@@ -1,0 +1,27 @@
+import { Registry } from 'prom-client'
+import { afterAll, expect, it } from 'vitest'
+import { showCryptoMetrics } from '../../workers/threads/crypto-metrics.js'
+import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
+
+const pool = openCryptoPool(1)
+afterAll(() => pool.close())
+
+it('the metrics show running and waiting tasks of the crypto threads, and how long tasks took', async () => {
+  const registry = new Registry()
+  showCryptoMetrics(registry, pool)
+  const tasks = Promise.all([pool.generateKeyPair(), pool.generateKeyPair(), pool.generateKeyPair()])
+
+  const busy = await registry.metrics()
+  await tasks
+  const idle = await registry.metrics()
+
+  expect(busy).toContain('pod_crypto_threads 1')
+  const states = ['running', 'waiting'].map(
+    (state) => new RegExp(`^pod_crypto_tasks\\{state="${state}"\\} (\\d)$`, 'm'),
+  )
+  const [running, waiting] = states.map((pattern) => Number(pattern.exec(busy)?.[1]))
+  expect((running ?? 0) + (waiting ?? 0)).toBe(3)
+  expect(waiting).toBeGreaterThanOrEqual(2)
+  for (const pattern of states) expect(pattern.exec(idle)?.[1]).toBe('0')
+  expect(idle).toContain('pod_crypto_seconds_count{task="generateKeyPair"} 3')
+}, 60_000)

@@ -1,0 +1,44 @@
+import { Gauge, Histogram, type Registry } from 'prom-client'
+
+export interface CryptoLoad {
+  /** At most. */
+  readonly threads: number
+  readonly running: number
+  /** For a free thread. */
+  readonly waiting: number
+}
+
+const taskSeconds = new Histogram({
+  name: 'pod_crypto_seconds',
+  help: 'How long tasks of the crypto threads took, waiting for a free thread included.',
+  labelNames: ['task'],
+  buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  registers: [],
+})
+
+export function noteCryptoTask(task: string, ms: number): void {
+  taskSeconds.observe({ task }, ms / 1_000)
+}
+
+export function showCryptoMetrics(registry: Registry, pool: { load(): CryptoLoad }): void {
+  registry.registerMetric(taskSeconds)
+  new Gauge({
+    name: 'pod_crypto_tasks',
+    help: 'Tasks of the crypto threads of this process: running, and waiting for a free thread.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { running, waiting } = pool.load()
+      this.set({ state: 'running' }, running)
+      this.set({ state: 'waiting' }, waiting)
+    },
+  })
+  new Gauge({
+    name: 'pod_crypto_threads',
+    help: 'Crypto threads that this process may have. Running tasks divided by threads is the utilisation.',
+    registers: [registry],
+    collect() {
+      this.set(pool.load().threads)
+    },
+  })
+}
