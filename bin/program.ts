@@ -16,14 +16,19 @@ const WRONG_USE = 2
 /** Runs one command and says with which exit code the process shall end. */
 export async function runProgram(words: readonly string[]): Promise<number> {
   process.stdout.on('error', endQuietly)
+  const asJson = words.includes('--json')
   try {
     if (existsSync('.env')) process.loadEnvFile('.env')
-    const program = await buildProgram(words[2])
+    const program = await buildProgram(words[2], { asJson })
     await program.parseAsync(words)
     return DONE
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? DONE : WRONG_USE // it has said why already
-    process.stderr.write(`${errorText(error, words.includes('--json'))}\n`)
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return DONE
+      if (asJson) process.stderr.write(`${JSON.stringify({ error: usageError(error) })}\n`)
+      return WRONG_USE // without --json the library has printed the reason
+    }
+    process.stderr.write(`${errorText(error, asJson)}\n`)
     return FAILED
   }
 }
@@ -32,18 +37,23 @@ export async function runProgram(words: readonly string[]): Promise<number> {
 const LASTING = new Set(['start', 'web', 'worker'])
 
 /** All commands, or those beside the wanted one that cost nothing; wrong use throws instead of ending the process. */
-export async function buildProgram(wanted?: string): Promise<Command> {
+export async function buildProgram(wanted?: string, { asJson = false } = {}): Promise<Command> {
   const program = new Command('pod')
     .description('Runs and tends a diaspora*-compatible pod.')
     .version(readSoftware().version)
     .exitOverride()
     .enablePositionalOptions()
     .showHelpAfterError('Add --help to see how it is used.')
+    .configureOutput(asJson ? { writeErr() {} } : {})
   runCommands(program)
   if (wanted !== undefined && LASTING.has(wanted)) return program
   const { passingCommands } = await import('./passing-commands.js')
   for (const add of passingCommands) add(program)
   return program
+}
+
+function usageError({ message }: CommanderError): string {
+  return message.replace(/^error: /, '')
 }
 
 /** For a program that asked for JSON, JSON too. */

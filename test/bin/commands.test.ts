@@ -140,6 +140,17 @@ describe('the commands', { timeout: 60_000 }, () => {
     })
   })
 
+  it.each([
+    [['invite', '--expires-in', '5'], 'unit'],
+    [['user', 'show'], "missing required argument 'username'"],
+    [['user', 'list', '--nonsense'], "unknown option '--nonsense'"],
+  ])('wrong use is JSON too with --json: %j', async (words, reason) => {
+    const { code, stdout, stderr } = await pod([...words, '--json'], settings)
+
+    expect([code, stdout]).toEqual([2, ''])
+    expect(JSON.parse(stderr)).toEqual({ error: expect.stringContaining(reason) })
+  })
+
   describe('the log', () => {
     it.each(['json', 'pretty'])('goes beside the answer, as %s', async (format) => {
       const talkative = { ...settings, ALLOW_PRIVATE_ADDRESSES: 'true', LOG_LEVEL: 'warn', LOG_FORMAT: format }

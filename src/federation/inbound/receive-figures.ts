@@ -77,7 +77,7 @@ export function noteBatch(messages: readonly Message[], { stored, waiting, wrong
   for (const { fault } of dead) messagesTotal.inc({ queue, end: 'dead', fault })
 }
 
-export function countEnds(messages: readonly Message[], { stored, waiting, wrong, over, dead }: BatchEnds) {
+function countEnds(messages: readonly Message[], { stored, waiting, wrong, over, dead }: BatchEnds) {
   const counts = { stored, waiting: waiting.length, rejected: wrong.length, ignored: over.length, dead: dead.length }
   const ended = Object.values(counts).reduce((sum, count) => sum + count, 0)
   return { ...counts, repeated: messages.length - ended }
