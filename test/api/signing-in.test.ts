@@ -44,23 +44,46 @@ describe('signing in', () => {
     },
   )
 
-  it.each([
-    wrong,
-    { ...right, username: 'nobody' },
-    { username: '', password: '' },
-    { ...right, username: 'alice@elsewhere.example' },
-  ])('tells %o nothing but that name and password do not belong together', async (fields) => {
+  it.each([wrong, { ...right, username: 'nobody' }, { ...right, username: 'alice@elsewhere.example' }])(
+    'answers %o with one message for a wrong name and a wrong password',
+    async (fields) => {
+      const browser = openBrowser(pod.app, POD)
+      await browser.visit('/users/sign_in')
+
+      await browser.submit(fields)
+
+      expect(browser.page.statusCode).toBe(422)
+      expect(browser.page.body).toContain('role="alert"')
+      expect(browser.page.body).toContain('The username or the password is wrong.')
+      expect(browser.page.body).not.toContain(fields.password)
+      await browser.visit(APPLICATIONS)
+      expect(browser.url.pathname).toBe('/users/sign_in')
+    },
+  )
+
+  it('marks both fields as wrong, keeps the name, and puts the focus on the password', async () => {
     const browser = openBrowser(pod.app, POD)
     await browser.visit('/users/sign_in')
 
-    await browser.submit(fields)
+    await browser.submit(wrong)
+
+    const { body } = browser.page
+    expect(body).toContain('<title>Error: Sign in')
+    expect(body).toMatch(/<input id="username"[^>]* value="alice"[^>]* aria-describedby="password-error username-hint"/)
+    expect(body).toMatch(/<input id="password"[^>]* autofocus aria-invalid="true" aria-describedby="password-error"/)
+    expect(body).toContain('<a href="#password">')
+  })
+
+  it('names each field that is empty', async () => {
+    const browser = openBrowser(pod.app, POD)
+    await browser.visit('/users/sign_in')
+
+    await browser.submit({ username: '', password: '' })
 
     expect(browser.page.statusCode).toBe(422)
-    expect(browser.page.body).toContain('role="alert"')
-    expect(browser.page.body).toContain('This username and this password do not belong together.')
-    expect(browser.page.body).not.toContain(fields.password || 'autocomplete="off"')
-    await browser.visit(APPLICATIONS)
-    expect(browser.url.pathname).toBe('/users/sign_in')
+    expect(browser.page.body).toContain('<span class="wrong" id="username-error">Enter your username.</span>')
+    expect(browser.page.body).toContain('<span class="wrong" id="password-error">Enter your password.</span>')
+    expect(browser.page.body).toMatch(/<input id="username"[^>]* autofocus aria-invalid="true"/)
   })
 
   it('gives cookies to this pod alone, over https alone, and to no script', async () => {
@@ -296,7 +319,9 @@ describe('signing up', () => {
     [{ username: 'alice' }, 'taken'],
     [{ username: 'Not a name!' }, 'lower-case letters'],
     [{ username: 'root' }, 'reserved'],
-    [{ password: 'short', password_again: 'short' }, 'at least 10 characters'],
+    [{ password: 'short', password_again: 'short' }, 'has at least 10 characters'],
+    [{ username: '' }, 'Enter a username.'],
+    [{ password: '' }, 'Enter a password.'],
     [{ password_again: 'another password' }, 'not the same'],
   ])('says in words what is wrong with %o', async (fields, words) => {
     const browser = openBrowser(pod.app, POD)
@@ -309,7 +334,59 @@ describe('signing up', () => {
     expect(await pod.pod.db('users').where({ username: 'frank' })).toEqual([])
   })
 
-  it('goes on with what a client waits for', async () => {
+  it('shows all errors at once, each at its field, and keeps the username', async () => {
+    const browser = openBrowser(pod.app, POD)
+    await browser.visit('/users/sign_up')
+
+    await browser.submit({ username: 'alice', password: 'secret', password_again: 'other' })
+
+    const { body } = browser.page
+    expect(body).toContain('<title>Error: Create an account')
+    for (const [name, words] of [
+      ['username', 'The username alice is taken.'],
+      ['password', 'A password has at least 10 characters'],
+      ['password_again', 'The two passwords are not the same.'],
+    ]) {
+      expect(body).toContain(`<a href="#${name}">${words}`)
+      expect(body).toContain(`<span class="wrong" id="${name}-error">${words}`)
+      expect(body).toMatch(new RegExp(`<input id="${name}"[^>]* aria-invalid="true" aria-describedby="${name}-error`))
+    }
+    expect(body.match(/ autofocus/g)).toHaveLength(1)
+    expect(body).toMatch(/<input id="username"[^>]* value="alice" required autofocus/)
+    expect(body).not.toMatch(/secret|value="other"/)
+  })
+
+  it('puts the focus on the first field that is wrong', async () => {
+    const browser = openBrowser(pod.app, POD)
+    await browser.visit('/users/sign_up')
+
+    await browser.submit({ ...eve, username: 'frank', password_again: 'another password' })
+
+    expect(browser.page.body).toMatch(/<input id="password_again"[^>]* autofocus/)
+    expect(browser.page.body.match(/ autofocus|aria-invalid/g)).toHaveLength(2)
+  })
+
+  it('leads to a page that says what to do next', async () => {
+    const browser = openBrowser(pod.app, POD)
+    await browser.visit('/users/sign_up')
+
+    await browser.submit({ ...eve, username: 'nina' })
+
+    const { body } = browser.page
+    expect(body).toContain('<h1>Your account is ready</h1>')
+    for (const href of ['/u/nina', '/api/docs', 'https://wiki.diasporafoundation.org/']) {
+      expect(body).toContain(`href="${href}`)
+    }
+    await browser.visit('/')
+    expect(browser.page.body).toContain('You are signed in as <b><bdi>nina@pod.example</bdi></b>')
+    expect(browser.page.headers['cache-control']).toBe('private, no-store')
+    await browser.submit({}, '/users/sign_out')
+    expect(browser.url.pathname).toBe('/')
+    expect(browser.page.body).not.toContain('nina')
+    expect(browser.page.headers).toMatchObject({ 'cache-control': 'public, max-age=300', vary: 'cookie' })
+  })
+
+  it('continues with the request of a client', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
     await browser.visit(client.address())
@@ -334,7 +411,7 @@ describe('signing up', () => {
 
     expect(browser.page.body).not.toContain('/users/sign_up')
     expect(page.statusCode).toBe(403)
-    expect(page.body).toContain('takes no new people')
+    expect(page.body).toContain('does not accept new accounts')
     expect(sent.statusCode).toBe(403)
     expect(await closed.pod.db('users')).toEqual([])
   })

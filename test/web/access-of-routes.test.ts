@@ -19,6 +19,8 @@ const PUBLIC = [
   '/api/docs/static/*',
   '/api/docs/static/index.html',
   '/api/docs/static/swagger-initializer.js',
+  '/api/docs/static/theme/pod.css',
+  '/api/docs/static/theme/pod.js',
   '/api/docs/yaml',
   '/api/openid_connect/access_tokens',
   '/api/openid_connect/authorizations',

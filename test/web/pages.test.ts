@@ -9,13 +9,13 @@ describe('pages', () => {
   })
   afterAll(() => pod.close())
 
-  it('says at the door whose house this is', async () => {
+  it('names the pod and its addresses on the start page', async () => {
     const response = await pod.inject('/')
 
     expect(response.statusCode).toBe(200)
     expect(response.headers['content-type']).toBe('text/html; charset=utf-8')
     expect(response.body).toContain('href="/api/docs"')
-    expect(response.body).toContain('somebody@pod.example')
+    expect(response.body).toContain('username@pod.example')
   })
 
   it('shows the name of the pod as a text, whatever it is', async () => {

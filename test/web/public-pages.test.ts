@@ -8,6 +8,7 @@ import { Photo } from '../../src/persistence/models/photo.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
 import type { TestPerson } from '../support/people.js'
+import { statementsDuring } from '../support/statements.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
 let pod: TestPod
@@ -147,7 +148,87 @@ describe('GET /posts/:guid', () => {
 
     expect(body.length).toBeLessThan(60_000)
     expect(body).toContain('x …')
-    expect(body).toContain('And 3 more.')
+    expect(body).toMatch(new RegExp(`href="/posts/${post.guid}\\?after=\\d+-\\d+#comments" rel="next">Newer comments`))
+  })
+
+  describe('with more comments than a page has', () => {
+    const times = 120
+    let path: string
+    let guids: readonly string[]
+    beforeAll(async () => {
+      const post = await publish()
+      const { id: authorId } = await personOf(ben)
+      path = `/posts/${post.guid}`
+      // Three in each millisecond, so that the id decides.
+      const rows = Array.from({ length: times }, (_, index) => ({
+        guid: newGuid(),
+        postId: post.id,
+        authorId,
+        text: `No ${index}.`,
+        createdAt: new Date(Date.UTC(2024, 0, 1) + Math.floor(index / 3)),
+      }))
+      await pod.pod.db('comments').insert(rows)
+      guids = rows.map(({ guid }) => guid)
+    })
+
+    const shownIn = (html: string) =>
+      Array.from(html.matchAll(/<article class="comment" id="(\w+)"/g), ([, guid]) => guid)
+    const linkIn = (html: string, text: string) =>
+      new RegExp(`<a href="([^"#]*)#comments"[^>]*>${text}</a>`).exec(html)?.[1]?.replaceAll('&#38;', '&')
+
+    it('leads to all of them in both directions, each once', async () => {
+      const onwards: unknown[] = []
+      let last = path
+      for (let next: string | undefined = path; next !== undefined; ) {
+        const { body } = await get(next)
+        onwards.push(...shownIn(body))
+        last = next
+        next = linkIn(body, 'Newer comments')
+      }
+      const back: unknown[] = []
+      for (let next: string | undefined = last; next !== undefined; ) {
+        const { body } = await get(next)
+        back.unshift(...shownIn(body))
+        next = linkIn(body, 'Older comments')
+      }
+
+      expect(onwards).toEqual(guids)
+      expect(back).toEqual(guids)
+    })
+
+    it('shows the page of one comment', async () => {
+      const shown = shownIn((await get(`${path}?comment=${guids[70]}`)).body)
+
+      expect(shown).toEqual(guids.slice(70, 120))
+    })
+
+    it('shows the first page for a place that cannot be read', async () => {
+      const first = (await get(path)).body
+      for (const query of ['after=x', 'after=1', 'before=1-', 'after=1-1&after=2-2', `comment=${newGuid()}`]) {
+        expect([query, shownIn((await get(`${path}?${query}`)).body)]).toEqual([query, shownIn(first)])
+      }
+    })
+
+    it('says that a page is empty, and leads to the first one', async () => {
+      const { statusCode, body } = await get(`${path}?before=1-1`)
+
+      expect([statusCode, shownIn(body)]).toEqual([200, []])
+      expect(body).toContain('There are no comments on this page.')
+      expect(linkIn(body, 'First comments')).toBe(path)
+    })
+
+    it('needs one statement more for a later page than for the first', async () => {
+      const next = linkIn((await get(path)).body, 'Newer comments') ?? ''
+      await Post.query(pod.pod.db)
+        .where({ guid: path.slice('/posts/'.length) })
+        .patch({ commentsCount: times })
+
+      const first = await statementsDuring(() => get(path))
+      const second = await statementsDuring(() => get(next))
+
+      expect(first).toBeGreaterThan(0)
+      expect(second - first).toBe(1) // whether there are older ones
+    })
   })
 
   it('shows of a reshare what it shares, and says so where that is gone', async () => {
@@ -160,7 +241,7 @@ describe('GET /posts/:guid', () => {
 
     expect(before.body).toContain('The <em>root</em>')
     expect(before.body).toContain(`href="/people/${quin.guid}"`)
-    expect([after.statusCode, after.body.includes('is gone')]).toEqual([200, true])
+    expect([after.statusCode, after.body.includes('The reshared post was deleted.')]).toEqual([200, true])
   })
 
   it('hides what is not safe for work behind a word, and from those who look in from outside', async () => {
@@ -255,7 +336,7 @@ describe('GET /people/:guid', () => {
     expect(body).toContain('<h1><bdi>&#60;b&#62;Eve&#60;/b&#62;</bdi></h1>')
     expect(body).toContain('eve@p.example')
     expect(body).toContain('I like <strong>tea</strong>')
-    expect(body).toContain('<dd dir="auto">A &#38; B</dd>')
+    expect(body).toContain('<dd><bdi>A &#38; B</bdi></dd>')
     expect(body).toContain('29 February<')
     expect(body).toContain('#&#60;x&#62;')
     expect(body.indexOf('The first')).toBeGreaterThan(body.indexOf('The second'))
@@ -279,6 +360,42 @@ describe('GET /people/:guid', () => {
     expect(body).toContain('No public posts yet.')
   })
 
+  it('leads to all posts in both directions, each once', async () => {
+    const { ida } = await pod.people('ida')
+    const author = await personOf(ida)
+    for (let made = 0; made < 40; made += 1) {
+      await addPost(pod.pod, author, { createdAt: new Date(Date.UTC(2024, 0, 1) + Math.floor(made / 3)) })
+      await addPost(pod.pod, author, { public: false })
+    }
+    const guids = (
+      await Post.query(pod.pod.db).where({ authorId: author.id, public: true }).orderBy(['createdAt', 'id'])
+    )
+      .map(({ guid }) => guid)
+      .reverse()
+    const path = `/people/${ida.account.guid}`
+    const shownIn = (html: string) =>
+      Array.from(html.matchAll(/<a class="soft" href="\/posts\/(\w+)"/g), ([, guid]) => guid)
+    const linkIn = (html: string, text: string) => new RegExp(`<a href="([^"]*)"[^>]*>${text}</a>`).exec(html)?.[1]
+
+    const onwards: unknown[] = []
+    let last = path
+    for (let next: string | undefined = path; next !== undefined; ) {
+      const { body } = await get(next)
+      onwards.push(...shownIn(body))
+      last = next
+      next = linkIn(body, 'Older posts')
+    }
+    const back: unknown[] = []
+    for (let next: string | undefined = last; next !== undefined; ) {
+      const { body } = await get(next)
+      back.unshift(...shownIn(body))
+      next = linkIn(body, 'Newer posts')
+    }
+
+    expect(onwards).toEqual(guids)
+    expect(back).toEqual(guids)
+  })
+
   it('cuts long posts and leads to the rest', async () => {
     const { kim } = await pod.people('kim')
     const post = await publish({ text: 'y '.repeat(30_000) }, kim)
@@ -286,7 +403,7 @@ describe('GET /people/:guid', () => {
     const { body } = await get(`/people/${kim.account.guid}`)
 
     expect(body.length).toBeLessThan(30_000)
-    expect(body).toContain(`<a href="/posts/${post.guid}">Read on</a>`)
+    expect(body).toContain(`<a href="/posts/${post.guid}">Read more<span class="for-readers"> of this post</span></a>`)
   })
 
   it('sends to where somebody lives, answers 404 for who is unknown and 410 for who has left', async () => {
@@ -384,7 +501,10 @@ describe('GET /link', () => {
     expect(await link(`diaspora://ann@p.example/post/${post.guid}`)).toEqual([302, page])
     expect(await link(`web+diaspora://ann@p.example/status_message/${post.guid}`)).toEqual([302, page])
     expect(await link(`diaspora://ann@p.example/poll/${Reflect.get(poll ?? {}, 'guid')}`)).toEqual([302, page])
-    expect(await link(`diaspora://ben@p.example/comment/${comment.guid}`)).toEqual([302, `${page}#${comment.guid}`])
+    expect(await link(`diaspora://ben@p.example/comment/${comment.guid}`)).toEqual([
+      302,
+      `${page}?comment=${comment.guid}#${comment.guid}`,
+    ])
     expect(await link('diaspora://quin@q.example')).toEqual([302, `https://p.example/people/${quin.guid}`])
     expect(await link('web+diaspora://ann@p.example/')).toEqual([302, `https://p.example/people/${ann.account.guid}`])
     // Written by hand, without escaping anything.

@@ -235,16 +235,30 @@ async function changeOpenUser<Result>(
   })
 }
 
+/** All reasons for which `createUser` refuses this name and password. */
+export async function newAccountRefusals(
+  pod: Pick<Pod, 'config' | 'db'>,
+  { username, password }: { readonly username: string; readonly password: string },
+): Promise<readonly Refusal[]> {
+  const isTaken = async () => (await User.byUsername(pod.db, username)) !== undefined
+  const ofUsername = usernameRefusal(pod, username) ?? ((await isTaken()) ? usernameTaken(username) : undefined)
+  return [ofUsername, passwordRefusal(password)].filter((found) => found !== undefined)
+}
+
 function checkUsername(pod: Pod, username: string): void {
+  const refused = usernameRefusal(pod, username)
+  if (refused) throw refused
+}
+
+function usernameRefusal({ config }: Pick<Pod, 'config'>, username: string): Refusal<AccountRefusal> | undefined {
   if (!USERNAME.test(username)) {
-    throw refusal(
+    return refusal(
       'username_invalid',
       'A username has 1 to 32 lower-case letters (a-z), digits, dots, hyphens or underscores.',
     )
   }
-  if (pod.config.usernameBlacklist.includes(username)) {
-    throw refusal('username_reserved', `The username ${username} is reserved.`)
-  }
+  if (!config.usernameBlacklist.includes(username)) return undefined
+  return refusal('username_reserved', `The username ${username} is reserved.`)
 }
 
 /** Often a command in another terminal, without the settings of the pod that runs. */
@@ -254,9 +268,14 @@ async function checkHost(pod: Pod): Promise<void> {
 }
 
 function checkPassword(password: string): void {
+  const refused = passwordRefusal(password)
+  if (refused) throw refused
+}
+
+function passwordRefusal(password: string): Refusal<AccountRefusal> | undefined {
   const longEnough = [...password].length >= TEXT_LIMITS.passwordCharacters
-  if (longEnough && Buffer.byteLength(password) <= TEXT_LIMITS.passwordBytes) return
-  throw refusal(
+  if (longEnough && Buffer.byteLength(password) <= TEXT_LIMITS.passwordBytes) return undefined
+  return refusal(
     'password_invalid',
     `A password has at least ${TEXT_LIMITS.passwordCharacters} characters and at most ${TEXT_LIMITS.passwordBytes} bytes.`,
   )

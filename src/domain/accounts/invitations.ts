@@ -37,8 +37,9 @@ export async function signUpRefusal(
 ): Promise<Refusal<SignUpRefusal> | undefined> {
   const { registrations } = pod.config
   if (registrations === 'open') return undefined
-  if (registrations === 'closed') return closed('This pod takes no new people at the moment.')
-  if (invitation === undefined) return closed('This pod takes new people by invitation. Ask somebody who runs it.')
+  if (registrations === 'closed') return closed('This pod does not accept new accounts at the moment.')
+  if (invitation === undefined)
+    return closed('This pod accepts new accounts by invitation only. Ask its operator for an invitation.')
   const found = await usable(pod, invitation).first()
   return found ? undefined : unusable()
 }
@@ -69,5 +70,5 @@ function closed(message: string): Refusal<SignUpRefusal> {
 }
 
 function unusable(): Refusal<SignUpRefusal> {
-  return new Refusal('invitation_unusable', 'This invitation is unknown, too old, or somebody has used it already.')
+  return new Refusal('invitation_unusable', 'This invitation is unknown, has expired, or was used already.')
 }

@@ -23,23 +23,97 @@ export async function findPublicPost(pod: Source, guid: string): Promise<PublicP
 
 /** The newest first. */
 export function publicPostsOf(pod: Source, personId: number, before?: Date): Promise<readonly PublicPost[]> {
-  const newest = newestPublic(pod, personId)
+  const newest = inOrder(publicOf(pod, personId), 'desc').limit(SERVE_LIMITS.postsOfPerson)
   return readPosts(pod, before === undefined ? newest : newest.where('createdAt', '<', before))
 }
 
-/** Guids and counters of the same posts, without their texts: differs when one of them is added, removed or answered. */
-export async function publicPostVersions(pod: Source, personId: number): Promise<readonly object[]> {
-  return newestPublic(pod, personId).select('guid', 'commentsCount', 'likesCount', 'resharesCount')
+/** Where a page of a list begins: beside this item, which need not exist any more. */
+export interface PagePosition {
+  readonly side: 'before' | 'after'
+  readonly time: Date
+  readonly id: number
 }
 
-function newestPublic(pod: Source, personId: number): QueryBuilder<Post> {
-  return Post.query(pod.db)
-    .where({ authorId: personId, public: true })
-    .orderBy([
-      { column: 'createdAt', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
-    .limit(SERVE_LIMITS.postsOfPerson)
+/** A page of a list by time, and whether the list has older and newer items. */
+export interface ListPage<Item> {
+  readonly items: readonly Item[]
+  readonly hasOlder: boolean
+  readonly hasNewer: boolean
+}
+
+/**
+ * A page of the public posts of a person, the newest first. Their guids and counters come without texts: they differ when a post of
+ * the page is added, removed or answered.
+ */
+export async function findPublicPostPage(
+  pod: Source,
+  personId: number,
+  position?: PagePosition,
+): Promise<ListPage<Post>> {
+  const posts = () =>
+    publicOf(pod, personId).select('id', 'guid', 'createdAt', 'commentsCount', 'likesCount', 'resharesCount')
+  return readPage(posts, { position, first: 'newest', limit: SERVE_LIMITS.postsOfPerson })
+}
+
+/** The posts of a page with all their parts, in its order. Posts that were deleted meanwhile are left out. */
+export async function readPublicPosts(pod: Source, page: ListPage<Post>): Promise<readonly PublicPost[]> {
+  const ids = page.items.map(({ id }) => id)
+  return ids.length === 0 ? [] : readPosts(pod, inOrder(Post.query(pod.db).whereIn('id', ids), 'desc'))
+}
+
+function publicOf(pod: Source, personId: number): QueryBuilder<Post> {
+  return Post.query(pod.db).where({ authorId: personId, public: true })
+}
+
+type Listed = Post | Comment
+
+function inOrder<Item extends Listed>(query: QueryBuilder<Item>, order: 'asc' | 'desc'): QueryBuilder<Item> {
+  return query.orderBy([
+    { column: 'createdAt', order },
+    { column: 'id', order },
+  ])
+}
+
+/** Two statements at most: one for the page and one row more, one for the other direction. */
+async function readPage<Item extends Listed>(
+  list: () => QueryBuilder<Item>,
+  {
+    position,
+    first,
+    limit,
+  }: {
+    readonly position: PagePosition | undefined
+    /** The page without a position, and the order within each page. */
+    readonly first: 'newest' | 'oldest'
+    readonly limit: number
+  },
+): Promise<ListPage<Item>> {
+  const towardsOlder = position === undefined ? first === 'newest' : position.side === 'before'
+  const query = inOrder(list(), towardsOlder ? 'desc' : 'asc').limit(limit + 1)
+  const found = await (position === undefined ? query : beside(query, position))
+  const items = found.slice(0, limit)
+  const goesOn = found.length > limit
+  const goesBack = position !== undefined && (await hasBehind(list, items[0], towardsOlder))
+  const isReversed = towardsOlder !== (first === 'newest')
+  return {
+    items: isReversed ? items.reverse() : items,
+    hasOlder: towardsOlder ? goesOn : goesBack,
+    hasNewer: towardsOlder ? goesBack : goesOn,
+  }
+}
+
+async function hasBehind<Item extends Listed>(
+  list: () => QueryBuilder<Item>,
+  item: Item | undefined,
+  towardsOlder: boolean,
+): Promise<boolean> {
+  if (item === undefined) return false
+  const position = { side: towardsOlder ? 'after' : 'before', time: item.createdAt, id: item.id } as const
+  return (await beside(list(), position).limit(1)).length > 0
+}
+
+function beside<Item extends Listed>(query: QueryBuilder<Item>, { side, time, id }: PagePosition): QueryBuilder<Item> {
+  return query.whereRaw(`(created_at, id) ${side === 'before' ? '<' : '>'} (?, ?)`, [time, id])
 }
 
 async function readPosts(pod: Source, which: QueryBuilder<Post>): Promise<readonly PublicPost[]> {
@@ -62,17 +136,27 @@ async function findRoot(pod: Source, post: Post): Promise<PublicPost | undefined
 }
 
 /**
- * The comments of a page, the oldest first, each with its author and the beginning of its text: one character more than is
- * shown, so that the page can say that there is more. Fifty whole comments would be 13 MB.
+ * A page of the comments under a post, the oldest first, each with its author and the beginning of its text: one character more
+ * than is shown, so that the page can say that there is more. Fifty whole comments would be 13 MB.
  */
-export async function commentsUnder(pod: Source, post: Post): Promise<readonly Comment[]> {
-  return Comment.query(pod.db)
-    .select('id', 'guid', 'authorId', 'createdAt')
-    .select(raw('left(text, ?)', [SERVE_LIMITS.excerptCharacters + 1]).as('text'))
-    .where({ postId: post.id })
-    .orderBy(['createdAt', 'id'])
-    .limit(SERVE_LIMITS.commentsOnPage)
-    .withGraphFetched('author')
+export async function commentsUnder(pod: Source, post: Post, position?: PagePosition): Promise<ListPage<Comment>> {
+  const comments = () =>
+    Comment.query(pod.db)
+      .select('id', 'guid', 'authorId', 'createdAt')
+      .select(raw('left(text, ?)', [SERVE_LIMITS.excerptCharacters + 1]).as('text'))
+      .where({ postId: post.id })
+      .withGraphFetched('author')
+  return readPage(comments, { position, first: 'oldest', limit: SERVE_LIMITS.commentsOnPage })
+}
+
+/** The position of the page that begins with this comment; undefined: the post has no such comment. */
+export async function positionOfComment(
+  pod: Source,
+  post: Pick<Post, 'id'>,
+  guid: string,
+): Promise<PagePosition | undefined> {
+  const comment = await Comment.query(pod.db).select('id', 'createdAt').findOne({ postId: post.id, guid })
+  return comment && { side: 'after', time: comment.createdAt, id: comment.id - 1 }
 }
 
 interface KnownNames {

@@ -68,8 +68,8 @@ function answerPending(request: FastifyRequest, reply: FastifyReply): FastifyRep
         title: 'Searching',
         head: `<meta http-equiv="refresh" content="${seconds}; url=${escapeHtml(`${path}?${query}`)}">\n`,
         content: `<h1>Searching</h1>
-<p>The other pod is being asked. This page reloads itself.</p>
-<nav><a href="${escapeHtml(`${path}?${query}`)}">Reload now</a><a href="/">Start page</a></nav>`,
+<p>Waiting for an answer from the other pod. This page reloads automatically.</p>
+<nav aria-label="More pages"><a href="${escapeHtml(`${path}?${query}`)}">Reload now</a><a href="/">Start page</a></nav>`,
       }),
     )
 }

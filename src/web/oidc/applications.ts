@@ -2,12 +2,13 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { listAuthorizedClients, withdrawAuthorization } from '../../domain/accounts/authorizations.js'
 import { applicationsPage } from '../pages/applications-page.js'
 import { formPolicy } from '../pages/forms.js'
+import { queryText } from '../schemas/query-text.js'
 import { RequestFault } from '../server/request-faults.js'
 import { browserOf } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
 
-/** Whom somebody has let in, and how they put them out again. */
+/** The applications that have access to an account, and the end of their access. */
 export const applicationRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const config = { public: true, refusals: { authorization_missing: 404 } } as const
@@ -28,6 +29,7 @@ export const applicationRoutes: FastifyPluginAsync = async (app) => {
           clients: await listAuthorizedClients(pod, address),
           endPath: (id) => `${OIDC_PATHS.consent}/${id}`,
           signOut: OIDC_PATHS.signOut,
+          isNew: queryText(request, 'welcome') !== undefined,
         }),
       )
   })
@@ -38,7 +40,7 @@ export const applicationRoutes: FastifyPluginAsync = async (app) => {
     if (address === undefined) return reply.redirect(OIDC_PATHS.signIn, 303)
     browser.checkForm(formText(request, 'form'))
     const { id } = request.params as { readonly id: string } // there is no such route without it
-    if (!/^[1-9][0-9]{0,14}$/.test(id)) throw new RequestFault(404, 'This application has no access any more.')
+    if (!/^[1-9][0-9]{0,14}$/.test(id)) throw new RequestFault(404, 'This application no longer has access.')
     await withdrawAuthorization(pod, address, Number(id))
     return reply.redirect(OIDC_PATHS.applications, 303)
   }

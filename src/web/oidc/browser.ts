@@ -95,13 +95,13 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
       if (isSame(cookies.get(FORM_COOKIE, COOKIE), token)) return
       throw new RequestFault(
         403,
-        'This form is too old, or your browser keeps no cookies. Please go back and try again.',
+        'This form has expired, or your browser blocks cookies. Please go back and try again.',
       )
     },
     async request(uid) {
       const interaction = hasBegunRequest(cookies, uid) ? await provider.Interaction.find(uid) : undefined
       if (interaction !== undefined && (await isOfSession(interaction))) return interaction
-      throw new RequestFault(400, 'This page is too old. Please go back to the application and begin again.')
+      throw new RequestFault(400, 'This page has expired. Please go back to the application and start again.')
     },
     async decide(interaction, result) {
       interaction.result = 'error' in result ? result : { ...interaction.lastSubmission, ...result }

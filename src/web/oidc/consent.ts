@@ -80,6 +80,6 @@ function whose(
 function nothingAsked(): RequestFault {
   return new RequestFault(
     400,
-    'This question is answered, or too old, or an application has asked another one in this browser since. Please go back to the application and begin again.',
+    'This request was answered already, has expired, or was replaced by a newer one. Please go back to the application and start again.',
   )
 }

@@ -5,8 +5,8 @@ import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
 import { errorPage } from '../pages/html.js'
 
 const SENTENCES: Readonly<Record<string, string>> = {
-  invalid_client: 'This application is not known here. It may have to register again.',
-  invalid_redirect_uri: 'This application wants to be answered at an address that it has not registered.',
+  invalid_client: 'This application is not registered on this pod. It may have to register again.',
+  invalid_redirect_uri: 'This application has not registered the address to which it wants the answer.',
   server_error: 'Something went wrong on this pod.',
   temporarily_unavailable: 'The pod cannot do this at the moment. Please try again soon.',
 }
@@ -15,7 +15,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
 export function answerFault(ctx: Pick<KoaContextWithOIDC, 'status' | 'type' | 'body'>, { error }: ErrorOut): void {
   const reason = ctx.status === 503 ? 'temporarily_unavailable' : error
   ctx.type = 'html'
-  ctx.body = errorPage(ctx.status, SENTENCES[reason] ?? 'This request of an application cannot be answered.')
+  ctx.body = errorPage(ctx.status, SENTENCES[reason] ?? 'This request of an application is not valid.')
 }
 
 /** What is ours and may pass is a 503; everything else that nobody foresaw is told to the log. */

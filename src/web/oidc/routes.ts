@@ -14,6 +14,7 @@ import { providerOf } from './provider.js'
 import { registrationRoutes } from './registration.js'
 import { signInRoutes } from './sign-in.js'
 import { signUpRoutes } from './sign-up.js'
+import { startPageRoutes } from './start-page.js'
 import { userInfoRoutes } from './user-info.js'
 
 declare module 'fastify' {
@@ -61,6 +62,7 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
       signUpRoutes,
       consentRoutes,
       applicationRoutes,
+      startPageRoutes,
     ]) {
       await forms.register(routes)
     }

@@ -4,7 +4,7 @@ import { signIn, usernameIn } from '../../domain/accounts/sign-in.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { countRateLimited, countSignInFailure } from '../limits/rejection-metrics.js'
 import { formPolicy } from '../pages/forms.js'
-import { signInPage } from '../pages/sign-in-page.js'
+import { type SignInErrors, signInPage } from '../pages/sign-in-page.js'
 import { queryText } from '../schemas/query-text.js'
 import { type Browser, browserOf } from './browser.js'
 import { formText } from './form-text.js'
@@ -13,15 +13,15 @@ import { openWrongPasswords } from './wrong-passwords.js'
 
 interface Attempt {
   readonly username: string
-  readonly wrong?: string
+  readonly errors: SignInErrors
 }
 
-/** With a request of a client it goes on afterwards; without one it leads to the applications of whoever signs in. */
+/** After the sign-in the request of the client continues; without one the page of applications follows. */
 export const signInRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const config = { public: true } as const
   const schema = { hide: true }
-  // Who knows the password may come in as often as they like.
+  // Successful sign-ins are not limited.
   const limited = limitAddresses(pod, 'signIns', (status) => status !== 303)
   const wrongPasswords = openWrongPasswords(() => pod.now())
 
@@ -43,7 +43,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
           username: attempt?.username ?? hint,
           request: uid,
           clientName: client && (client.name ?? 'an application without a name'),
-          wrong: attempt?.wrong,
+          errors: attempt?.errors ?? {},
           signUp: pod.config.registrations === 'open' ? withRequest(OIDC_PATHS.signUp, uid) : undefined,
         }),
       )
@@ -61,22 +61,33 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')
     const username = usernameIn(pod, formText(request, 'username') ?? '')
+    const password = formText(request, 'password')
+    if (username === '' || password === undefined) {
+      const errors = {
+        username: username === '' ? 'Enter your username.' : undefined,
+        password: password === undefined ? 'Enter your password.' : undefined,
+      }
+      return show(reply.code(422), browser, uid, { username, errors })
+    }
     const wait = wrongPasswords.waitFor(request.ip, username)
     if (wait !== undefined) {
       countRateLimited('wrong_passwords')
       countSignInFailure('throttled')
-      // With the form, so that what the client has asked for is not lost.
-      return show(reply.code(wait.status).headers(wait.headers), browser, uid, { username, wrong: wait.message })
+      // The page keeps the form, so that the request of the client is not lost.
+      return show(reply.code(wait.status).headers(wait.headers), browser, uid, {
+        username,
+        errors: { notNow: wait.message },
+      })
     }
     const interaction = uid === undefined ? undefined : await browser.request(uid)
 
-    const signedIn = await signIn(pod, username, formText(request, 'password') ?? '')
+    const signedIn = await signIn(pod, username, password)
     const target = signedIn && (await browser.signIn(signedIn.address, interaction))
     if (target === undefined || !(await signedIn?.confirm())) {
       wrongPasswords.count(request.ip, username)
       countSignInFailure('credentials')
-      const wrong = 'This username and this password do not belong together.'
-      return show(reply.code(422), browser, uid, { username, wrong })
+      const errors = { both: 'The username or the password is wrong.' }
+      return show(reply.code(422), browser, uid, { username, errors })
     }
     wrongPasswords.forget(request.ip, username)
     return reply.redirect(target, 303)
@@ -90,7 +101,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   })
 }
 
-/** The same page, with what a client waits for. */
+/** The path of a page, with the request of a client that waits. */
 export function withRequest(path: string, uid: string | undefined): string {
   return uid === undefined ? path : `${path}?request=${encodeURIComponent(uid)}`
 }

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
+import { newAccountRefusals } from '../../domain/accounts/accounts.js'
 import { signUp, signUpRefusal } from '../../domain/accounts/invitations.js'
 import { usernameIn } from '../../domain/accounts/sign-in.js'
 import { Refusal } from '../../domain/refusals.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { formPolicy } from '../pages/forms.js'
-import { noSignUpPage, signUpPage } from '../pages/sign-up-page.js'
+import { noSignUpPage, type SignUpError, type SignUpField, signUpPage } from '../pages/sign-up-page.js'
 import { queryText } from '../schemas/query-text.js'
 import { type Browser, browserOf } from './browser.js'
 import { formText } from './form-text.js'
@@ -15,10 +16,10 @@ interface Visit {
   readonly request: string | undefined
   readonly invitation: string | undefined
   readonly username?: string
-  readonly wrong?: string
+  readonly errors?: readonly SignUpError[]
 }
 
-/** Open to everybody, to those who are invited, or to nobody, as the settings of the pod say. */
+/** Creates accounts: for everybody, with an invitation only, or never, depending on REGISTRATIONS. */
 export const signUpRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const config = { public: true } as const
@@ -41,9 +42,25 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
         username: visit.username ?? '',
         request: visit.request,
         invitation: visit.invitation,
-        wrong: visit.wrong,
+        errors: visit.errors ?? [],
       }),
     )
+  }
+
+  /** All errors at once, in the order of the fields. */
+  async function findErrors(form: { readonly username: string; readonly password: string; readonly again: string }) {
+    const { username, password, again } = form
+    const refusals = (await newAccountRefusals(pod, { username, password })).map(errorOf)
+    const errors: readonly (SignUpError | undefined)[] = [
+      username === ''
+        ? { field: 'username', message: 'Enter a username.' }
+        : refusals.find(({ field }) => field === 'username'),
+      password === ''
+        ? { field: 'password', message: 'Enter a password.' }
+        : refusals.find(({ field }) => field === 'password'),
+      password === again ? undefined : { field: 'password_again', message: 'The two passwords are not the same.' },
+    ]
+    return errors.filter((error) => error !== undefined)
   }
 
   app.get(OIDC_PATHS.signUp, { config, schema }, async (request, reply) => {
@@ -61,20 +78,28 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
     const username = usernameIn(pod, formText(request, 'username') ?? '')
     const password = formText(request, 'password') ?? ''
-    if (password !== formText(request, 'password_again')) {
-      return show(reply.code(422), browser, { ...visit, username, wrong: 'The two passwords are not the same.' })
-    }
+    const errors = await findErrors({ username, password, again: formText(request, 'password_again') ?? '' })
+    if (errors.length > 0) return show(reply.code(422), browser, { ...visit, username, errors })
     try {
       const { address } = await signUp(pod, { username, password, invitation: visit.invitation })
-      return reply.redirect(await browser.signIn(address, interaction), 303)
+      const target = await browser.signIn(address, interaction)
+      return reply.redirect(interaction === undefined ? `${target}?welcome=1` : target, 303)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      return show(reply.code(422), browser, { ...visit, username, wrong: sayToVisitor(error) })
+      return show(reply.code(422), browser, { ...visit, username, errors: [errorOf(error)] })
     }
   })
 }
 
-/** What an operator has to mend is in words for operators. */
-function sayToVisitor({ reason, message }: Refusal): string {
-  return reason === 'host_changed' ? 'Nobody can sign up here at the moment. Please come back later.' : message
+const FIELDS: Readonly<Record<string, SignUpField>> = {
+  username_invalid: 'username',
+  username_reserved: 'username',
+  username_taken: 'username',
+  password_invalid: 'password',
+}
+
+/** The message of `host_changed` is for operators. */
+function errorOf({ reason, message }: Refusal): SignUpError {
+  if (reason !== 'host_changed') return { field: FIELDS[reason], message }
+  return { field: undefined, message: 'This pod cannot create accounts at the moment. Please try again later.' }
 }

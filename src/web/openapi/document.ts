@@ -10,6 +10,7 @@ import { LiveMessage, StreamEventData, StreamEvents, StreamReset } from '../sche
 import { Notification } from '../schemas/notifications.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
 import { Like, Reshare } from '../schemas/reactions.js'
+import { DOCS_SCRIPT, DOCS_STYLE } from './docs-theme.js'
 import { errorResponsesOf } from './error-responses.js'
 import { finishDocument, RESPONSE_HEADERS } from './finish-document.js'
 
@@ -49,6 +50,8 @@ in that case.
 **Examples** are complete requests. Replace their guids and ids with those of your pod.
 
 **Compatibility.** Fields and reasons are added, never removed and never given another meaning.`
+
+const VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1">'
 
 /** The page loads only what the pod itself serves. */
 const DOCS_POLICY = [
@@ -144,11 +147,19 @@ export async function addApiDocs(app: FastifyInstance): Promise<void> {
     docs.addHook('onRoute', (route) => {
       route.config = { ...route.config, public: true, quiet: true }
     })
+    // The page of the library has no viewport: phones would show it as wide as a desktop.
+    docs.addHook('onSend', async (_request, _reply, payload) =>
+      typeof payload === 'string' ? payload.replace('<head>', `<head>\n      ${VIEWPORT}`) : payload,
+    )
     await docs.register(swaggerUi, {
       routePrefix: '/api/docs',
       staticCSP: DOCS_POLICY,
-      theme: { title: 'API for client apps' },
-      // Without the bar on top, which has the name of a library and a field to load other documents.
+      theme: {
+        title: 'API for client apps',
+        css: [{ filename: 'pod.css', content: DOCS_STYLE }],
+        js: [{ filename: 'pod.js', content: DOCS_SCRIPT }],
+      },
+      // Without the bar at the top, which has the name of the library and a field to load other documents.
       uiConfig: { layout: 'BaseLayout', docExpansion: 'list', deepLinking: true, validatorUrl: 'none' },
     })
   })

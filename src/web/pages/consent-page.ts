@@ -15,21 +15,21 @@ export interface ConsentFacts {
   readonly scopes: readonly Scope[]
 }
 
-/** The name is what the application says of itself; where the answer goes is what it cannot hide. */
+/** The name is claimed by the application; the host of the redirect address is what it cannot hide. */
 export function consentPage(facts: ConsentFacts): string {
   const { podName, action, formToken, request, address, clientName, redirectUri, scopes } = facts
   const words = scopesInWords(scopes)
   return page({
     title: `Allow access? · ${podName}`,
-    content: `<p class="soft small">${escapeHtml(podName)}</p>
-<h1>Allow <bdi>${escapeHtml(clientName)}</bdi> to use your account?</h1>
+    site: podName,
+    content: `<h1>Allow <bdi>${escapeHtml(clientName)}</bdi> to use your account?</h1>
 <p class="soft">You are signed in as <bdi>${escapeHtml(address)}</bdi>.</p>
-<p>It will be able to:</p>
+<h2>It will be able to</h2>
 <ul class="scopes">
 ${words.map((sentence) => `<li>${escapeHtml(sentence)}</li>`).join('\n')}
 </ul>
-<p class="soft small">Your answer goes to <code>${escapeHtml(placeOf(redirectUri))}</code>. The pod does not know who made
-this application. You can end its access at any time.</p>
+<p class="soft small">Your answer is sent to <code>${escapeHtml(placeOf(redirectUri))}</code>. This pod cannot verify who made
+the application. You can revoke its access at any time under “Your applications”.</p>
 <form method="post" action="${action}">
 ${hidden({ form: formToken, request })}
 <p class="actions"><button name="approve" value="true">Allow</button>
@@ -38,7 +38,7 @@ ${hidden({ form: formToken, request })}
   })
 }
 
-/** The host of a web page, or the scheme that an application on this device listens to. */
+/** The host of a web page, or the address scheme of an application on this device. */
 export function placeOf(redirectUri: string): string {
   if (!isUrl(redirectUri)) return redirectUri
   const { protocol, host } = new URL(redirectUri)

@@ -1,8 +1,8 @@
 import { escapeHtml, PAGE_RULES, policyOf } from './html.js'
 
 /**
- * The policy of a page with a form. Browsers hold `form-action` against every address that the answer leads on to, and where a
- * client waits for it, nobody but the client knows them all; addresses of strangers do not belong into a header either.
+ * The policy of a page with a form. Browsers apply `form-action` to every redirect that follows the form. If a client waits for the
+ * result, only the client knows these addresses, so there is no `form-action`.
  */
 export function formPolicy({ leadsToClient }: { readonly leadsToClient: boolean }): string {
   const { 'form-action': _, ...others } = PAGE_RULES
@@ -16,17 +16,63 @@ export interface Field {
   readonly autocomplete: string
   readonly value?: string
   readonly hint?: string
+  /** What is wrong with the value. */
+  readonly error?: string | undefined
+  /** A field that is wrong together with this one, and shows why. */
+  readonly errorAt?: string | undefined
   readonly focus?: boolean
 }
 
-export function field({ name, label, type, autocomplete, value = '', hint, focus = false }: Field): string {
-  const plain = type === 'text' ? ' autocapitalize="none" spellcheck="false"' : ''
-  return `<p class="field"><label for="${name}">${escapeHtml(label)}</label>
-<input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}"${plain} value="${escapeHtml(value)}" required${
-    focus ? ' autofocus' : ''
-  }${hint === undefined ? '' : ` aria-describedby="${name}-hint"`}>${
-    hint === undefined ? '' : `\n<span class="soft small" id="${name}-hint">${escapeHtml(hint)}</span>`
-  }</p>`
+export function field({
+  name,
+  label,
+  type,
+  autocomplete,
+  value = '',
+  hint,
+  error,
+  errorAt,
+  focus = false,
+}: Field): string {
+  const hintId = `${name}-hint`
+  const errorId = `${name}-error`
+  const describedBy = [
+    ...(error === undefined ? [] : [errorId]),
+    ...(errorAt === undefined ? [] : [`${errorAt}-error`]),
+    ...(hint === undefined ? [] : [hintId]),
+  ]
+  const attributes = [
+    `id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}"`,
+    ...(type === 'text' ? ['autocapitalize="none" spellcheck="false"'] : []),
+    `value="${escapeHtml(value)}" required`,
+    ...(focus ? ['autofocus'] : []),
+    ...(error === undefined && errorAt === undefined ? [] : ['aria-invalid="true"']),
+    ...(describedBy.length === 0 ? [] : [`aria-describedby="${describedBy.join(' ')}"`]),
+  ]
+  return [
+    `<p class="field"><label for="${name}">${escapeHtml(label)}</label>`,
+    ...(hint === undefined ? [] : [`<span class="soft small" id="${hintId}">${escapeHtml(hint)}</span>`]),
+    ...(error === undefined ? [] : [`<span class="wrong" id="${errorId}">${escapeHtml(error)}</span>`]),
+    `<input ${attributes.join(' ')}></p>`,
+  ].join('\n')
+}
+
+/** Something that is wrong with a form: in one field, or in the whole form. */
+export interface FormError {
+  readonly field: string | undefined
+  readonly message: string
+}
+
+/** All errors of a form, each with a link to its field. Screen readers read it out when the page is loaded. */
+export function errorSummary(errors: readonly FormError[], advice?: string): string {
+  if (errors.length === 0) return ''
+  const items = errors.map(({ field: name, message }) => {
+    const text = escapeHtml(message)
+    return `<li>${name === undefined ? text : `<a href="#${name}">${text}</a>`}</li>`
+  })
+  const title = errors.length === 1 ? 'Please correct this:' : `Please correct these ${errors.length} errors:`
+  return `<div class="alert" role="alert"><h2>${title}</h2>
+<ul>${items.join('')}</ul>${advice === undefined ? '' : `\n<p>${escapeHtml(advice)}</p>`}</div>\n`
 }
 
 export function hidden(fields: Readonly<Record<string, string | undefined>>): string {
@@ -37,7 +83,7 @@ export function hidden(fields: Readonly<Record<string, string | undefined>>): st
     .join('\n')
 }
 
-/** Read out as soon as the page is there. */
+/** Screen readers read it out when the page is loaded. */
 export function alert(message: string | undefined): string {
   return message === undefined ? '' : `<p class="alert" role="alert">${escapeHtml(message)}</p>\n`
 }

@@ -26,12 +26,13 @@ export interface Page {
   readonly content: string
   /** HTML as well: what machines read about the page. */
   readonly head?: string
-  /** For what people wrote: a column that begins at the top, below the name of the pod. */
-  readonly below?: string
+  /** The name of the pod, shown at the top as a link to the start page. */
+  readonly site?: string
+  /** `column`: cards in a column. `single`: all content in one card. */
+  readonly layout?: 'single' | 'column'
 }
 
-export function page({ title, content, head = '', below }: Page): string {
-  const isWide = below !== undefined
+export function page({ title, content, head = '', site, layout = 'single' }: Page): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -41,8 +42,8 @@ export function page({ title, content, head = '', below }: Page): string {
 ${head}<link rel="icon" href="${ICON_PATH}">
 <style>${PAGE_STYLE}</style>
 </head>
-<body${isWide ? ' class="wide"' : ''}>
-${isWide ? `<header class="site"><a href="/">${escapeHtml(below)}</a></header>\n` : ''}<main>
+<body class="${layout}">
+${site === undefined ? '' : siteHeader(site)}<main>
 ${content}
 </main>
 </body>
@@ -50,10 +51,14 @@ ${content}
 `
 }
 
+function siteHeader(site: string): string {
+  return `<header class="site"><a href="/"><img src="${ICON_PATH}" alt="" width="24" height="24"><bdi>${escapeHtml(site)}</bdi></a></header>\n`
+}
+
 export function errorPage(status: number, message: string): string {
   return page({
     title: message,
-    content: `<h1>${escapeHtml(message)}</h1>\n<p class="soft">${status}</p>\n<nav><a href="/">Start page</a></nav>`,
+    content: `<h1>${escapeHtml(message)}</h1>\n<p class="soft">Error ${status}</p>\n<nav aria-label="More pages"><a href="/">Start page</a></nav>`,
   })
 }
 

@@ -52,7 +52,7 @@ export function openPageRenderer(pod: Pick<Pod, 'db' | 'config'>): PageRenderer 
   return {
     async postPage(facts) {
       const { shared, comments } = facts
-      const texts = [(shared.root ?? shared).post.text, ...comments.map(({ text }) => text)]
+      const texts = [(shared.root ?? shared).post.text, ...comments.items.map(({ text }) => text)]
       return run('renderPostPage', { facts, named: await namedIn(texts), pod: { url, podName } })
     },
     async personPage(facts) {

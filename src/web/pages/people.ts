@@ -5,7 +5,7 @@ import { escapeHtml } from './html.js'
 
 type Named = Pick<Person, 'guid' | 'address' | 'name' | 'podId' | 'avatarUrl'>
 
-/** Their picture if it lies here, else the letter of their name: nobody else's server learns who reads a page. */
+/** The picture of a person if this pod serves it, else their initial: no other server learns who reads a page. */
 export function face(person: Named, podUrl: string, size: 'small' | 'large' = 'small'): string {
   const css = size === 'large' ? 'face large' : 'face'
   const path = ownPath(person.podId === null ? (person.avatarUrl ?? DEFAULT_AVATAR_PATH) : person.avatarUrl, podUrl)

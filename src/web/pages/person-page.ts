@@ -1,10 +1,12 @@
-import type { PublicPost } from '../../domain/posts/public-posts.js'
+import type { ListPage, PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
+import type { Post } from '../../persistence/models/post.js'
 import { presentName } from '../presenters/people.js'
 import { summaryOf } from '../text/plain-text.js'
 import { type Names, writeExcerpt } from '../text/write-html.js'
 import { pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
+import { pageLinks, positionQuery } from './list-pages.js'
 import { face } from './people.js'
 import { postCard } from './post-card.js'
 
@@ -12,21 +14,28 @@ export interface PersonPageFacts {
   readonly person: Person
   readonly profile: Profile
   readonly posts: readonly PublicPost[]
+  readonly list: ListPage<Pick<Post, 'id' | 'createdAt'>>
+  readonly position: PagePosition | undefined
   readonly names: Names
 }
 
-/** Somebody who lives here, as everybody may see them. */
+/** Posts stand below the heading of their list. */
+const BELOW_HEADING = 3
+
+/** The public page of a local person. */
 export function personPage(
-  { person, profile, posts, names }: PersonPageFacts,
+  { person, profile, posts, list, position, names }: PersonPageFacts,
   { url, podName }: { readonly url: string; readonly podName: string },
 ): string {
   const name = presentName(person)
+  const path = `/people/${person.guid}`
   const bio = profile.publicDetails ? profile.bio : ''
   return page({
     title: `${name} · ${podName}`,
-    below: podName,
+    site: podName,
+    layout: 'column',
     head: pageHead({
-      url: `${url}/people/${person.guid}`,
+      url: `${url}${path}${positionQuery(position)}`,
       title: name,
       description: summaryOf(bio),
       site: podName,
@@ -34,37 +43,45 @@ export function personPage(
     }),
     content: [
       `<section class="card">
-<header class="by">${face(person, url, 'large')}<div>
+<header class="by profile">${face(person, url, 'large')}<div>
 <h1><bdi>${escapeHtml(name)}</bdi></h1>
 <p><code>${escapeHtml(person.address)}</code></p>
 ${tagLine(profile)}</div></header>
 ${bio.trim() === '' ? '' : `<div class="text" dir="auto">\n${writeExcerpt(bio, names).html}\n</div>\n`}${details(profile)}
-<p class="soft small foot">To follow, search for this address on the pod where you live.</p>
+<p class="soft small foot">To follow this person, search for this address on your own pod.</p>
 </section>`,
-      ...posts.map((post) => postCard(post, { podUrl: url, names, excerpt: true })),
-      ...(posts.length === 0 ? ['<p class="soft">No public posts yet.</p>'] : []),
-    ].join('\n'),
+      `<h2 class="list-title">${position === undefined ? 'Public posts' : 'More public posts'}</h2>`,
+      ...posts.map((post) => postCard(post, { podUrl: url, names, excerpt: true, topLevel: BELOW_HEADING })),
+      ...(posts.length === 0 ? [`<p class="soft">${noPosts(position)}</p>`] : []),
+      pageLinks({ path, list, position, first: 'newest', noun: 'posts' }),
+    ]
+      .filter((part) => part !== '')
+      .join('\n'),
   })
+}
+
+function noPosts(position: PagePosition | undefined): string {
+  return position === undefined ? 'No public posts yet.' : 'There are no public posts on this page.'
 }
 
 function tagLine({ tags }: Profile): string {
   if (tags.length === 0) return ''
-  return `<p class="small">${tags.map((tag) => `<span class="tag">#${escapeHtml(tag)}</span>`).join(' ')}</p>\n`
+  return `<p class="small">${tags.map((tag) => `<bdi class="tag">#${escapeHtml(tag)}</bdi>`).join(' ')}</p>\n`
 }
 
-/** Only what the person shows to everybody. */
+/** Only the details that the person has made public. */
 function details({ publicDetails, location, gender, birthday }: Profile): string {
   if (!publicDetails) return ''
   const rows = [
-    ['Lives in', location],
+    ['Location', location],
     ['Gender', gender ?? ''],
     ['Birthday', birthday === null ? '' : dayOf(birthday)],
   ].filter(([, value]) => value?.trim() !== '')
   if (rows.length === 0) return ''
-  return `<dl>${rows.map(([label, value = '']) => `<dt>${label}</dt><dd dir="auto">${escapeHtml(value)}</dd>`).join('')}</dl>`
+  return `<dl>${rows.map(([label, value = '']) => `<dt>${label}</dt><dd><bdi>${escapeHtml(value)}</bdi></dd>`).join('')}</dl>`
 }
 
-/** Up to the year 1004 it is not a year but the wish not to tell it. */
+/** A year up to 1004 stands for a year that the person does not show. */
 function dayOf(birthday: string): string {
   const [year = '', month = '', day = ''] = birthday.split('-')
   const date = new Date(Date.UTC(2000, Number(month) - 1, Number(day)))

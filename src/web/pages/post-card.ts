@@ -3,6 +3,7 @@ import type { PublicPost } from '../../domain/posts/public-posts.js'
 import type { Photo } from '../../persistence/models/photo.js'
 import type { Poll } from '../../persistence/models/poll.js'
 import type { Post } from '../../persistence/models/post.js'
+import { presentName } from '../presenters/people.js'
 import { isNsfw } from '../presenters/posts.js'
 import { type Names, writeExcerpt, writeHtml } from '../text/write-html.js'
 import { escapeHtml } from './html.js'
@@ -12,11 +13,13 @@ import { timeHtml } from './time.js'
 export interface CardContext {
   readonly podUrl: string
   readonly names: Names
-  /** One of several: a long text is cut, with a link to the rest. */
+  /** Shortens a long text and links to the rest. */
   readonly excerpt?: boolean
+  /** The highest level of the headings in the text. */
+  readonly topLevel?: number
 }
 
-/** A post as it stands on a page: who, when, what, and what came of it. */
+/** A post with its author, time, content and counters. */
 export function postCard(shared: PublicPost, context: CardContext): string {
   return `<article class="card">
 ${byLine(shared, context)}
@@ -27,58 +30,66 @@ ${counters(shared.post)}</article>`
 function byLine({ post, author }: PublicPost, { podUrl }: CardContext): string {
   return `<header class="by">${face(author, podUrl)}<div>
 <p>${personLink(author)}</p>
-<p class="soft small"><a class="soft" href="/posts/${escapeHtml(post.guid)}">${timeHtml(post.createdAt)}</a></p>
+<p class="small"><a class="soft" href="/posts/${escapeHtml(post.guid)}">${timeHtml(post.createdAt)}</a></p>
 </div></header>`
 }
 
 function original(root: PublicPost | undefined, context: CardContext): string {
-  if (root === undefined) return '<p class="soft">The post that was shared here is gone.</p>'
+  if (root === undefined) return '<p class="soft">The reshared post was deleted.</p>'
   return `<div class="inner">
 ${byLine(root, context)}
 ${content(root, context)}
 </div>`
 }
 
-/** Some people look at pages where others look over their shoulders. */
+/** Posts marked as not safe for work are shown on request only. */
 function content(shared: PublicPost, context: CardContext): string {
-  const parts = contentParts(shared.post, context)
+  const parts = contentParts(shared, context)
   if (!isNsfw(shared)) return parts
-  return `<details class="inner"><summary>Marked as not safe for work. Show it</summary>\n${parts}\n</details>`
+  return `<details class="inner"><summary>Not safe for work: show the post</summary>\n${parts}\n</details>`
 }
 
-function contentParts(post: Post, context: CardContext): string {
+function contentParts({ post, author }: PublicPost, context: CardContext): string {
   const { photos = [], poll, location } = post
-  return [
+  const parts = [
     post.text.trim() === '' ? '' : textHtml(post, context),
-    photosHtml(photos, context.podUrl),
+    photosHtml(photos, presentName(author), context.podUrl),
     poll ? pollHtml(poll) : '',
-    location ? `<p class="soft small">📍 ${escapeHtml(location.address)}</p>` : '',
-  ]
-    .filter((part) => part !== '')
-    .join('\n')
+    location
+      ? `<p class="soft small"><span aria-hidden="true">📍</span> <bdi>${escapeHtml(location.address)}</bdi></p>`
+      : '',
+  ].filter((part) => part !== '')
+  return parts.length === 0 ? '<p class="soft">This post has no text.</p>' : parts.join('\n')
 }
 
-function textHtml({ guid, text }: Post, { names, excerpt = false }: CardContext): string {
-  const { html, complete } = excerpt ? writeExcerpt(text, names) : { html: writeHtml(text, names), complete: true }
-  const more = complete ? '' : `\n<p><a href="/posts/${escapeHtml(guid)}">Read on</a></p>`
+function textHtml({ guid, text }: Post, { names, excerpt = false, topLevel }: CardContext): string {
+  const { html, complete } = excerpt
+    ? writeExcerpt(text, names, topLevel)
+    : { html: writeHtml(text, names, topLevel), complete: true }
+  const more = complete
+    ? ''
+    : `\n<p><a href="/posts/${escapeHtml(guid)}">Read more<span class="for-readers"> of this post</span></a></p>`
   return `<div class="text" dir="auto">\n${html}${more}\n</div>`
 }
 
-function photosHtml(all: readonly Photo[], podUrl: string): string {
+function photosHtml(all: readonly Photo[], by: string, podUrl: string): string {
   const pictures = all.filter(isPicture)
   if (pictures.length === 0) return ''
-  return `<div class="photos">${pictures.map((photo) => photoHtml(photo, podUrl)).join('')}</div>`
+  const html = pictures.map((photo, index) => {
+    const number = pictures.length === 1 ? '' : ` ${index + 1} of ${pictures.length}`
+    return photoHtml(photo, `Photo${number} by ${by}`, podUrl)
+  })
+  return `<div class="photos">${html.join('')}</div>`
 }
 
-/** One that lies elsewhere is linked: loading it would tell that server who reads this page. */
-function photoHtml(photo: Photo, podUrl: string): string {
+/** A photo on another server is linked: loading it would tell that server who reads this page. */
+function photoHtml(photo: Photo, fallback: string, podUrl: string): string {
   const folder = photoFolder(photo, podUrl)
   const name = encodeURIComponent(photo.name)
   const path = ownPath(`${folder}${PHOTO_SIZES.large}${name}`, podUrl)
-  const description = photo.text ?? ''
+  const description = photo.text?.trim() || fallback
   if (path === undefined) {
-    const label = description === '' ? 'Picture' : description
-    return `<a href="${escapeHtml(folder + name)}" rel="nofollow ugc noopener">🖼 ${escapeHtml(label)}</a>`
+    return `<a href="${escapeHtml(folder + name)}" rel="nofollow ugc noopener"><span aria-hidden="true">🖼</span> <bdi>${escapeHtml(description)}</bdi></a>`
   }
   const size = photo.width && photo.height ? ` width="${photo.width}" height="${photo.height}"` : ''
   return `<a href="${escapeHtml(ownPath(folder + name, podUrl) ?? path)}"><img src="${escapeHtml(path)}" alt="${escapeHtml(description)}"${size} loading="lazy"></a>`
@@ -90,12 +101,12 @@ function pollHtml({ question, answers = [] }: Poll): string {
     ({
       answer,
       voteCount,
-    }) => `<li><div><span dir="auto">${escapeHtml(answer)}</span><span class="soft">${voteCount}</span></div>
-<meter min="0" max="${Math.max(votes, 1)}" value="${voteCount}">${voteCount} of ${votes}</meter></li>`,
+    }) => `<li><div><bdi>${escapeHtml(answer)}</bdi><span class="soft">${countOf(voteCount, 'vote')}</span></div>
+<meter min="0" max="${Math.max(votes, 1)}" value="${voteCount}" aria-hidden="true"></meter></li>`,
   )
   return `<div class="inner"><p dir="auto"><b>${escapeHtml(question)}</b></p>
 <ul class="poll">${rows.join('')}</ul>
-<p class="soft small">${countOf(votes, 'vote')}</p></div>`
+<p class="soft small">${countOf(votes, 'vote')} in total</p></div>`
 }
 
 function counters({ commentsCount, likesCount, resharesCount }: Post): string {

@@ -1,23 +1,25 @@
-import type { PublicPost } from '../../domain/posts/public-posts.js'
+import type { ListPage, PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
 import type { Comment } from '../../persistence/models/comment.js'
 import { isNsfw, postTitle } from '../presenters/posts.js'
 import { summaryOf } from '../text/plain-text.js'
 import { type Names, writeExcerpt } from '../text/write-html.js'
 import { pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
+import { pageLinks } from './list-pages.js'
 import { face, personLink } from './people.js'
 import { countOf, postCard } from './post-card.js'
 import { timeHtml } from './time.js'
 
 export interface PostPageFacts {
   readonly shared: PublicPost
-  readonly comments: readonly Comment[]
+  readonly comments: ListPage<Comment>
+  readonly position: PagePosition | undefined
   readonly names: Names
 }
 
-/** A public post with its comments, for everybody. */
+/** A public post with a page of its comments. */
 export function postPage(
-  { shared, comments, names }: PostPageFacts,
+  { shared, comments, position, names }: PostPageFacts,
   { url, podName }: { readonly url: string; readonly podName: string },
 ): string {
   const { post, author, root } = shared
@@ -25,7 +27,8 @@ export function postPage(
   const hidden = isNsfw(shared)
   return page({
     title: `${title} · ${podName}`,
-    below: podName,
+    site: podName,
+    layout: 'column',
     head: pageHead({
       url: `${url}/posts/${post.guid}`,
       title,
@@ -34,11 +37,11 @@ export function postPage(
       indexed: !hidden && author.profile?.searchable !== false,
     }),
     content: [
-      // What is seen first is the author; screen readers begin with what the page is about.
-      `<h1 class="for-readers">${escapeHtml(title)}</h1>`,
+      // The card shows the author first; for screen readers the page begins with its title.
+      `<h1 class="for-readers" dir="auto">${escapeHtml(title)}</h1>`,
       postCard(shared, { podUrl: url, names }),
-      comments.length === 0 ? '' : commentSection(post.commentsCount, comments, { podUrl: url, names }),
-      `<p class="soft small">To answer, search for <code>${escapeHtml(author.address)}</code> on the pod where you live.</p>`,
+      commentSection(shared, comments, position, { podUrl: url, names }),
+      `<p class="soft small">To reply, search for <code>${escapeHtml(author.address)}</code> on your own pod.</p>`,
     ]
       .filter((part) => part !== '')
       .join('\n'),
@@ -50,12 +53,21 @@ interface Context {
   readonly names: Names
 }
 
-function commentSection(all: number, comments: readonly Comment[], context: Context): string {
-  const rest = all - comments.length
-  return `<section class="card">
-<h2>${countOf(all, 'comment')}</h2>
-${comments.map((comment) => commentHtml(comment, context)).join('\n')}${rest > 0 ? `\n<p class="soft">And ${rest} more.</p>` : ''}
-</section>`
+function commentSection(
+  { post }: PublicPost,
+  comments: ListPage<Comment>,
+  position: PagePosition | undefined,
+  context: Context,
+): string {
+  if (comments.items.length === 0 && position === undefined) return ''
+  const path = `/posts/${post.guid}`
+  const links = pageLinks({ path, list: comments, position, first: 'oldest', noun: 'comments' })
+  return `<section class="card" id="comments">
+<h2>${countOf(post.commentsCount, 'comment')}</h2>
+${comments.items.length === 0 ? '<p class="soft">There are no comments on this page.</p>' : ''}${comments.items
+  .map((comment) => commentHtml(comment, context))
+  .join('\n')}
+${links}</section>`
 }
 
 /** Comments stand below the heading that counts them. */
@@ -63,10 +75,10 @@ const BELOW_HEADING = 3
 
 function commentHtml({ guid, author, text, createdAt }: Comment, { podUrl, names }: Context): string {
   if (author === undefined) return ''
-  return `<article class="inner" id="${escapeHtml(guid)}">
+  return `<article class="comment" id="${escapeHtml(guid)}">
 <header class="by">${face(author, podUrl)}<div>
 <p>${personLink(author)}</p>
-<p class="soft small">${timeHtml(createdAt)}</p>
+<p class="small"><a class="soft" href="#${escapeHtml(guid)}">${timeHtml(createdAt)}</a></p>
 </div></header>
 <div class="text" dir="auto">
 ${writeExcerpt(text, names, BELOW_HEADING).html}

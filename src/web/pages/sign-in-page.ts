@@ -1,4 +1,4 @@
-import { alert, field, hidden } from './forms.js'
+import { alert, errorSummary, type FormError, field, hidden } from './forms.js'
 import { escapeHtml, page } from './html.js'
 
 export interface SignInFacts {
@@ -7,21 +7,36 @@ export interface SignInFacts {
   readonly action: string
   readonly formToken: string
   readonly username: string
-  /** The request of a client that goes on afterwards, and who asks. */
+  /** The request of a client that continues afterwards, and the name of the client. */
   readonly request: string | undefined
   readonly clientName: string | undefined
-  readonly wrong: string | undefined
-  /** Where somebody without an account goes; undefined: nobody can sign up. */
+  readonly errors: SignInErrors
+  /** The page to create an account; undefined: this pod is not open for new accounts. */
   readonly signUp: string | undefined
 }
 
+export interface SignInErrors {
+  readonly username?: string | undefined
+  readonly password?: string | undefined
+  /** The two do not match. */
+  readonly both?: string | undefined
+  /** The form may be right, but cannot be accepted now. */
+  readonly notNow?: string | undefined
+}
+
 export function signInPage(facts: SignInFacts): string {
-  const { podName, host, action, formToken, username, request, clientName, wrong, signUp } = facts
+  const { podName, host, action, formToken, username, request, clientName, errors, signUp } = facts
+  const passwordError = errors.password ?? errors.both
+  const listed: readonly FormError[] = [
+    { field: 'username', message: errors.username },
+    { field: 'password', message: passwordError },
+  ].flatMap(({ field: name, message }) => (message === undefined ? [] : [{ field: name, message }]))
+  const isUsernameFirst = errors.username !== undefined || username === ''
   return page({
-    title: `Sign in · ${podName}`,
-    content: `<p class="soft small">${escapeHtml(podName)}</p>
-<h1>Sign in</h1>
-${clientName === undefined ? '' : `<p class="soft">to continue to <b><bdi>${escapeHtml(clientName)}</bdi></b></p>\n`}${alert(wrong)}<form method="post" action="${action}">
+    title: `${listed.length === 0 ? '' : 'Error: '}Sign in · ${podName}`,
+    site: podName,
+    content: `<h1>Sign in</h1>
+${clientName === undefined ? '' : `<p class="soft">to continue to <b><bdi>${escapeHtml(clientName)}</bdi></b></p>\n`}${alert(errors.notNow)}${errorSummary(listed)}<form method="post" action="${action}" novalidate>
 ${hidden({ form: formToken, request })}
 ${field({
   name: 'username',
@@ -29,18 +44,21 @@ ${field({
   type: 'text',
   autocomplete: 'username',
   value: username,
-  hint: `The part before the @ of your address at ${host}.`,
-  focus: username === '',
+  hint: `The part of your address before @${host}.`,
+  error: errors.username,
+  errorAt: errors.both === undefined ? undefined : 'password',
+  focus: isUsernameFirst,
 })}
 ${field({
   name: 'password',
   label: 'Password',
   type: 'password',
   autocomplete: 'current-password',
-  focus: username !== '',
+  error: passwordError,
+  focus: !isUsernameFirst,
 })}
 <p class="actions"><button>Sign in</button></p>
 </form>
-${signUp === undefined ? '' : `<nav><a href="${escapeHtml(signUp)}">Create an account</a></nav>`}`,
+${signUp === undefined ? '' : `<nav aria-label="More pages"><a href="${escapeHtml(signUp)}">Create an account</a></nav>`}`,
   })
 }

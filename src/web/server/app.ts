@@ -13,7 +13,7 @@ import { addApiDocs } from '../openapi/document.js'
 import { apiRoutes } from '../routes/api/api-routes.js'
 import { type InboundEndpoint, openInboundEndpoint } from '../routes/federation/inbound-endpoint.js'
 import { receiveRoutes } from '../routes/federation/receive.js'
-import { pageRoutes } from '../routes/pages/pages.js'
+import { siteFileRoutes } from '../routes/pages/site-files.js'
 import { answerNotFound, handleError } from './error-handler.js'
 import { addHeaders } from './headers.js'
 import { addHealthRoutes, type Readiness } from './health.js'
@@ -109,7 +109,7 @@ export async function buildApp(
     await addApiDocs(others)
     await others.register(api, { prefix: '/api/v1' })
     await others.register(oidcRoutes)
-    await others.register(pageRoutes)
+    await others.register(siteFileRoutes)
     await others.register(networkRoutes)
     addHealthRoutes(others, app.readiness)
   })

@@ -8,7 +8,7 @@ import { type EntityLink, readLinks } from '../../../protocol/mentions.js'
 import { queryText } from '../../schemas/query-text.js'
 import { RequestFault } from '../../server/request-faults.js'
 
-/** `diaspora://` links, from wherever somebody followed one, to a page (FEDERATION.md, "Mentions, links and tags"). */
+/** Redirects `diaspora://` links to pages (FEDERATION.md, "Mentions, links and tags"). */
 export const linkRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
 
@@ -17,7 +17,7 @@ export const linkRoutes: FastifyPluginAsync = async (app) => {
     const text = (queryText(request, 'q') ?? '').trim().replace(/^web diaspora:/, 'web+diaspora:')
     return app.answerLookUp(request, reply, lookUpPath(pod, text), {
       known: (path) => reply.redirect(`${pod.config.url}${path}`, 302),
-      unknown: () => new RequestFault(404, 'What this link leads to is not known here.'),
+      unknown: () => new RequestFault(404, 'This link leads to nothing that is known on this pod.'),
     })
   })
 }
@@ -33,7 +33,9 @@ function lookUpPath(pod: Pod, text: string): LookUp<string> {
 /** A link may claim any author; it only leads on if that is true. */
 function pathTo(found: Fetchable | undefined, { author }: EntityLink): string | undefined {
   if (found?.author.address !== author || found.postAuthor.closed) return undefined
-  return found.record === 'comment' ? `/posts/${found.postGuid}#${found.guid}` : `/posts/${found.postGuid}`
+  return found.record === 'comment'
+    ? `/posts/${found.postGuid}?comment=${found.guid}#${found.guid}`
+    : `/posts/${found.postGuid}`
 }
 
 function personPath(pod: Pod, text: string): LookUp<string> {

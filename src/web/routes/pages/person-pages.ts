@@ -1,11 +1,12 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { findAnybody, findLocalPerson } from '../../../domain/people/people.js'
-import { publicPostsOf, publicPostVersions } from '../../../domain/posts/public-posts.js'
+import { findPublicPostPage, publicPostsOf, readPublicPosts } from '../../../domain/posts/public-posts.js'
 import { lookUpPerson } from '../../../federation/discovery/look-up.js'
 import { podOrigin } from '../../../federation/discovery/pod-origin.js'
 import type { Person } from '../../../persistence/models/person.js'
 import { addressOf } from '../../../protocol/address.js'
 import { isGuid } from '../../../protocol/values.js'
+import { readPosition } from '../../pages/list-pages.js'
 import { presentStreamItem } from '../../presenters/posts.js'
 import { queryText } from '../../schemas/query-text.js'
 import { RequestFault } from '../../server/request-faults.js'
@@ -14,7 +15,7 @@ interface ByGuid {
   readonly Params: { readonly guid: string }
 }
 
-/** The people who live here, for everybody; others are shown where they live. */
+/** Public pages of local people; a person of another pod redirects to their pod. */
 export const personPageRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const { url, host } = pod.config
@@ -23,8 +24,8 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
 
   async function findPerson(guid: string): Promise<Person> {
     const person = isGuid(guid) ? await findAnybody(pod, { guid }) : undefined
-    if (person === undefined) throw nobody()
-    if (person.closedAt !== null) throw new RequestFault(410, 'This person has left the network.')
+    if (person === undefined) throw unknownPerson()
+    if (person.closedAt !== null) throw new RequestFault(410, 'This account was closed.')
     return person
   }
 
@@ -32,15 +33,22 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     const person = await findPerson(request.params.guid)
     if (person.podId !== null) {
       const origin = person.pod && podOrigin(person.pod)
-      if (!origin) throw nobody()
+      if (!origin) throw unknownPerson()
       return reply.redirect(`${origin}/people/${person.guidAtPod ?? person.guid}`, 302)
     }
     const { profile } = person
     if (profile === undefined) throw new Error(`Person ${person.guid} has no profile.`)
-    const versions = await publicPostVersions(pod, person.id)
-    const key = JSON.stringify(['person', person.guid, person.name, profile, versions])
+    const position = readPosition(request)
+    const list = await findPublicPostPage(pod, person.id, position)
+    const key = JSON.stringify(['person', person.guid, person.name, profile, list, position])
     const html = await app.publicPages.cache.get(key, async () =>
-      app.publicPages.renderer.personPage({ person, profile, posts: await publicPostsOf(pod, person.id) }),
+      app.publicPages.renderer.personPage({
+        person,
+        profile,
+        posts: await readPublicPosts(pod, list),
+        list,
+        position,
+      }),
     )
     return reply.type('text/html; charset=utf-8').send(html)
   })
@@ -48,7 +56,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
   // Read by pods that have just met the person.
   app.get<ByGuid>('/people/:guid/stream', { config, schema }, async (request, reply) => {
     const person = await findPerson(request.params.guid)
-    if (person.podId !== null) throw nobody()
+    if (person.podId !== null) throw unknownPerson()
     const posts = await publicPostsOf(pod, person.id, readMaxTime(queryText(request, 'max_time')))
     return reply.type('application/json; charset=utf-8').send(posts.map(presentStreamItem))
   })
@@ -56,24 +64,24 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
   app.get<{ Params: { name: string } }>('/u/:name', { config, schema }, async (request, reply) => {
     const address = addressOf(`${request.params.name}@${host}`)
     const person = address === undefined ? undefined : await findLocalPerson(pod, address)
-    if (person === undefined) throw nobody()
+    if (person === undefined) throw unknownPerson()
     return reply.redirect(`${url}/people/${person.guid}`, 302)
   })
 
-  // Where other software sends somebody who wants to follow a person from here.
+  // Other software sends people here who want to follow a person with an account of this pod.
   app.get('/people', { config, schema }, async (request, reply) => {
     return app.answerLookUp(request, reply, lookUpPerson(pod, queryText(request, 'q') ?? ''), {
       known: ({ guid }) => reply.redirect(`${url}/people/${guid}`, 302),
-      unknown: nobody,
+      unknown: unknownPerson,
     })
   })
 }
 
-function nobody(): RequestFault {
-  return new RequestFault(404, 'Nobody of this name is known here.')
+function unknownPerson(): RequestFault {
+  return new RequestFault(404, 'This person is not known on this pod.')
 }
 
-/** Seconds since 1970; what is no such time is ignored. */
+/** Seconds since 1970; anything else is ignored. */
 function readMaxTime(text: string | undefined): Date | undefined {
   return text !== undefined && /^[0-9]{1,10}$/.test(text) ? new Date(Number(text) * 1_000) : undefined
 }

@@ -1,16 +1,24 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { commentsUnder, findPublicPost, type PublicPost } from '../../../domain/posts/public-posts.js'
+import {
+  commentsUnder,
+  findPublicPost,
+  type PagePosition,
+  type PublicPost,
+  positionOfComment,
+} from '../../../domain/posts/public-posts.js'
 import { podOrigin } from '../../../federation/discovery/pod-origin.js'
 import { findFetchable } from '../../../persistence/outbound/find-fetchable.js'
 import { isGuid } from '../../../protocol/values.js'
+import { readPosition } from '../../pages/list-pages.js'
 import { presentPublicPost } from '../../presenters/posts.js'
+import { queryText } from '../../schemas/query-text.js'
 import { RequestFault } from '../../server/request-faults.js'
 
 interface ByGuid {
   readonly Params: { readonly guid: string }
 }
 
-/** Public posts for everybody; those of other pods are shown there. */
+/** Pages of public posts; a post of another pod redirects to its pod. */
 export const postPageRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const config = { public: true } as const
@@ -32,8 +40,16 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
     if (wantsJson(request)) {
       return reply.type('application/json; charset=utf-8').send(presentPublicPost(shared, pod.config.url))
     }
-    const html = await app.publicPages.cache.get(keyOf(shared), async () =>
-      app.publicPages.renderer.postPage({ shared, comments: await commentsUnder(pod, shared.post) }),
+    const comment = queryText(request, 'comment')
+    const position = isGuid(comment ?? '')
+      ? await positionOfComment(pod, shared.post, comment ?? '')
+      : readPosition(request)
+    const html = await app.publicPages.cache.get(keyOf(shared, position), async () =>
+      app.publicPages.renderer.postPage({
+        shared,
+        comments: await commentsUnder(pod, shared.post, position),
+        position,
+      }),
     )
     return reply.type('text/html; charset=utf-8').send(html)
   })
@@ -45,11 +61,11 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
   })
 }
 
-/** Changes with everything that people notice at once; profiles and names may be seconds old. */
-function keyOf({ post, root }: PublicPost): string {
+/** Changes with the counters; profiles and names may be seconds old. */
+function keyOf({ post, root }: PublicPost, position: PagePosition | undefined): string {
   const counts = [post, root?.post].map((each) => each && [each.commentsCount, each.likesCount, each.resharesCount])
   const votes = post.poll?.answers?.map(({ voteCount }) => voteCount)
-  return JSON.stringify(['post', post.guid, counts, votes])
+  return JSON.stringify(['post', post.guid, counts, votes, position])
 }
 
 function wantsJson({ headers }: FastifyRequest): boolean {
@@ -59,5 +75,5 @@ function wantsJson({ headers }: FastifyRequest): boolean {
 
 /** Private or unknown: the same answer. */
 function noPost(): RequestFault {
-  return new RequestFault(404, 'There is no public post of this name here.')
+  return new RequestFault(404, 'This post does not exist or is not public.')
 }

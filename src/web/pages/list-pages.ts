@@ -1,0 +1,54 @@
+import type { FastifyRequest } from 'fastify'
+import type { ListPage, PagePosition } from '../../domain/posts/public-posts.js'
+import { queryText } from '../schemas/query-text.js'
+import { escapeHtml } from './html.js'
+
+/** `1714721400000-42`: milliseconds since 1970, and the id of the item. */
+const POSITION = /^([0-9]{1,14})-([0-9]{1,15})$/
+
+/** The position in the query of a page. A position that cannot be read is the first page. */
+export function readPosition(request: FastifyRequest): PagePosition | undefined {
+  for (const side of ['before', 'after'] as const) {
+    const [, time, id] = POSITION.exec(queryText(request, side) ?? '') ?? []
+    if (time !== undefined) return { side, time: new Date(Number(time)), id: Number(id) }
+  }
+  return undefined
+}
+
+export function positionQuery(position: PagePosition | undefined): string {
+  return position === undefined ? '' : `?${position.side}=${position.time.getTime()}-${position.id}`
+}
+
+interface Item {
+  readonly id: number
+  readonly createdAt: Date
+}
+
+export interface PageLinkFacts {
+  readonly path: string
+  readonly list: ListPage<Item>
+  readonly position: PagePosition | undefined
+  /** What the page without a position begins with. */
+  readonly first: 'newest' | 'oldest'
+  /** The items of the list, in the plural; also the id of the list if the page has more than the list. */
+  readonly noun: 'comments' | 'posts'
+}
+
+/** Links to the neighbouring pages of a list; empty if the page shows all of it. */
+export function pageLinks({ path, list, position, first, noun }: PageLinkFacts): string {
+  const { items, hasOlder, hasNewer } = list
+  const [newest, oldest] = first === 'newest' ? [items[0], items.at(-1)] : [items.at(-1), items[0]]
+  const fragment = noun === 'comments' ? '#comments' : ''
+  const link = (query: string, rel: string, text: string) =>
+    `<a href="${escapeHtml(`${path}${query}${fragment}`)}"${rel === '' ? '' : ` rel="${rel}"`}>${text}</a>`
+  const toSide = (side: PagePosition['side'], item: Item) => positionQuery({ side, time: item.createdAt, id: item.id })
+
+  const older =
+    hasOlder && oldest ? link(toSide('before', oldest), first === 'newest' ? 'next' : 'prev', `Older ${noun}`) : ''
+  const newer =
+    hasNewer && newest ? link(toSide('after', newest), first === 'newest' ? 'prev' : 'next', `Newer ${noun}`) : ''
+  const start = position === undefined ? '' : link('', '', first === 'newest' ? `Newest ${noun}` : `First ${noun}`)
+  const links = first === 'newest' ? [start, newer, older] : [start, older, newer]
+  const present = links.filter((html) => html !== '')
+  return present.length === 0 ? '' : `<nav class="pages" aria-label="Pages of ${noun}">${present.join('')}</nav>\n`
+}
