@@ -89,7 +89,7 @@ describe('what a client may ask for', () => {
 
     expect(answer.statusCode).toBe(400)
     expect(answer.headers['content-type']).toContain('text/html')
-    expect(answer.body).toContain('This application is not known here.')
+    expect(answer.body).toContain('This application is not registered on this pod.')
   })
 
   it('is answered at its only address when it names none, and only then', async () => {

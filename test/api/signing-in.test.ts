@@ -363,7 +363,7 @@ describe('signing up', () => {
     await browser.submit({ ...eve, username: 'frank', password_again: 'another password' })
 
     expect(browser.page.body).toMatch(/<input id="password_again"[^>]* autofocus/)
-    expect(browser.page.body.match(/ autofocus|aria-invalid/g)).toHaveLength(2)
+    expect(browser.page.body.match(/ autofocus|aria-invalid="true"/g)).toHaveLength(2)
   })
 
   it('leads to a page that says what to do next', async () => {

@@ -67,6 +67,15 @@ describe('pages', () => {
     expect(body).not.toMatch(/script|href|style/)
   })
 
+  it('answers requests for /favicon.ico and /robots.txt', async () => {
+    const icon = await pod.inject('/favicon.ico')
+    const robots = await pod.inject('/robots.txt')
+
+    expect([icon.statusCode, icon.headers.location]).toEqual([301, '/favicon.svg'])
+    expect([robots.statusCode, robots.headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8'])
+    expect(robots.body).toMatch(/^User-agent: \*\nDisallow: \/api\/\n/)
+  })
+
   describe('the description of the API', () => {
     it('is a page that loads only what the pod serves', async () => {
       const page = await pod.inject('/api/docs')
@@ -79,6 +88,16 @@ describe('pages', () => {
       const parts = Array.from(page.body.matchAll(/(?:href|src)="([^"]+)"/g), ([, path = '']) => path)
       expect(parts.length).toBeGreaterThan(4)
       for (const part of parts) expect([part, (await pod.inject(part)).statusCode]).toEqual([part, 200])
+    })
+
+    it('follows the dark mode of the browser and the width of a phone', async () => {
+      const page = await pod.inject('/api/docs')
+      const script = await pod.inject('/api/docs/static/theme/pod.js')
+      const style = await pod.inject('/api/docs/static/theme/pod.css')
+
+      expect(page.body).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">')
+      expect(script.body).toContain("matchMedia('(prefers-color-scheme: dark)')")
+      expect(style.body).toContain('@media (prefers-color-scheme: dark)')
     })
 
     it('is found with a slash at its end as well', async () => {

@@ -77,7 +77,8 @@ describe('GET /posts/:guid', () => {
     expect(headers['x-content-type-options']).toBe('nosniff')
     expect(body).not.toContain('<script')
     expect(body).not.toContain('href="javascript')
-    for (const [, source = ''] of body.matchAll(/src="([^"]*)"/g)) expect(source).toMatch(/^\/(images|uploads)\//)
+    for (const [, source = ''] of body.matchAll(/src="([^"]*)"/g))
+      expect(source).toMatch(/^\/(favicon\.svg$|images\/|uploads\/)/)
     expect(body).toContain(`href="https://cdn.example/${encodeURIComponent(remote.name)}"`)
   })
 

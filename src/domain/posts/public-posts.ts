@@ -109,7 +109,8 @@ async function hasBehind<Item extends Listed>(
 ): Promise<boolean> {
   if (item === undefined) return false
   const position = { side: towardsOlder ? 'after' : 'before', time: item.createdAt, id: item.id } as const
-  return (await beside(list(), position).limit(1)).length > 0
+  const ids = list().clearSelect().clearWithGraph().select('id')
+  return (await beside(ids, position).limit(1)).length > 0
 }
 
 function beside<Item extends Listed>(query: QueryBuilder<Item>, { side, time, id }: PagePosition): QueryBuilder<Item> {
