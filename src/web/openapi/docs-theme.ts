@@ -15,6 +15,7 @@ export const DOCS_STYLE = `
   .swagger-ui .btn.authorize svg { fill: #1a7046 }
 }
 .swagger-ui :is(.json-schema-2020-12, .model-box) button[class*='expand-deep'] { color: inherit }
+html.dark-mode .swagger-ui table.headers :is(td, th) { color: #e4e6e6 }
 .swagger-ui .schemes-server-container { display: none !important }
 .swagger-ui pre.microlight, .swagger-ui pre.microlight code { overflow-x: visible !important; white-space: pre-wrap !important; overflow-wrap: anywhere }
 @media (max-width: 40rem) {
