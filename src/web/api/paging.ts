@@ -19,7 +19,7 @@ const LAST_PAGE = 1_000_000_000
 const perPage = Type.Optional(
   Type.Integer({
     default: DEFAULT_ITEMS,
-    description: `How many at most: 1 to ${MOST_ITEMS}. What is less or more is taken as the nearest of these.`,
+    description: `Items per page, 1 to ${MOST_ITEMS}. Out-of-range values are clamped.`,
   }),
 )
 const tieBreak = (name: string) =>
@@ -27,7 +27,7 @@ const tieBreak = (name: string) =>
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: `Part of links: tells items of the same millisecond as \`${name}\` apart.`,
+      description: `Part of page links: separates items of the same millisecond as \`${name}\`.`,
     }),
   )
 
@@ -35,18 +35,18 @@ const tieBreak = (name: string) =>
 export const timePaging = {
   before: Type.Optional(
     Type.String({
-      description: 'Only what is older than this time, the newest first. Counts where `after` is given too.',
+      description: 'Only items older than this time, newest first. Takes precedence over `after`.',
     }),
   ),
   before_id: tieBreak('before'),
-  after: Type.Optional(Type.String({ description: 'Only what is newer than this time, the oldest first.' })),
+  after: Type.Optional(Type.String({ description: 'Only items newer than this time, oldest first.' })),
   after_id: tieBreak('after'),
   per_page: perPage,
 }
 
 /** Parameters of a list that has another order. */
 export const indexPaging = {
-  page: Type.Optional(Type.Integer({ default: 1, description: 'From 1; what is less is taken as 1.' })),
+  page: Type.Optional(Type.Integer({ default: 1, description: 'The page, from 1. Smaller values are taken as 1.' })),
   per_page: perPage,
 }
 

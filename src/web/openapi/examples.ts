@@ -6,7 +6,7 @@ export interface OperationExample {
 }
 
 /** The objects that the examples name. `test/api/examples.test.ts` makes a pod that has them. */
-const EXAMPLE = {
+export const EXAMPLE = {
   ownGuid: '0a1b2c3d4e5f60718293a4b5c6d7e8f9',
   contactGuid: '99887766554433221100ffeeddccbbaa',
   personGuid: '5d41402abc4b2a76b9719d911017c592',
@@ -48,7 +48,6 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   getAspect: ofAspect,
   changeAspect: { ...ofAspect, body: { name: 'Close friends' } },
   changeAspectWithPut: { ...ofAspect, body: { name: 'Closest friends', order: 1 } },
-  deleteAspect: { path: { id: EXAMPLE.otherAspectId } },
   listContactsInAspect: inAspect,
   addContactToAspect: { ...inAspect, body: { person_guid: EXAMPLE.personGuid } },
   removeContactFromAspect: { path: { ...inAspect.path, person_guid: EXAMPLE.personGuid } },
@@ -56,10 +55,9 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
 
   createPost: { body: { body: 'Hello, this is my first post. #introduction', public: true } },
   getPost: ofPost,
-  deletePost: { path: { post_guid: EXAMPLE.ownPostGuid } },
 
-  subscribeToPost: ofPost,
   mutePost: ofPost,
+  subscribeToPost: ofPost,
   hidePost: { ...ofPost, body: { hide: true } },
   voteInPoll: { ...ofPost, body: { poll_answer: EXAMPLE.pollAnswerId } },
   reportPost: { ...ofPost, body: { reason: 'This post is advertising.' } },
@@ -116,4 +114,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   searchTags: { query: { query: 'intro' } },
 
   listen: {},
+
+  deletePost: { path: { post_guid: EXAMPLE.ownPostGuid } },
+  deleteAspect: { path: { id: EXAMPLE.otherAspectId } },
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { PersonSummary, refTo, Timestamp } from './common.js'
 
 const written = {
-  guid: Type.String({ description: 'The same on every pod, and for ever.' }),
+  guid: Type.String({ description: 'Identifies the object on every pod; never changes.' }),
   created_at: Timestamp,
   author: refTo(PersonSummary),
   body: Type.String({ description: 'Markdown; mentions are written `@{alice@pod.example}`.' }),
@@ -11,10 +11,10 @@ const written = {
 
 const received = {
   interactions: Type.Object({
-    liked: Type.Boolean({ description: 'Whether you like it.' }),
+    liked: Type.Boolean({ description: 'Whether you like the comment.' }),
     likes_count: Type.Integer(),
   }),
-  reported: Type.Boolean({ description: 'Whether you have reported it.' }),
+  reported: Type.Boolean({ description: 'Whether you have reported the comment.' }),
 }
 
 export const Comment = Type.Object({ ...written, ...received }, { $id: 'Comment', description: 'A comment.' })
@@ -24,6 +24,6 @@ export const NewComment = Type.Object(
   {
     $id: 'NewComment',
     description:
-      'A comment you have just written. `interactions` and `reported` are there only in the dialect `diaspora`.',
+      'A comment that you have just written. `interactions` and `reported` are present only in the API dialect `diaspora`.',
   },
 )

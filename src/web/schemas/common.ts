@@ -6,9 +6,10 @@ export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Unsafe<Static<Schema> | null>({ ...schema, type: [Reflect.get(schema, 'type'), 'null'] })
 }
 
-/** Stands for a schema that has a name: the document tells it once. */
-export function refTo<Schema extends TSchema>(schema: Schema) {
-  return Type.Unsafe<Static<Schema>>({ $ref: `${Reflect.get(schema, '$id')}#` })
+/** A reference to a schema with a name, which the document describes once. */
+export function refTo<Schema extends TSchema>(schema: Schema, description?: string) {
+  const $ref = `${Reflect.get(schema, '$id')}#`
+  return Type.Unsafe<Static<Schema>>(description === undefined ? { $ref } : { $ref, description })
 }
 
 export const ErrorReasonName = Type.Enum(Object.keys(ERROR_REASONS) as ErrorReason[], {
@@ -45,39 +46,39 @@ export const Url = Type.String({ format: 'uri', description: 'Absolute.' })
 
 const Avatar = Type.Object(
   { large: Url, medium: Url, small: Url, raw: Url },
-  { description: 'The same picture for everybody who has none.' },
+  { description: 'People without a picture get the default one.' },
 )
 
 export const PersonSummary = Type.Object(
   {
-    guid: Type.String({ description: 'The same on every pod, and for ever.' }),
-    network_id: Type.String({ description: 'The address, as `alice@pod.example`.' }),
+    guid: Type.String({ description: 'Identifies the object on every pod; never changes.' }),
+    network_id: Type.String({ description: 'The address of the person, as `alice@pod.example`.' }),
     diaspora_id: Type.String({ description: 'The same as `network_id`.' }),
-    name: Type.String({ description: 'What to show: first and last name, or the address where both are blank.' }),
+    name: Type.String({ description: 'The name to show: first and last name, or the address if both are blank.' }),
     avatar: Url,
   },
-  { $id: 'PersonSummary', description: 'Somebody, wherever they are named.' },
+  { $id: 'PersonSummary', description: 'A person, in short.' },
 )
 
 export const OwnProfile = Type.Object(
   {
-    guid: Type.String({ description: 'The same on every pod, and for ever.' }),
-    network_id: Type.String({ description: 'The address, as `alice@pod.example`.' }),
+    guid: Type.String({ description: 'Identifies the object on every pod; never changes.' }),
+    network_id: Type.String({ description: 'The address of the person, as `alice@pod.example`.' }),
     diaspora_id: Type.String({ description: 'The same as `network_id`.' }),
-    name: Type.String({ description: 'What to show: first and last name, or the address where both are blank.' }),
-    searchable: Type.Boolean({ description: 'Whether others find this person by name.' }),
+    name: Type.String({ description: 'The name to show: first and last name, or the address if both are blank.' }),
+    searchable: Type.Boolean({ description: 'Whether the person can be found by search.' }),
     show_profile_info: Type.Boolean({
-      description: 'Whether birthday, gender, location and bio are there for everybody.',
+      description: 'Whether birthday, gender, location and bio are public.',
     }),
-    nsfw: Type.Boolean({ description: 'Whether the posts of this person are hidden until somebody asks for them.' }),
-    birthday: nullable(Type.String({ description: '`YYYY-MM-DD`; the year 1004 means that the year is not told.' })),
+    nsfw: Type.Boolean({ description: 'Whether the posts of this person are marked as not safe for work.' }),
+    birthday: nullable(Type.String({ description: '`YYYY-MM-DD`; the year 1004 means an unknown year.' })),
     gender: nullable(Type.String()),
     location: nullable(Type.String()),
     bio: nullable(Type.String({ description: 'Markdown.' })),
     avatar: Avatar,
     tags: Type.Array(Type.String(), { description: 'Without `#`, in the order of the profile.' }),
   },
-  { $id: 'OwnProfile', description: 'What a person says about themselves.' },
+  { $id: 'OwnProfile', description: 'Your own profile.' },
 )
 
 /** What both profiles say about the same facts. */
@@ -89,27 +90,26 @@ export const OtherPerson = Type.Object(
     ...{ guid, network_id, diaspora_id, name, avatar, tags },
     ...Type.Partial(Type.Object(details)).properties,
     ...Type.Partial(Type.Object({ searchable, show_profile_info, nsfw })).properties,
-    blocked: Type.Boolean({ description: 'Whether you block this person.' }),
+    blocked: Type.Boolean({ description: 'Whether you block the person.' }),
     relationship: nullable(
       Type.Object(
         {
-          receiving: Type.Boolean({ description: 'You share with this person.' }),
-          sharing: Type.Boolean({ description: 'This person shares with you.' }),
+          receiving: Type.Boolean({ description: 'Whether you share with the person.' }),
+          sharing: Type.Boolean({ description: 'Whether the person shares with you.' }),
         },
         { description: 'Null unless the token has the scope `contacts:read`.' },
       ),
     ),
     aspects: nullable(
       Type.Array(Type.Object({ id: Type.Integer(), name: Type.String() }), {
-        description:
-          'Those of your aspects that this person is in. Null unless the token has the scope `contacts:read`.',
+        description: 'Your aspects that contain the person. Null unless the token has the scope `contacts:read`.',
       }),
     ),
   },
   {
     $id: 'Person',
     description:
-      'Somebody, as you may see them. Birthday, gender, location and bio are there only if the person shows them to everybody or shares with you; settings only for yourself.',
+      'A person as you may see them. `birthday`, `gender`, `location` and `bio` are present only if the profile is public or the person shares with you; settings only in your own profile.',
   },
 )
 
@@ -117,7 +117,7 @@ export const Aspect = Type.Object(
   {
     id: Type.Integer(),
     name: Type.String(),
-    order: Type.Integer({ description: 'Its place among your aspects.' }),
+    order: Type.Integer({ description: 'The position among your aspects, from 1.' }),
   },
-  { $id: 'Aspect', description: 'A group in which you keep people you share with.' },
+  { $id: 'Aspect', description: 'A group of your contacts.' },
 )

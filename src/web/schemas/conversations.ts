@@ -2,14 +2,16 @@ import { Type } from 'typebox'
 import { PersonSummary, refTo, Timestamp } from './common.js'
 
 const conversation = {
-  guid: Type.String({ description: 'The same on every pod, and for ever.' }),
+  guid: Type.String({ description: 'Identifies the object on every pod; never changes.' }),
   subject: Type.String(),
   created_at: Timestamp,
-  participants: Type.Array(refTo(PersonSummary), { description: 'Everybody who still has it, you included.' }),
+  participants: Type.Array(refTo(PersonSummary), {
+    description: 'Everybody who still has the conversation, including you.',
+  }),
 }
 
 export const Conversation = Type.Object(
-  { ...conversation, read: Type.Boolean({ description: 'Whether there is nothing in it that is new to you.' }) },
+  { ...conversation, read: Type.Boolean({ description: 'Whether you have read all messages.' }) },
   { $id: 'Conversation', description: 'A private conversation.' },
 )
 
@@ -20,17 +22,17 @@ export const MarkedConversation = Type.Union([Type.Array(refTo(Conversation)), r
 export const StartedConversation = Type.Object(
   {
     ...conversation,
-    read: Type.Optional(Type.Boolean({ description: 'Always true; only in the dialect `diaspora`.' })),
+    read: Type.Optional(Type.Boolean({ description: 'Always true; present only in the API dialect `diaspora`.' })),
   },
-  { $id: 'StartedConversation', description: 'A private conversation that has just begun.' },
+  { $id: 'StartedConversation', description: 'A private conversation that you have just started.' },
 )
 
 export const Message = Type.Object(
   {
-    guid: Type.String({ description: 'The same on every pod, and for ever.' }),
+    guid: Type.String({ description: 'Identifies the object on every pod; never changes.' }),
     created_at: Timestamp,
     body: Type.String({ description: 'Markdown.' }),
     author: refTo(PersonSummary),
   },
-  { $id: 'Message', description: 'What somebody said in a conversation.' },
+  { $id: 'Message', description: 'A message of a conversation.' },
 )

@@ -7,7 +7,7 @@ import { readRowId } from './numbers.js'
 
 const Degrees = Type.Unsafe<number | string | null>({
   anyOf: [{ type: 'number' }, { type: 'string' }, { type: 'null' }],
-  description: 'A number, also as a text.',
+  description: 'Degrees, as a number or a string.',
 })
 
 export const NewPost = Type.Object({
@@ -16,7 +16,7 @@ export const NewPost = Type.Object({
     nullable(
       Type.String({
         description:
-          'Markdown, up to 65 535 characters; needed unless there are photos. In something private, who cannot read it is not mentioned but linked to.',
+          'Markdown, up to 65 535 characters; required unless there are photos. In a private post, mentions of people who cannot read it become links to their profiles.',
       }),
     ),
   ),
@@ -24,17 +24,17 @@ export const NewPost = Type.Object({
     Type.Unsafe<unknown>({
       anyOf: [{ type: ['array', 'null'], items: { type: ['integer', 'string'] } }, {}],
       description:
-        'Whom something private is for: a list of ids of your aspects, at least one; others are passed over. Of no matter where `public` is true.',
+        'The ids of your aspects that may read a private post, at least one; other ids are ignored. Ignored if `public` is true.',
     }),
   ),
   photos: Type.Optional(
-    nullable(Type.Array(Type.String(), { description: 'Guids of pending photos of yours, in their order.' })),
+    nullable(Type.Array(Type.String(), { description: 'The guids of pending photos of yours, in order.' })),
   ),
   poll: Type.Optional(
     nullable(
       Type.Object({
         question: Type.String({ description: '1 to 255 characters.' }),
-        poll_answers: Type.Array(Type.String(), { description: '2 to 100, each of 1 to 255 characters.' }),
+        poll_answers: Type.Array(Type.String(), { description: '2 to 100 answers of 1 to 255 characters.' }),
       }),
     ),
   ),
@@ -42,7 +42,7 @@ export const NewPost = Type.Object({
     nullable(
       Type.Object(
         { address: Type.Optional(nullable(Type.String())), lat: Type.Optional(Degrees), lng: Type.Optional(Degrees) },
-        { description: 'Where it is written; passed over without an address, else all three are needed.' },
+        { description: 'A place. Ignored without an address; otherwise `lat` and `lng` are required.' },
       ),
     ),
   ),

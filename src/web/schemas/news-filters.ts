@@ -4,12 +4,12 @@ import { readTime } from './times.js'
 
 /** What a client asks that looks again and again whether there is anything new; to be spread into the parameters of a route. */
 export const onlyAfter = {
-  only_after: Type.Optional(Type.String({ description: 'Only what has come or changed later than this time.' })),
+  only_after: Type.Optional(Type.String({ description: 'Only items that were created or changed after this time.' })),
 }
 
 export const onlyUnread = {
   only_unread: Type.Optional(
-    Type.Unsafe<Static<typeof BooleanField>>({ ...BooleanField, description: 'True: only what you have not read.' }),
+    Type.Unsafe<Static<typeof BooleanField>>({ ...BooleanField, description: '`true`: only unread items.' }),
   ),
 }
 

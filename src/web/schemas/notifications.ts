@@ -7,7 +7,7 @@ export const COMMENTED_IN_DIASPORA = 'comment_on_post'
 
 /** Both names of the same type are understood, whichever of them the pod itself uses. */
 export const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES, COMMENTED_IN_DIASPORA], {
-  description: '`comment_on_post` is the name of `commented_on_post` in the dialect `diaspora`.',
+  description: '`comment_on_post` is the name of `commented_on_post` in the API dialect `diaspora`.',
 })
 
 export const Notification = Type.Object(
@@ -19,13 +19,13 @@ export const Notification = Type.Object(
     target: Type.Optional(
       Type.Object(
         { guid: Type.String(), author: refTo(PersonSummary) },
-        { description: 'The post it is about. Not there where it is about a person.' },
+        { description: 'The post of the notification; absent if the notification is about a person.' },
       ),
     ),
     event_creators: Type.Array(refTo(PersonSummary), {
       minItems: 1,
-      description: 'Who did it, in the order in which they did; the first fifty of very many.',
+      description: 'The people who caused the notification, in order; at most the first fifty.',
     }),
   },
-  { $id: 'Notification', description: 'Something that happened and concerns you.' },
+  { $id: 'Notification', description: 'A notification.' },
 )

@@ -2,15 +2,15 @@ import { Type } from 'typebox'
 import { PersonSummary, refTo, Timestamp } from './common.js'
 
 export const Like = Type.Object(
-  { guid: Type.String({ description: 'The same on every pod.' }), author: refTo(PersonSummary) },
-  { $id: 'Like', description: 'That somebody likes a post or a comment.' },
+  { guid: Type.String({ description: 'Identifies the like on every pod.' }), author: refTo(PersonSummary) },
+  { $id: 'Like', description: 'A like of a post or a comment.' },
 )
 
 export const Reshare = Type.Object(
   {
-    guid: Type.String({ description: 'Of the post that shows it.' }),
+    guid: Type.String({ description: 'The guid of the reshare, which is a post.' }),
     created_at: Timestamp,
     author: refTo(PersonSummary),
   },
-  { $id: 'Reshare', description: 'That somebody has reshared a post.' },
+  { $id: 'Reshare', description: 'A reshare of a post.' },
 )

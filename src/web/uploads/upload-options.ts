@@ -9,14 +9,14 @@ function flag(description: string) {
 
 /** What is to become of an upload; each of them stands in the query or in the form. */
 export const uploadOptions = {
-  pending: flag('It waits to become part of a post, for a day.'),
-  set_profile_photo: flag('It becomes the picture of your profile.'),
-  set_profile_picture: flag('The same.'),
+  pending: flag('Keeps the photo for a post that you create within a day.'),
+  set_profile_photo: flag('Makes the photo your profile picture.'),
+  set_profile_picture: flag('Another name of `set_profile_photo`.'),
   aspect_ids: Type.Optional(
     Type.Unsafe<unknown>({
       anyOf: [{ type: 'string' }, { type: 'array', items: { type: ['string', 'integer'] } }],
       description:
-        'Whom a photo is for that is neither of these: `all`, or ids of your aspects. Without any it is for nobody else.',
+        'The aspects that may see a photo that is neither pending nor a profile picture: `all`, or ids. Default: none.',
     }),
   ),
 }

@@ -11,7 +11,7 @@ import { numberField, readRowId } from '../../schemas/numbers.js'
 
 const tags = ['Aspects']
 const params = Type.Object({ id: Type.String() })
-const name = Type.String({ description: '1 to 20 characters, and no other aspect of yours has it in any case.' })
+const name = Type.String({ description: '1 to 20 characters, unique among your aspects (case-insensitive).' })
 const missing = { aspect_not_found: 404 }
 const unfit = { name_invalid: 422, name_taken: 422, invalid: 422 }
 
@@ -30,7 +30,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'List your aspects',
         description: 'In your order.',
         querystring: Type.Object(indexPaging),
-        response: { 200: Type.Array(refTo(Aspect)) },
+        response: { 200: Type.Array(refTo(Aspect), { description: 'Your aspects, in your order.' }) },
       },
       config: { scopes: ['contacts:read'] },
     },
@@ -48,10 +48,10 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'createAspect',
         tags,
-        summary: 'Make an aspect',
-        description: 'It comes behind your others, with nobody in it.',
+        summary: 'Create an aspect',
+        description: 'The new aspect is empty and comes last.',
         body: Type.Object({ name }),
-        response: { 200: refTo(Aspect) },
+        response: { 200: refTo(Aspect, 'The new aspect.') },
       },
       config: { scopes: ['contacts:modify'], refusals: unfit },
     },
@@ -64,10 +64,10 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'getAspect',
         tags,
-        summary: 'Read about an aspect',
-        description: 'One of your own.',
+        summary: 'Read an aspect',
+        description: 'One of your own aspects.',
         params,
-        response: { 200: refTo(Aspect) },
+        response: { 200: refTo(Aspect, 'The aspect.') },
       },
       config: { scopes: ['contacts:read'], refusals: missing },
     },
@@ -81,15 +81,15 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
     schema: {
       operationId: 'changeAspect',
       tags,
-      summary: 'Rename an aspect, or move it',
+      summary: 'Rename or move an aspect',
       description:
-        'All of it or nothing. With `order` it comes to that place, and your other aspects make room for it.',
+        'Changes all given fields or none. With `order` the aspect moves to that position and the others make room.',
       params,
       body: Type.Object({
         name: Type.Optional(name),
-        order: Type.Optional(numberField({ minimum: 0, digits: 9, description: 'The first one is 1.' })),
+        order: Type.Optional(numberField({ minimum: 0, digits: 9, description: 'The position, from 1.' })),
       }),
-      response: { 200: refTo(Aspect) },
+      response: { 200: refTo(Aspect, 'The aspect after the change.') },
     },
     config: { scopes: ['contacts:modify'], refusals: { ...missing, ...unfit } },
     handler: async (request) => {
@@ -107,9 +107,9 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Delete an aspect',
         description:
-          'You share no longer with those who are in no other, and they are told. What you have shared with them already they keep.',
+          'You stop sharing with people who are in no other aspect; remote pods are notified. Posts that were already shared stay shared.',
         params,
-        response: { 204: Type.Null({ description: 'Deleted.' }) },
+        response: { 204: Type.Null({ description: 'The aspect is deleted.' }) },
       },
       config: { scopes: ['contacts:modify'], refusals: { aspect_not_found: { status: 422, field: 'id' } } },
     },

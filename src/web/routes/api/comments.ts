@@ -28,12 +28,11 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'listComments',
         tags,
-        summary: 'List the comments under a post',
-        description:
-          'The oldest first, unless the query says otherwise. Those under a private post are there only with the scope `private:read`.',
+        summary: 'List the comments on a post',
+        description: 'Oldest first by default. The comments on a private post need the scope `private:read`.',
         params: underPost,
         querystring: Type.Object(timePaging),
-        response: { 200: Type.Array(refTo(Comment)) },
+        response: { 200: Type.Array(refTo(Comment), { description: 'The comments on the post.' }) },
       },
       config: { scopes: ['public:read'], refusals: { post_not_found: 404 } },
     },
@@ -58,10 +57,10 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Comment on a post',
         description:
-          'You hear of the post from then on. People who are mentioned, those who follow the post and its author are told, wherever they live.',
+          'You are subscribed to the post from then on. The author, subscribers and mentioned people are notified.',
         params: underPost,
         body: Type.Object({ body: Type.String({ description: 'Markdown, 1 to 65 535 characters.' }) }),
-        response: { 201: refTo(NewComment) },
+        response: { 201: refTo(NewComment, 'The new comment.') },
       },
       config: {
         scopes: ['interactions'],
@@ -93,9 +92,9 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'deleteComment',
         tags,
         summary: 'Delete a comment',
-        description: 'One of your own, or any under a post of yours. It is taken back everywhere.',
+        description: 'One of your own comments, or any comment on your post. It is retracted on all pods.',
         params: oneUnderPost,
-        response: { 204: Type.Null({ description: 'Deleted.' }) },
+        response: { 204: Type.Null({ description: 'The comment is deleted.' }) },
       },
       config: {
         scopes: ['interactions'],

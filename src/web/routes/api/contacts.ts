@@ -19,8 +19,8 @@ const missing = { aspect_not_found: 404 }
 /** Either will do; clients know both names. */
 const newMember = Type.Object(
   {
-    person_guid: Type.Optional(Type.String({ description: 'Anybody who is known here.' })),
-    person: Type.Optional(Type.String({ description: 'The same as `person_guid`, where that is not given.' })),
+    person_guid: Type.Optional(Type.String({ description: 'The guid of any person known to this pod.' })),
+    person: Type.Optional(Type.String({ description: 'Another name of `person_guid`.' })),
   },
   { anyOf: [{ required: ['person_guid'] }, { required: ['person'] }] },
 )
@@ -38,11 +38,11 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'listContactsInAspect',
         tags,
-        summary: 'List who is in an aspect',
-        description: 'By first name, last name and address.',
+        summary: 'List the people in an aspect',
+        description: 'Ordered by first name, last name and address.',
         params: inAspect,
         querystring,
-        response: { 200: Type.Array(refTo(PersonSummary)) },
+        response: { 200: Type.Array(refTo(PersonSummary), { description: 'The people in the aspect.' }) },
       },
       config: { scopes: ['contacts:read'], refusals: missing },
     },
@@ -64,11 +64,11 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'addContactToAspect',
         tags,
-        summary: 'Put somebody into an aspect',
-        description: 'With the first one you begin to share with them: they are told, wherever they live.',
+        summary: 'Add a person to an aspect',
+        description: 'With the first aspect you start sharing with the person, who is notified.',
         params: inAspect,
         body: newMember,
-        response: { 204: Type.Null({ description: 'In the aspect.' }) },
+        response: { 204: Type.Null({ description: 'The person is in the aspect.' }) },
       },
       config: {
         scopes: ['contacts:modify'],
@@ -97,10 +97,10 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'removeContactFromAspect',
         tags,
-        summary: 'Take somebody out of an aspect',
-        description: 'With the last one you cease to share with them: they are told, wherever they live.',
+        summary: 'Remove a person from an aspect',
+        description: 'With the last aspect you stop sharing with the person; a remote pod is notified.',
         params: oneInAspect,
-        response: { 204: Type.Null({ description: 'No longer in the aspect.' }) },
+        response: { 204: Type.Null({ description: 'The person is no longer in the aspect.' }) },
       },
       config: {
         scopes: ['contacts:modify'],
@@ -123,10 +123,10 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'List your contacts',
         description:
-          'All you share with and all who share with you, by first name, last name and address. Only for your own guid.',
+          'All people you share with or who share with you, ordered by first name, last name and address. Only for your own guid.',
         params: Type.Object({ person_guid: Type.String() }),
         querystring,
-        response: { 200: Type.Array(refTo(PersonSummary)) },
+        response: { 200: Type.Array(refTo(PersonSummary), { description: 'Your contacts.' }) },
       },
       config: { scopes: ['contacts:read'], refusals: { person_not_found: 404 } },
     },

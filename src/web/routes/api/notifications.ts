@@ -18,7 +18,7 @@ import { Notification, NotificationTypeName } from '../../schemas/notifications.
 
 const tags = ['Notifications']
 const scopes = ['notifications'] as const
-const params = Type.Object({ notification_id: Type.String({ description: 'Its guid.' }) })
+const params = Type.Object({ notification_id: Type.String({ description: 'The guid of the notification.' }) })
 const missing = { notification_not_found: 404 }
 
 /** What the viewer is told of what others do. */
@@ -35,14 +35,14 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'List your notifications',
         description:
-          'The newest first, read or not. With `only_after` those that are new or to which something was added later: others who did the same join a notification that you have not read.',
+          'Newest first, read and unread. `only_after` selects notifications that were created or changed after that time: more people who do the same join an unread notification.',
         querystring: Type.Object({
           ...timePaging,
           ...onlyAfter,
           ...onlyUnread,
           type: Type.Optional(NotificationTypeName),
         }),
-        response: { 200: Type.Array(refTo(Notification)) },
+        response: { 200: Type.Array(refTo(Notification), { description: 'Your notifications, newest first.' }) },
       },
       config: { scopes },
     },
@@ -68,9 +68,9 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'openNotification',
         tags,
         summary: 'Read a notification',
-        description: 'Whoever asks for one has read it.',
+        description: 'Marks the notification as read.',
         params,
-        response: { 200: refTo(Notification) },
+        response: { 200: refTo(Notification, 'The notification, now read.') },
       },
       config: { scopes, refusals: missing, writes: true },
     },
@@ -90,10 +90,10 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       operationId: 'markNotification',
       tags,
       summary: 'Mark a notification as read or unread',
-      description: 'Neither makes it any newer.',
+      description: 'Does not change the time of the notification.',
       params,
       body: Type.Object({ read: BooleanField }),
-      response: { 200: refTo(Notification) },
+      response: { 200: refTo(Notification, 'The notification after the change.') },
     },
     config: { scopes, refusals: { ...missing, invalid: 422 } },
     handler: async (request) => {

@@ -56,10 +56,9 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
         operationId: 'listOwnPhotos',
         tags: ['Photos'],
         summary: 'List your photos',
-        description:
-          'The newest first, with those that wait to become part of a post. Private ones are there only with the scope `private:read`.',
+        description: 'Newest first, including pending photos. Private photos need the scope `private:read`.',
         querystring: Type.Object(timePaging),
-        response: { 200: Type.Array(refTo(Photo)) },
+        response: { 200: Type.Array(refTo(Photo), { description: 'Your photos, newest first.' }) },
       },
       config: { scopes: ['public:read'] },
     },
@@ -77,11 +76,11 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       schema: {
         operationId: 'getPhoto',
         tags: ['Photos'],
-        summary: 'Read about a photo',
+        summary: 'Read a photo',
         description:
-          'Your own, public ones, and private ones that were shared with you, with the scope `private:read`.',
+          'Your own photos, public photos, and private photos that were shared with you (scope `private:read`).',
         params,
-        response: { 200: refTo(Photo) },
+        response: { 200: refTo(Photo, 'The photo.') },
       },
       config: { scopes: ['public:read'], refusals: missing },
     },
@@ -96,14 +95,14 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
         tags: ['Photos'],
         summary: 'Upload a photo',
         description:
-          'A JPEG, PNG, GIF or WebP file, whatever its name and type are said to be. What it carries beside the picture, like the place where it was taken, is removed. A photo that is neither `pending` nor for your profile is private and needs the scope `private:modify`. The token may be a field `access_token` of the form. When no worker has time for it, the answer is 503, and nothing of it is kept.',
+          'A JPEG, PNG, GIF or WebP file; the declared name and type do not matter. Metadata such as the location is removed. A photo that is neither `pending` nor a profile picture is private and needs the scope `private:modify`. The token may be the form field `access_token`. If no worker processes the photo in time, the answer is 503 and nothing is stored.',
         consumes: ['multipart/form-data'],
         querystring: Type.Object(uploadOptions),
         body: Type.Object({
           image: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file.' }),
           ...uploadOptions,
         }),
-        response: { 200: refTo(Photo) },
+        response: { 200: refTo(Photo, 'The new photo.') },
       },
       // The form is read by the handler, as it comes.
       validatorCompiler: (part) => (part.httpPart === 'body' ? () => true : compile(part)),
@@ -140,11 +139,11 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       schema: {
         operationId: 'deletePhoto',
         tags: ['Photos'],
-        summary: 'Delete a photo of yours',
+        summary: 'Delete one of your photos',
         description:
-          'Your profile loses it, if it is its picture, and a post goes too that has nothing else to show. Private ones need the scope `private:modify`.',
+          'A profile that uses the photo loses its picture. A post that would be left without text and photos is deleted too. A private photo needs the scope `private:modify`.',
         params,
-        response: { 204: Type.Null({ description: 'Deleted.' }) },
+        response: { 204: Type.Null({ description: 'The photo is deleted.' }) },
       },
       config: { scopes: ['public:modify'], refusals: missing },
     },

@@ -11,7 +11,7 @@ const tags = ['Post interactions']
 const params = Type.Object({ post_guid: Type.String() })
 const unreadable = { invalid: 422, malformed: 422 }
 
-const AnswerId = numberField({ minimum: 1, digits: 15, description: 'The `id` of an answer of the poll.' })
+const AnswerId = numberField({ minimum: 1, digits: 15, description: 'The `id` of an answer from `poll.poll_answers`.' })
 
 /** What somebody wants to hear and see of a post, and what they choose in its poll. */
 export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -25,11 +25,11 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'subscribeToPost',
         tags,
-        summary: 'Hear of a post',
+        summary: 'Subscribe to a post',
         description:
-          'You are told what happens under it, as if you had commented on it. Whoever comments, likes, votes or reshares is subscribed already.',
+          'You are notified of comments, as if you had commented. People who comment, like, vote or reshare are subscribed already.',
         params,
-        response: { 204: Type.Null({ description: 'Subscribed.' }) },
+        response: { 204: Type.Null({ description: 'You are subscribed to the post.' }) },
       },
       config: { scopes: ['interactions'], refusals: { post_not_found: 404, already_subscribed: 409, ...unreadable } },
     },
@@ -45,10 +45,11 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'mutePost',
         tags,
-        summary: 'Hear no more of a post',
-        description: 'Also where it is yours, or names you. It lasts until you do something under the post again.',
+        summary: 'Mute a post',
+        description:
+          'You get no more notifications about the post, even if it is yours or mentions you, until you comment on it, like it, vote or subscribe again.',
         params,
-        response: { 204: Type.Null({ description: 'Muted.' }) },
+        response: { 204: Type.Null({ description: 'The post is muted.' }) },
       },
       config: { scopes: ['interactions'], refusals: { post_not_found: 404, not_subscribed: 410, ...unreadable } },
     },
@@ -65,11 +66,11 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'hidePost',
         tags,
-        summary: 'Hide a post, or show it again',
-        description: 'Your streams and your searches leave it out. Whoever asks for the post itself still gets it.',
+        summary: 'Hide or show a post',
+        description: 'Hidden posts are left out of your streams and searches. Reading the post itself still works.',
         params,
         body: Type.Object({ hide: BooleanField }),
-        response: { 204: Type.Null({ description: 'Hidden, or shown again.' }) },
+        response: { 204: Type.Null({ description: 'The post is hidden, or shown again.' }) },
       },
       config: {
         scopes: ['interactions'],
@@ -90,10 +91,10 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'voteInPoll',
         tags,
         summary: 'Vote in the poll of a post',
-        description: 'Once, for one answer. Under a reshare it is a vote in the poll of what it shows.',
+        description: 'Once, for one answer. A vote on a reshare counts in the poll of the original post.',
         params,
         body: Type.Object({ poll_answer: AnswerId }),
-        response: { 204: Type.Null({ description: 'Voted.' }) },
+        response: { 204: Type.Null({ description: 'Your vote is counted.' }) },
       },
       config: {
         scopes: ['interactions'],

@@ -21,9 +21,9 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Read a post',
         description:
-          'Also one that you have hidden, or whose author you block. A private one is there only with the scope `private:read`.',
+          'Posts that you have hidden and posts of people you block are returned too. Private posts need the scope `private:read`.',
         params,
-        response: { 200: refTo(Post) },
+        response: { 200: refTo(Post, 'The post.') },
       },
       config: { scopes: ['public:read'], refusals: { post_not_found: 404 } },
     },
@@ -39,11 +39,11 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'createPost',
         tags,
-        summary: 'Write a post',
+        summary: 'Create a post',
         description:
-          'With all that belongs to it, or nothing at all. A private one needs the scope `private:modify` as well.',
+          'Creates the post with its photos, poll and location, or nothing at all. A private post also needs the scope `private:modify`.',
         body: NewPost,
-        response: { 200: refTo(Post) },
+        response: { 200: refTo(Post, 'The new post.') },
       },
       config: {
         scopes: ['public:modify'],
@@ -72,11 +72,11 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'deletePost',
         tags,
-        summary: 'Delete a post of your own',
+        summary: 'Delete one of your posts',
         description:
-          'With everything under it, everywhere. Reshares of it stay and have nothing to show. A private one needs the scope `private:modify` as well.',
+          'Deletes the post with its comments, likes and photos on all pods. Reshares of it stay, without content. A private post also needs the scope `private:modify`.',
         params,
-        response: { 204: Type.Null({ description: 'Deleted.' }) },
+        response: { 204: Type.Null({ description: 'The post is deleted.' }) },
       },
       config: {
         scopes: ['public:modify'],

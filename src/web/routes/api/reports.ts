@@ -5,12 +5,11 @@ import { report } from '../../../domain/moderation/reports.js'
 import { missingFirst } from '../../api/missing-first.js'
 
 const tags = ['Reports']
-const description =
-  'Shows it to those who look after this pod, and to nobody else: neither its author nor another pod is told.'
+const description = 'Only the moderators of this pod see the report; its author and other pods do not.'
 const ofPost = Type.Object({ post_guid: Type.String() })
 const ofComment = Type.Object({ post_guid: Type.String(), comment_guid: Type.String() })
-const body = Type.Object({ reason: Type.String({ description: 'What is wrong with it, 1 to 65 535 characters.' }) })
-const response = { 204: Type.Null({ description: 'Reported.' }) }
+const body = Type.Object({ reason: Type.String({ description: 'Why you report it, 1 to 65 535 characters.' }) })
+const response = { 204: Type.Null({ description: 'The report is stored.' }) }
 const config = {
   scopes: ['interactions'],
   refusals: {

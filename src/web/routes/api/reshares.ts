@@ -23,11 +23,11 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'listReshares',
         tags,
-        summary: 'List who has reshared a post',
+        summary: 'List the reshares of a post',
         description: 'Your own reshare comes first. A private post has none.',
         params,
         querystring: Type.Object(indexPaging),
-        response: { 200: Type.Array(refTo(Reshare)) },
+        response: { 200: Type.Array(refTo(Reshare), { description: 'The reshares of the post.' }) },
       },
       config: { scopes: ['public:read'], refusals: { post_not_found: 404 } },
     },
@@ -50,9 +50,9 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Reshare a post',
         description:
-          'Shows a public post of somebody else to those who read yours, once. Of a reshare, it is the original that is reshared.',
+          'Shows a public post of another person to your readers, once. Resharing a reshare reshares its original post.',
         params,
-        response: { 200: refTo(Post) },
+        response: { 200: refTo(Post, 'The reshare as a post.') },
       },
       config: {
         scopes: ['public:modify'],

@@ -17,9 +17,9 @@ export const searchPostsRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Search'],
         summary: 'Search for posts',
         description:
-          'Those with a tag, the newest first, and private ones only with the scope `private:read`. What you have hidden is left out, and what people have written whom you block.',
+          'Posts with a tag, newest first. Private posts need the scope `private:read`. Posts that you have hidden and posts of people you block are left out.',
         querystring: Type.Object({ tag: Type.String({ description: 'With or without `#`.' }), ...timePaging }),
-        response: { 200: Type.Array(refTo(Post)) },
+        response: { 200: Type.Array(refTo(Post), { description: 'The posts found, newest first.' }) },
       },
       config: { scopes: ['public:read'], refusals: { tag_invalid: { status: 422, field: 'tag' } } },
     },

@@ -21,7 +21,7 @@ const peopleQuery = Type.Object({
   name_or_handle: Type.Optional(
     Type.String({
       description:
-        'Words that the name has in this order, or the beginning of the address; nothing is found by less than two characters. A whole address that nobody here knows is looked for at its pod.',
+        'Words of the name in this order, or the start of the address; at least two characters. A complete address that this pod does not know is looked up at its pod.',
     }),
   ),
   tag: Type.Optional(Type.String({ description: 'A tag of the profile, with or without `#`.' })),
@@ -29,7 +29,7 @@ const peopleQuery = Type.Object({
     Type.Unsafe<string | string[]>({
       anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
       description:
-        'Any number of these, as `filter` or as `filter[]`, and all of them hold: `contacts`, `contacts:receiving` (you share with them), `contacts:sharing` (they share with you), `aspect:1,2` (they are in one of these aspects of yours). Needs the scope `contacts:read`.',
+        'One or more of `contacts`, `contacts:receiving` (you share with them), `contacts:sharing` (they share with you) and `aspect:1,2` (they are in one of these aspects), as `filter` or `filter[]`. All of them must hold. Needs the scope `contacts:read`.',
     }),
   ),
   ...indexPaging,
@@ -52,9 +52,9 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Search for people',
         description:
-          'By exactly one of name or tag. Those who do not want to be found are not, but for your own contacts by their name with the scope `contacts:read`. By the names they are shown by.',
+          'By exactly one of `name_or_handle` and `tag`, ordered by name. People who are hidden from search are found only among your contacts, by name, with the scope `contacts:read`.',
         querystring: peopleQuery,
-        response: { 200: Type.Array(refTo(PersonSummary)) },
+        response: { 200: Type.Array(refTo(PersonSummary), { description: 'The people found.' }) },
       },
       config: {
         scopes: ['public:read'],
@@ -89,9 +89,9 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Search for tags',
         description:
-          'Those that begin with what is given, in order, without `#`: tags of public posts and comments, and those that you follow or use.',
+          'Tags that start with the given text, sorted, without `#`: tags of public posts and comments, and tags that you follow or use.',
         querystring: Type.Object({ query: Type.String({ description: 'With or without `#`.' }), ...indexPaging }),
-        response: { 200: Type.Array(Type.String()) },
+        response: { 200: Type.Array(Type.String(), { description: 'The tags found.' }) },
       },
       config: { scopes: ['public:read'], refusals: { tag_invalid: { status: 422, field: 'query' } } },
     },

@@ -13,9 +13,9 @@ import { Post } from '../../schemas/posts.js'
 import { RequestFault } from '../../server/request-faults.js'
 
 const tags = ['Streams']
-const response = { 200: Type.Array(refTo(Post)) }
+const response = { 200: Type.Array(refTo(Post), { description: 'The posts of the stream, newest first.' }) }
 const leftOut =
-  'The newest first, and private ones only with the scope `private:read`. What you have hidden is left out, and what people have written whom you block.'
+  'Newest first. Private posts need the scope `private:read`. Posts that you have hidden and posts of people you block are left out.'
 
 interface SimpleStream {
   readonly name: 'main' | 'activity' | 'mentions' | 'tags' | 'liked' | 'commented'
@@ -30,20 +30,20 @@ const streams: readonly SimpleStream[] = [
   {
     name: 'main',
     summary: 'Read the main stream',
-    description: `Your own posts, those of people in any of your aspects, public ones with a tag that you follow, and those that mention you. ${leftOut}`,
+    description: `Your own posts, posts of people in your aspects, public posts with a tag that you follow, and posts that mention you. ${leftOut}`,
     scopes: ['public:read'],
   },
   {
     name: 'activity',
-    summary: 'Read what you take part in',
-    description: `Your own posts, and those that you hear of, by when the last comment was written. ${leftOut}`,
+    summary: 'Read the posts that you take part in',
+    description: `Your own posts and posts that you are subscribed to, by the time of their last comment. ${leftOut}`,
     scopes: ['public:read'],
     placeOf: ({ interactedAt, id }) => ({ time: interactedAt, id }),
   },
   {
     name: 'mentions',
     summary: 'Read the posts that mention you',
-    description: `Posts, not comments. ${leftOut}`,
+    description: `Mentions in posts, not in comments. ${leftOut}`,
     scopes: ['public:read'],
   },
   {
@@ -88,12 +88,12 @@ export const streamRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getAspectsStream',
         tags,
         summary: 'Read the posts of people in your aspects',
-        description: `And of your own those that everybody may see or that you have shared with one of these aspects. ${leftOut}`,
+        description: `Includes your own posts that are public or shared with one of these aspects. ${leftOut}`,
         querystring: Type.Object({
           aspect_ids: Type.Optional(
             Type.String({
               description:
-                'A JSON array of ids, as `[1,2]`; empty or not there: all of them, and all of your own posts. Ids that are not yours have no effect.',
+                'A JSON array of ids, as `[1,2]`. Empty or absent: all aspects, and all of your own posts. Ids that are not yours are ignored.',
             }),
           ),
           ...timePaging,

@@ -13,9 +13,9 @@ export const tagFollowingRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'listTagFollowings',
         tags,
-        summary: 'List the tags you follow',
-        description: 'All of them, in order, without `#`.',
-        response: { 200: Type.Array(Type.String()) },
+        summary: 'List the tags that you follow',
+        description: 'All of them, sorted, without `#`.',
+        response: { 200: Type.Array(Type.String(), { description: 'The tags that you follow.' }) },
       },
       config: { scopes: ['tags:read'] },
     },
@@ -29,13 +29,14 @@ export const tagFollowingRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'followTag',
         tags,
         summary: 'Follow a tag',
-        description: 'Your main stream has the public posts with this tag from now on.',
+        description: 'Public posts with this tag appear in your main stream.',
         body: Type.Object({
           name: Type.String({
-            description: 'With or without `#`; in lower case and without blanks and punctuation 1 to 255 characters.',
+            description:
+              'With or without `#`. Lower-cased; blanks and punctuation are removed; then 1 to 255 characters.',
           }),
         }),
-        response: { 204: Type.Null({ description: 'Followed.' }) },
+        response: { 204: Type.Null({ description: 'You follow the tag.' }) },
       },
       config: {
         scopes: ['tags:modify'],
@@ -54,10 +55,10 @@ export const tagFollowingRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'unfollowTag',
         tags,
-        summary: 'Follow a tag no longer',
-        description: 'Percent-encoded.',
+        summary: 'Unfollow a tag',
+        description: 'The tag is percent-encoded in the path.',
         params: Type.Object({ name: Type.String() }),
-        response: { 204: Type.Null({ description: 'No longer followed.' }) },
+        response: { 204: Type.Null({ description: 'You no longer follow the tag.' }) },
       },
       config: { scopes: ['tags:modify'], refusals: { not_followed: 410 } },
     },

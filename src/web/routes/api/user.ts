@@ -13,13 +13,15 @@ const changes = Type.Object({
   gender: Type.Optional(nullable(Type.String({ description: 'At most 255 characters.' }))),
   birthday: Type.Optional(
     nullable(
-      Type.String({ description: '`YYYY-MM-DD`, or a time of which the day counts; null or nothing clears it.' }),
+      Type.String({
+        description: '`YYYY-MM-DD`, or a time, of which the day is taken. Null or an empty string clears it.',
+      }),
     ),
   ),
   searchable: Type.Optional(BooleanField),
   show_profile_info: Type.Optional(BooleanField),
   nsfw: Type.Optional(BooleanField),
-  tags: Type.Optional(Type.Array(Type.String(), { description: 'At most five, with or without `#`.' })),
+  tags: Type.Optional(Type.Array(Type.String(), { description: 'At most five tags, with or without `#`.' })),
 })
 
 export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -31,8 +33,8 @@ export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Own profile'],
         summary: 'Read your own profile',
         description:
-          'The profile of the person the token belongs to. Birthday, gender, location and bio are null unless the token has the scope `profile:read_private`, or the person shows them to everybody (`show_profile_info`).',
-        response: { 200: refTo(OwnProfile) },
+          'The profile of the person the token belongs to. `birthday`, `gender`, `location` and `bio` are null unless the token has the scope `profile:read_private` or the profile is public (`show_profile_info`).',
+        response: { 200: refTo(OwnProfile, 'Your profile.') },
       },
       config: { scopes: ['profile'] },
     },
@@ -46,10 +48,9 @@ export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'changeOwnProfile',
         tags: ['Own profile'],
         summary: 'Change your own profile',
-        description:
-          'Changes what the body names, all of it or nothing, and answers the whole profile. People you share with are told, wherever they live.',
+        description: 'Changes the given fields, all of them or none. Your contacts on other pods are notified.',
         body: changes,
-        response: { 200: refTo(OwnProfile) },
+        response: { 200: refTo(OwnProfile, 'Your whole profile after the change.') },
       },
       config: {
         scopes: ['profile:modify'],

@@ -13,7 +13,7 @@ import { Photo, Post } from '../../schemas/posts.js'
 
 const params = Type.Object({ person_guid: Type.String() })
 const querystring = Type.Object(timePaging)
-const Nothing = Type.Unsafe<undefined>({ type: 'null', description: 'Blocked from now on.' })
+const Nothing = Type.Unsafe<undefined>({ type: 'null', description: 'The person is blocked.' })
 const nobody = { person_not_found: 404 }
 
 /** Other people, what they have shown, and whether the viewer wants to hear of them. */
@@ -24,11 +24,11 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'getPerson',
         tags: ['People'],
-        summary: 'Read about a person',
+        summary: 'Read the profile of a person',
         description:
-          'Anybody who is known on this pod. With the scope `contacts:read` it tells what there is between the two of you, and shows people who do not want to be found by search.',
+          'Any person known to this pod, local or remote. The scope `contacts:read` adds the relationship between you, and shows people who are hidden from search.',
         params,
-        response: { 200: refTo(OtherPerson) },
+        response: { 200: refTo(OtherPerson, 'The profile of the person.') },
       },
       config: { scopes: ['public:read'], refusals: nobody },
     },
@@ -47,12 +47,12 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'listPostsOfPerson',
         tags: ['People'],
-        summary: 'List what a person has written',
+        summary: 'List the posts of a person',
         description:
-          'Posts and reshares, the newest first. Private ones are there only with the scope `private:read`: those that the person has shared with you, or all of your own.',
+          'Posts and reshares, newest first. Private posts need the scope `private:read`: those that the person shared with you, or all of your own.',
         params,
         querystring,
-        response: { 200: Type.Array(refTo(Post)) },
+        response: { 200: Type.Array(refTo(Post), { description: 'The posts of the person, newest first.' }) },
       },
       config: { scopes: ['public:read'], refusals: nobody },
     },
@@ -76,10 +76,10 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'listPhotosOfPerson',
         tags: ['People'],
         summary: 'List the photos of a person',
-        description: 'The newest first. Private ones are there only with the scope `private:read`.',
+        description: 'Newest first. Private photos need the scope `private:read`.',
         params,
         querystring,
-        response: { 200: Type.Array(refTo(Photo)) },
+        response: { 200: Type.Array(refTo(Photo), { description: 'The photos of the person, newest first.' }) },
       },
       config: { scopes: ['public:read'], refusals: nobody },
     },
@@ -103,7 +103,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['People'],
         summary: 'Block a person',
         description:
-          'You hear of this person no more, you share with them no more, and a person of this pod can no longer comment on, like or vote under what you write. Their pod is told.',
+          "You stop sharing with the person and see none of their posts in streams. A blocked person of this pod cannot comment on, like or vote on your posts. A remote person's pod is notified.",
         params,
         response: { 201: Nothing },
       },
@@ -123,9 +123,9 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'unblockPerson',
         tags: ['People'],
         summary: 'Unblock a person',
-        description: 'What was between the two of you before does not come back by itself.',
+        description: 'The earlier contact is not restored.',
         params,
-        response: { 204: Type.Null({ description: 'No longer blocked.' }) },
+        response: { 204: Type.Null({ description: 'The person is no longer blocked.' }) },
       },
       config: { scopes: ['contacts:modify'], refusals: { ...nobody, not_blocked: 410 } },
     },
