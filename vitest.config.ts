@@ -11,6 +11,18 @@ const together = ['api', 'domain', 'federation', 'jobs', 'persistence', 'protoco
   (folder) => `test/${folder}/**/*.test.ts`,
 )
 
+// The queue as BullMQ has it, without src/jobs/bullmq; tests of the tuning itself are not among these.
+const queueTests = [
+  'dead-letters',
+  'job-options',
+  'outbox',
+  'pack-messages',
+  'producer',
+  'queues',
+  'unproven-messages',
+  'waiting-messages',
+].map((name) => `test/jobs/${name}.test.ts`)
+
 const limits = { testTimeout: 20_000, hookTimeout: 60_000 }
 
 export default defineConfig({
@@ -21,6 +33,16 @@ export default defineConfig({
     sequence: { sequencer: AloneFirst },
     projects: [
       { test: { name: 'together', include: together, exclude: elsewhere, isolate: false, ...limits } },
+      {
+        test: {
+          name: 'queue without tuning',
+          include: [...queueTests, 'test/workers/run-job.test.ts'],
+          exclude: elsewhere,
+          env: { QUEUE_TUNING: 'off' },
+          isolate: false,
+          ...limits,
+        },
+      },
       { test: { name: 'alone', include: ['test/**/*.test.ts'], exclude: [...elsewhere, ...together], ...limits } },
     ],
   },

@@ -3,7 +3,7 @@ import { makeDataFolder } from '../embedded-postgres/data-folder.js'
 import { findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.js'
 import type { Config } from '../src/config/config.js'
 import { StartError } from '../src/errors/start-error.js'
-import { migrateQueue } from '../src/jobs/queues/job-queues.js'
+import { migrateQueue } from '../src/jobs/queues/queue-schema.js'
 import { migrate, migrationStatus, openDatabase, WEB_LIMITS } from '../src/persistence/database/database.js'
 
 export interface BorrowedDatabase {

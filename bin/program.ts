@@ -4,7 +4,7 @@ import { readSoftware } from '../src/config/software.js'
 import { Refusal } from '../src/domain/refusals.js'
 import { StartError } from '../src/errors/start-error.js'
 import { messageOf } from '../src/errors/thrown.js'
-import { QueueAway } from '../src/jobs/queues/job-queues.js'
+import { QueueUnavailable } from '../src/jobs/queues/queue-unavailable.js'
 import { withoutStatement } from '../src/persistence/database/errors.js'
 import { CommandError } from './command-error.js'
 import { runCommands } from './commands/run.js'
@@ -66,7 +66,7 @@ function errorText(error: unknown, asJson: boolean): string {
 
 /** People read this one: never a stack, never a statement with its values. */
 function sentenceOf(error: unknown): string {
-  const expected = [StartError, Refusal, CommandError, QueueAway].some((kind) => error instanceof kind)
+  const expected = [StartError, Refusal, CommandError, QueueUnavailable].some((kind) => error instanceof kind)
   if (expected) return messageOf(error)
   return `This did not work: ${withoutStatement(messageOf(error)) || 'no reason is known'}.`
 }

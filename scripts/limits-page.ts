@@ -253,7 +253,7 @@ const elsewhere: readonly (readonly [what: string, file: string, name: string, b
   ['seconds that a message waits in total', 'src/jobs/waiting/waiting-messages.ts', 'PATIENCE', 'a dead letter'],
   [
     'ms until the queue has acknowledged',
-    'src/jobs/queues/job-queues.ts',
+    'src/jobs/queues/add-jobs.ts',
     'ACKNOWLEDGED_WITHIN',
     '503 with `Retry-After`',
   ],

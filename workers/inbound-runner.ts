@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { Job } from 'bullmq'
 import type { Message } from '../src/federation/inbound/batch.js'
 import { receiveBatch } from '../src/federation/inbound/receive-batch.js'
-import { gather } from '../src/jobs/group-commit.js'
+import { groupCommit } from '../src/jobs/group-commit.js'
 import type { QueueName } from '../src/jobs/queues/queue-names.js'
 import { isTooMuch } from '../src/persistence/database/errors.js'
 import type { Pod } from '../src/pod/pod.js'
@@ -40,7 +40,7 @@ type Failures = ReadonlyMap<Message, unknown>
 export function inboundRunner(pod: Pod, queue: InboundQueue, options: RunnerOptions): (job: Job) => Promise<void> {
   setMaxListeners(0, options.stopping) // every batch under way listens
   const messagesOf = messageReader(pod)
-  const takeInMerged = gather({ ...MERGED, ...MESSAGES[queue] }, (messages: readonly Message[]) =>
+  const takeInMerged = groupCommit({ ...MERGED, ...MESSAGES[queue] }, (messages: readonly Message[]) =>
     takeIn(pod, options, messages),
   )
   const runOther = jobRunner(pod, options)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Job } from 'bullmq'
 import type { Message } from '../src/federation/inbound/batch.js'
 import { type AnyJob, type DataOf, receivePrivateJob, receivePublicJob } from '../src/jobs/definitions.js'
-import { gather } from '../src/jobs/group-commit.js'
+import { groupCommit } from '../src/jobs/group-commit.js'
 import { findMessageRows, type MessageRow, outboxIdOf } from '../src/jobs/outbox/outbox.js'
 import type { WokenMessage } from '../src/jobs/waiting/waiting-messages.js'
 import type { Pod } from '../src/pod/pod.js'
@@ -17,7 +17,7 @@ const READING = { atOnce: 2, items: 256, bytes: Number.POSITIVE_INFINITY, sizeOf
 
 /** Finds the messages of a job: those it carries, or that of its outbox row, which is none once the row is gone. */
 export function messageReader({ db }: Pick<Pod, 'db'>): (job: Job) => Promise<readonly Message[]> {
-  const readRows = gather(READING, (ids: readonly number[]) => findMessageRows(db, ids))
+  const readRows = groupCommit(READING, (ids: readonly number[]) => findMessageRows(db, ids))
   return async (job) => {
     const outboxId = outboxIdOf(job.data)
     if (outboxId === undefined) return messagesIn(job)

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Job } from 'bullmq'
-import type { WatchedWorker } from '../src/jobs/bullmq/watched-worker.js'
+import type { ObservedWorker } from '../src/jobs/bullmq/observed-worker.js'
 import { federationBackoff } from '../src/jobs/definitions.js'
-import type { ServeOptions } from '../src/jobs/queues/job-queues.js'
 import type { QueueName } from '../src/jobs/queues/queue-names.js'
+import type { ServeOptions } from '../src/jobs/queues/serve-queue.js'
 import { databaseReachable } from '../src/persistence/database/database.js'
 import { secondsSinceRun } from '../src/persistence/database/periodic-runs.js'
 import type { Pod } from '../src/pod/pod.js'
@@ -108,7 +108,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   }
 
   /** Takes more jobs in hand while they hold little. */
-  function serveInRoom(queue: QueueName, run: (job: Job) => Promise<void>, serving: ServeOptions): WatchedWorker {
+  function serveInRoom(queue: QueueName, run: (job: Job) => Promise<void>, serving: ServeOptions): ObservedWorker {
     const room = openRoom()
     const worker = pod.jobs.serve(
       queue,
@@ -173,8 +173,8 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   return { close, health, deaf }
 }
 
-function isDeaf(worker: WatchedWorker | undefined): boolean {
-  return worker === undefined || !worker.isRunning() || Date.now() - worker.heardAt > HEARD_WITHIN_MS
+function isDeaf(worker: ObservedWorker | undefined): boolean {
+  return worker === undefined || !worker.isRunning() || Date.now() - worker.lastAnswerAt > HEARD_WITHIN_MS
 }
 
 async function queueReachable({ jobs }: Pod): Promise<boolean> {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Knex } from 'knex'
 import { type Config, readConfig } from '../../src/config/config.js'
-import { migrateQueue } from '../../src/jobs/queues/job-queues.js'
+import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { migrate, migrationStatus, rollback } from '../../src/persistence/database/database.js'
 import { CommandError } from '../command-error.js'
 import { type OutputOptions, print, table } from '../output.js'

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { isIdle, type QueueFacts, queueFacts } from '../../src/jobs/operations/queue-facts.js'
 import { type Lately, lately } from '../../src/jobs/operations/recent-activity.js'
-import { QueueAway } from '../../src/jobs/queues/job-queues.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
+import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { CommandError } from '../command-error.js'
@@ -61,7 +61,7 @@ async function nothingLeft(pod: Pod): Promise<boolean> {
   try {
     return await isIdle(pod)
   } catch (error) {
-    if (error instanceof QueueAway || isDatabaseUnavailable(error)) return false
+    if (error instanceof QueueUnavailable || isDatabaseUnavailable(error)) return false
     throw error
   }
 }

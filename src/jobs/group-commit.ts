@@ -1,4 +1,4 @@
-export interface GatherLimits<Item> {
+export interface GroupCommitLimits<Item> {
   /** How many groups may be under way; what comes meanwhile makes the next group larger. */
   readonly atOnce: number
   /** So many are worth a group beside those that are under way; fewer wait until one of them ends. Not set: any are. */
@@ -39,8 +39,8 @@ interface Entry<Item, Result> {
  * Group commit: runs what many callers bring in few groups, and tells each caller how its group went. A lone caller goes at
  * once: only who comes in a crowd waits for more of it.
  */
-export function gather<Item, Result>(
-  limits: GatherLimits<Item>,
+export function groupCommit<Item, Result>(
+  limits: GroupCommitLimits<Item>,
   run: (items: readonly Item[]) => Promise<Result>,
 ): (items: readonly Item[]) => Promise<Result> {
   const line: Entry<Item, Result>[] = []
@@ -123,7 +123,7 @@ export function gather<Item, Result>(
 
 function enter<Item, Result>(
   items: readonly Item[],
-  { patience }: GatherLimits<Item>,
+  { patience }: GroupCommitLimits<Item>,
   resolve: (result: Result) => void,
   reject: (error: unknown) => void,
 ): Entry<Item, Result> {
@@ -152,7 +152,7 @@ function itemsIn<Item, Result>(line: readonly Entry<Item, Result>[]): number {
 /** From the front of the line, as many as fit; always at least one, however large it is. */
 function takeGroup<Item, Result>(
   line: Entry<Item, Result>[],
-  limits: GatherLimits<Item>,
+  limits: GroupCommitLimits<Item>,
 ): readonly Entry<Item, Result>[] {
   const group: Entry<Item, Result>[] = []
   let passed = 0

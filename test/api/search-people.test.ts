@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
-import { QueueAway } from '../../src/jobs/queues/job-queues.js'
+import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { fetchHandlers } from '../../workers/handlers/fetch.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { type ApiAnswer, type ApiClient, type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
@@ -339,7 +339,7 @@ describe.each(queueBackends)('searching for somebody whom nobody here knows, wit
 it('people are found while the queue is away', async () => {
   const change: NonNullable<Parameters<typeof openNeighbourhoodOn>[1]>['change'] = (pod) => ({
     ...pod,
-    jobs: { ...pod.jobs, enqueue: () => Promise.reject(new QueueAway('away')) },
+    jobs: { ...pod.jobs, enqueue: () => Promise.reject(new QueueUnavailable('away')) },
   })
   await using api = await openNeighbourhoodOn({ store: 'PostgreSQL' }, { change })
 

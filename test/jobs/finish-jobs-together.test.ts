@@ -2,7 +2,7 @@ import type { Job } from 'bullmq'
 import pg from 'pg'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { finishTogether } from '../../src/jobs/bullmq/finish-jobs-together.js'
+import { finishJobsTogether } from '../../src/jobs/bullmq/finish-jobs-together.js'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { createTestDatabase, type TestDatabase } from '../support/database.js'
@@ -31,7 +31,7 @@ afterEach(async () => {
 
 function open() {
   const query = vi.spyOn(pool, 'query')
-  return { query, finish: finishTogether({ pool, queue: 'notify', lock: LOCK, worker: 'somebody' }) }
+  return { query, finish: finishJobsTogether({ pool, queue: 'notify', lock: LOCK, worker: 'somebody' }) }
 }
 
 async function add(...texts: readonly string[]): Promise<void> {

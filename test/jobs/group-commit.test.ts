@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { gather } from '../../src/jobs/group-commit.js'
+import { groupCommit } from '../../src/jobs/group-commit.js'
 
 /** Groups that end when the test says so. */
-function openGroups(limits: Partial<Parameters<typeof gather<string, string>>[0]> = {}) {
+function openGroups(limits: Partial<Parameters<typeof groupCommit<string, string>>[0]> = {}) {
   const groups: { readonly items: readonly string[]; end(): void; fail(error: Error): void }[] = []
-  const bring = gather<string, string>(
+  const bring = groupCommit<string, string>(
     { atOnce: 2, items: 3, bytes: 100, sizeOf: (item) => item.length, ...limits },
     (items) =>
       new Promise((resolve, reject) => {

@@ -10,7 +10,7 @@ import {
   takeRows,
   takeWork,
 } from '../../src/jobs/outbox/outbox.js'
-import type { OutboxJob } from '../../src/jobs/queues/job-queues.js'
+import type { OutboxJob } from '../../src/jobs/queues/add-jobs.js'
 import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { sweep } from '../../workers/sweeper.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { QueueAway } from '../../src/jobs/queues/job-queues.js'
+import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
 import { openTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
@@ -59,7 +59,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     await untilAcknowledged(pod)
 
     await proxy.refuse()
-    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueAway)
+    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
 
     await proxy.pass()
     await untilAcknowledged(pod)
@@ -70,7 +70,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     await untilAcknowledged(pod)
 
     proxy.freeze()
-    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueAway)
+    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
 
     await proxy.pass()
     await untilAcknowledged(pod)
@@ -80,7 +80,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     const pod = await openBehindProxy()
 
     proxy.freeze()
-    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueAway)
+    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
 
     await proxy.pass()
     await untilAcknowledged(pod)
@@ -89,7 +89,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
   it('starts without the queue, is told so, and works when it comes', async () => {
     await proxy.refuse()
     const pod = await openBehindProxy()
-    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueAway)
+    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
 
     await proxy.pass()
     await untilAcknowledged(pod)
@@ -98,7 +98,9 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
   it('starts while the queue is frozen, is told so, and works when it is not', async () => {
     proxy.freeze()
     const opening = openBehindProxy()
-    const refusal = opening.then((pod) => expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueAway))
+    const refusal = opening.then((pod) =>
+      expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable),
+    )
     await refusal
 
     await proxy.pass()

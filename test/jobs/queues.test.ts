@@ -2,8 +2,9 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { StartError } from '../../src/errors/start-error.js'
 import { defineJob, federationBackoff, patient } from '../../src/jobs/definitions.js'
-import { migrateQueue, openJobQueues } from '../../src/jobs/queues/job-queues.js'
-import { logSometimes } from '../../src/jobs/queues/throttled-log.js'
+import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
+import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
+import { throttledLog } from '../../src/jobs/queues/throttled-log.js'
 import { administer, createTestDatabase } from '../support/database.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
@@ -34,8 +35,8 @@ describe.each(queueBackends)('the queues, in $store', (backend) => {
     const worker = pod.jobs.serve(
       'notify',
       async () => {
-        heard.push(worker.heardAt)
-        worker.heardAt = 0
+        heard.push(worker.lastAnswerAt)
+        worker.lastAnswerAt = 0
       },
       options,
     )
@@ -106,7 +107,7 @@ describe('errors of the queue', () => {
   it('are written once a minute and kind', () => {
     const warn = vi.fn()
     let now = 0
-    const report = logSometimes({ ...log, warn } as unknown as typeof log, () => now)
+    const report = throttledLog({ ...log, warn } as unknown as typeof log, () => now)
     const refused = Object.assign(new Error('no'), { code: 'ECONNREFUSED' })
 
     for (let times = 0; times < 100; times += 1) report('worker', refused)

@@ -2,7 +2,8 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { openJobQueues, QueueAway } from '../../src/jobs/queues/job-queues.js'
+import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
+import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.js'
 import { startWatchedRedis, type WatchedRedis } from '../support/redis-sentinel.js'
 import { type OwnRedis, redisProgram } from '../support/redis-server.js'
@@ -54,7 +55,7 @@ describe.skipIf(redisProgram() === undefined)('the queue in a Redis Cluster', ()
   it('takes no job that too few replicas have', async () => {
     const jobs = await open(cluster.url, 2, 'few')
     try {
-      await expect(jobs.enqueue(receive, { name: 'Alice' })).rejects.toThrow(QueueAway)
+      await expect(jobs.enqueue(receive, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
       expect(await jobs.warnings()).toEqual([expect.stringContaining('REDIS_REPLICAS')])
     } finally {
       await jobs.close()
@@ -90,7 +91,7 @@ describe.skipIf(redisProgram() === undefined)('the queue in a Redis with Sentine
     try {
       await untilAcknowledged(jobs, 'Alice')
       frozen.servers[0]?.signal('SIGSTOP')
-      await expect(jobs.enqueue(receive, { name: 'Nobody' })).rejects.toThrow(QueueAway)
+      await expect(jobs.enqueue(receive, { name: 'Nobody' })).rejects.toThrow(QueueUnavailable)
       await untilAcknowledged(jobs, 'Bob')
       await untilDone(jobs, ['Alice', 'Bob'])
     } finally {
@@ -114,7 +115,7 @@ describe.skipIf(redisProgram() === undefined)('the queue in a Redis with Sentine
       await careless.enqueue(receive, { name: 'Alice' })
       await untilAcknowledged(careful, 'Alice') // whichever takes over later has everything up to here
       for (const replica of replicas) replica.signal('SIGSTOP')
-      await expect(jobs.enqueue(receive, { name: 'Bob' })).rejects.toThrow(QueueAway)
+      await expect(jobs.enqueue(receive, { name: 'Bob' })).rejects.toThrow(QueueUnavailable)
       await careless.enqueue(receive, { name: 'Bob' })
       await master.kill()
       for (const replica of replicas) await replica.crash() // what was on its way to them is gone

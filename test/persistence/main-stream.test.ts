@@ -13,7 +13,7 @@ const AUTHORS = 600
 const POSTS = 9_000
 const TAGS = 60
 
-/** What the readers have to do with the others; together these take every way to gather a page. */
+/** What the readers have to do with the others; together these take every way to groupCommit a page. */
 const readers = {
   /** Knows nobody and has written. */
   alone: `select`,

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { readConfig } from '../../src/config/config.js'
-import { migrateQueue } from '../../src/jobs/queues/job-queues.js'
+import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
 import { buildApp } from '../../src/web/server/app.js'

@@ -25,7 +25,7 @@ export interface QueuePod extends Pod {
 export async function openQueuePod(stores: Stores): Promise<QueuePod> {
   const log = testLog()
   const db: Knex = openDatabase({ ...WORKER_LIMITS, url: stores.databaseUrl, applicationName: 'pod test' })
-  const jobs = await openJobQueues({ ...stores, log })
+  const jobs = await openJobQueues({ ...stores, log, tuned: process.env['QUEUE_TUNING'] !== 'off' })
   let closed: Promise<void> | undefined
   return {
     config: readConfig({

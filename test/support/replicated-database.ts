@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
-import { migrateQueue } from '../../src/jobs/queues/job-queues.js'
+import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { type Standby, startStandby } from './standby.js'
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Refusal } from '../../src/domain/refusals.js'
-import { QueueAway } from '../../src/jobs/queues/job-queues.js'
+import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
@@ -24,7 +24,7 @@ const routes: FastifyPluginAsync = async (app) => {
   fail('/refused-elsewhere', refuse, { comment_not_found: 404 })
   fail('/refused-unforeseen', refuse, { post_not_found: 404 })
   fail('/queue-away', () => {
-    throw new QueueAway(SECRET)
+    throw new QueueUnavailable(SECRET)
   })
   fail('/bug', () => {
     throw Object.assign(new TypeError(SECRET), { statusCode: 200 })
@@ -34,7 +34,7 @@ const routes: FastifyPluginAsync = async (app) => {
   })
   app.get('/kept', { config: { public: true } }, async (_request, reply) => {
     reply.header('cache-control', 'public, max-age=3600')
-    throw new QueueAway(SECRET)
+    throw new QueueUnavailable(SECRET)
   })
   fail('/nul', () => Person.query(app.pod.db).findOne({ guid: 'a\0b' }))
   fail('/integer', () => app.pod.db.raw('select ?::int', ['99999999999']))
@@ -137,7 +137,7 @@ describe('without a queue', () => {
     await using pod = await startTestPod({
       change: (opened) => ({
         ...opened,
-        jobs: { ...opened.jobs, counts: () => Promise.reject(new QueueAway('away')) },
+        jobs: { ...opened.jobs, counts: () => Promise.reject(new QueueUnavailable('away')) },
       }),
     })
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
-import type { WatchedWorker } from '../../src/jobs/bullmq/watched-worker.js'
+import type { ObservedWorker } from '../../src/jobs/bullmq/observed-worker.js'
 import {
   dropDeadLetters,
   listDeadLetters,
@@ -271,7 +271,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
       }),
     })
     /** Worker after worker: one that dies leaves its jobs active, and nobody renews their locks. */
-    function startMortalWorker(): WatchedWorker {
+    function startMortalWorker(): ObservedWorker {
       const run = inboundRunner(pod, 'inbound', {
         handlers: {},
         deadline: 60_000,

@@ -9,7 +9,7 @@ import { keepPhoto } from '../../src/domain/photos/keep-photo.js'
 import { uploadPhoto } from '../../src/domain/photos/uploads.js'
 import type { Upload } from '../../src/jobs/definitions.js'
 import { AlreadyDone, takeWork, type Work } from '../../src/jobs/outbox/outbox.js'
-import { QueueAway } from '../../src/jobs/queues/job-queues.js'
+import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { PHOTO_LIMITS } from '../../src/limits.js'
 import { keepUpload, sweepUploads } from '../../src/persistence/photos/picture-files.js'
 import { prune } from '../../workers/handlers/maintenance.js'
@@ -79,7 +79,7 @@ async function sweepNow(): Promise<void> {
 
 describe('an upload', () => {
   it('waits for no worker for ever, and becomes nothing later', async () => {
-    await expect(upload()).rejects.toThrow(QueueAway)
+    await expect(upload()).rejects.toThrow(QueueUnavailable)
 
     expect(await test.pod.db('outbox').pluck('name')).toEqual(['remove-photo-files'])
     await work()
@@ -141,7 +141,7 @@ describe('an upload', () => {
     const { name } = (await untilInHand()).data
     await mkdir(join(uploadsDir, 'images'))
     await writeFile(join(uploadsDir, 'images', `thumb_small_${name}`), 'half')
-    await expect(uploading).rejects.toThrow(QueueAway)
+    await expect(uploading).rejects.toThrow(QueueUnavailable)
 
     await work()
 
@@ -173,7 +173,7 @@ describe('an upload', () => {
     const uploading = upload(10_000)
     uploading.catch(() => {})
     await untilInHand()
-    await Promise.all([work(), expect(uploading).rejects.toThrow(QueueAway)])
+    await Promise.all([work(), expect(uploading).rejects.toThrow(QueueUnavailable)])
 
     expect([await photos(), await list('spool')]).toEqual([[], []])
     await rm(join(uploadsDir, 'images'))
@@ -186,7 +186,7 @@ describe('an upload', () => {
     const config = { ...test.pod.config, uploadsDir: join(uploadsDir, 'another') }
 
     await expect(photoHandlers['make-photo']({ ...test.pod, config }, inHand, never)).rejects.toThrow('UPLOADS_DIR')
-    await expect(uploading).rejects.toThrow(QueueAway)
+    await expect(uploading).rejects.toThrow(QueueUnavailable)
   })
 
   it('of somebody who leaves meanwhile is refused', async () => {

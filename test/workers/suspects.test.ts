@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { WatchedWorker } from '../../src/jobs/bullmq/watched-worker.js'
+import type { ObservedWorker } from '../../src/jobs/bullmq/observed-worker.js'
 import { listDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters/dead-letters.js'
 import { defineJob, patient, receivePublicJob } from '../../src/jobs/definitions.js'
 import { enqueueWith, type Work } from '../../src/jobs/outbox/outbox.js'
@@ -25,7 +25,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
 
   /** Runs worker after worker; `die` takes one away as kill -9 does: its jobs stay active and nobody renews their locks. */
   function startMortalWorkers(handler: (die: () => Promise<never>) => Handler): { close(): Promise<void> } {
-    let worker: WatchedWorker
+    let worker: ObservedWorker
     function start(): void {
       let dead = false
       const die = async () => {

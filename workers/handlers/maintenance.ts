@@ -9,7 +9,7 @@ import {
   type wakeWaitingJob,
 } from '../../src/jobs/definitions.js'
 import { sweepAllNow, type Work } from '../../src/jobs/outbox/outbox.js'
-import type { Schedule } from '../../src/jobs/queues/job-queues.js'
+import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
 import { wakeWaiting } from '../../src/jobs/waiting/waiting-messages.js'
 import { databaseTime, noteRun } from '../../src/persistence/database/periodic-runs.js'
 import { giveUpDeliveries } from '../../src/persistence/outbound/due-deliveries.js'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { gather } from '../../jobs/group-commit.js'
+import { groupCommit } from '../../jobs/group-commit.js'
 import { AccessToken, type TokenHolder } from '../../persistence/models/access-token.js'
 import type { ClientApiDialect } from '../../persistence/models/client.js'
 import { Comment } from '../../persistence/models/comment.js'
@@ -39,7 +39,7 @@ export interface Viewers {
 
 /** Tokens that come at the same moment are looked up together; nothing is remembered of them. */
 export function openViewers({ db }: Pick<Pod, 'db'>): Viewers {
-  const ask = gather(
+  const ask = groupCommit(
     { atOnce: Number.POSITIVE_INFINITY, items: TOKENS_AT_ONCE, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
     async (tokens: readonly string[]) => {
       const each = [...new Set(tokens)]

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { gather } from '../../jobs/group-commit.js'
+import { groupCommit } from '../../jobs/group-commit.js'
 import { RECEIVE_LIMITS } from '../../limits.js'
 import { findLocalGuids } from '../../persistence/inbound/find-local-guids.js'
 import type { Pod } from '../../pod/pod.js'
@@ -23,7 +23,7 @@ export function openRecipients(
   now = () => performance.now(),
 ): Recipients {
   const known = new LRUCache<string, number>({ max: limits.recipients })
-  const ask = gather(
+  const ask = groupCommit(
     { atOnce: 1, items: RECEIVE_LIMITS.recipientsPerQuestion, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
     (guids: readonly string[]) => findLocalGuids(db, guids),
   )

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { makePhotoJob, type PhotoUse, removePhotoFilesJob, type Upload } from '../../jobs/definitions.js'
 import { enqueueAllWith, enqueueWith, takeRows } from '../../jobs/outbox/outbox.js'
-import { QueueAway } from '../../jobs/queues/job-queues.js'
+import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { PHOTO_LIMITS } from '../../limits.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { photosOf } from '../../persistence/photos/photo-usage.js'
@@ -49,7 +49,7 @@ export async function uploadPhoto(
   }
   // What is not there to be withdrawn was done at this very moment.
   if (!(await withdraw(pod, upload)) && (await progressOf(pod, upload)) === 'made') return upload.guid
-  throw new QueueAway('No worker has made a photo of an upload in time.')
+  throw new QueueUnavailable('No worker has made a photo of an upload in time.')
 }
 
 async function handToWorkers(pod: Pod, viewer: Viewer, { file, use, aspects }: NewPhoto): Promise<UnderWay> {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { discoverSearchedJob } from '../../jobs/definitions.js'
-import { QueueAway } from '../../jobs/queues/job-queues.js'
+import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { SEARCH_LIMITS } from '../../limits.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
@@ -20,7 +20,7 @@ export async function discoverSearchedPerson(pod: Pod, text: string): Promise<vo
     if (known !== undefined) return await enqueueFirstStream(pod, known)
     await pod.jobs.enqueue(discoverSearchedJob, { address }, { unique: `discover-${address}` })
   } catch (error) {
-    if (!(error instanceof QueueAway)) throw error
+    if (!(error instanceof QueueUnavailable)) throw error
     pod.log.warn({ err: error }, 'nobody can be asked for somebody who is searched for')
     return
   }

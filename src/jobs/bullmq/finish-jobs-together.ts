@@ -1,22 +1,22 @@
 import type { JobJson } from 'bullmq'
 import type pg from 'pg'
-import { gather } from '../group-commit.js'
+import { groupCommit } from '../group-commit.js'
 
-/** A job that is done, and whether who did it wants another one. */
+/** A finished job, and whether its worker wants the next one. */
 interface Finished {
   readonly id: string
   readonly token: string
   readonly wantsNext: boolean
 }
 
-/** A job in the form in which the library reads it; the token is of who is to do it. */
+/** A job in the form that the library reads, with the token of the worker slot that runs it. */
 type TakenJob = JobJson & { readonly token: string }
 
-/** What became of those that were finished at the same moment. */
+/** The result for the jobs that were finished in one statement. */
 interface Turn {
-  /** By their tokens. Nobody has one where nothing waits, or where somebody has said how many may be done at a time. */
+  /** Next jobs by token. Empty when no job waits, or when the queue is paused or has a limit. */
   readonly taken: ReadonlyMap<string, TakenJob>
-  /** Tokens of those that are not simply gone now: others hold them, or they are part of something. */
+  /** Tokens of jobs that were not finished: their rows are locked, or they belong to a flow or have a deduplication key. */
   readonly left: ReadonlySet<string>
 }
 
@@ -29,21 +29,20 @@ type TurnRow = Left & (TakenJob | { readonly token: null })
 interface TurnOptions {
   readonly pool: Pick<pg.Pool, 'query'>
   readonly queue: string
-  /** Milliseconds that a job belongs to who took it. */
+  /** Milliseconds for which a taken job is locked. */
   readonly lock: number
   readonly worker: string | undefined
 }
 
-/** As many as a worker may have in hand; and a second group may set out while the first is under way. */
+/** As many as a worker may run at a time; a second group may start while the first is under way. */
 const AT_A_TIME = { items: 256, bytes: Number.POSITIVE_INFINITY, atOnce: 2, sizeOf: () => 1 }
 
 /**
- * Ends jobs that nothing is kept of and takes the next ones, all that come at the same moment with one statement. The library
- * has a transaction of fifteen statements for each job, and an event that nobody reads for each step of it: 800 µs of the
- * server.
+ * Finishes jobs that are removed on completion and takes the next ones, with one statement for all that end at the same moment. The
+ * library has a transaction of fifteen statements for each job, and an unread event for each step: 800 µs of the server.
  */
-export function finishTogether({ pool, queue, lock, worker }: TurnOptions): (finished: Finished) => Promise<Turn> {
-  const turn = gather<Finished, Turn>(AT_A_TIME, async (all) => {
+export function finishJobsTogether({ pool, queue, lock, worker }: TurnOptions): (finished: Finished) => Promise<Turn> {
+  const turn = groupCommit<Finished, Turn>(AT_A_TIME, async (all) => {
     const { rows } = await pool.query<TurnRow>({
       name: 'finished-together',
       text: finishedTogether,
@@ -64,8 +63,9 @@ export function finishTogether({ pool, queue, lock, worker }: TurnOptions): (fin
 }
 
 /**
- * What somebody else holds at this moment is passed by: whoever has many rows must not wait for one. What is part of a flow, or holds a
- * name, has more to be done with than to delete it. Jobs whose time has come are waiting from the next statement on.
+ * Returns the taken jobs, and the tokens of those that could not be finished. Locked rows are skipped: a group must not wait for one
+ * row. Jobs of a flow or with a deduplication key are left to the library, which does more than delete them. Delayed jobs that are
+ * due can be taken from the next statement on. All lookups use the primary key or the index of waiting jobs.
  */
 const finishedTogether = `
   with finished as (

@@ -1,8 +1,8 @@
 import { RECEIVE_LIMITS } from '../../limits.js'
 import type { Pod } from '../../pod/pod.js'
 import { type DataOf, receivePrivateJob, receivePublicJob } from '../definitions.js'
-import { gather } from '../group-commit.js'
-import { QueueAway } from '../queues/job-queues.js'
+import { groupCommit } from '../group-commit.js'
+import { QueueUnavailable } from '../queues/queue-unavailable.js'
 import { type Backlog, type BacklogLimits, neighbourhoodOf, openBacklog, type Source } from './inbound-backlog.js'
 
 /** An envelope with the network address that posted it. */
@@ -47,13 +47,13 @@ export function openPacking(
 ): Packing {
   const backlog = openBacklog(pod.jobs, limits)
   const packPublic = (priority?: number, atOnce?: number) =>
-    gather(groups(limits, lengthOfPublic, atOnce), (messages: readonly PublicMessage[]) =>
+    groupCommit(groups(limits, lengthOfPublic, atOnce), (messages: readonly PublicMessage[]) =>
       backlog.add('inbound', { messages: messages.length, bytes: sum(messages.map(lengthOfPublic)) }, () =>
         pod.jobs.enqueue(receivePublicJob, { acceptedAt: pod.now().toISOString(), ...inJob(messages) }, { priority }),
       ),
     )
   const packPrivate = (priority?: number, atOnce?: number) =>
-    gather(groups(limits, lengthOfPrivate, atOnce), (messages: readonly PrivateMessage[]) =>
+    groupCommit(groups(limits, lengthOfPrivate, atOnce), (messages: readonly PrivateMessage[]) =>
       backlog.add('inbound-private', { messages: messages.length, bytes: sum(messages.map(lengthOfPrivate)) }, () =>
         pod.jobs.enqueue(receivePrivateJob, { acceptedAt: pod.now().toISOString(), messages }, { priority }),
       ),
@@ -113,7 +113,7 @@ function groups<Message>(
     bytes: RECEIVE_LIMITS.bytesPerJob,
     sizeOf,
     // The queue has a time limit of its own, but a message may have waited for its group before.
-    patience: { ms: acknowledgedMs, error: () => new QueueAway('The queue did not take the message in time.') },
+    patience: { ms: acknowledgedMs, error: () => new QueueUnavailable('The queue did not take the message in time.') },
   }
 }
 

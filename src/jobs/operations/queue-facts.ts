@@ -1,6 +1,6 @@
 import { IS_ASLEEP } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
-import type { QueueCounts } from '../queues/job-queues.js'
+import type { QueueCounts } from '../queues/inspect-queues.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
 
 interface FactsOfQueue extends QueueCounts {

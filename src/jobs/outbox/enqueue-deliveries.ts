@@ -1,6 +1,6 @@
 import type { Pod } from '../../pod/pod.js'
 import { deliverJob, deliverSlowlyJob } from '../definitions.js'
-import type { AddOptions } from '../queues/job-queues.js'
+import type { AddOptions } from '../queues/add-jobs.js'
 import { afterCommit } from './after-commit.js'
 
 /** A pod with something due. Those that have proven to answer do not wait behind those that have not. */

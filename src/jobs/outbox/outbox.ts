@@ -3,8 +3,8 @@ import { named } from '../../persistence/database/database.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Pod } from '../../pod/pod.js'
 import { type AnyJob, type DataOf, dispatchJob, type OutgoingRecord } from '../definitions.js'
-import { gather } from '../group-commit.js'
-import type { OutboxJob } from '../queues/job-queues.js'
+import { groupCommit } from '../group-commit.js'
+import type { OutboxJob } from '../queues/add-jobs.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
 import { afterCommit } from './after-commit.js'
 
@@ -134,7 +134,7 @@ const handOvers = new WeakMap<Pod['jobs'], HandOver>()
 
 /** What commits while others are handed over goes together: PostgreSQL takes ten jobs at three times the cost of one. */
 function openHandOver(jobs: Pod['jobs']): HandOver {
-  return gather(
+  return groupCommit(
     { atOnce: 1, items: HANDED_OVER_AT_ONCE, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
     (rows: readonly OutboxJob[]) => jobs.handOver(rows, { within: HAND_OVER_WITHIN }),
   )

@@ -6,16 +6,18 @@ import { type RedisAddress, readRedisAddress } from './redis-address.js'
 interface RedisStoreOptions {
   /** How many must have what is added; 0: the server alone. */
   readonly replicas: number
+  /** As in QueueStore. */
+  readonly tuned: boolean
   readonly report: Report
 }
 
 const CONNECT_TIMEOUT = 2_000
 const COMMAND_TIMEOUT = 1_000
 /** A Redis that was emptied wakes nobody. */
-const LOOK_EVERY_S = 20
+const POLL_SECONDS = 20
 /** A producer is answered at once or not at all; a worker lets Redis wait for a job until it looks by itself. */
 const SILENT_PRODUCER = 3_000
-const SILENT_WORKER = LOOK_EVERY_S * 1_000 + 5_000
+const SILENT_WORKER = POLL_SECONDS * 1_000 + 5_000
 /** Of the memory that it may use. */
 const FULL_SHARE = 0.8
 /** Shorter than the second that a producer has. */
@@ -25,7 +27,7 @@ const REPLICATED_WITHIN = 500
  * Producers have a connection of their own: it queues nothing while Redis is away and waits a second at most, where
  * those of the workers wait for as long as it takes.
  */
-export function openRedisStore(redisUrl: string, { replicas, report }: RedisStoreOptions): QueueStore {
+export function openRedisStore(redisUrl: string, { replicas, tuned, report }: RedisStoreOptions): QueueStore {
   const address = readRedisAddress(redisUrl)
   if (address === undefined) throw new Error('This is no address of a Redis.')
   const producer = connect(address, { patient: false }).on('error', (error: Error) => report('producer', error))
@@ -38,6 +40,7 @@ export function openRedisStore(redisUrl: string, { replicas, report }: RedisStor
 
   return {
     kind: 'redis',
+    tuned,
     firstContact,
     backend: (name, options, kind) => {
       if (kind?.withBlockingConnection) {
@@ -46,7 +49,7 @@ export function openRedisStore(redisUrl: string, { replicas, report }: RedisStor
       const connection = kind?.withBlockingConnection && worker ? worker : producer
       return createRedisBackend(name, { ...options, connection }, kind)
     },
-    lookEvery: LOOK_EVERY_S,
+    pollSeconds: POLL_SECONDS,
     isReady: () => producer.status === 'ready',
     // A cluster keeps keys together that have the same text in braces, and a script may only touch such keys.
     prefixOf: (pod, queue) => (address.kind === 'cluster' ? `{${pod}-${queue}}` : pod),

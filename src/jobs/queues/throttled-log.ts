@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 const INTERVAL = 60_000
 
 /** The same error may repeat hundreds of times a second: one line per minute and kind. */
-export function logSometimes(log: Logger, now: () => number = Date.now): (where: string, error: Error) => void {
+export function throttledLog(log: Logger, now: () => number = Date.now): (where: string, error: Error) => void {
   const written = new Map<string, number>()
   return (where, error) => {
     const kind = `${where} ${'code' in error ? String(error.code) : error.name}`
@@ -11,6 +11,6 @@ export function logSometimes(log: Logger, now: () => number = Date.now): (where:
     if (last !== undefined && now() - last < INTERVAL) return
     if (written.size > 100) written.clear()
     written.set(kind, now())
-    log.warn({ err: error, where }, 'queue error')
+    log.warn({ err: error, where }, 'the queue is out of reach or in trouble')
   }
 }

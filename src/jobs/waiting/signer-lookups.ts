@@ -8,7 +8,7 @@ import type { Pod } from '../../pod/pod.js'
 import { openTokenBuckets, openWindowCounter } from '../../throttling/rate-counters.js'
 import { discoverSignersJob } from '../definitions.js'
 import { afterCommit } from '../outbox/after-commit.js'
-import type { AddOptions } from '../queues/job-queues.js'
+import type { AddOptions } from '../queues/add-jobs.js'
 
 /** An unknown signer whom an unproven message names. */
 export interface ClaimedSigner {

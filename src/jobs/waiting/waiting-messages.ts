@@ -17,7 +17,7 @@ import {
   wakeWaitingJob,
 } from '../definitions.js'
 import { enqueueAllWith, handOverAfter, markFailed } from '../outbox/outbox.js'
-import type { OutboxJob } from '../queues/job-queues.js'
+import type { OutboxJob } from '../queues/add-jobs.js'
 import { admitUnproven, boundUnproven, giveUpOverdueUnproven } from './unproven-messages.js'
 
 /** How often one message may wait: a like for its comment, that for its post, that for its author. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../../domain/refusals.js'
-import { QueueAway } from '../../jobs/queues/job-queues.js'
+import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { HTTP_LIMITS } from '../../limits.js'
 import { isDatabaseUnavailable, isParentGone } from '../../persistence/database/errors.js'
 import { errorPage } from '../pages/html.js'
@@ -70,7 +70,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
     return answerError(request, reply.headers(headers), status, { message, reason, field, more })
   }
   if (error instanceof InvalidRequest) return answerInvalid(error, request, reply, refusals)
-  if (isDatabaseUnavailable(error) || error instanceof QueueAway) {
+  if (isDatabaseUnavailable(error) || error instanceof QueueUnavailable) {
     noteFailure(request, { error, isOutage: true })
     return answerUnavailable(request, reply.header('retry-after', HTTP_LIMITS.retryAfterSeconds))
   }

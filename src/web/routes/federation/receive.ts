@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { QueueAway } from '../../../jobs/queues/job-queues.js'
+import { QueueUnavailable } from '../../../jobs/queues/queue-unavailable.js'
 import { HTTP_LIMITS, RECEIVE_LIMITS } from '../../../limits.js'
 import { isDatabaseUnavailable } from '../../../persistence/database/errors.js'
 import { mayBeEncryptedEnvelope } from '../../../protocol/envelopes/encrypted-envelope.js'
@@ -89,7 +89,7 @@ async function orAway<Result>(work: () => Promise<Result>): Promise<Result | 'qu
   try {
     return await work()
   } catch (error) {
-    if (error instanceof QueueAway) return 'queue_away'
+    if (error instanceof QueueUnavailable) return 'queue_away'
     if (isDatabaseUnavailable(error)) return 'database_away'
     throw error
   }

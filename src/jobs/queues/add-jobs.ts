@@ -1,0 +1,128 @@
+import type { AnyJob, DataOf } from '../definitions.js'
+import type { OptionsOf } from './job-options.js'
+import type { OpenQueue, QueueClient } from './queue-client.js'
+import { QUEUES, type QueueName } from './queue-names.js'
+import type { QueueStore } from './queue-store.js'
+
+interface EnqueueOptions {
+  /** Keeps a second, equal job out while the first is waiting or running. */
+  readonly unique?: string
+  /** Milliseconds until the job may begin. */
+  readonly delay?: number
+  /** Instead of that of the definition; a larger number comes later. */
+  readonly priority?: number | undefined
+}
+
+export interface AddOptions {
+  /** Milliseconds in which the queue has to acknowledge the jobs. */
+  readonly within?: number
+  /**
+   * The jobs were added before, without an effect. A Redis that evicts keys may have lost a job and kept its deduplication key,
+   * which would keep every later one out.
+   */
+  readonly again?: boolean
+  /** Of all of them, instead of that of the definition. */
+  readonly priority?: number | undefined
+}
+
+/** An outbox row on its way to the queue. */
+export interface OutboxJob {
+  readonly id: number
+  readonly queue: QueueName
+  readonly name: string
+  /** Milliseconds until the job may begin. */
+  readonly delay?: number | undefined
+}
+
+export interface JobAdding {
+  /** Resolves once the queue has acknowledged the job; rejects with QueueUnavailable after a second without. */
+  enqueue<Definition extends AnyJob>(job: Definition, data: DataOf<Definition>, options?: EnqueueOptions): Promise<void>
+  /** Adds one job for each unique name, unless one waits. While one of the name is running, exactly one more follows it. */
+  enqueueEach<Definition extends AnyJob>(
+    job: Definition,
+    each: readonly { readonly unique: string; readonly data: DataOf<Definition> }[],
+    options?: AddOptions,
+  ): Promise<void>
+  /** Adds as many jobs as there is data; where they have names, each unless one of its name waits or is running. */
+  enqueueAll<Definition extends AnyJob>(
+    job: Definition,
+    all: readonly DataOf<Definition>[],
+    options?: { readonly names?: readonly string[]; readonly priority?: number | undefined },
+  ): Promise<void>
+  /** Adds one job per outbox row, unless there is one. */
+  handOver(rows: readonly OutboxJob[], options?: AddOptions): Promise<void>
+}
+
+const ACKNOWLEDGED_WITHIN = 1_000
+/** Where a job is that has not ended. */
+const UNFINISHED = ['wait', 'prioritized', 'delayed', 'active'] as const
+
+interface AddingOptions {
+  readonly client: QueueClient
+  readonly store: QueueStore
+  readonly prefix: string
+  readonly optionsOf: OptionsOf
+}
+
+/** Adds jobs to their queues, with the options of their definitions. */
+export function jobAdding({ client, store, prefix, optionsOf }: AddingOptions): JobAdding {
+  /** Adds the jobs whose deduplication key is free, or belongs to a job that the queue has lost. */
+  async function addUnique(
+    name: QueueName,
+    jobs: Parameters<OpenQueue['addBulk']>[0],
+    { within = ACKNOWLEDGED_WITHIN, again = false }: AddOptions,
+  ): Promise<void> {
+    await client.request(
+      name,
+      async (queue) => {
+        const added = await queue.addBulk(jobs) // the existing job where the key was taken
+        if (!again) return
+        const unfinished = new Set<string | undefined>(await queue.getRanges([...UNFINISHED], 0, -1))
+        const freed = await Promise.all(added.map((job) => !unfinished.has(job.id) && job.removeDeduplicationKey()))
+        const lost = jobs.filter((_, index) => freed[index])
+        if (lost.length > 0) await queue.addBulk(lost)
+      },
+      { within },
+    )
+  }
+
+  function jobOfRow({ id, queue, name, delay }: OutboxJob) {
+    const opts = optionsOf({ queue, name }, { delay, deduplication: { id: `outbox-${id}` } })
+    return { name, data: { outboxId: id }, opts }
+  }
+
+  return {
+    async enqueue(job, data, { unique, ...own } = {}) {
+      const options = optionsOf(job, { ...own, ...(unique !== undefined && { deduplication: { id: unique } }) })
+      const keys = store.prefixOf(prefix, job.queue)
+      const add = (queue: OpenQueue) => store.safely(keys, () => queue.add(job.name, data, options))
+      await client.request(job.queue, add, { within: ACKNOWLEDGED_WITHIN })
+    },
+
+    async enqueueEach(job, each, options = {}) {
+      if (each.length === 0) return
+      const { priority } = options
+      const jobs = each.map(({ unique, data }) => {
+        const opts = optionsOf(job, { priority, deduplication: { id: unique, keepLastIfActive: true } })
+        return { name: job.name, data, opts }
+      })
+      await addUnique(job.queue, jobs, options)
+    },
+
+    async enqueueAll(job, all, { names = [], priority } = {}) {
+      const jobs = all.map((data, index) => {
+        const id = names[index]
+        const opts = optionsOf(job, { priority, ...(id !== undefined && { deduplication: { id } }) })
+        return { name: job.name, data, opts }
+      })
+      await client.request(job.queue, (queue) => queue.addBulk(jobs))
+    },
+
+    async handOver(rows, options = {}) {
+      const queues = QUEUES.filter((name) => rows.some((row) => row.queue === name))
+      await Promise.all(
+        queues.map((name) => addUnique(name, rows.filter((row) => row.queue === name).map(jobOfRow), options)),
+      )
+    },
+  }
+}

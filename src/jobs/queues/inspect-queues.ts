@@ -1,0 +1,64 @@
+import type { Job } from 'bullmq'
+import type { QueueClient } from './queue-client.js'
+import type { QueueName } from './queue-names.js'
+
+export interface QueueCounts {
+  readonly waiting: number
+  readonly active: number
+  readonly delayed: number
+  readonly failed: number
+}
+
+export interface QueueInspection {
+  /** Whether a job that was added under this unique name waits or is running. */
+  isUnderWay(queue: QueueName, unique: string): Promise<boolean>
+  counts(queue: QueueName): Promise<QueueCounts>
+  /** The job that is next in line. */
+  oldestWaiting(queue: QueueName): Promise<Job | undefined>
+  /** The latest first. */
+  failed(queue: QueueName, from: number, count: number): Promise<readonly Job[]>
+  find(queue: QueueName, jobId: string): Promise<Job | undefined>
+  /** The number of workers that serve the queue, in all processes. */
+  workers(queue: QueueName): Promise<number>
+  /** The number of waiting, running and delayed jobs that no schedule has made. */
+  unscheduled(queue: QueueName): Promise<number>
+}
+
+/** Reads the state of queues; changes nothing. */
+export function queueInspection(client: QueueClient): QueueInspection {
+  return {
+    async isUnderWay(name, unique) {
+      return (await client.request(name, (queue) => queue.getDeduplicationJobId(unique))) !== null
+    },
+
+    async counts(name) {
+      const found = await client.request(name, (queue) =>
+        queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
+      )
+      const count = (state: string) => found[state] ?? 0
+      return {
+        waiting: count('waiting') + count('prioritized'),
+        active: count('active'),
+        delayed: count('delayed'),
+        failed: count('failed'),
+      }
+    },
+
+    async oldestWaiting(name) {
+      return client.request(name, async (queue) => {
+        const last = ((await queue.getJobCounts('waiting'))['waiting'] ?? 0) - 1
+        const [job] = last < 0 ? [] : await queue.getJobs(['waiting'], last, last)
+        return job
+      })
+    },
+
+    failed: (name, from, count) => client.request(name, (queue) => queue.getJobs(['failed'], from, from + count - 1)),
+    find: (name, jobId) => client.request(name, (queue) => queue.getJob(jobId)),
+    workers: (name) => client.request(name, (queue) => queue.getWorkersCount()),
+
+    async unscheduled(name) {
+      const jobs = await client.request(name, (queue) => queue.getJobs(['waiting', 'active', 'delayed'], 0, 1_000))
+      return jobs.filter((job) => job.repeatJobKey === undefined).length
+    },
+  }
+}

@@ -1,0 +1,78 @@
+import pg from 'pg'
+import { postgresBackends } from '../bullmq/postgres-backends.js'
+import { QUEUES } from './queue-names.js'
+import type { QueueStore, Report } from './queue-store.js'
+
+/**
+ * Makes PostgreSQL use an index for every request. A queue is empty at one moment and long at the next; a plan made for the empty
+ * one reads the whole long one for each job. Every request of BullMQ has an index. For tables without one, as those of a single
+ * statement, older servers estimate a cost at which they would compile the plan: hence no JIT.
+ */
+const INDEXES_ONLY =
+  'set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off; set plan_cache_mode = force_generic_plan; set jit = off'
+
+/**
+ * Workers do not wait for the disk. When the server loses the last commits, the jobs they ended run again, as if the worker had
+ * died; commits are lost in order, so no job is lost. Waiting for the disk would double the cost of a small job.
+ */
+const COMMIT_OF_WORKERS = 'set synchronous_commit = off'
+
+/** Connections that a process takes at most when the queue is in PostgreSQL: each for producers, a worker more for its workers. */
+export const QUEUE_POOLS = { producers: 8, workers: 9 }
+
+/** Producers wait until a job is on disk, and have connections of their own for it. */
+export function openPostgresStore(
+  databaseUrl: string,
+  { tuned, report }: { readonly tuned: boolean; readonly report: Report },
+): QueueStore {
+  const producers = openPool(databaseUrl, { max: QUEUE_POOLS.producers, report })
+  let workers: pg.Pool | undefined
+
+  function openWorkers(): pg.Pool {
+    // Without the shared connection each worker listens on one of its own.
+    const max = QUEUE_POOLS.workers + (tuned ? 0 : QUEUES.length)
+    workers ??= openPool(databaseUrl, { max, settings: COMMIT_OF_WORKERS, report })
+    return workers
+  }
+
+  return {
+    kind: 'postgresql',
+    tuned,
+    pollSeconds: 45, // PostgreSQL notifies all who listen, and a worker that has lost its connection polls at once
+    firstContact: Promise.resolve(),
+    backend: postgresBackends({ producers, openWorkers, tuned, report }),
+    isReady: () => true,
+    prefixOf: (pod) => pod,
+    async safely(_prefix, add) {
+      await add()
+    },
+    hasRoom: async () => true,
+    warnings: async () => [],
+    close: async () => {
+      await Promise.all([producers.end(), workers?.end()])
+    },
+  }
+}
+
+function openPool(
+  databaseUrl: string,
+  { max, settings, report }: { readonly max: number; readonly settings?: string; readonly report: Report },
+): pg.Pool {
+  const first = ['set search_path = bullmq', 'set statement_timeout = 20000', INDEXES_ONLY, settings]
+  const pool = new pg.Pool({
+    connectionString: databaseUrl,
+    max,
+    keepAlive: true,
+    // A firewall may forget an idle connection, and a listening one sends nothing.
+    keepAliveInitialDelayMillis: 10_000,
+    connectionTimeoutMillis: 5_000,
+    query_timeout: 30_000,
+    // Longer than idle workers take between polls: opening a connection costs more than the poll.
+    idleTimeoutMillis: 60_000,
+    // By a statement: a pooler refuses unknown settings at the beginning of a connection.
+    onConnect: (client) => client.query(first.filter((each) => each !== undefined).join('; ')),
+  })
+  pool.setMaxListeners(0) // every queue and every worker listens for its errors
+  pool.on('error', (error) => report('pool', error))
+  return pool
+}

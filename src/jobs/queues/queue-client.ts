@@ -1,0 +1,112 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Queue } from 'bullmq'
+import type { QueueName } from './queue-names.js'
+import type { QueueStore, Report } from './queue-store.js'
+import { QueueUnavailable } from './queue-unavailable.js'
+
+export type OpenQueue = Queue<unknown, void, string, unknown, void, string, ReturnType<QueueStore['backend']>, 'shared'>
+
+/** The queues of one store, each opened at its first request. */
+export interface QueueClient {
+  /** Rejects with QueueUnavailable when the answer does not come in time. */
+  request<Answer>(
+    name: QueueName,
+    send: (queue: OpenQueue) => Promise<Answer>,
+    options?: { readonly within?: number | undefined },
+  ): Promise<Answer>
+  /** Whether the queue answers, and soon. Never rejects. */
+  answers(): Promise<boolean>
+  close(): Promise<void>
+}
+
+const ANSWERED_WITHIN = 5_000
+/** Distinguishes an outage from a single failure. */
+const ANSWERS_WITHIN = 2_000
+const CLOSED_WITHIN = 1_000
+
+interface ClientOptions {
+  readonly store: QueueStore
+  /** In front of every key in Redis. */
+  readonly prefix: string
+  readonly report: Report
+  /** Called for each request that the queue did not answer. */
+  suspectOutage(error: QueueUnavailable): void
+}
+
+export function openQueueClient({ store, prefix, report, suspectOutage }: ClientOptions): QueueClient {
+  const open = new Map<QueueName, OpenQueue>()
+  const underWay = new Set<Promise<unknown>>()
+
+  function queueOf(name: QueueName): OpenQueue {
+    const known = open.get(name)
+    if (known) return known
+    const queue: OpenQueue = new Queue(
+      name,
+      { connection: 'shared', prefix: store.prefixOf(prefix, name), streams: { events: { maxLen: 100 } } },
+      store.backend,
+    )
+    queue.on('error', (error: Error) => report(name, error))
+    open.set(name, queue)
+    // A queue whose first contact failed never recovers; the next request opens another.
+    queue.waitUntilReady().catch(() => {
+      if (open.get(name) === queue) open.delete(name)
+      void queue.close().catch(() => {})
+    })
+    return queue
+  }
+
+  function unavailable(error: QueueUnavailable): QueueUnavailable {
+    suspectOutage(error)
+    return error
+  }
+
+  /** The time limit is around the whole request: parts of it have none of their own. */
+  const request: QueueClient['request'] = async (name, send, { within = ANSWERED_WITHIN } = {}) => {
+    if (!store.isReady()) throw unavailable(new QueueUnavailable('The queue is not reachable.'))
+    const answer = send(queueOf(name))
+    underWay.add(answer)
+    const settled = () => void underWay.delete(answer)
+    answer.then(settled, settled)
+    try {
+      return await withTimeLimit(answer, within)
+    } catch (error) {
+      if (isInvalidData(error)) throw error
+      if (error instanceof QueueUnavailable) throw unavailable(error)
+      throw unavailable(
+        new QueueUnavailable('The queue did not accept the job or answer the request.', { cause: error }),
+      )
+    }
+  }
+
+  return {
+    request,
+
+    answers: () =>
+      request('inbound', (queue) => queue.getJobCounts('waiting'), { within: ANSWERS_WITHIN }).then(
+        () => true,
+        () => false,
+      ),
+
+    async close() {
+      await Promise.race([Promise.allSettled(underWay), pause(CLOSED_WITHIN, undefined, { ref: false })])
+      await Promise.allSettled([...open.values()].map((queue) => queue.close()))
+    },
+  }
+}
+
+async function withTimeLimit<Answer>(answer: Promise<Answer>, within: number): Promise<Answer> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new QueueUnavailable(`The queue did not answer within ${within} ms.`)), within)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** PostgreSQL class 22: the value cannot be stored, and a retry does not help. */
+function isInvalidData(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && /^22.{3}$/.test(error.code)
+}

@@ -1,0 +1,50 @@
+import type { AnyJob } from '../definitions.js'
+import type { OptionsOf } from './job-options.js'
+import type { QueueClient } from './queue-client.js'
+import type { QueueName } from './queue-names.js'
+
+export interface Schedule {
+  readonly job: AnyJob
+  /** Milliseconds between two runs. */
+  readonly every: number
+}
+
+export interface JobScheduling {
+  /** Creates or repairs the schedules of a queue; true when any had to be made. */
+  keepSchedules(queue: QueueName, schedules: readonly Schedule[]): Promise<boolean>
+  /** Removes the schedules of a queue that are not among these. */
+  endOtherSchedules(queue: QueueName, kept: readonly Schedule[]): Promise<void>
+}
+
+/** Milliseconds by which the next run of a schedule may be early or late. */
+const OVERDUE = 10_000
+
+export function jobScheduling(client: QueueClient, optionsOf: OptionsOf): JobScheduling {
+  return {
+    async keepSchedules(name, schedules) {
+      return client.request(name, async (queue) => {
+        const made = await Promise.all(
+          schedules.map(async ({ job, every }) => {
+            // One by one: the list of all schedules reads each one as well, and their names before.
+            const schedule = await queue.getJobScheduler(job.name)
+            const wait = (schedule?.next ?? 0) - Date.now()
+            // A process whose clock is wrong may have made one that begins tomorrow.
+            if (schedule?.every === every && wait > -OVERDUE && wait < every + OVERDUE) return false
+            await queue.upsertJobScheduler(job.name, { every }, { name: job.name, data: {}, opts: optionsOf(job) })
+            return true
+          }),
+        )
+        return made.includes(true)
+      })
+    },
+
+    async endOtherSchedules(name, kept) {
+      const names = new Set(kept.map(({ job }) => job.name))
+      await client.request(name, async (queue) => {
+        const found = await queue.getJobSchedulers()
+        const others = found.filter(({ key }) => !names.has(key))
+        await Promise.all(others.map(({ key }) => queue.removeJobScheduler(key)))
+      })
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import type { Job } from 'bullmq'
+import { type ObservedWorker, openObservedWorker } from '../bullmq/observed-worker.js'
+import { QUEUES, type QueueName } from './queue-names.js'
+import type { QueueStore, Report } from './queue-store.js'
+
+export interface ServeOptions {
+  readonly concurrency: number
+  /** Milliseconds a job is locked after the last sign of life of its worker. */
+  readonly lock: number
+  /** Milliseconds between two searches for jobs whose worker is gone. */
+  readonly stalledCheck: number
+  backoff(attemptsMade: number): number
+}
+
+interface ServingPieces {
+  readonly store: QueueStore
+  readonly prefix: string
+  readonly report: Report
+}
+
+/** Starts a worker for a queue. */
+export function serveQueue(
+  { store, prefix, report }: ServingPieces,
+  name: QueueName,
+  run: (job: Job) => Promise<void>,
+  { concurrency, lock, stalledCheck, backoff }: ServeOptions,
+): ObservedWorker {
+  // Workers that poll at the same moment need a connection each.
+  const apart = 1 + QUEUES.indexOf(name) / 100
+  const worker = openObservedWorker(name, run, {
+    backend: store.backend,
+    tuned: store.tuned,
+    options: {
+      connection: 'shared',
+      prefix: store.prefixOf(prefix, name),
+      concurrency,
+      lockDuration: lock,
+      stalledInterval: Math.round(stalledCheck * apart),
+      drainDelay: store.pollSeconds * apart,
+      maxStalledCount: 1_000, // suspects.ts has the limit; the default fails a job whose worker was killed twice
+      runRetryDelay: 2_000, // the default of 15 s is how late a worker would notice that PostgreSQL is back
+      removeOnComplete: { count: 0 }, // of a job whose own options Redis has evicted
+      settings: { backoffStrategy: backoff },
+    },
+  })
+  worker.on('error', (error: Error) => report(`worker ${name}`, error))
+  return worker
+}
