@@ -204,7 +204,7 @@ describe('a named statement', () => {
     await expect(named(transaction, 'count-tags', count, ['a'])).rejects.toThrow('has ended')
   })
 
-  it('has its text put together once per connection', async () => {
+  it('builds its text once', async () => {
     const db = open({ pool: 1 })
     let times = 0
     const text = () => {
@@ -217,11 +217,11 @@ describe('a named statement', () => {
     expect(times).toBe(1)
   })
 
-  it('does not run under the name of another one', async () => {
+  it('is rejected if another statement has its name', async () => {
     const db = open({ pool: 1 })
     await named(db, 'one', 'select 1 as one', [])
 
-    await expect(named(db, 'one', 'select 2 as two', [])).rejects.toThrow('Another statement has the name "one"')
+    await expect(named(db, 'one', 'select 2 as two', [])).rejects.toThrow("'one' was used for a different statement")
 
     expect(await named(db, 'one', 'select 1 as one', [])).toEqual([{ one: 1 }])
   })

@@ -2,7 +2,6 @@ import createKnex, { type Knex } from 'knex'
 import { knexSnakeCaseMappers } from 'objection'
 import pg from 'pg'
 import { migrations } from '../../../migrations/index.js'
-import { NamedStatement } from '../sql/named-statement.js'
 
 /** What a kind of process may take from the database; times in milliseconds. */
 export interface DatabaseLimits {
@@ -136,9 +135,8 @@ export async function databaseReachable(db: Knex, within = 1_000): Promise<boole
 }
 
 /**
- * Runs a statement that the server plans once per connection, for what is read all the time. A name always has the same text;
- * a text that has to be put together is a function, which is called once per connection. Columns come back as the text names
- * them.
+ * Runs a statement that the server plans once per connection, for frequent reads. A name always has the same text. A function
+ * builds its text once per process. Columns keep the names of the text.
  */
 export async function named<Row extends pg.QueryResultRow>(
   db: Knex,
@@ -146,15 +144,19 @@ export async function named<Row extends pg.QueryResultRow>(
   text: string | (() => string),
   values: readonly unknown[],
 ): Promise<Row[]> {
-  return onConnection(db, (connection) => {
-    return new Promise((resolve, reject) => {
-      const done = (error: Error | null, rows: readonly object[] = []) => {
-        if (error !== null) return reject(error)
-        resolve(rows as Row[]) // as the text selects them
-      }
-      connection.query(new NamedStatement(name, text, values, done))
-    })
+  return onConnection(db, async (connection) => {
+    const { rows } = await connection.query<Row>({ name, text: textOf(name, text), values: [...values] })
+    return rows
   })
+}
+
+const builtTexts = new Map<string, string>()
+
+function textOf(name: string, text: string | (() => string)): string {
+  if (typeof text === 'string') return text
+  const built = builtTexts.get(name) ?? text()
+  builtTexts.set(name, built)
+  return built
 }
 
 /** The same for what always has one row, as aggregates have. */
