@@ -12,7 +12,8 @@ const names: Names = {
   entityOf: ({ author, guid }) => (author === 'ann@p.example' ? { path: `/posts/${guid}` } : undefined),
 }
 
-const html = (text: string) => writeHtml(text, names)
+/** Without the direction of each block, which one test checks. */
+const html = (text: string) => writeHtml(text, names).replaceAll(' dir="auto"', '')
 
 describe('a text as HTML', () => {
   it.each([
@@ -27,22 +28,22 @@ describe('a text as HTML', () => {
     ['**a*b** a **b * c**', '<p><strong>a*b</strong> a <strong>b * c</strong></p>'],
     ['*a `b*` \\* c*', '<p><em>a <code>b*</code> * c</em></p>'],
     ['snake_case_name and 2*3*4', '<p>snake_case_name and 2<em>3</em>4</p>'],
-    ['* not * this', '<ul><li>not * this</li></ul>'],
+    ['* not * this', '<ul>\n<li>not * this</li>\n</ul>'],
     ['a * b * c', '<p>a * b * c</p>'],
     ['**open', '<p>**open</p>'],
     ['\\*plain\\* \\<b>', '<p>*plain* &#60;b&#62;</p>'],
     ['`a <b> *c*`', '<p><code>a &#60;b&#62; *c*</code></p>'],
-    ['```js\n<b>\n\n*x*\n```\nafter', '<pre><code>&#60;b&#62;\n\n*x*</code></pre>\n<p>after</p>'],
+    ['```js\n<b>\n\n*x*\n```\nafter', '<pre dir="ltr"><code>&#60;b&#62;\n\n*x*</code></pre>\n<p>after</p>'],
     ['# Title #', '<h2>Title</h2>'],
     ['#\tTitle\t#\ntext', '<h2>Title</h2>\n<p>text</p>'],
-    ['-\tone\n-\ttwo', '<ul><li>one</li><li>two</li></ul>'],
+    ['-\tone\n-\ttwo', '<ul>\n<li>one</li>\n<li>two</li>\n</ul>'],
     ['Title\n===\ntext', '<h2>Title</h2>\n<p>text</p>'],
-    ['#notitle', '<p><span class="tag">#notitle</span></p>'],
-    ['> quoted\n> > twice', '<blockquote><p>quoted</p>\n<blockquote><p>twice</p></blockquote></blockquote>'],
-    ['- one\n- two', '<ul><li>one</li><li>two</li></ul>'],
-    ['1. one\n2. two', '<ol><li>one</li><li>two</li></ol>'],
+    ['#notitle', '<p><bdi class="tag">#notitle</bdi></p>'],
+    ['> quoted\n> > twice', '<blockquote>\n<p>quoted</p>\n<blockquote>\n<p>twice</p>\n</blockquote>\n</blockquote>'],
+    ['- one\n- two', '<ul>\n<li>one</li>\n<li>two</li>\n</ul>'],
+    ['1. one\n2. two', '<ol>\n<li>one</li>\n<li>two</li>\n</ol>'],
     ['a\n\n***\n\nb', '<p>a</p>\n<hr>\n<p>b</p>'],
-    ['#Tea <3 #<3', '<p><span class="tag">#Tea</span> &#60;3 <span class="tag">#&#60;3</span></p>'],
+    ['#Tea <3 #<3', '<p><bdi class="tag">#Tea</bdi> &#60;3 <bdi class="tag">#&#60;3</bdi></p>'],
   ])('has the usual forms: %j', (text, expected) => {
     expect(html(text)).toBe(expected)
   })
@@ -74,20 +75,20 @@ describe('a text as HTML', () => {
     ['[x](//a.example)', '<p>[x](//a.example)</p>'],
     ['[*x*](/people/x "<b>") ![y](/z)', '<p>[<em>x</em>](/people/x &#34;&#60;b&#62;&#34;) ![y](/z)</p>'],
     ['[x][1]\n\n[1]: javascript:alert(1)', '<p>[x][1]</p>\n<p>[1]: javascript:alert(1)</p>'],
-    [
-      '[![a](https://a.example/b)](https://c.example)',
-      `<p>[<a href="https://a.example/b" ${rel}>🖼 a</a>](<a href="https://c.example" ${rel}>https://c.example</a>)</p>`,
-    ],
+    ['[x][1]\n\n[1]: https://a.example', `<p><a href="https://a.example" ${rel}>x</a></p>`],
+    ['ann@a.example www.a.example ftp://a.example', '<p>ann@a.example www.a.example ftp://a.example</p>'],
+    ['[@{ann@p.example} #a](https://a.example)', `<p><a href="https://a.example" ${rel}>ann@p.example #a</a></p>`],
+    ['[![a](https://a.example/b)](https://c.example)', `<p><a href="https://c.example" ${rel}>🖼 a</a></p>`],
     ['[x](data:text/html,y) javascript:z', '<p>[x](data:text/html,y) javascript:z</p>'],
   ])('links to the web and to nothing else: %j', (text, expected) => {
     expect(html(text)).toBe(expected)
   })
 
   it.each([
-    ['hi @{ann@p.example}!', `<p>hi <a href="/people/${guid}">@Ann &#60;3</a>!</p>`],
-    ['hi @{Annie; ann@p.example}', `<p>hi <a href="/people/${guid}">@Annie</a></p>`],
-    ['hi @{bob@q.example}', '<p>hi @bob@q.example</p>'],
-    ['**@{a_b; ann@p.example}**', `<p><strong><a href="/people/${guid}">@a_b</a></strong></p>`],
+    ['hi @{ann@p.example}!', `<p>hi <a href="/people/${guid}"><bdi>@Ann &#60;3</bdi></a>!</p>`],
+    ['hi @{Annie; ann@p.example}', `<p>hi <a href="/people/${guid}"><bdi>@Annie</bdi></a></p>`],
+    ['hi @{bob@q.example}', '<p>hi <bdi>@bob@q.example</bdi></p>'],
+    ['**@{a_b; ann@p.example}**', `<p><strong><a href="/people/${guid}"><bdi>@a_b</bdi></a></strong></p>`],
     [
       `see diaspora://ann@p.example/post/${guid}.`,
       `<p>see <a href="/posts/${guid}">diaspora://ann@p.example/post/${guid}</a>.</p>`,
@@ -142,6 +143,10 @@ describe('a text as HTML', () => {
         '\\',
         '!',
         'a b',
+        '|',
+        'a|b\n-|-\n',
+        '    ',
+        '&lt;',
         '---',
       ],
     )
@@ -151,7 +156,7 @@ describe('a text as HTML', () => {
         const open: string[] = []
         for (const [tag, slash, name = ''] of written.matchAll(/<(\/?)([a-z0-9]+)[^<>]*>/g)) {
           expect(tag).toMatch(
-            /^<(\/?(p|h[2-6]|ul|ol|li|blockquote|pre|code|strong|em|s|a|span)|hr|br|span class="tag"|a href="(https?:\/\/[^"<>' ]+" rel="nofollow ugc noopener|\/people\/[0-9a-f]+|\/posts\/[0-9A-Za-z]+)")>$/,
+            /^<(\/?(p|h[2-6]|ul|ol|li|blockquote|pre|code|strong|em|s|a|bdi|table|thead|tbody|tr|th|td)|hr|br|pre dir="ltr"|bdi class="tag"|a href="(https?:\/\/[^"<>' ]+" rel="nofollow ugc noopener|\/people\/[0-9a-f]+|\/posts\/[0-9A-Za-z]+)")>$/,
           )
           if (slash === '/') expect(open.pop()).toBe(name)
           else if (name !== 'hr' && name !== 'br') open.push(name)
@@ -196,10 +201,50 @@ describe('a text as HTML', () => {
     '[a][',
     '[a]:\t',
     '[a]: //',
+    '![](',
+    '&amp;',
+    '``a',
+    '`` ` ',
+    '> > ',
+    '- - ',
+    '- a\n - b\n',
+    'a|b\n-|-\n',
+    '|-',
+    '<!--',
+    'a**b',
+    'http://a.b ',
   ])('of the longest length made of %j is written in the time that a test has', (piece) => {
     const text = piece.repeat(Math.ceil(65_535 / piece.length)).slice(0, 65_535)
 
     expect(() => html(text)).not.toThrow()
+  })
+
+  it('has one long address for many links only so often', () => {
+    const text = `${'[a]'.repeat(10_000)}\n\n[a]: https://a.example/${'x'.repeat(2_000)}`
+
+    expect(html(text).length).toBeLessThan(1_000_000)
+    expect(html(text)).toMatch(/<\/a>aaa/)
+  })
+
+  it('is quoted as deep as anybody writes, and no deeper', () => {
+    expect(html(`${'> '.repeat(20)}deep`)).toContain('<p>deep</p>')
+    expect(html(`${'> '.repeat(30_000)}deep`).match(/<blockquote>/g)).toHaveLength(50)
+  })
+
+  it('has a direction in each block of words, and names and tags have their own', () => {
+    const text = 'שלום #תה\n\n# שלום\n\n- שלום\n\n```\na\n```'
+
+    expect(writeHtml(text, names)).toBe(
+      '<p dir="auto">שלום <bdi class="tag">#תה</bdi></p>\n<h2 dir="auto">שלום</h2>\n<ul>\n<li dir="auto">שלום</li>\n</ul>\n' +
+        '<pre dir="ltr"><code>a</code></pre>',
+    )
+  })
+
+  it('has tables and nested lists', () => {
+    expect(html('a|b\n-|:-:\n1|2')).toBe(
+      '<table>\n<thead>\n<tr>\n<th>a</th>\n<th>b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n<td>2</td>\n</tr>\n</tbody>\n</table>',
+    )
+    expect(html('- a\n  - b')).toBe('<ul>\n<li>a\n<ul>\n<li>b</li>\n</ul>\n</li>\n</ul>')
   })
 })
 
@@ -231,7 +276,7 @@ describe('a text without its marks', () => {
     ['<https://e.com>', 'https://e.com'],
     ['[ref][1]\n\n[1]: http://e.com', 'ref'],
     [
-      '[One], [*two*][], ![three][  A  b ] and [four][2]\n[one]: /a\n[*Two*]: /b "B"\n\n[a B]: /c',
+      '[One], [*two*][], ![three][  A  b ] and [four][2]\n\n[one]: /a\n[*Two*]: /b "B"\n\n[a B]: /c',
       'One, two, three and [four][2]',
     ],
     ['a[0][1]', 'a[0][1]'],

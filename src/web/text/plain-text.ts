@@ -1,112 +1,94 @@
+import { LRUCache } from 'lru-cache'
+import type { Token } from 'markdown-it'
 import type { Mention } from '../../protocol/mentions.js'
 import { fits } from '../../protocol/values.js'
-import type { Inline } from './read-inline.js'
-import { type Block, readText } from './read-text.js'
-import { readReferences } from './references.js'
+import { openMarkdown, parseBlocks, REFERENCE, referenceOf } from './markdown.js'
 
 const LONGEST_TITLE = 70
 const LONGEST_HEADING = 200
 const LONGEST_SUMMARY = 200
-/** Marks take room as well; who needs more than this for two hundred characters is not summarised but cut. */
-const SUMMARISED = 2_000
+/** Only the beginning of a text is parsed: with its marks, two hundred characters rarely take more. */
+const LONGEST_BEGINNING = 2_000
+const MOST_DEFINITIONS = 100
 const MOST_TITLES = 4_000
 
-/** What a mention is read as. */
+/** The text that replaces a mention. */
 export type NameOf = (mention: Mention) => string
 
 const asWritten: NameOf = ({ name, address }) => name ?? address
 
-/** The beginning of a text without its marks, on one line: for where there is no room. */
+/** No address is shown, so relative ones are read as well. `[Note]: done` is text. */
+const markdown = openMarkdown((url) => /[/:#]/.test(url))
+
+/** The beginning of a text on one line, without marks. */
 export function summaryOf(text: string): string {
-  return shortened(plainBlocks(readBeginning(text), asWritten), LONGEST_SUMMARY)
+  return shortened(plainText(parseBeginning(text), asWritten), LONGEST_SUMMARY)
 }
 
-/** What a post is called: its heading, else its beginning; undefined: it has no text. */
+/** The title of a post: its heading, else its beginning; undefined: it has no text. */
 export function titleOf(text: string, nameOf = asWritten): string | undefined {
-  // A title with somebody in it changes with their name, and a long text is not worth the room it would take.
-  if (text.length > SUMMARISED || text.includes('@{')) return readTitle(text, nameOf)
+  // A title with a mention changes with the name of the person, and a long text takes too much memory.
+  if (text.length > LONGEST_BEGINNING || text.includes('@{')) return readTitle(text, nameOf)
   const known = titles.get(text)
   if (known !== undefined) return known === '' ? undefined : known
   const title = readTitle(text, nameOf)
-  if (titles.size >= MOST_TITLES) titles.clear()
   titles.set(text, title ?? '')
   return title
 }
 
-/** By the texts they belong to: a text has one title for ever, and the same posts are shown to many. */
-const titles = new Map<string, string>()
+/** By text: the title of a text never changes, and many readers see the same posts. */
+const titles = new LRUCache<string, string>({ max: MOST_TITLES })
 
 function readTitle(text: string, nameOf: NameOf): string | undefined {
-  const blocks = readBeginning(text)
-  const [first] = blocks
-  const heading = first?.type === 'heading' ? plainBlocks([first], nameOf) : ''
-  const title = heading !== '' && fits(heading, LONGEST_HEADING) ? heading : plainBlocks(blocks, nameOf)
+  const tokens = parseBeginning(text)
+  const heading = tokens[0]?.type === 'heading_open' ? plainText(tokens.slice(0, 3), nameOf) : ''
+  const title = heading !== '' && fits(heading, LONGEST_HEADING) ? heading : plainText(tokens, nameOf)
   return title === '' ? undefined : shortened(title, LONGEST_TITLE)
 }
 
-/** Cut, with three dots to show it. */
+/** The text, or its beginning with three dots. */
 export function shortened(text: string, longest: number): string {
   if (text.length <= longest) return text
   const characters = [...text]
   return characters.length <= longest ? text : `${characters.slice(0, longest - 3).join('')}...`
 }
 
-/** What it refers to may stand at its end. */
-function readBeginning(text: string): Block[] {
-  return readText(beginningOf(text), readReferences(text))
+/** With the link definitions (`[1]: https://…`) of the whole text, which usually are its last lines. */
+function parseBeginning(text: string): Token[] {
+  const trimmed = text.trimStart()
+  const beginning = trimmed.slice(0, LONGEST_BEGINNING).replace(/[\ud800-\udbff]$/, '')
+  const rest = trimmed.length > LONGEST_BEGINNING && text.includes(']:') ? trimmed.slice(LONGEST_BEGINNING) : ''
+  const definitions = rest.match(/^ {0,3}\[[^[\]\n]{1,200}\]:.*$/gm)?.slice(0, MOST_DEFINITIONS) ?? []
+  return parseBlocks(markdown, [beginning, ...definitions].join('\n\n'))
 }
 
-/** Without half a sign at its end. */
-function beginningOf(text: string): string {
-  return text
-    .trimStart()
-    .slice(0, SUMMARISED)
-    .replace(/[\ud800-\udbff]$/, '')
+function plainText(tokens: readonly Token[], nameOf: NameOf): string {
+  return onOneLine(tokens.map((token) => plainToken(token, nameOf)).join(' '))
 }
 
-function plainBlocks(blocks: readonly Block[], nameOf: NameOf): string {
-  return onOneLine(blocks.map((block) => plainBlock(block, nameOf)).join(' '))
+/** The text of a block. */
+function plainToken({ type, content, children }: Token, nameOf: NameOf): string {
+  if (type === 'inline') return plainInlines(children ?? [], nameOf)
+  return type === 'fence' || type === 'code_block' ? content : ''
 }
 
-function plainBlock(block: Block, nameOf: NameOf): string {
-  switch (block.type) {
-    case 'paragraph':
-    case 'heading':
-      return plainInlines(block.content, nameOf)
-    case 'code':
-      return block.text
-    case 'list':
-      return block.items.map((item) => plainInlines(item, nameOf)).join(' ')
-    case 'quote':
-      return block.blocks.map((inner) => plainBlock(inner, nameOf)).join(' ')
-    case 'rule':
-    case 'references':
-      return ''
-  }
+function plainInlines(tokens: readonly Token[], nameOf: NameOf): string {
+  return tokens.map((token) => plainInline(token, nameOf)).join('')
 }
 
-function plainInlines(inlines: readonly Inline[], nameOf: NameOf): string {
-  return inlines.map((inline) => plainInline(inline, nameOf)).join('')
-}
-
-function plainInline(inline: Inline, nameOf: NameOf): string {
-  switch (inline.type) {
-    case 'text':
-    case 'code':
-    case 'tag':
-    case 'picture':
-    case 'entity':
-      return inline.text
-    case 'break':
+function plainInline(token: Token, nameOf: NameOf): string {
+  switch (token.type) {
+    case 'softbreak':
+    case 'hardbreak':
       return ' '
-    case 'mention':
-      return nameOf(inline.mention)
-    case 'strong':
-    case 'emphasis':
-    case 'struck':
-    case 'link':
-    case 'unlinked':
-      return plainInlines(inline.content, nameOf)
+    case 'image':
+      return plainInlines(token.children ?? [], nameOf)
+    case REFERENCE: {
+      const reference = referenceOf(token)
+      return reference.type === 'mention' ? nameOf(reference.mention) : reference.text
+    }
+    default:
+      return token.content
   }
 }
 

@@ -1,37 +1,29 @@
+import type { Env, RendererRule, Token } from 'markdown-it'
 import { SERVE_LIMITS } from '../../limits.js'
+import { isUrl } from '../../protocol/is-url.js'
 import type { EntityLink, Mention } from '../../protocol/mentions.js'
 import { escapeHtml } from '../pages/html.js'
-import type { Inline } from './read-inline.js'
-import { type Block, readText } from './read-text.js'
+import { openMarkdown, parseBlocks, REFERENCE, type Reference, referenceOf } from './markdown.js'
 
-/** What the names in a text stand for; undefined: nothing that is known here. */
+/** The people and posts that a text names. Undefined: unknown to this pod. */
 export interface Names {
   personOf(mention: Mention): { readonly path: string; readonly name: string } | undefined
   entityOf(link: EntityLink): { readonly path: string } | undefined
 }
 
-/**
- * What somebody wrote, as HTML that is made here to the last sign: nothing of the text is markup. Its headings begin at a level and
- * skip none.
- */
+const LONGEST_URL = 2_048
+/** A text may use one long address of a reference (`[1]: https://…`) thousands of times. */
+const MOST_CHARACTERS_OF_URLS = 600_000
+
+/** The text of a person as HTML; HTML in it stays text. Its headings begin at `topLevel` and skip no level. */
 export function writeHtml(text: string, names: Names, topLevel = 2): string {
-  return withoutSkippedLevels(readText(text), topLevel)
-    .map((block) => blockHtml(block, names))
-    .join('\n')
+  const rendering: Rendering = { names, charactersOfUrls: 0, openLinks: [] }
+  const tokens = parseBlocks(markdown, text)
+  setHeadingLevels(tokens, topLevel)
+  return markdown.renderer.render(tokens, markdown.options, { rendering }).trimEnd()
 }
 
-function withoutSkippedLevels(blocks: readonly Block[], topLevel: number): readonly Block[] {
-  let last = topLevel - 1
-  const levelled = (block: Block): Block => {
-    if (block.type === 'quote') return { ...block, blocks: block.blocks.map(levelled) }
-    if (block.type !== 'heading') return block
-    last = Math.min(block.level + topLevel - 1, last + 1, 6)
-    return { ...block, level: last }
-  }
-  return blocks.map(levelled)
-}
-
-/** The same of the beginning of a text, with dots where it goes on. */
+/** The beginning of a text as HTML, with dots if it continues. */
 export function writeExcerpt(
   text: string,
   names: Names,
@@ -44,65 +36,118 @@ export function writeExcerpt(
   }
 }
 
-function blockHtml(block: Block, names: Names): string {
-  switch (block.type) {
-    case 'paragraph':
-    case 'references':
-      return `<p>${inlineHtml(block.content, names)}</p>`
-    case 'heading':
-      return `<h${block.level}>${inlineHtml(block.content, names)}</h${block.level}>`
-    case 'code':
-      return `<pre><code>${escapeHtml(block.text)}</code></pre>`
-    case 'list': {
-      const tag = block.ordered ? 'ol' : 'ul'
-      return `<${tag}>${block.items.map((item) => `<li>${inlineHtml(item, names)}</li>`).join('')}</${tag}>`
-    }
-    case 'quote':
-      return `<blockquote>${block.blocks.map((inner) => blockHtml(inner, names)).join('\n')}</blockquote>`
-    case 'rule':
-      return '<hr>'
+interface Rendering {
+  readonly names: Names
+  charactersOfUrls: number
+  /** For each open link, whether it was written. */
+  readonly openLinks: boolean[]
+}
+
+const markdown = openMarkdown((url) => url.length <= LONGEST_URL && /^https?:\/\//i.test(url) && isUrl(url))
+
+function setHeadingLevels(tokens: readonly Token[], topLevel: number): void {
+  let last = topLevel - 1
+  for (const token of tokens) {
+    if (token.type === 'heading_open') last = Math.min(Number(token.tag.slice(1)) + topLevel - 1, last + 1, 6)
+    if (token.type === 'heading_open' || token.type === 'heading_close') token.tag = `h${last}`
   }
 }
 
-const tags = { strong: 'strong', emphasis: 'em', struck: 's' } as const
-
-function inlineHtml(inlines: readonly Inline[], names: Names): string {
-  return inlines.map((inline) => oneInline(inline, names)).join('')
+/** A text may mix languages, so each block has its own direction. */
+function withDirection(tag: string): RendererRule {
+  return (tokens, index) => {
+    const token = tokens[index]
+    return token?.hidden === true ? '' : `<${tag || token?.tag} dir="auto">`
+  }
 }
 
-function oneInline(inline: Inline, names: Names): string {
-  switch (inline.type) {
-    case 'text':
-      return escapeHtml(inline.text)
-    case 'break':
-      return '<br>\n'
-    case 'code':
-      return `<code>${escapeHtml(inline.text)}</code>`
+function codeBlock(tokens: Token[], index: number): string {
+  const text = tokens[index]?.content ?? ''
+  return `<pre dir="ltr"><code>${escapeHtml(text.replace(/\n$/, ''))}</code></pre>\n`
+}
+
+const rules: Readonly<Record<string, RendererRule>> = {
+  paragraph_open: withDirection('p'),
+  heading_open: withDirection(''),
+  list_item_open: withDirection('li'),
+  th_open: withDirection('th'),
+  td_open: withDirection('td'),
+  ordered_list_open: () => '<ol>\n',
+  hr: () => '<hr>\n',
+  hardbreak: () => '<br>\n',
+  softbreak: () => '<br>\n',
+  code_inline: (tokens, index) => `<code>${escapeHtml(tokens[index]?.content ?? '')}</code>`,
+  text: (tokens, index) => escapeHtml(tokens[index]?.content ?? ''),
+  fence: codeBlock,
+  code_block: codeBlock,
+  link_open(tokens, index, _options, env) {
+    const rendering = renderingOf(env)
+    const url = urlOf(tokens[index], 'href')
+    const isWritten = countUrl(rendering, url)
+    rendering.openLinks.push(isWritten)
+    return isWritten ? linkStart(url) : ''
+  },
+  link_close: (_tokens, _index, _options, env) => (renderingOf(env).openLinks.pop() ? '</a>' : ''),
+  // Loading a picture would report each reader of the page to a third server.
+  image(tokens, index, _options, env) {
+    const rendering = renderingOf(env)
+    const token = tokens[index]
+    const url = urlOf(token, 'src')
+    const alt = (token?.children ?? []).map(altText).join('').trim()
+    const shown = `🖼 ${escapeHtml(alt === '' ? url : alt)}`
+    const isLinked = rendering.openLinks.length > 0 || !countUrl(rendering, url)
+    return isLinked ? shown : `${linkStart(url)}${shown}</a>`
+  },
+  [REFERENCE](tokens, index, _options, env) {
+    const token = tokens[index]
+    if (token === undefined) return ''
+    const reference = referenceOf(token)
+    return token.hidden ? escapeHtml(textOf(reference)) : referenceHtml(reference, renderingOf(env).names)
+  },
+}
+Object.assign(markdown.renderer.rules, rules)
+
+function renderingOf(env: Env | undefined): Rendering {
+  return env?.['rendering'] as Rendering // as `writeHtml` sets it
+}
+
+function urlOf(token: Token | undefined, attribute: 'href' | 'src'): string {
+  return String(token?.attrGet(attribute) ?? '')
+}
+
+function altText(token: Token): string {
+  if (token.type === 'softbreak' || token.type === 'hardbreak') return ' '
+  return token.type === REFERENCE ? textOf(referenceOf(token)) : token.content
+}
+
+/** False: the text has used too many addresses. */
+function countUrl(rendering: Rendering, url: string): boolean {
+  rendering.charactersOfUrls += url.length
+  return rendering.charactersOfUrls <= MOST_CHARACTERS_OF_URLS
+}
+
+function linkStart(url: string): string {
+  return `<a href="${escapeHtml(url)}" rel="nofollow ugc noopener">`
+}
+
+function referenceHtml(reference: Reference, names: Names): string {
+  const text = escapeHtml(textOf(reference))
+  switch (reference.type) {
     case 'tag':
-      return `<span class="tag">${escapeHtml(inline.text)}</span>`
-    case 'strong':
-    case 'emphasis':
-    case 'struck':
-      return `<${tags[inline.type]}>${inlineHtml(inline.content, names)}</${tags[inline.type]}>`
-    case 'link':
-      return outwards(inline.url, inlineHtml(inline.content, names))
-    case 'unlinked':
-      return `${inline.before}${inlineHtml(inline.content, names)}${inlineHtml(inline.behind, names)}`
-    // Loading it would tell a third server who reads this page.
-    case 'picture':
-      return outwards(inline.url, `🖼 ${escapeHtml(inline.text)}`)
+      return `<bdi class="tag">${text}</bdi>`
     case 'mention': {
-      const person = names.personOf(inline.mention)
-      if (person === undefined) return escapeHtml(`@${inline.mention.name ?? inline.mention.address}`)
-      return `<a href="${escapeHtml(person.path)}">@${escapeHtml(person.name)}</a>`
+      const person = names.personOf(reference.mention)
+      if (person === undefined) return `<bdi>@${text}</bdi>`
+      return `<a href="${escapeHtml(person.path)}"><bdi>@${escapeHtml(person.name)}</bdi></a>`
     }
     case 'entity': {
-      const entity = names.entityOf(inline.link)
-      return entity ? `<a href="${escapeHtml(entity.path)}">${escapeHtml(inline.text)}</a>` : escapeHtml(inline.text)
+      const entity = names.entityOf(reference.link)
+      return entity === undefined ? text : `<a href="${escapeHtml(entity.path)}">${text}</a>`
     }
   }
 }
 
-function outwards(url: string, content: string): string {
-  return `<a href="${escapeHtml(url)}" rel="nofollow ugc noopener">${content}</a>`
+function textOf(reference: Reference): string {
+  if (reference.type !== 'mention') return reference.text
+  return reference.mention.name ?? reference.mention.address
 }

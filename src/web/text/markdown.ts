@@ -1,0 +1,83 @@
+import MarkdownItParser, { type Env, type MarkdownIt, type StateInline, type Token } from 'markdown-it'
+import {
+  type EntityLink,
+  findLinks,
+  findMentions,
+  findTags,
+  type Mention,
+  type TextRange,
+} from '../../protocol/mentions.js'
+
+/** Deeper quotes, lists and emphasis are not read: each level of a nested quote is read again for every line. */
+const MAX_NESTING = 50
+
+/** A part of a text with a meaning in this network: `@{…}`, `#tag` or `diaspora://…`. */
+export type Reference =
+  | { readonly type: 'mention'; readonly mention: Mention }
+  | { readonly type: 'tag'; readonly text: string }
+  | { readonly type: 'entity'; readonly link: EntityLink; readonly text: string }
+
+/** The type of the token that the rule below adds; `referenceOf` returns its content. */
+export const REFERENCE = 'reference'
+
+/** A parser of Markdown without HTML. Links whose address is rejected by `isLinkAllowed` stay text. */
+export function openMarkdown(isLinkAllowed: (url: string) => boolean): MarkdownIt {
+  const markdown = MarkdownItParser({ html: false, breaks: true, linkify: true, maxNesting: MAX_NESTING })
+  markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false, fuzzyIP: false })
+  for (const scheme of ['ftp:', 'mailto:', '//']) markdown.linkify.add(scheme, null)
+  markdown.validateLink = isLinkAllowed
+  markdown.normalizeLinkText = (url) => url
+  markdown.inline.ruler.after('text', REFERENCE, readReference)
+  return markdown
+}
+
+export function referenceOf(token: Token): Reference {
+  return token.meta?.['reference'] as Reference // as `addToken` sets it
+}
+
+/** Parses the blocks of a text. */
+export function parseBlocks(markdown: MarkdownIt, text: string, env: Env = {}): Token[] {
+  return markdown.parse(text, env)
+}
+
+type Found = TextRange & Reference
+
+const foundIn = new WeakMap<StateInline, ReadonlyMap<number, Found>>()
+
+/** A rule of markdown-it. Other rules skip letters, so `diaspora://` is found at its colon, and its scheme is removed again. */
+function readReference(state: StateInline, silent: boolean): boolean {
+  const character = state.src[state.pos]
+  if (character !== '@' && character !== '#' && character !== ':') return false
+  const known = foundIn.get(state) ?? findReferences(state.src)
+  foundIn.set(state, known)
+  const found = known.get(state.pos)
+  if (found === undefined || found.end > state.posMax) return false
+  if (!silent) {
+    const scheme = state.src.slice(found.start, state.pos)
+    if (!state.pending.endsWith(scheme)) return false
+    state.pending = state.pending.slice(0, state.pending.length - scheme.length)
+    addToken(state, found)
+  }
+  state.pos = found.end
+  return true
+}
+
+function addToken(state: StateInline, found: Found): void {
+  const token = state.push(REFERENCE, '', 0)
+  token.meta = { reference: found }
+  token.content = state.src.slice(found.start, found.end)
+  token.hidden = state.linkLevel > 0 // a link inside of a link would end it
+}
+
+/** By the position at which the rule finds them. */
+function findReferences(text: string): ReadonlyMap<number, Found> {
+  const found = new Map<number, Found>()
+  for (const { start, end } of findTags(text))
+    found.set(start, { type: 'tag', text: text.slice(start, end), start, end })
+  for (const { start, end, ...link } of findLinks(text)) {
+    found.set(text.indexOf(':', start), { type: 'entity', link, text: text.slice(start, end), start, end })
+  }
+  for (const { start, end, ...mention } of findMentions(text))
+    found.set(start, { type: 'mention', mention, start, end })
+  return found
+}
