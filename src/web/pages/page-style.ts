@@ -67,8 +67,7 @@ a.soft { text-decoration: none }
 .text blockquote { margin: .75rem 0 0; padding-inline-start: 1rem; border-inline-start: 3px solid var(--edge); color: var(--soft) }
 .text blockquote > :first-child { margin-top: 0 }
 .text img { max-width: 100%; height: auto }
-.text table { display: block; max-width: 100%; overflow-x: auto; border-collapse: collapse }
-.text table { display: block; margin: .75rem 0 0; overflow-x: auto; border-collapse: collapse }
+.text table { display: block; max-width: 100%; margin: .75rem 0 0; overflow-x: auto; border-collapse: collapse }
 .text th, .text td { padding: .25rem .6rem; border: 1px solid var(--line); text-align: start }
 .tag { color: var(--link) }
 .photos { display: grid; gap: .5rem; margin-top: 1rem }
