@@ -17,13 +17,13 @@ export async function openTestDatabase(): Promise<OpenDatabase> {
 
 /** Without a single table. */
 export async function openEmptyDatabase(): Promise<OpenDatabase> {
-  const { server, prefix } = inject('testDatabases')
+  const { server, superuser, prefix } = inject('testDatabases')
   const name = `${prefix}_${randomBytes(6).toString('hex')}`
   await administer(server, (client) => client.query(`create database ${name}`))
   return open({
     url: databaseAt(server, name),
     async drop() {
-      await administer(server, (client) => client.query(`drop database ${name} with (force)`))
+      await administer(superuser, (client) => client.query(`drop database ${name} with (force)`))
     },
   })
 }

@@ -5,6 +5,8 @@ import { inject } from 'vitest'
 /** Where the databases of this test run are, see global-setup.ts. */
 export interface TestDatabases {
   readonly server: string
+  /** The same for a superuser, who may end the autovacuum of a database that is dropped. */
+  readonly superuser: string
   readonly template: string
   /** All databases of this run begin with it. */
   readonly prefix: string
@@ -17,7 +19,7 @@ export interface TestDatabase {
 
 /** A fresh database with all tables, of the pod and of the queue. */
 export async function createTestDatabase(): Promise<TestDatabase> {
-  const { server, template, prefix } = inject('testDatabases')
+  const { server, superuser, template, prefix } = inject('testDatabases')
   const name = `${prefix}_${randomBytes(6).toString('hex')}`
   // Copying files takes half the time of writing the copy to the log as well.
   await administer(server, (client) =>
@@ -26,7 +28,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return {
     url: databaseAt(server, name),
     async drop() {
-      await administer(server, (client) => client.query(`drop database if exists ${name} with (force)`))
+      await administer(superuser, (client) => client.query(`drop database if exists ${name} with (force)`))
     },
   }
 }

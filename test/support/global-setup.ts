@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import type { TestProject } from 'vitest/node'
-import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
+import { type EmbeddedServer, startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { administer, databaseAt, type TestDatabases } from './database.js'
@@ -29,13 +29,15 @@ const RIGHTS_OF_TESTS = `
 /** One server for the whole run, with one migrated database that each test file gets a copy of. */
 export async function setup(project: TestProject): Promise<void> {
   const given = process.env['TEST_DATABASE_URL']
-  const server = given === undefined ? await startServer() : { url: given, stop: async () => undefined }
+  const server =
+    given === undefined ? await startServer() : { url: given, superuserUrl: given, stop: async () => undefined }
   const prefix = `pod_test_${process.pid}_${randomBytes(3).toString('hex')}`
   undo = async () => {
     if (given !== undefined) await dropAll(given, prefix)
     await server.stop()
   }
-  project.provide('testDatabases', { server: server.url, template: `${prefix}_template`, prefix })
+  const { url, superuserUrl: superuser } = server
+  project.provide('testDatabases', { server: url, superuser, template: `${prefix}_template`, prefix })
   await createTemplate(server.url, `${prefix}_template`)
 }
 
@@ -55,7 +57,7 @@ async function createTemplate(server: string, name: string): Promise<void> {
   await migrateQueue(url)
 }
 
-async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
+async function startServer(): Promise<Pick<EmbeddedServer, 'url' | 'superuserUrl' | 'stop'>> {
   await sweepKilledRuns()
   const folder = await makeRunFolder(process.pid)
   const leaveNothing = () => removeRunFoldersNow(process.pid)
@@ -63,7 +65,7 @@ async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
   const server = await startEmbeddedPostgres(folder, { fast: true, maxConnections: CONNECTIONS })
   await administer(server.superuserUrl, (client) => client.query(RIGHTS_OF_TESTS))
   return {
-    url: server.url,
+    ...server,
     async stop() {
       await server.stop()
       await rm(folder, { recursive: true, force: true })
