@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { sendOut, sendPersonalMessages } from '../../src/domain/outbound/outgoing.js'
@@ -5,11 +6,27 @@ import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { dispatchRelaysJob } from '../../src/jobs/definitions.js'
 import { enqueueAllWith, findMessageRows, leftBehind, takeRows, takeWork } from '../../src/jobs/outbox/outbox.js'
+import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
+import {
+  dueLookups,
+  endLookups,
+  findLookedUp,
+  forgottenHosts,
+  postponeLookups,
+} from '../../src/jobs/waiting/signer-lookups.js'
+import { giveUpOverdueUnproven, giveUpSigners } from '../../src/jobs/waiting/unproven-messages.js'
 import { giveUp, waitAndWake, wakeOverdue } from '../../src/jobs/waiting/waiting-messages.js'
-import { listedConversations } from '../../src/persistence/conversations/list-conversations.js'
+import {
+  listedConversation,
+  listedConversations,
+  listedMessages,
+} from '../../src/persistence/conversations/list-conversations.js'
 import { openDatabase, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { inTransaction } from '../../src/persistence/database/errors.js'
 import { listedComments } from '../../src/persistence/interactions/list-comments.js'
+import { listedReactions } from '../../src/persistence/interactions/list-reactions.js'
+import { findPostsToParticipateIn } from '../../src/persistence/interactions/outgoing-participations.js'
+import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { listedNotifications } from '../../src/persistence/notifications/list-notifications.js'
 import { DELIVERY_PRIORITY } from '../../src/persistence/outbound/delivery-priority.js'
@@ -22,13 +39,19 @@ import {
   releasePod,
   settleDeliveries,
 } from '../../src/persistence/outbound/due-deliveries.js'
+import { findFetchable } from '../../src/persistence/outbound/find-fetchable.js'
+import { shownPerson } from '../../src/persistence/people/find-visible-person.js'
+import { listedPhotosOf } from '../../src/persistence/photos/list-photos.js'
+import { readablePost } from '../../src/persistence/posts/find-readable-post.js'
+import { listedPost } from '../../src/persistence/posts/list-post.js'
 import { listedPostsOf } from '../../src/persistence/posts/list-posts.js'
+import { listedTags } from '../../src/persistence/posts/list-tags.js'
 import { listedStream, type Stream } from '../../src/persistence/streams/list-streams.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { look } from '../../workers/sweeper.js'
-import { commentBy, likeBy, postBy } from '../support/entities.js'
+import { commentBy, likeBy, participationBy, photoBy, postBy, profileOf, reshareBy } from '../support/entities.js'
 import { newGuid } from '../support/fake-pod.js'
-import { type LocalPerson, open, type Stranger } from '../support/inbox.js'
+import { type LocalPerson, open, type Stranger, sealed } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 
 /** Rows of each table that grows. */
@@ -88,6 +111,18 @@ async function fillAfterAnalyze(): Promise<void> {
      select 'inbound', 'receive-waited', '{}', 'x', now() from ${each}`,
     `insert into waiting (waits_for, name, payload, accepted_at, digest, due_at)
      select 'post:' || md5('w' || i), 'receive-public', 'x', now(), sha256(i::text::bytea), now() - interval '1 minute' from ${each}`,
+    `insert into waiting (waits_for, name, payload, accepted_at, digest, due_at, signed, sender_host, source, bytes)
+     select 'person:u' || i || '@h' || i % 60 || '.example', 'receive-public', 'x', now(), sha256(('u' || i)::bytea),
+       now() + interval '1 hour', false, 'h' || i % 60 || '.example', '2001:db8:' || i % 7 || ':1', 1
+     from ${each}`,
+    `insert into signer_lookups (address, host, source)
+     select 'u' || i || '@h' || i % 60 || '.example', 'h' || i % 60 || '.example', '2001:db8:' || i % 7 || ':1' from ${each}`,
+    `insert into messages (guid, conversation_id, author_id, text) select md5('m' || id), id, ${quin.id}, 'Tea' from conversations`,
+    `insert into photos (guid, author_id, public, name, remote_path)
+     select md5('f' || i), ${quin.id}, true, 'a.jpg', 'https://far.example/' from ${each}`,
+    `insert into tags (name, public) select 'tea' || i, true from ${each}`,
+    `insert into taggings (tag_id, post_id, created_at) select (select min(id) from tags), id, created_at from posts where id % 2 = 0`,
+    `insert into mentions (post_id, person_id, created_at) select id, ${quin.id}, created_at from posts where id % 2 = 0`,
     `insert into tombstones (target_type, guid, deleted_by_id) select 'Post', md5('t' || i), ${quin.id} from ${each}`,
     `insert into pods (host) select 'pod' || i || '.example' from ${each}`,
     `insert into people (guid, address, public_key, pod_id) select md5('h' || id), 'one@' || host, 'key', id from pods where host like 'pod%'`,
@@ -139,6 +174,19 @@ function retraction(guid = newGuid()) {
   } as const
 }
 
+const retracted = (target_type: 'Comment' | 'Post', target_guid: string) =>
+  ({ type: 'retraction', author: quin.address, target_guid, target_type }) as const
+
+const contact = () =>
+  ({
+    type: 'contact',
+    author: quin.address,
+    recipient: ann.address,
+    following: true,
+    sharing: true,
+    blocking: false,
+  }) as const
+
 const owner = '00000000-0000-4000-8000-000000000000'
 
 async function settleOne(): Promise<unknown> {
@@ -156,6 +204,42 @@ async function relaySome(): Promise<unknown> {
   const data = { relays: rows.map(({ guid }: { guid: string }) => ({ record: 'comment', guid })) }
   const none = { payload: undefined, acceptedAt: undefined, finish: async () => {} }
   return dispatchRelays(worker(), { ...none, data })
+}
+
+const hashOf = (name: string) => createHash('md5').update(name).digest('hex')
+/** Each time another one of those that were stored. */
+let nextOf = 1_000
+const nextRow = (kind: string) => {
+  nextOf += 1
+  return hashOf(`${kind}${nextOf}`)
+}
+
+const unprovenMessage = () => {
+  nextOf += 1
+  const senderHost = `h${nextOf % 60}.example`
+  const waitsFor = `person:v${nextOf}@${senderHost}` as const
+  return { ...message(), waitsFor, signed: false, senderHost, source: '2001:db8:1:1' }
+}
+
+function conversation() {
+  const [guid, created_at] = [newGuid(), new Date('2025-05-06T07:08:09Z')]
+  const first = {
+    type: 'message',
+    author: quin.address,
+    guid: newGuid(),
+    text: 'Tea',
+    created_at,
+    edited_at: undefined,
+  } as const
+  return {
+    type: 'conversation',
+    author: quin.address,
+    guid,
+    subject: 'Tea',
+    created_at,
+    participants: [quin.address, ann.address],
+    messages: [{ ...first, conversation_guid: guid }],
+  } as const
 }
 
 const message = () => ({ waitsFor: `post:${newGuid()}`, payload: newGuid(), acceptedAt: new Date(), times: 0 }) as const
@@ -198,6 +282,41 @@ it.each<readonly [string, () => Promise<unknown>]>([
     () => receiveBatch(worker(), [open(quin, commentBy(quin, { guid: postGuid, author: ann.address } as never))]),
   ],
   [
+    'a reshare that arrives',
+    () => receiveBatch(worker(), [open(quin, reshareBy(quin, { guid: nextRow('p'), author: ann.address } as never))]),
+  ],
+  ['a photo that arrives', () => receiveBatch(worker(), [open(quin, photoBy(quin))])],
+  ['a profile that arrives', () => receiveBatch(worker(), [open(quin, profileOf(quin, { bio: newGuid() }))])],
+  [
+    'a participation that arrives',
+    () => receiveBatch(worker(), [open(quin, participationBy(quin, { guid: postGuid, author: ann.address } as never))]),
+  ],
+  [
+    'the retraction of a comment that arrives',
+    () => receiveBatch(worker(), [open(quin, retracted('Comment', nextRow('c')))]),
+  ],
+  ['the retraction of something unknown', () => receiveBatch(worker(), [open(quin, retracted('Post', newGuid()))])],
+  ['a contact that arrives', () => receiveBatch(worker(), [sealed(quin, ann, contact())])],
+  ['a conversation that arrives', () => receiveBatch(worker(), [sealed(quin, ann, conversation())])],
+  ['who has signed', () => Person.signers(workerDb, [quin.address, 'one@pod17.example'])],
+  [
+    'unproven messages that begin to wait',
+    () => within((transaction) => waitAndWake(pod, transaction, [unprovenMessage()], [])),
+  ],
+  ['signers that are looked up already', () => findLookedUp(workerDb, ['u7@h7.example'])],
+  ['signers to look up at a host', () => dueLookups(workerDb, 'h7.example', 4)],
+  ['signers that were not found', () => postponeLookups(workerDb, ['u11@h11.example'], 100)],
+  ['signers that were found', () => endLookups(workerDb, ['u12@h12.example'])],
+  [
+    'messages whose signer is given up',
+    () => within((transaction) => giveUpSigners(pod, transaction, ['u13@h13.example'])),
+  ],
+  [
+    'unproven messages that have waited too long',
+    () => within((transaction) => giveUpOverdueUnproven(pod, transaction, 10)),
+  ],
+  ['posts to participate in', () => within((transaction) => findPostsToParticipateIn(transaction, [postGuid]))],
+  [
     'a like that arrives',
     () => receiveBatch(worker(), [open(quin, likeBy(quin, { guid: newGuid(), author: ann.address } as never))]),
   ],
@@ -212,6 +331,8 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['pods whose job was lost', () => forgottenPods(workerDb, 100)],
   ['what pods that are asleep do not get', () => giveUpDeliveries(workerDb, 1_000)],
   ['pods to check', () => podsToCheck(workerDb, { checkEveryHours: 24, recheckMinutes: 30, checksAtOnce: 60 })],
+  ['bounds of messages that wait', () => boundMessages({ ...pod, db: workerDb })],
+  ['hosts whose look-ups were lost', () => forgottenHosts(workerDb, 100)],
   ['work that was left behind', () => within((transaction) => leftBehind(transaction, ['relay'], 100))],
 ])('%s: read each row of a table at most twice, once in a while', async (_what, run) => {
   const { rows } = await costOf(workerDb, run)
@@ -228,6 +349,21 @@ it.each<readonly [string, () => Promise<unknown>]>([
     () => listedPostsOf(webDb, reader(), { authorGuid: ann.guid, visibility: 'readable', page: { limit: 15 } }),
   ],
   ['comments', () => listedComments(webDb, reader(), { postGuid, visibility: 'readable', page: { limit: 15 } })],
+  ['a post', () => listedPost(webDb, reader(), { guid: postGuid, visibility: 'readable' })],
+  ['whether a post is visible', () => readablePost(webDb, reader(), { postGuid })],
+  ['something public', () => findFetchable(webDb, 'post', postGuid)],
+  ['a public comment', () => findFetchable(webDb, 'comment', hashOf('c17'))],
+  ['a person', () => shownPerson(webDb, reader(), quin.guid)],
+  [
+    'likes of a post',
+    () => listedReactions(webDb, reader(), { kind: 'likes-of-post', id: 1 }, { offset: 0, limit: 15 }),
+  ],
+  [
+    'photos of a person',
+    () => listedPhotosOf(webDb, reader(), { authorGuid: quin.guid, visibility: 'readable', page: { limit: 15 } }),
+  ],
+  ['a conversation', () => listedConversation(webDb, ann.id, hashOf('v17'))],
+  ['messages', () => listedMessages(webDb, ann.id, { conversationGuid: hashOf('v17'), offset: 0, limit: 15 })],
   ...streams.map((stream): [string, () => Promise<unknown>] => [
     `the stream ${stream}`,
     () => listedStream(webDb, reader(), { stream, visibility: 'readable', page: { limit: 15 } }),
@@ -237,6 +373,12 @@ it.each<readonly [string, () => Promise<unknown>]>([
 
   expect(rows).toBeLessThan(MOST_ROWS)
   expect(pages).toBeLessThan(MOST_PAGES)
+})
+
+it('tags: read the own posts and no others, of lists that have grown since the last analyze', async () => {
+  const { rows } = await costOf(webDb, () => listedTags(webDb, reader(), 'tea1', { offset: 0, limit: 15 }))
+
+  expect(rows).toBeLessThan(MANY + MOST_ROWS)
 })
 
 function reader() {

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { named } from '../database/database.js'
 import { takenBack } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
+import { rowByRow } from '../sql/row-by-row.js'
 
 /** A conversation with everybody in it by name. */
 export interface ArrivedConversation {
@@ -107,7 +108,7 @@ const newConversations = `
   ), inserted as (
     insert into conversations (guid, author_id, subject, created_at, updated_at)
     select arrived.guid, people.id, arrived.subject, arrived."createdAt", arrived."arrivedAt" - ${A_MOMENT}
-    from arrived join people on people.address = arrived.author
+    from arrived ${rowByRow('people', 'people.address = arrived.author')}
     where people.closed_at is null and not ${takenBack('conversations', 'arrived.guid', ['people.id'])}
     order by arrived.guid
     on conflict do nothing
@@ -118,7 +119,7 @@ const newConversations = `
     from inserted
     join arrived using (guid)
     cross join json_array_elements_text(arrived.participants) as participant(address)
-    join people on people.address = participant.address and people.closed_at is null
+    ${rowByRow('people', 'people.address = participant.address and people.closed_at is null')}
     order by 1, 2
   ), named as (
     insert into conversation_unknown_participants (conversation_id, address)
@@ -159,7 +160,7 @@ const newMessages = `
         + ${A_MOMENT} * (row_number() over (partition by locked.id order by arrived.place) - 1)
     from arrived
     join locked on locked.guid = arrived."conversationGuid"
-    join people on people.address = arrived.author
+    ${rowByRow('people', 'people.address = arrived.author')}
     order by arrived.guid
     on conflict do nothing
     returning id, guid, conversation_id, author_id, arrived_at
@@ -190,10 +191,10 @@ const refusedConversations = `
   )
   select distinct arrived.guid
   from arrived
-  join people as authors on authors.address = arrived.author
+  ${rowByRow('people', 'people.address = arrived.author', 'authors')}
   cross join json_array_elements_text(arrived.participants) as participant(address)
-  join people on people.address = participant.address and people.id <> authors.id and people.closed_at is null
-  join users on users.person_id = people.id
+  ${rowByRow('people', 'people.address = participant.address and people.id <> authors.id and people.closed_at is null')}
+  ${rowByRow('users', 'users.person_id = people.id')}
   where not exists (select from contacts where contacts.user_id = users.id and contacts.person_id = authors.id)
     or exists (select from blocks where blocks.user_id = users.id and blocks.person_id = authors.id)`
 

@@ -1,6 +1,8 @@
 import type { Knex } from 'knex'
 import { DELIVERY_LIMITS } from '../../limits.js'
 import { takenBack } from '../models/tombstone.js'
+import { hasRow } from '../sql/has-row.js'
+import { rowByRow } from '../sql/row-by-row.js'
 
 export interface ArrivedParticipation {
   readonly guid: string
@@ -24,6 +26,10 @@ export async function insertParticipations(
   return rows
 }
 
+/** The rows are compared so that the unique index fits and no other: that of the author lists all their participations. */
+const samePair = `
+  participations where (post_id, author_id) >= (posts.id, people.id) and (post_id, author_id) <= (posts.id, people.id)`
+
 /** Names of pods can be invented in any number, and each comment makes a delivery for each: those never heard from are counted. */
 const newParticipations = `
   with arrived as materialized (
@@ -31,17 +37,17 @@ const newParticipations = `
       pods.answered_at is null as unanswered,
       row_number() over (partition by posts.id, pods.answered_at is null order by people.id) as place
     from json_to_recordset(?::json) as given(guid text, author text, "postGuid" text, "createdAt" timestamptz)
-    join people on people.address = given.author
-    join pods on pods.id = people.pod_id
-    join posts on posts.guid = given."postGuid"
+    ${rowByRow('people', 'people.address = given.author')}
+    ${rowByRow('pods', 'pods.id = people.pod_id')}
+    ${rowByRow('posts', `posts.guid = given."postGuid"`)}
     where people.closed_at is null and not ${takenBack('participations', 'given.guid', ['people.id'])}
-      and not exists (select from participations where post_id = posts.id and author_id = people.id)
+      and ${hasRow(samePair)} is not true
   ), room as materialized (
     select post_id, ${DELIVERY_LIMITS.participantsUnanswered} - (
       select count(*) from (
         select from participations
-        join people on people.id = participations.author_id
-        join pods on pods.id = people.pod_id
+        ${rowByRow('people', 'people.id = participations.author_id')}
+        ${rowByRow('pods', 'pods.id = people.pod_id')}
         where participations.post_id = posts.post_id and pods.answered_at is null
         limit ${DELIVERY_LIMITS.participantsUnanswered}
       ) as unanswered

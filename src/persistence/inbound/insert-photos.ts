@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { takenBack } from '../models/tombstone.js'
+import { rowByRow } from '../sql/row-by-row.js'
 
 /** A photo that comes by itself; its post may be here, or come later. */
 export interface ArrivedLonePhoto {
@@ -63,7 +64,7 @@ const put = `
     guid text, author text, public boolean, "postGuid" text, text text, "remotePath" text, name text, height integer,
     width integer, "createdAt" timestamptz
   )
-  join people on people.address = arrived.author
+  ${rowByRow('people', 'people.address = arrived.author')}
   left join posts on posts.guid = arrived."postGuid" and posts.author_id = people.id and posts.type = 'StatusMessage'
   where people.closed_at is null and not ${takenBack('photos', 'arrived.guid', ['people.id'])}
   order by arrived.guid

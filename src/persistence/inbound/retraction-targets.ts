@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { named } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
+import { rowByRow } from '../sql/row-by-row.js'
 
 /** What somebody wants to take back, as it is here. */
 export interface RetractionTarget {
@@ -96,6 +97,8 @@ const knownTargets = `
       'author', root_authors.address, 'local', root_authors.pod_id is null
     ) end as root
   from found
-  join people as authors on authors.id = found.author_id
-  left join posts as roots on roots.id = found.post_id and roots.author_id is not null
-  left join people as root_authors on root_authors.id = roots.author_id`
+  ${rowByRow('people', 'people.id = found.author_id', 'authors')}
+  left join lateral (
+    select * from posts where posts.id = found.post_id and posts.author_id is not null offset 0
+  ) as roots on true
+  left join lateral (select * from people where people.id = roots.author_id offset 0) as root_authors on true`

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { rowByRow } from '../sql/row-by-row.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
 
@@ -50,7 +51,8 @@ export function takenBack(table: keyof typeof names, guid: string, by: readonly 
   return `exists (
     select from tombstones
     where target_type in (${names[table].map((name) => `'${name}'`).join(', ')})
-      and tombstones.guid = ${guid} and deleted_by_id in (${by.join(', ')})
+      -- An expression: the index of the deleter would read all that this person has ever deleted.
+      and tombstones.guid = ${guid} and deleted_by_id + 0 in (${by.join(', ')})
   )`
 }
 
@@ -58,6 +60,6 @@ const newTombstones = `
   insert into tombstones (target_type, guid, deleted_by_id)
   select left_behind.type, left_behind.guid, people.id
   from json_to_recordset(?::json) as left_behind(type text, guid text, "by" text)
-  join people on people.address = left_behind."by"
+  ${rowByRow('people', `people.address = left_behind."by"`)}
   order by 1, 2, 3
   on conflict do nothing`

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { DELIVERY_LIMITS } from '../../limits.js'
+import { rowByRow } from '../sql/row-by-row.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import { IS_ASLEEP, IS_PROVEN } from './due-deliveries.js'
 
@@ -143,8 +144,8 @@ const unsentPairs = `
   with unsent as (
     select messages.guid, created.pod_id, created.person_id
     from outbound_messages as messages
-    join deliveries as created on created.message_id = messages.id
-    join pods on pods.id = created.pod_id
+    ${rowByRow('deliveries', 'deliveries.message_id = messages.id', 'created')}
+    ${rowByRow('pods', 'pods.id = created.pod_id')}
     where messages.record = :record and messages.guid = any(:guids) and messages.verb = 'create'
       and created.state = 'waiting' and created.attempts = 0 and coalesce(created.last_fault, 'dns') in ('dns', 'ssl')
       and pods.drained_by is null and (pods.offline_since is null or pods.offline_since < messages.created_at)
@@ -232,8 +233,8 @@ function deliveriesTo(audience: string): string {
         ${IS_ASLEEP} as asleep,
         ${IS_PROVEN} as proven
       from (select id, bool_or(named) as named from wanted group by id) as persons
-      join people on people.id = persons.id
-      join pods on pods.id = people.pod_id
+      ${rowByRow('people', 'people.id = persons.id')}
+      ${rowByRow('pods', 'pods.id = people.pod_id')}
       where (people.closed_at is null or persons.named)
         and pods.blocked_at is null
         and pods.id is distinct from (select pod_id from people where id = cast(:exceptPodOf as bigint))
@@ -322,11 +323,11 @@ const deliveriesOfRelays = `
       ${IS_ASLEEP} as asleep, ${IS_PROVEN} as proven, pods.answered_at is null as unanswered
     from wanted
     join relays using (record, guid)
-    join people on people.id = wanted.person_id
-    join pods on pods.id = people.pod_id
-    join people as authors on authors.id = relays."authorId"
+    ${rowByRow('people', 'people.id = wanted.person_id')}
+    ${rowByRow('pods', 'pods.id = people.pod_id')}
+    ${rowByRow('people', `people.id = relays."authorId"`, 'authors')}
     where people.closed_at is null and pods.blocked_at is null and pods.id is distinct from authors.pod_id
-    group by 1, 2, 3, 4, pods.id
+    group by 1, 2, 3, 4, 5, 6, 7
   ), room as materialized (
     select unanswered.pod_id, ${DELIVERY_LIMITS.relaysUnanswered} - (
       select count(*) from (

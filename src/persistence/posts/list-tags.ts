@@ -35,8 +35,8 @@ const tagsInRange = `
     union
     select tags.name
     from (select id from posts where author_id = $6 order by created_at desc, id desc limit ${OWN_POSTS}) as own
-    join taggings on taggings.post_id = own.id
-    join tags on tags.id = taggings.tag_id
+    cross join lateral (select tag_id from taggings where taggings.post_id = own.id offset 0) as taggings
+    cross join lateral (select name from tags where tags.id = taggings.tag_id offset 0) as tags
     where tags.name >= $1 and tags.name < $2
   ) as found
   order by name offset $3 limit $4`
