@@ -122,7 +122,7 @@ async function measureRound(
 async function store(pod: OpenPod, arrivals: Arrivals): Promise<void> {
   const resolved = await resolveBatch(pod, arrivals)
   const { ready } = authoriseBatch(resolved.ready)
-  await storeBatch(pod, { ready, waiting: resolved.waiting, wrong: [], over: [] })
+  await storeBatch(pod, { ready, waiting: resolved.waiting, rejected: [], ignored: [] })
 }
 
 function resultOf(size: number, rounds: readonly Round[]): Result {

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Job } from 'bullmq'
-import type { Message } from '../src/federation/inbound/batch.js'
+import type { InboundMessage } from '../src/federation/inbound/batch.js'
 import { receiveBatch } from '../src/federation/inbound/receive-batch.js'
 import { groupCommit } from '../src/jobs/group-commit.js'
 import type { QueueName } from '../src/jobs/queues/queue-names.js'
@@ -20,7 +20,7 @@ import { isSuspect } from './suspects.js'
  * begin only with so many that it is cheap too: what comes in jobs of one message would else be stored in batches of ten. Beside
  * a slow batch any number is enough: one large transaction must not hold up all other messages.
  */
-const MERGED = { atOnce: 3, bytes: 4 * 1024 * 1024, sizeOf: ({ envelope }: Message) => envelope.length }
+const MERGED = { atOnce: 3, bytes: 4 * 1024 * 1024, sizeOf: ({ envelope }: InboundMessage) => envelope.length }
 /** A private one takes a thread as long as sixty public ones. */
 const MESSAGES = {
   inbound: { items: 256, enough: 64, slowMs: 200 },
@@ -34,13 +34,13 @@ export function isInbound(queue: QueueName): queue is InboundQueue {
 }
 
 /** Every message of a batch has reached its end, but these have not. */
-type Failures = ReadonlyMap<Message, unknown>
+type Failures = ReadonlyMap<InboundMessage, unknown>
 
 /** The runner of a queue of messages: those of all running jobs are taken in together, and each job ends when its own have. */
 export function inboundRunner(pod: Pod, queue: InboundQueue, options: RunnerOptions): (job: Job) => Promise<void> {
   setMaxListeners(0, options.stopping) // every batch under way listens
   const messagesOf = messageReader(pod)
-  const takeInMerged = groupCommit({ ...MERGED, ...MESSAGES[queue] }, (messages: readonly Message[]) =>
+  const takeInMerged = groupCommit({ ...MERGED, ...MESSAGES[queue] }, (messages: readonly InboundMessage[]) =>
     takeIn(pod, options, messages),
   )
   const runOther = jobRunner(pod, options)
@@ -65,13 +65,13 @@ export function inboundRunner(pod: Pod, queue: InboundQueue, options: RunnerOpti
   }
 }
 
-async function takeIn(pod: Pod, options: RunnerOptions, messages: readonly Message[]): Promise<Failures> {
-  const dead = new Map<Message, unknown>()
+async function takeIn(pod: Pod, options: RunnerOptions, messages: readonly InboundMessage[]): Promise<Failures> {
+  const dead = new Map<InboundMessage, unknown>()
   const failures = await bisect(
     messages,
     async (some) => {
       const ended = await receive(pod, options, some)
-      for (const { message, fault } of ended.dead) dead.set(message, new FailedJob(fault, 'dead'))
+      for (const { message, fault } of ended.givenUp) dead.set(message, new FailedJob(fault, 'dead'))
     },
     isPassing,
   )
@@ -79,7 +79,7 @@ async function takeIn(pod: Pod, options: RunnerOptions, messages: readonly Messa
 }
 
 /** An outage or a deadlock costs a batch no attempt of its jobs, unless it lasts. A deadline is missed twice before it counts. */
-async function receive(pod: Pod, { deadline, stopping }: RunnerOptions, messages: readonly Message[]) {
+async function receive(pod: Pod, { deadline, stopping }: RunnerOptions, messages: readonly InboundMessage[]) {
   const run = () =>
     despiteOutages(pod, stopping, () => withDeadline(deadline, stopping, () => receiveBatch(pod, messages)))
   try {
@@ -101,7 +101,7 @@ function isPassing(error: unknown): boolean {
 }
 
 /** A message that fails never takes its neighbours with it: only jobs of one message fail for good. */
-async function settle(pod: Pod, job: Job, messages: readonly Message[], failures: Failures): Promise<void> {
+async function settle(pod: Pod, job: Job, messages: readonly InboundMessage[], failures: Failures): Promise<void> {
   const failed = messages.filter((message) => failures.has(message))
   const errors = failed.map((message) => failures.get(message))
   const passing = errors.find(isPassing)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Job } from 'bullmq'
-import type { Message } from '../src/federation/inbound/batch.js'
+import type { InboundMessage } from '../src/federation/inbound/batch.js'
 import { type AnyJob, type DataOf, receivePrivateJob, receivePublicJob } from '../src/jobs/definitions.js'
 import { groupCommit } from '../src/jobs/group-commit.js'
 import { findMessageRows, type MessageRow, outboxIdOf } from '../src/jobs/outbox/outbox.js'
@@ -16,7 +16,7 @@ export function carriesMessages({ name }: Job): boolean {
 const READING = { atOnce: 2, items: 256, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 }
 
 /** Finds the messages of a job: those it carries, or that of its outbox row, which is none once the row is gone. */
-export function messageReader({ db }: Pick<Pod, 'db'>): (job: Job) => Promise<readonly Message[]> {
+export function messageReader({ db }: Pick<Pod, 'db'>): (job: Job) => Promise<readonly InboundMessage[]> {
   const readRows = groupCommit(READING, (ids: readonly number[]) => findMessageRows(db, ids))
   return async (job) => {
     const outboxId = outboxIdOf(job.data)
@@ -26,7 +26,7 @@ export function messageReader({ db }: Pick<Pod, 'db'>): (job: Job) => Promise<re
   }
 }
 
-function messagesIn(job: Job): readonly Message[] {
+function messagesIn(job: Job): readonly InboundMessage[] {
   const data: DataOf<typeof receivePublicJob> | DataOf<typeof receivePrivateJob> = job.data
   const acceptedAt = new Date(data.acceptedAt)
   const sources = 'sources' in data ? data.sources : undefined
@@ -37,10 +37,10 @@ function messagesIn(job: Job): readonly Message[] {
   )
 }
 
-function messageOfRow({ id, data, payload, acceptedAt }: MessageRow): Message {
+function messageOfRow({ id, data, payload, acceptedAt }: MessageRow): InboundMessage {
   const { recipientGuid, times, last } = data as WokenMessage // as waiting.ts has written it
-  const woken = { outboxId: id, times, last }
-  return { envelope: payload, acceptedAt, woken, ...(recipientGuid !== null && { recipientGuid }) }
+  const resumed = { outboxId: id, times, last }
+  return { envelope: payload, acceptedAt, resumed, ...(recipientGuid !== null && { recipientGuid }) }
 }
 
 /**
@@ -50,7 +50,7 @@ function messageOfRow({ id, data, payload, acceptedAt }: MessageRow): Message {
 export async function goOnAlone(
   pod: Pick<Pod, 'jobs'>,
   job: Job,
-  messages: readonly Message[],
+  messages: readonly InboundMessage[],
   { alone }: { readonly alone: boolean },
 ): Promise<void> {
   const rest = alone ? { alone } : {}
@@ -65,7 +65,7 @@ export async function goOnAlone(
   await pod.jobs.enqueueAll(definition, each, { names: messages.map(nameOf(job)), priority })
 }
 
-function nameOf({ id }: Job): (message: Message) => string {
+function nameOf({ id }: Job): (message: InboundMessage) => string {
   return ({ recipientGuid = '', envelope }) => {
     return `of-${id}-${createHash('sha256').update(`${recipientGuid} ${envelope}`).digest('base64url')}`
   }

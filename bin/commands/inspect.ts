@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
-import type { Message, Waiting } from '../../src/federation/inbound/batch.js'
+import type { InboundMessage, WaitingMessage } from '../../src/federation/inbound/batch.js'
 import { fetchableOf, isFetchable, partsOf } from '../../src/jobs/waiting/waiting-messages.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -49,13 +49,13 @@ async function inspect(file: string | undefined, options: InspectOptions, comman
   const steps = [...fetched, ...describeSteps(run)]
   const lines = [...table(steps.map(({ step, message }) => [step, message])), '', describeEnd(run)]
   print(options, jsonOf(run, steps), lines.map(printable))
-  if (run.wrong !== undefined) throw new CommandError(`This pod refuses it: ${run.wrong.fault}.`)
+  if (run.rejected !== undefined) throw new CommandError(`This pod refuses it: ${run.rejected.fault}.`)
 }
 
 /** Gets one missing thing after the other; what cannot be got stays missing. */
 async function fetchAndRun(
   pod: Pod,
-  message: Message,
+  message: InboundMessage,
 ): Promise<{ readonly run: DryRun; readonly fetched: readonly ToldStep[] }> {
   const fetched = new Map<string, ToldStep>()
   for (;;) {
@@ -67,7 +67,7 @@ async function fetchAndRun(
   }
 }
 
-async function fetchMissing(pod: Pod, { waitsFor, askAt = '', orAskAt, author }: Waiting): Promise<string> {
+async function fetchMissing(pod: Pod, { waitsFor, askAt = '', orAskAt, author }: WaitingMessage): Promise<string> {
   const [kind, name] = partsOf(waitsFor)
   try {
     if (kind === 'person') await discoverPerson(pod, name, { again: true })
@@ -89,13 +89,13 @@ async function guidOf(pod: Pod, name: string): Promise<string> {
   return person.guid
 }
 
-function jsonOf({ arrival, wrong, over, waiting, effects }: DryRun, steps: readonly ToldStep[]): object {
+function jsonOf({ arrival, rejected, ignored, waiting, effects }: DryRun, steps: readonly ToldStep[]): object {
   const { tables, notifications, outgoing, jobs } = effects
-  const end = wrong ? 'refused' : waiting ? 'waits' : over || tables.length === 0 ? 'nothing' : 'stored'
+  const end = rejected ? 'refused' : waiting ? 'waits' : ignored || tables.length === 0 ? 'nothing' : 'stored'
   return {
     end,
-    fault: wrong?.fault ?? waiting?.fault ?? null,
-    reason: wrong?.reason ?? over?.reason ?? null,
+    fault: rejected?.fault ?? waiting?.fault ?? null,
+    reason: rejected?.reason ?? ignored?.reason ?? null,
     waits_for: waiting?.waitsFor ?? null,
     sender: arrival?.sender ?? null,
     recipient: arrival?.recipient?.address ?? null,

@@ -25,16 +25,16 @@ export function describeSteps(run: DryRun): readonly ToldStep[] {
 }
 
 /** What becomes of the message, in one sentence. */
-export function describeEnd({ wrong, over, waiting, effects }: DryRun): string {
-  if (wrong !== undefined) return `It would be refused: ${wrong.fault}, ${wrong.reason}.`
+export function describeEnd({ rejected, ignored, waiting, effects }: DryRun): string {
+  if (rejected !== undefined) return `It would be refused: ${rejected.fault}, ${rejected.reason}.`
   if (waiting !== undefined) return `It would wait for ${nameOf(waiting.waitsFor)}.`
-  if (over !== undefined || effects.tables.length === 0) return 'It would change nothing.'
+  if (ignored !== undefined || effects.tables.length === 0) return 'It would change nothing.'
   return 'It would be stored.'
 }
 
-function stopOf({ wrong, over, waiting }: DryRun): string {
-  if (wrong !== undefined) return `${wrong.fault}: ${wrong.reason}.`
-  if (over !== undefined) return `Nothing is done about it: ${over.reason}.`
+function stopOf({ rejected, ignored, waiting }: DryRun): string {
+  if (rejected !== undefined) return `${rejected.fault}: ${rejected.reason}.`
+  if (ignored !== undefined) return `Nothing is done about it: ${ignored.reason}.`
   if (waiting === undefined) return 'It goes no further.'
   const { waitsFor, askAt, orAskAt, fault, patience } = waiting
   const asked = [askAt, orAskAt].filter((address) => address !== undefined)

@@ -1,6 +1,12 @@
 import type { Knex } from 'knex'
 import { authoriseBatch } from '../../src/federation/inbound/authorise-batch.js'
-import type { Arrival, Message, Over, Waiting, Wrong } from '../../src/federation/inbound/batch.js'
+import type {
+  Arrival,
+  IgnoredMessage,
+  InboundMessage,
+  RejectedMessage,
+  WaitingMessage,
+} from '../../src/federation/inbound/batch.js'
 import { openBatch } from '../../src/federation/inbound/open-batch.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { type Resolved, resolveBatch } from '../../src/federation/inbound/resolve-batch.js'
@@ -17,14 +23,14 @@ export interface DryRun {
   readonly arrival: Arrival | undefined
   readonly resolved: Resolved | undefined
   /** One of these at most. */
-  readonly wrong: Wrong | undefined
-  readonly over: Over | undefined
-  readonly waiting: Waiting | undefined
+  readonly rejected: RejectedMessage | undefined
+  readonly ignored: IgnoredMessage | undefined
+  readonly waiting: WaitingMessage | undefined
   readonly effects: Effects
 }
 
 /** Does with a message all that is done with one that comes in, and takes everything back: nothing stays, and nothing leaves. */
-export async function dryRun(pod: Pod, message: Message): Promise<DryRun> {
+export async function dryRun(pod: Pod, message: InboundMessage): Promise<DryRun> {
   try {
     return await inTransaction(pod.db, async (transaction) => {
       // What others commit meanwhile must not look like an effect of the message.
@@ -49,20 +55,20 @@ class Undone extends Error {
 }
 
 /** The steps that only look are taken one by one first, to see what each of them finds. */
-async function walk(pod: Pod, transaction: Knex.Transaction, message: Message): Promise<DryRun> {
+async function walk(pod: Pod, transaction: Knex.Transaction, message: InboundMessage): Promise<DryRun> {
   const effects = await beginCounting(transaction)
   const opened = await openBatch(pod, [message])
   const resolved = await resolveBatch(pod, opened.ready)
   const authorised = authoriseBatch(resolved.ready)
   const end = await receiveBatch(pod, [message])
 
-  const [wrong, over, waiting] = [end.wrong[0], end.over[0], end.waiting[0]]
+  const [rejected, ignored, waiting] = [end.rejected[0], end.ignored[0], end.waiting[0]]
   return {
-    stoppedAt: stepThatStopped({ opened, resolved, authorised }) ?? (wrong || over ? 'store' : undefined),
-    arrival: opened.ready[0] ?? wrong?.arrival,
+    stoppedAt: stepThatStopped({ opened, resolved, authorised }) ?? (rejected || ignored ? 'store' : undefined),
+    arrival: opened.ready[0] ?? rejected?.arrival,
     resolved: resolved.ready[0],
-    wrong,
-    over,
+    rejected,
+    ignored,
     waiting,
     effects: await effects(),
   }

@@ -169,7 +169,7 @@ describe('an account migration', () => {
     expect(await receive(pod, open(quin, migration(quin, quin2)))).toEqual(nothing)
 
     expect(await postsOf(quin3.id)).toEqual([post.guid])
-    expect(await receive(pod, open(quin3, migration(quin3, quin)))).toEqual({ ...nothing, wrong: ['NotAllowed'] })
+    expect(await receive(pod, open(quin3, migration(quin3, quin)))).toEqual({ ...nothing, rejected: ['NotAllowed'] })
     expect(await Person.query(pod.db).findById(quin3.id)).toMatchObject({ closedAt: null })
   })
 
@@ -178,10 +178,13 @@ describe('an account migration', () => {
 
     expect(await receive(pod, open(quin, migration(quin, quin2)), open(quin, migration(quin, quin2)))).toEqual({
       ...nothing,
-      over: 1,
+      ignored: 1,
     })
-    expect(await receive(pod, open(quin2, migration(quin, quin2, quin2)))).toEqual({ ...nothing, over: 1 })
-    expect(await receive(pod, open(remy, migration(quin, remy, remy)))).toEqual({ ...nothing, wrong: ['NotAllowed'] })
+    expect(await receive(pod, open(quin2, migration(quin, quin2, quin2)))).toEqual({ ...nothing, ignored: 1 })
+    expect(await receive(pod, open(remy, migration(quin, remy, remy)))).toEqual({
+      ...nothing,
+      rejected: ['NotAllowed'],
+    })
     expect(await pod.db('accountMigrations').select('oldPersonId', 'newPersonId')).toEqual([
       { oldPersonId: quin.id, newPersonId: quin2.id },
     ])
@@ -197,7 +200,7 @@ describe('an account migration', () => {
   ])('%s is refused', async (_what, make, fault) => {
     const post = await addPost(pod, quin)
 
-    expect(await receive(pod, open(quin, make()))).toEqual({ ...nothing, wrong: [fault] })
+    expect(await receive(pod, open(quin, make()))).toEqual({ ...nothing, rejected: [fault] })
     expect(await postsOf(quin.id)).toEqual([post.guid])
     expect(await pod.rows('account_migrations')).toEqual([0])
   })
@@ -240,8 +243,8 @@ describe('a private message to somebody who has left', () => {
     const dora = await addLocal(pod, `dora${newGuid().slice(0, 6)}`)
     await Person.query(pod.db).findById(dora.id).patch({ closedAt: new Date() })
 
-    expect(await receive(pod, await contactTo(dora))).toEqual({ ...nothing, wrong: ['RecipientClosed'] })
-    expect(await receive(pod, await contactTo(dora))).toEqual({ ...nothing, wrong: ['RecipientClosed'] })
+    expect(await receive(pod, await contactTo(dora))).toEqual({ ...nothing, rejected: ['RecipientClosed'] })
+    expect(await receive(pod, await contactTo(dora))).toEqual({ ...nothing, rejected: ['RecipientClosed'] })
 
     expect(await sent()).toEqual([
       { record: 'account_deletion', senderId: dora.id, public: true, host: 'q.example', personId: null },
@@ -256,7 +259,7 @@ describe('a private message to somebody who has left', () => {
     await receive(pod, open({ ...quin, ...from }, told))
     await pod.db('outboundMessages').delete()
 
-    expect(await receive(pod, await contactTo(emil))).toEqual({ ...nothing, wrong: ['RecipientClosed'] })
+    expect(await receive(pod, await contactTo(emil))).toEqual({ ...nothing, rejected: ['RecipientClosed'] })
 
     expect(await sent()).toMatchObject([{ record: 'account_migration', senderId: emil.id, host: 'q.example' }])
     const [message] = await pod.db('outboundMessages')
@@ -270,7 +273,7 @@ describe('a private message to somebody who has left', () => {
     const from = { address: fay.address, privateKey: await privateKeyOf(pod, fay.id) }
     await receive(pod, open(quin2, migration(from, quin2, quin2)))
 
-    expect(await receive(pod, await contactTo(fay))).toEqual({ ...nothing, wrong: ['RecipientClosed'] })
+    expect(await receive(pod, await contactTo(fay))).toEqual({ ...nothing, rejected: ['RecipientClosed'] })
 
     expect(await sent()).toEqual([])
   })

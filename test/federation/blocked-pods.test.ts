@@ -26,7 +26,7 @@ beforeEach(async () => {
 
 const block = (host: string, port = 443) =>
   pod.db('pods').insert({ host, port, blockedAt: new Date() }).onConflict(['host', 'port']).merge(['blockedAt'])
-const ignored = { ...nothing, over: 1 }
+const ignored = { ...nothing, ignored: 1 }
 
 describe('what the pod of an author relays', () => {
   it.each<[what: string, (author: FakePerson, post: { readonly guid: string }) => Entity]>([

@@ -96,8 +96,8 @@ describe('a conversation', () => {
     const conversation = talk([quin, ann, ben])
     const twice = [sealed(quin, ann, conversation), sealed(quin, ben, conversation)]
 
-    expect(await receive(pod, ...twice)).toEqual({ ...nothing, over: 1 })
-    expect(await receive(pod, ...twice)).toEqual({ ...nothing, over: 2 })
+    expect(await receive(pod, ...twice)).toEqual({ ...nothing, ignored: 1 })
+    expect(await receive(pod, ...twice)).toEqual({ ...nothing, ignored: 2 })
 
     expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 1, [ben.address]: 1 })
     expect(await pod.rows('conversations', 'messages')).toEqual([1, 1])
@@ -108,7 +108,7 @@ describe('a conversation', () => {
     const [alone, together] = [talk([quin, ann]), talk([quin, ann, ben])]
 
     const delivered = [sealed(quin, ann, alone), sealed(quin, ann, together), sealed(quin, ben, together)]
-    expect(await receive(pod, ...delivered)).toEqual({ ...nothing, wrong: ['NotAllowed', 'NotAllowed'] })
+    expect(await receive(pod, ...delivered)).toEqual({ ...nothing, rejected: ['NotAllowed', 'NotAllowed'] })
     expect(await pod.db('conversations').pluck('guid')).toEqual([alone.guid])
     expect(await pod.rows('messages')).toEqual([1])
   })
@@ -118,7 +118,7 @@ describe('a conversation', () => {
     const [alone, together] = [talk([quin, ann]), talk([quin, ann, ben])]
 
     const delivered = [sealed(quin, ann, alone), sealed(quin, ann, together), sealed(quin, ben, together)]
-    expect(await receive(pod, ...delivered)).toEqual({ ...nothing, wrong: ['NotAllowed', 'NotAllowed'] })
+    expect(await receive(pod, ...delivered)).toEqual({ ...nothing, rejected: ['NotAllowed', 'NotAllowed'] })
     expect(await pod.db('conversations').pluck('guid')).toEqual([alone.guid])
   })
 
@@ -133,7 +133,7 @@ describe('a conversation', () => {
       'ValidationError',
     ],
   ])('%s is refused', async (_what, make, fault) => {
-    expect(await receive(pod, make())).toEqual({ ...nothing, wrong: [fault] })
+    expect(await receive(pod, make())).toEqual({ ...nothing, rejected: [fault] })
     expect(await pod.rows('conversations', 'messages')).toEqual([0, 0])
   })
 
@@ -143,7 +143,7 @@ describe('a conversation', () => {
     await receive(pod, sealed(quin, ann, first))
 
     const second = talk([remy, ann], { guid: first.guid, author: remy.address, messages: [] })
-    expect(await receive(pod, sealed(remy, ann, second))).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
+    expect(await receive(pod, sealed(remy, ann, second))).toEqual({ ...nothing, rejected: ['InvalidAuthor'] })
     expect(await seenBy(first.guid)).toEqual({ [quin.address]: 0, [ann.address]: 1 })
   })
 
@@ -184,7 +184,7 @@ describe('a message', () => {
 
     expect(await receive(pod, sealed(remy, ann, first), sealed(quin, ben, second), sealed(remy, ben, first))).toEqual({
       ...nothing,
-      over: 1,
+      ignored: 1,
     })
 
     expect(await seenBy(guid)).toEqual({ [quin.address]: 0, [ann.address]: 3, [ben.address]: 3, [remy.address]: 0 })
@@ -256,7 +256,7 @@ describe('a message', () => {
   ])('%s is refused', async (_what, make, fault) => {
     const guid = await begin()
 
-    expect(await receive(pod, await make(guid))).toEqual({ ...nothing, wrong: [fault] })
+    expect(await receive(pod, await make(guid))).toEqual({ ...nothing, rejected: [fault] })
     expect(await pod.rows('messages')).toEqual([1])
   })
 
@@ -266,7 +266,7 @@ describe('a message', () => {
     await receive(pod, sealed(quin, ann, mine))
 
     const theirs = messageBy(remy.address, guid, { guid: mine.guid, text: 'Mine' })
-    expect(await receive(pod, sealed(remy, ann, theirs))).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
+    expect(await receive(pod, sealed(remy, ann, theirs))).toEqual({ ...nothing, rejected: ['InvalidAuthor'] })
     expect(await pod.db('messages').where({ guid: mine.guid }).pluck('text')).toEqual(['Hello'])
   })
 

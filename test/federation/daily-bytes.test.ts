@@ -27,7 +27,7 @@ it('drops what a pod sends beyond its bytes of a day, but for retractions, and n
   later(5_000)
   expect(await send(quin, postBy(quin))).toEqual(nothing)
 
-  expect(await send(quin, postBy(quin))).toEqual({ ...nothing, over: 1 })
+  expect(await send(quin, postBy(quin))).toEqual({ ...nothing, ignored: 1 })
   expect(await send(remy, postBy(remy))).toEqual(nothing)
   const retraction = { type: 'retraction', author: quin.address, target_guid: first.guid, target_type: 'Post' } as const
   expect(await send(quin, retraction)).toEqual(nothing)

@@ -172,7 +172,7 @@ describe('a reshare', () => {
     const root = postBy(remy)
     await receive(pod, open(remy, root), open(quin, reshareBy(quin, root)))
 
-    expect(await receive(pod, open(quin, reshareBy(quin, root)))).toEqual({ ...nothing, over: 1 })
+    expect(await receive(pod, open(quin, reshareBy(quin, root)))).toEqual({ ...nothing, ignored: 1 })
     expect(await Post.query(pod.db).findOne({ guid: root.guid })).toMatchObject({ resharesCount: 1 })
   })
 
@@ -181,12 +181,12 @@ describe('a reshare', () => {
     [
       'of something of ours that is not here',
       () => reshareBy(quin, { guid: newGuid(), author: ann.address }),
-      { ...nothing, wrong: ['NotFetchable'] },
+      { ...nothing, rejected: ['NotFetchable'] },
     ],
     [
       'that names another author',
       ({ guid }) => reshareBy(quin, { guid, author: remy.address }),
-      { ...nothing, wrong: ['ValidationError'] },
+      { ...nothing, rejected: ['ValidationError'] },
     ],
   ])('%s', async (_what, make, end) => {
     expect(await receive(pod, open(quin, make(await addPost(pod, ann))))).toEqual(end)
@@ -197,7 +197,7 @@ describe('a reshare', () => {
 
     expect(await receive(pod, open(quin, reshareBy(quin, { guid, author: ann.address })))).toEqual({
       ...nothing,
-      wrong: ['NotAllowed'],
+      rejected: ['NotAllowed'],
     })
   })
 })

@@ -101,13 +101,13 @@ describe('a profile', () => {
     const end = await receive(pod, open(quin, profileOf(quin, { first_name: 'second', ...when }), acceptedAt))
 
     expect(await shown()).toMatchObject({ name: winner })
-    expect(end.over).toBe(winner === 'second' ? 0 : 1)
+    expect(end.ignored).toBe(winner === 'second' ? 0 : 1)
   })
 
   it('counts once among several that come together, and the youngest of them', async () => {
     const entities = [5, 9, 7].map((minute) => profileOf(quin, { first_name: `at ${minute}`, edited_at: at(minute) }))
 
-    expect(await receive(pod, ...entities.map((entity) => open(quin, entity)))).toEqual({ ...nothing, over: 2 })
+    expect(await receive(pod, ...entities.map((entity) => open(quin, entity)))).toEqual({ ...nothing, ignored: 2 })
     expect(await shown()).toMatchObject({ name: 'at 9' })
   })
 
@@ -134,7 +134,7 @@ describe('a profile', () => {
     const quiet = profileOf(quin, { first_name: 'Quiet', public: false })
 
     expect(await receive(pod, open(quin, quiet))).toEqual(nothing)
-    expect(await receive(pod, open(quin, { ...quiet, bio: 'Secret' }))).toEqual({ ...nothing, wrong: ['NotPublic'] })
+    expect(await receive(pod, open(quin, { ...quiet, bio: 'Secret' }))).toEqual({ ...nothing, rejected: ['NotPublic'] })
     expect(await shown()).toMatchObject({ name: 'Quiet', profile: { bio: '', publicDetails: false } })
     expect(await receive(pod, sealed(quin, ann, { ...quiet, bio: 'Secret' }, new Date(Date.now() + 1_000)))).toEqual(
       nothing,
@@ -149,7 +149,10 @@ describe('a profile', () => {
   ])('with %s is refused', async (_what, fields) => {
     await receive(pod, open(quin, profileOf(quin, { first_name: 'Before' })))
 
-    expect(await receive(pod, open(quin, profileOf(quin, fields)))).toEqual({ ...nothing, wrong: ['ValidationError'] })
+    expect(await receive(pod, open(quin, profileOf(quin, fields)))).toEqual({
+      ...nothing,
+      rejected: ['ValidationError'],
+    })
     expect(await shown()).toMatchObject({ name: 'Before' })
   })
 
@@ -158,7 +161,7 @@ describe('a profile', () => {
 
     expect(await receive(pod, open(remy, profileOf(quin, { first_name: 'Mine' })))).toEqual({
       ...nothing,
-      wrong: ['InvalidSender'],
+      rejected: ['InvalidSender'],
     })
   })
 
@@ -300,7 +303,7 @@ describe('a contact', () => {
       'ValidationError',
     ],
   ])('%s is refused', async (_what, make, fault) => {
-    expect(await receive(pod, make())).toEqual({ ...nothing, wrong: [fault] })
+    expect(await receive(pod, make())).toEqual({ ...nothing, rejected: [fault] })
     expect(await contacts()).toEqual([])
   })
 })
@@ -369,9 +372,9 @@ describe('somebody who leaves', () => {
   it('leaves once, and only by their own word', async () => {
     const remy = await pod.meet('remy@r.example')
 
-    expect(await receive(pod, open(remy, deletion()))).toEqual({ ...nothing, wrong: ['InvalidSender'] })
-    expect(await receive(pod, open(quin, deletion()), open(quin, deletion()))).toEqual({ ...nothing, over: 1 })
-    expect(await receive(pod, open(quin, deletion()))).toEqual({ ...nothing, over: 1 })
+    expect(await receive(pod, open(remy, deletion()))).toEqual({ ...nothing, rejected: ['InvalidSender'] })
+    expect(await receive(pod, open(quin, deletion()), open(quin, deletion()))).toEqual({ ...nothing, ignored: 1 })
+    expect(await receive(pod, open(quin, deletion()))).toEqual({ ...nothing, ignored: 1 })
     expect(await Person.query(pod.db).findById(remy.id)).toMatchObject({ closedAt: null })
   })
 })

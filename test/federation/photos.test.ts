@@ -46,8 +46,11 @@ describe('a photo on its own', () => {
     const photo = catBy(quin)
     const stolen = catBy(remy, { guid: photo.guid, text: 'Mine' })
 
-    expect(await receive(pod, open(quin, photo), open(remy, stolen))).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
-    expect(await receive(pod, open(remy, stolen))).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
+    expect(await receive(pod, open(quin, photo), open(remy, stolen))).toEqual({
+      ...nothing,
+      rejected: ['InvalidAuthor'],
+    })
+    expect(await receive(pod, open(remy, stolen))).toEqual({ ...nothing, rejected: ['InvalidAuthor'] })
     expect(await photos()).toMatchObject([{ authorId: quin.id, text: 'A cat' }])
   })
 
@@ -113,7 +116,7 @@ describe('a photo on its own', () => {
 
   it('that is private is shown to each who got it, and never becomes public', async () => {
     const photo = catBy(quin, { public: false })
-    expect(await receive(pod, open(quin, photo))).toEqual({ ...nothing, wrong: ['NotPublic'] })
+    expect(await receive(pod, open(quin, photo))).toEqual({ ...nothing, rejected: ['NotPublic'] })
 
     expect(await receive(pod, sealed(quin, ann, photo))).toEqual(nothing)
     expect(await receive(pod, sealed(quin, ben, photo), open(quin, { ...photo, public: true }))).toEqual(nothing)
@@ -128,7 +131,7 @@ describe('a photo on its own', () => {
     async (path) => {
       expect(await receive(pod, open(quin, catBy(quin, { remote_photo_path: path })))).toEqual({
         ...nothing,
-        wrong: ['ValidationError'],
+        rejected: ['ValidationError'],
       })
       expect(await photos()).toEqual([])
     },

@@ -85,7 +85,7 @@ describe('a private post', () => {
       sealed(remy, ben, { ...secret({ photos: [] }), guid: post.guid, author: remy.address }),
     )
 
-    expect(ended).toEqual({ ...nothing, wrong: ['InvalidAuthor'] })
+    expect(ended).toEqual({ ...nothing, rejected: ['InvalidAuthor'] })
     expect(await readers()).toEqual([[ann.userId], [ann.userId]])
   })
 
@@ -118,5 +118,5 @@ it('shows a public post that came encrypted to everybody', async () => {
 })
 
 it('takes no private post in that comes in public', async () => {
-  expect(await receive(pod, open(quin, secret()))).toEqual({ ...nothing, wrong: ['NotPublic'] })
+  expect(await receive(pod, open(quin, secret()))).toEqual({ ...nothing, rejected: ['NotPublic'] })
 })

@@ -105,7 +105,7 @@ describe('a repeat that comes at the moment when it is taken back', () => {
     })
 
     expect(await retraction.work).toEqual(nothing)
-    expect((await repeat.work).wrong).toEqual([])
+    expect((await repeat.work).rejected).toEqual([])
     expect(await pod.rows(table)).toEqual([before])
   })
 
@@ -123,7 +123,7 @@ describe('a repeat that comes at the moment when it is taken back', () => {
     })
 
     await deletion.work
-    expect(await repeat.work).toEqual({ ...nothing, over: 1 })
+    expect(await repeat.work).toEqual({ ...nothing, ignored: 1 })
     expect(await pod.rows('comments')).toEqual([0])
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 0 })
   })
@@ -163,7 +163,7 @@ describe('somebody who leaves at the moment when something of theirs comes', () 
       return { arrival }
     })
 
-    expect(await arrival.work).toEqual({ ...nothing, over: 1 })
+    expect(await arrival.work).toEqual({ ...nothing, ignored: 1 })
     expect(await pod.rows('posts')).toEqual([0])
   })
 
@@ -235,7 +235,7 @@ describe('somebody who leaves at the moment when something of theirs comes', () 
       },
     )
 
-    expect(await arrival.work).toEqual({ ...nothing, over: 1 })
+    expect(await arrival.work).toEqual({ ...nothing, ignored: 1 })
     expect(await pod.db('people').where({ id: quin.id }).pluck('name')).toEqual([''])
   })
 })
@@ -300,7 +300,7 @@ describe('two batches about the same posts', () => {
       },
     )
 
-    expect(await arrival.work).toEqual({ ...nothing, over: 2 })
+    expect(await arrival.work).toEqual({ ...nothing, ignored: 2 })
     expect(await pod.rows('likes')).toEqual([2])
   })
 })

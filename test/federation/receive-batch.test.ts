@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { privateKeyOf } from '../../src/domain/accounts/private-keys.js'
-import type { Message } from '../../src/federation/inbound/batch.js'
+import type { InboundMessage } from '../../src/federation/inbound/batch.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
@@ -26,7 +26,7 @@ beforeEach(async () => {
 
 const acceptedAt = new Date('2026-01-02T03:04:05Z')
 
-function message(envelope: string): Message {
+function message(envelope: string): InboundMessage {
   return { envelope, acceptedAt }
 }
 
@@ -42,7 +42,7 @@ function pollWith(answers: readonly string[], guid = newGuid()) {
 }
 
 /** As each of them would send it. */
-function sent(...entities: readonly (StatusMessageEntity | ReshareEntity)[]): Message[] {
+function sent(...entities: readonly (StatusMessageEntity | ReshareEntity)[]): InboundMessage[] {
   const people = new Map([quin, remy].map((person) => [person.address, person]))
   return entities.map((entity) => {
     const author = people.get(entity.author)
@@ -51,12 +51,16 @@ function sent(...entities: readonly (StatusMessageEntity | ReshareEntity)[]): Me
   })
 }
 
-async function receive(...messages: readonly Message[]) {
-  const { waiting, wrong, over } = await receiveBatch(pod, messages)
-  return { waiting: waiting.map(({ waitsFor }) => waitsFor), wrong: wrong.map(({ fault }) => fault), over: over.length }
+async function receive(...messages: readonly InboundMessage[]) {
+  const { waiting, rejected, ignored } = await receiveBatch(pod, messages)
+  return {
+    waiting: waiting.map(({ waitsFor }) => waitsFor),
+    rejected: rejected.map(({ fault }) => fault),
+    ignored: ignored.length,
+  }
 }
 
-const nothing = { waiting: [], wrong: [], over: 0 }
+const nothing = { waiting: [], rejected: [], ignored: 0 }
 const guids = () => pod.db('posts').orderBy('guid').pluck('guid')
 
 describe('a batch', () => {
@@ -76,8 +80,15 @@ describe('a batch', () => {
 
     expect(await receive(...messages)).toEqual({
       waiting: ['person:stranger@s.example'],
-      wrong: ['InvalidEnvelope', 'InvalidEnvelope', 'InvalidSignature', 'UnknownEntity', 'InvalidSender', 'NotPublic'],
-      over: 0,
+      rejected: [
+        'InvalidEnvelope',
+        'InvalidEnvelope',
+        'InvalidSignature',
+        'UnknownEntity',
+        'InvalidSender',
+        'NotPublic',
+      ],
+      ignored: 0,
     })
     expect(await guids()).toEqual(entities.map(({ guid }) => guid).sort())
   })
@@ -149,7 +160,7 @@ describe('a post', () => {
     expect(await receive(...sent({ ...entity, text: 'Second #tag', photos: [photoBy(quin)] }))).toEqual(nothing)
     expect(await receive(...sent({ ...entity, author: remy.address, text: 'Mine' }))).toEqual({
       ...nothing,
-      wrong: ['InvalidAuthor'],
+      rejected: ['InvalidAuthor'],
     })
 
     expect(await Post.query(pod.db)).toMatchObject([{ text: 'First' }])
@@ -159,9 +170,9 @@ describe('a post', () => {
   it('belongs to one of two who use its guid at the same time', async () => {
     const entity = postBy(quin)
 
-    const { wrong } = await receive(...sent(entity, { ...entity, author: remy.address }))
+    const { rejected } = await receive(...sent(entity, { ...entity, author: remy.address }))
 
-    expect(wrong).toEqual(['InvalidAuthor'])
+    expect(rejected).toEqual(['InvalidAuthor'])
     expect(await pod.rows('posts')).toEqual([1])
   })
 
@@ -191,7 +202,7 @@ describe('a post', () => {
     const key = await privateKeyOf(pod, ann.id)
     const person = { address: ann.address, guid: ann.guid, publicKey: ann.publicKey, privateKey: key }
 
-    expect(await receive(message(envelopeOf(person, postBy(person))))).toEqual({ ...nothing, over: 1 })
+    expect(await receive(message(envelopeOf(person, postBy(person))))).toEqual({ ...nothing, ignored: 1 })
     expect(await pod.rows('posts')).toEqual([0])
   })
 
@@ -204,7 +215,7 @@ describe('a post', () => {
   ])('of somebody who %s is passed over', async (_what, change) => {
     await change()
 
-    expect(await receive(...sent(postBy(quin)))).toEqual({ ...nothing, over: 1 })
+    expect(await receive(...sent(postBy(quin)))).toEqual({ ...nothing, ignored: 1 })
     expect(await pod.rows('posts')).toEqual([0])
   })
 
@@ -221,7 +232,7 @@ describe('a post', () => {
         { targetType: 'Comment', guid: other.guid, deletedById: idOf(quin) },
       ])
 
-      expect(await receive(...sent(mine, other))).toEqual({ ...nothing, over: 1 })
+      expect(await receive(...sent(mine, other))).toEqual({ ...nothing, ignored: 1 })
       expect(await guids()).toEqual([other.guid])
     },
   )
@@ -274,7 +285,7 @@ describe('a photo in a post', () => {
 
     expect(await receive(...sent(postBy(quin, { photos }), postBy(quin, { photos, text: '' })))).toEqual({
       ...nothing,
-      wrong: ['ValidationError'],
+      rejected: ['ValidationError'],
     })
     expect(await pod.rows('posts', 'photos')).toEqual([1, 0])
   })
@@ -327,7 +338,7 @@ describe('a reshare', () => {
     [
       'is signed by somebody else',
       async () => message(envelopeOf(quin, reshareBy(remy, postBy(quin)))),
-      { wrong: ['InvalidSender'] },
+      { rejected: ['InvalidSender'] },
     ],
     [
       'is by somebody who has left',
@@ -335,7 +346,7 @@ describe('a reshare', () => {
         await Person.query(pod.db).patch({ closedAt: new Date() }).where({ address: remy.address })
         return message(envelopeOf(remy, reshareBy(remy, postBy(quin))))
       },
-      { over: 1 },
+      { ignored: 1 },
     ],
     [
       'was taken back',
@@ -345,7 +356,7 @@ describe('a reshare', () => {
         await pod.db('tombstones').insert({ targetType: 'Reshare', guid: reshare.guid, deletedById })
         return message(envelopeOf(remy, reshare))
       },
-      { over: 1 },
+      { ignored: 1 },
     ],
   ])('that %s is no reason to ask for its root', async (_what, make, end) => {
     expect(await receive(await make())).toEqual({ ...nothing, ...end })
@@ -356,7 +367,7 @@ describe('a reshare', () => {
     await receive(...sent(root))
     await pod.db('posts').update({ public: false })
 
-    expect(await receive(...sent(reshareBy(remy, root)))).toEqual({ ...nothing, wrong: ['NotAllowed'] })
+    expect(await receive(...sent(reshareBy(remy, root)))).toEqual({ ...nothing, rejected: ['NotAllowed'] })
   })
 
   it('of a post of our own counts there', async () => {

@@ -84,7 +84,7 @@ describe('a comment', () => {
 
     expect(await receive(pod, open(remy, post), open(quin, direct), open(remy, relayedOne))).toEqual({
       ...nothing,
-      wrong: ['InvalidSender'],
+      rejected: ['InvalidSender'],
     })
 
     expect(await pod.db('comments').select('guid', 'authorSignature', 'signedElements')).toEqual([
@@ -109,7 +109,7 @@ describe('a comment', () => {
     const { author_signature: _, ...comment } = commentBy(quin, await postOfAnn())
     const entity = signature === undefined ? comment : { ...comment, author_signature: signature }
 
-    expect(await receive(pod, open(quin, entity))).toEqual({ ...nothing, wrong: ['SignatureVerificationFailed'] })
+    expect(await receive(pod, open(quin, entity))).toEqual({ ...nothing, rejected: ['SignatureVerificationFailed'] })
     expect(await pod.rows('comments', 'outbox')).toEqual([0, 0])
   })
 
@@ -167,14 +167,14 @@ describe('a comment', () => {
     const together = await receive(pod, open(quin, first), open(remy, again(second)))
     const later = await receive(pod, open(remy, again(third)))
 
-    expect([together.wrong, later.wrong]).toEqual([['InvalidAuthor'], ['InvalidAuthor']])
+    expect([together.rejected, later.rejected]).toEqual([['InvalidAuthor'], ['InvalidAuthor']])
     expect(await pod.db('comments').pluck('author_id')).toEqual([quin.id])
   })
 
   it('without anything but space is refused', async () => {
     const comment = commentBy(quin, await postOfAnn(), { text: ' \n ' })
 
-    expect(await receive(pod, open(quin, comment))).toEqual({ ...nothing, wrong: ['ValidationError'] })
+    expect(await receive(pod, open(quin, comment))).toEqual({ ...nothing, rejected: ['ValidationError'] })
   })
 
   it('that says one of our people wrote it is passed over, whoever sends it', async () => {
@@ -189,7 +189,7 @@ describe('a comment', () => {
       open(remy, commentBy(person, theirs)),
     )
 
-    expect(ended).toEqual({ ...nothing, over: 2 })
+    expect(ended).toEqual({ ...nothing, ignored: 2 })
     expect(await pod.rows('comments')).toEqual([0])
   })
 
@@ -200,7 +200,7 @@ describe('a comment', () => {
 
     const ended = await receive(pod, open(quin, comment), open(remy, other))
 
-    expect(ended).toEqual({ ...nothing, wrong: ['AuthorIgnored'] })
+    expect(ended).toEqual({ ...nothing, rejected: ['AuthorIgnored'] })
     expect(await pod.db('comments').pluck('guid')).toEqual([other.guid])
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 1 })
     const [sent, ...more] = await sentAbout(pod, comment.guid)
@@ -218,7 +218,7 @@ describe('a comment', () => {
     const comment = commentBy(quin, await postOfAnn())
     await pod.db('tombstones').insert({ targetType: 'Comment', guid: comment.guid, deletedById: by() })
 
-    expect((await receive(pod, open(quin, comment))).over).toBe(1 - left)
+    expect((await receive(pod, open(quin, comment))).ignored).toBe(1 - left)
     expect(await pod.rows('comments')).toEqual([left])
   })
 })
@@ -275,7 +275,7 @@ describe('a post that is not here', () => {
     expect(await receive(pod, open(remy, post), open(remy, comment))).toEqual({
       ...nothing,
       waiting: [`post:${post.guid}`],
-      wrong: ['NotPublic'],
+      rejected: ['NotPublic'],
     })
   })
 })
@@ -292,7 +292,7 @@ describe('a like', () => {
     )
     const second = await receive(pod, open(quin, likes[1] ?? likeBy(quin, post)))
 
-    expect([ended, second]).toEqual([nothing, { ...nothing, over: 1 }])
+    expect([ended, second]).toEqual([nothing, { ...nothing, ignored: 1 }])
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ likesCount: 1 })
     expect(await Like.query(pod.db).orderBy('authorId')).toMatchObject([
       { authorId: quin.id, positive: true },
@@ -307,7 +307,7 @@ describe('a like', () => {
     await receive(pod, open(quin, comment))
     const like = likeBy(remy, comment, { parent_type: 'Comment' })
 
-    expect((await receive(pod, open(quin, like))).wrong).toEqual(['InvalidSender'])
+    expect((await receive(pod, open(quin, like))).rejected).toEqual(['InvalidSender'])
     expect(await receive(pod, open(remy, like))).toEqual(nothing)
 
     expect(await Comment.query(pod.db)).toMatchObject([{ likesCount: 1 }])
@@ -333,7 +333,7 @@ describe('a vote', () => {
     await receive(pod, open(remy, post))
 
     expect(await receive(pod, open(remy, voteBy(quin, poll, no)))).toEqual(nothing)
-    expect(await receive(pod, open(remy, voteBy(quin, poll, yes)))).toEqual({ ...nothing, over: 1 })
+    expect(await receive(pod, open(remy, voteBy(quin, poll, yes)))).toEqual({ ...nothing, ignored: 1 })
 
     expect(await pod.db('pollAnswers').orderBy('position').pluck('vote_count')).toEqual([0, 1])
   })
@@ -343,9 +343,9 @@ describe('a vote', () => {
     await receive(pod, open(remy, postBy(remy, { poll })), open(remy, postBy(remy, { poll: other })))
     const [foreign] = other.poll_answers
 
-    const { wrong } = await receive(pod, open(remy, voteBy(quin, poll, foreign ?? { guid: '' })))
+    const { rejected } = await receive(pod, open(remy, voteBy(quin, poll, foreign ?? { guid: '' })))
 
-    expect(wrong).toEqual(['ValidationError'])
+    expect(rejected).toEqual(['ValidationError'])
     expect(await pod.rows('poll_participations')).toEqual([0])
   })
 })
@@ -373,7 +373,7 @@ describe('a participation', () => {
       open(remy, participationBy(remy, postBy(remy))),
     )
 
-    expect(ended).toEqual({ ...nothing, wrong: ['ParentNotLocal', 'ParentNotLocal'] })
+    expect(ended).toEqual({ ...nothing, rejected: ['ParentNotLocal', 'ParentNotLocal'] })
   })
 })
 
@@ -390,7 +390,7 @@ describe('any number of relayables', () => {
 
     const ended = await Promise.all([0, 4, 8, 13].map((by) => receive(pod, ...turned(by), ...turned(by))))
 
-    expect(ended.flatMap(({ waiting, wrong }) => [...waiting, ...wrong])).toEqual([])
+    expect(ended.flatMap(({ waiting, rejected }) => [...waiting, ...rejected])).toEqual([])
     expect(await pod.rows('comments', 'likes')).toEqual([12, 4])
     expect(await Post.query(pod.db).orderBy('id')).toMatchObject([
       { commentsCount: 4, likesCount: 2 },
@@ -408,6 +408,6 @@ it('keeps no relayable by a person who has left, whoever sends it', async () => 
     await receive(pod, open(remy, theirs), open(quin, commentBy(quin, ours)), open(remy, commentBy(quin, theirs))),
   ).toEqual({
     ...nothing,
-    over: 2,
+    ignored: 2,
   })
 })

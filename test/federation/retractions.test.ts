@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
-import type { Message } from '../../src/federation/inbound/batch.js'
+import type { InboundMessage } from '../../src/federation/inbound/batch.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Contact } from '../../src/persistence/models/contact.js'
@@ -41,17 +41,17 @@ function retraction(type: RetractionEntity['target_type'], guid: string, author:
   return { type: 'retraction', author, target_guid: guid, target_type: type }
 }
 
-async function receive(...messages: readonly Message[]) {
-  const { waiting, wrong, over, dead } = await receiveBatch(pod, messages)
+async function receive(...messages: readonly InboundMessage[]) {
+  const { waiting, rejected, ignored, givenUp } = await receiveBatch(pod, messages)
   return {
     waiting: waiting.map(({ waitsFor, patience }) => [waitsFor, patience]),
-    wrong: wrong.map(({ fault }) => fault),
-    over: over.length,
-    dead: dead.length,
+    rejected: rejected.map(({ fault }) => fault),
+    ignored: ignored.length,
+    givenUp: givenUp.length,
   }
 }
 
-const done = { waiting: [], wrong: [], over: 0, dead: 0 }
+const done = { waiting: [], rejected: [], ignored: 0, givenUp: 0 }
 const ownPost = (fields: Partial<Post> = {}) => addPost(pod, { id: ann.personId }, fields)
 
 /** Of what was relayed long ago: nothing of that is left here. */
@@ -101,10 +101,10 @@ describe('a retraction of a post', () => {
     const post = await addPost(pod, quin)
 
     expect(await receive(open(remy, retraction('Post', post.guid, quin.address)))).toMatchObject({
-      wrong: ['InvalidSender'],
+      rejected: ['InvalidSender'],
     })
     expect(await receive(open(remy, retraction('Post', post.guid, remy.address)))).toMatchObject({
-      wrong: ['InvalidSender'],
+      rejected: ['InvalidSender'],
     })
     expect(await pod.rows('posts', 'tombstones')).toEqual([1, 0])
   })
@@ -122,7 +122,7 @@ describe('a retraction of a post', () => {
     const post = await ownPost()
 
     expect(await receive(open(quin, retraction('Post', post.guid, quin.address)))).toMatchObject({
-      wrong: ['InvalidSender'],
+      rejected: ['InvalidSender'],
     })
     expect(await pod.rows('posts')).toEqual([1])
   })
@@ -189,7 +189,7 @@ describe('a retraction of a comment', () => {
     const twice = [1, 2].map(() => open(quin, retraction('Comment', guid, quin.address)))
 
     expect(await receive(...twice)).toEqual(done)
-    expect(await receive(...twice)).toEqual({ ...done, over: 2 })
+    expect(await receive(...twice)).toEqual({ ...done, ignored: 2 })
 
     expect(await sentAbout(pod, guid)).toHaveLength(1)
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 0 })
@@ -208,7 +208,7 @@ describe('a retraction of a comment', () => {
     const { guid } = await commentBy(quin, await ownPost())
 
     expect(await receive(open(remy, retraction('Comment', guid, quin.address)))).toMatchObject({
-      wrong: ['InvalidSender'],
+      rejected: ['InvalidSender'],
     })
     expect(await pod.rows('comments')).toEqual([1])
   })
@@ -346,7 +346,7 @@ describe('a retraction of what is not here', () => {
       ...done,
       waiting: [[`post:${guid}`, 3_600]],
     })
-    expect(await receive(open(quin, postBy(quin, { guid })))).toEqual({ ...done, over: 1 })
+    expect(await receive(open(quin, postBy(quin, { guid })))).toEqual({ ...done, ignored: 1 })
     expect(await pod.rows('posts', 'waiting')).toEqual([0, 1])
 
     const [{ seconds }] = await pod
@@ -365,7 +365,7 @@ describe('a retraction of what is not here', () => {
       await pod.db('tombstones').insert({ targetType: 'Post', guid: post.guid, deletedById: deleter.id })
       await pod.db('posts').where({ id: post.id }).delete()
 
-      expect(await receive(open(quin, comment))).toEqual({ ...done, over: 1 })
+      expect(await receive(open(quin, comment))).toEqual({ ...done, ignored: 1 })
       expect(await pod.rows('outbox', 'waiting')).toEqual([0, 0])
     },
   )
@@ -384,7 +384,7 @@ describe('a retraction of what is not here', () => {
     expect(await receive(open(quin, retraction('Participation', participation.guid, quin.address)))).toMatchObject({
       waiting: [[`participation:${participation.guid}`, 3_600]],
     })
-    expect(await receive(open(quin, participation))).toEqual({ ...done, over: 1 })
+    expect(await receive(open(quin, participation))).toEqual({ ...done, ignored: 1 })
     expect(await pod.rows('participations')).toEqual([0])
   })
 
@@ -407,7 +407,7 @@ describe('a retraction of what is not here', () => {
       open(sam, retraction('Comment', welcome.guid, quin.address)),
     )
 
-    expect(await receive(open(remy, unwanted), open(remy, welcome))).toEqual({ ...done, over: 1 })
+    expect(await receive(open(remy, unwanted), open(remy, welcome))).toEqual({ ...done, ignored: 1 })
 
     expect(await Comment.query(pod.db)).toMatchObject([{ guid: welcome.guid }])
   })
@@ -418,7 +418,7 @@ describe('a retraction of what is not here', () => {
     await receive(late)
     const [{ id }] = await pod.db('outbox').insert({ queue: 'inbound', name: 'receive-public' }).returning('id')
 
-    expect(await receive({ ...late, woken: { outboxId: id, times: 1, last: true } })).toEqual({ ...done, over: 1 })
+    expect(await receive({ ...late, resumed: { outboxId: id, times: 1, last: true } })).toEqual({ ...done, ignored: 1 })
   })
 
   it('finds what comes in the same batch', async () => {
@@ -432,7 +432,7 @@ describe('a retraction of what is not here', () => {
 })
 
 describe('a batch of retractions', () => {
-  const retractionsUnder = async (post: Post, count: number): Promise<readonly Message[]> => {
+  const retractionsUnder = async (post: Post, count: number): Promise<readonly InboundMessage[]> => {
     const comments = await Promise.all(Array.from({ length: count }, () => commentBy(quin, post)))
     return comments.map(({ guid }) => open(remy, retraction('Comment', guid, quin.address)))
   }
@@ -465,13 +465,13 @@ describe('a comment that comes while its post is being deleted', () => {
       })
     })
 
-    expect(await receiving).toMatchObject({ wrong: [], dead: 0 })
+    expect(await receiving).toMatchObject({ rejected: [], givenUp: 0 })
     expect(await Comment.query(pod.db)).toMatchObject([{ guid: comments[1]?.guid }])
   })
 })
 
 describe('a retraction of a person', () => {
-  const privately = async (signer: FakePerson, entity: Entity): Promise<Message> => {
+  const privately = async (signer: FakePerson, entity: Entity): Promise<InboundMessage> => {
     const { guid, publicKey } = await Person.query(pod.db).findById(ann.personId).throwIfNotFound()
     const { envelope, ...rest } = open(signer, entity)
     return { ...rest, envelope: writeEncryptedEnvelope(envelope, createPublicKey(publicKey)), recipientGuid: guid }
@@ -502,10 +502,10 @@ describe('a retraction of a person', () => {
     await Contact.query(pod.db).insert({ userId: ann.id, personId: quin.id, sharing: true })
 
     expect(await receive(open(quin, retraction('Person', quin.guid, quin.address)))).toMatchObject({
-      wrong: ['NotPublic'],
+      rejected: ['NotPublic'],
     })
     expect(await receive(await privately(remy, retraction('Person', quin.guid, quin.address)))).toMatchObject({
-      wrong: ['InvalidSender'],
+      rejected: ['InvalidSender'],
     })
     expect(await contacts()).toHaveLength(1)
   })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Message } from '../../src/federation/inbound/batch.js'
+import type { InboundMessage } from '../../src/federation/inbound/batch.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { commentBy, likeBy, pollWith, postBy, reshareBy, voteBy } from '../support/entities.js'
@@ -22,7 +22,7 @@ afterAll(() => pod.close())
 beforeEach(() => pod.empty('posts, notifications, outbound_messages, outbox, waiting, tombstones'))
 
 /** Statements that this batch takes, begin and commit included; all of it must be stored. */
-async function statementsFor(...messages: readonly Message[]): Promise<number> {
+async function statementsFor(...messages: readonly InboundMessage[]): Promise<number> {
   const table = ['posts', 'comments', 'likes', 'poll_participations']
   const rows = async () => (await pod.rows(...table)).reduce((sum, count) => sum + count, 0)
   const before = await rows()
@@ -37,7 +37,7 @@ const byRemy = (entity: Entity) => open(remy, entity)
 describe('a lone message takes at most eight statements:', () => {
   const root = () => postBy(remy, { poll: pollWith('Yes', 'No') })
 
-  it.each<readonly [string, () => Promise<Message>]>([
+  it.each<readonly [string, () => Promise<InboundMessage>]>([
     ['a post', async () => byQuin(postBy(quin))],
     ['a reshare', async () => byQuin(reshareBy(quin, await here(root())))],
     ['a comment', async () => byRemy(commentBy(quin, await here(root())))],

@@ -1,4 +1,4 @@
-import type { Message } from '../../src/federation/inbound/batch.js'
+import type { InboundMessage } from '../../src/federation/inbound/batch.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import type { Pod } from '../../src/pod/pod.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
@@ -18,19 +18,23 @@ export interface LocalPerson {
 }
 
 /** As it is sent to everybody. */
-export function open(signer: FakePerson, entity: Entity, acceptedAt = new Date()): Message {
+export function open(signer: FakePerson, entity: Entity, acceptedAt = new Date()): InboundMessage {
   return { envelope: envelopeOf(signer, entity), acceptedAt }
 }
 
 /** As it is sent to one person of this pod. */
-export function sealed(signer: FakePerson, to: LocalPerson, entity: Entity, acceptedAt = new Date()): Message {
+export function sealed(signer: FakePerson, to: LocalPerson, entity: Entity, acceptedAt = new Date()): InboundMessage {
   return { envelope: encryptEnvelopeFor(to.publicKey, envelopeOf(signer, entity)), recipientGuid: to.guid, acceptedAt }
 }
 
-export const nothing = { waiting: [], wrong: [], over: 0 }
+export const nothing = { waiting: [], rejected: [], ignored: 0 }
 
 /** Takes them in as one batch; tells what became of those that were not stored. */
-export async function receive(pod: Pod, ...messages: readonly Message[]) {
-  const { waiting, wrong, over } = await receiveBatch(pod, messages)
-  return { waiting: waiting.map(({ waitsFor }) => waitsFor), wrong: wrong.map(({ fault }) => fault), over: over.length }
+export async function receive(pod: Pod, ...messages: readonly InboundMessage[]) {
+  const { waiting, rejected, ignored } = await receiveBatch(pod, messages)
+  return {
+    waiting: waiting.map(({ waitsFor }) => waitsFor),
+    rejected: rejected.map(({ fault }) => fault),
+    ignored: ignored.length,
+  }
 }

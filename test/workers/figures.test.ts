@@ -13,7 +13,7 @@ it('a worker tells how long jobs run, how old messages are at their commit, and 
   noteJobWait('maintenance', 3_000)
   countDelivery('outbound', { kind: 'arrived' }, 250)
   noteArrival({ isPublic: false, writtenAt: minuteAgo })
-  const none = { stored: 1, waiting: [], wrong: [], over: [], dead: [] }
+  const none = { stored: 1, waiting: [], rejected: [], ignored: [], givenUp: [] }
   noteBatch([{ envelope: '', acceptedAt: minuteAgo }], none)
 
   const text = await registry.metrics()

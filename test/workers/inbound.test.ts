@@ -335,11 +335,11 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
       .db('outbox')
       .insert({ queue: 'inbound', name: 'receive-public', failedAt: new Date() })
       .returning('id')
-    const woken = (outboxId: number) => ({ outboxId, times: 1, last: false })
+    const resumed = (outboxId: number) => ({ outboxId, times: 1, last: false })
 
     await receiveBatch(pod, [
-      { envelope: envelopeOf(quin, gone), acceptedAt: new Date(), woken: woken(id + 1_000) },
-      { envelope: envelopeOf(quin, here), acceptedAt: new Date(), woken: woken(id) },
+      { envelope: envelopeOf(quin, gone), acceptedAt: new Date(), resumed: resumed(id + 1_000) },
+      { envelope: envelopeOf(quin, here), acceptedAt: new Date(), resumed: resumed(id) },
     ])
 
     expect(await postGuids(pod)).toEqual([here.guid])

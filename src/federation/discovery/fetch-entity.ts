@@ -12,7 +12,7 @@ import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
 import { isGuid } from '../../protocol/values.js'
-import type { Message, Waiting } from '../inbound/batch.js'
+import type { InboundMessage, WaitingMessage } from '../inbound/batch.js'
 import { receiveBatch } from '../inbound/receive-batch.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { discoverPerson } from './discover-person.js'
@@ -135,14 +135,14 @@ async function ask({ remote }: Pod, url: string, until: number): Promise<string>
 }
 
 /** What is fetched goes the way of every message; what it needs is fetched first, each thing once. */
-async function takeIn(pod: Pod, message: Message & { readonly wanted: WantedEntity }, way: Way): Promise<void> {
+async function takeIn(pod: Pod, message: InboundMessage & { readonly wanted: WantedEntity }, way: Way): Promise<void> {
   const brought = new Set<string>()
   let { wanted } = message
   for (;;) {
-    const { waiting, wrong, over } = await despiteLocks(() => receiveBatch(pod, [{ ...message, wanted }]))
-    const [fault] = wrong
+    const { waiting, rejected, ignored } = await despiteLocks(() => receiveBatch(pod, [{ ...message, wanted }]))
+    const [fault] = rejected
     if (fault !== undefined) throw notFetchable(`${fault.fault}: ${fault.reason}`)
-    const [end] = over
+    const [end] = ignored
     if (end !== undefined) throw notFetchable(end.reason)
     const [missing] = waiting
     if (missing === undefined) return
@@ -153,7 +153,7 @@ async function takeIn(pod: Pod, message: Message & { readonly wanted: WantedEnti
 }
 
 /** Returns how many fetches are left then for what needed it. */
-async function bringMissing(pod: Pod, missing: Waiting, way: Way): Promise<number> {
+async function bringMissing(pod: Pod, missing: WaitingMessage, way: Way): Promise<number> {
   const { message, waitsFor, askAt, orAskAt, arrival } = missing
   const fetchesLeft = fetchesLeftOf(message)
   const [kind, name] = partsOf(waitsFor)

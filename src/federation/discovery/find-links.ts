@@ -7,7 +7,7 @@ import { findPostReferences } from '../../persistence/inbound/post-references.js
 import type { Pod } from '../../pod/pod.js'
 import type { Entity } from '../../protocol/entities/registry.js'
 import { readLinks } from '../../protocol/mentions.js'
-import type { Message } from '../inbound/batch.js'
+import type { InboundMessage } from '../inbound/batch.js'
 import { fetchableKind } from '../outbound/serve-entity.js'
 import { isElsewhere } from './pod-location.js'
 
@@ -62,8 +62,8 @@ function linkedFrom(pod: Pod, { text, depth, fetchesLeft }: Linking): readonly W
  * How many fetches the text of a message may cause. Each time that the message waited for something, half of what was left then
  * went to the fetch of that thing (`waiting.ts`).
  */
-export function fetchesLeftOf({ wanted, woken }: Pick<Message, 'wanted' | 'woken'>): number {
-  if (wanted === undefined) return fetchesLeftAfter(woken?.times ?? 0)
+export function fetchesLeftOf({ wanted, resumed }: Pick<InboundMessage, 'wanted' | 'resumed'>): number {
+  if (wanted === undefined) return fetchesLeftAfter(resumed?.times ?? 0)
   return wanted.fetchesLeft ?? (wanted.depth === 0 ? LOOKUP_LIMITS.fetchesOfMessage - 1 : 0)
 }
 

@@ -5,16 +5,16 @@ import type { Pod } from '../../pod/pod.js'
 import type { AccountDeletionEntity, AccountMigrationEntity, ProfileEntity } from '../../protocol/entities/people.js'
 import { verifyMigration } from '../../protocol/signatures/migration-signature.js'
 import { readPublicKey } from '../../protocol/signatures/rsa.js'
-import type { Arrival, Recipient, Wrong } from './batch.js'
+import type { Arrival, Recipient, RejectedMessage } from './batch.js'
 
 /** Whoever writes to somebody who has left has not heard of it: their pod is told, or where that person has moved. */
 export async function answerForClosed(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
-  wrong: readonly Wrong[],
+  rejected: readonly RejectedMessage[],
 ): Promise<void> {
   const closed = new Map<number, { readonly recipient: Recipient; readonly senders: Set<string> }>()
-  for (const each of wrong) {
+  for (const each of rejected) {
     if (!isForClosed(each)) continue
     const { recipient, sender } = each.arrival
     const answer = closed.get(recipient.personId) ?? { recipient, senders: new Set() }
@@ -33,11 +33,11 @@ export async function answerForClosed(
   }
 }
 
-type ForClosed = Wrong & { readonly arrival: Arrival & { readonly recipient: Recipient } }
+type ForClosed = RejectedMessage & { readonly arrival: Arrival & { readonly recipient: Recipient } }
 
 /** Only whoever has been proven to have written it gets an answer. */
-function isForClosed(wrong: Wrong): wrong is ForClosed {
-  return wrong.fault === 'RecipientClosed' && wrong.arrival?.recipient !== undefined
+function isForClosed(rejected: RejectedMessage): rejected is ForClosed {
+  return rejected.fault === 'RecipientClosed' && rejected.arrival?.recipient !== undefined
 }
 
 type Letters = { readonly recipient: Recipient }

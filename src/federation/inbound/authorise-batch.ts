@@ -1,24 +1,24 @@
 import { isRelayable } from '../../protocol/entities/registry.js'
 import { faultOfArrival } from '../../protocol/envelopes/sender-rules.js'
-import type { Arrival, Over, Sorted, Wrong } from './batch.js'
+import type { Arrival, IgnoredMessage, RejectedMessage, StepResult } from './batch.js'
 import type { Signer } from './find-signers.js'
 import type { Resolved } from './resolve-batch.js'
 import type { StorableEntity } from './store/storable-entity.js'
 
 /** Decides on what the steps before have found, and on nothing else: who may say this, and whether it may still be said. */
-export function authoriseBatch(resolved: readonly Resolved[]): Sorted<Arrival<StorableEntity>> {
+export function authoriseBatch(resolved: readonly Resolved[]): StepResult<Arrival<StorableEntity>> {
   const ready: Arrival<StorableEntity>[] = []
-  const wrong: Wrong[] = []
-  const over: Over[] = []
+  const rejected: RejectedMessage[] = []
+  const ignored: IgnoredMessage[] = []
   for (const arrival of resolved) {
     const { message } = arrival
     const end = endOf(arrival)
     const fault = end === undefined ? faultOf(arrival) : undefined
-    if (end !== undefined) over.push({ message, arrival, reason: end })
-    else if (fault !== undefined) wrong.push({ message, arrival, ...fault })
+    if (end !== undefined) ignored.push({ message, arrival, reason: end })
+    else if (fault !== undefined) rejected.push({ message, arrival, ...fault })
     else ready.push(arrival)
   }
-  return { ready, wrong, over, waiting: [] }
+  return { ready, rejected, ignored, waiting: [] }
 }
 
 /** The same question about one. */
@@ -42,7 +42,7 @@ function endBecauseOf({ address, blocked, closed }: Signer): string | undefined 
   return closed ? `${address} has left` : undefined
 }
 
-function faultOf(arrival: Resolved): Pick<Wrong, 'fault' | 'reason'> | undefined {
+function faultOf(arrival: Resolved): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {
   const { entity, sender, signature, references, hasLostParts, recipient } = arrival
   const name = () => `the ${nameOf(entity)} by ${entity.author}`
   if (recipient?.closed)

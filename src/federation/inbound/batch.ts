@@ -7,7 +7,7 @@ import type { Signer } from './find-signers.js'
 import type { StorableEntity } from './store/storable-entity.js'
 
 /** A message on its way in. */
-export interface Message {
+export interface InboundMessage {
   /** The body as it was posted: of a private message the encrypted envelope. */
   readonly envelope: string
   readonly acceptedAt: Date
@@ -18,7 +18,7 @@ export interface Message {
   /** Set for one that we have asked for ourselves. */
   readonly wanted?: WantedEntity
   /** Set for one that has waited: the row that stands for it. */
-  readonly woken?: { readonly outboxId: number; readonly times: number; readonly last: boolean }
+  readonly resumed?: { readonly outboxId: number; readonly times: number; readonly last: boolean }
 }
 
 /** The person of this pod that a private message was encrypted for. */
@@ -32,7 +32,7 @@ export interface Recipient {
 
 /** A message whose envelope is open and whose signature fits. */
 export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
-  readonly message: Message
+  readonly message: InboundMessage
   /** Who signed the envelope, as it says; not always who wrote the entity. */
   readonly sender: string
   readonly signer: Signer
@@ -50,8 +50,8 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
 }
 
 /** It needs something that is not here. */
-export interface Waiting {
-  readonly message: Message
+export interface WaitingMessage {
+  readonly message: InboundMessage
   readonly waitsFor: Thing
   /** What it dies of when its time is over. */
   readonly fault: ProtocolFault
@@ -71,8 +71,8 @@ export interface Waiting {
 }
 
 /** It is wrong for good. */
-export interface Wrong {
-  readonly message: Message
+export interface RejectedMessage {
+  readonly message: InboundMessage
   readonly fault: ProtocolFault
   readonly reason: string
   /** Set once it was open. */
@@ -80,19 +80,19 @@ export interface Wrong {
 }
 
 /** Nothing is to be done about it, and nobody is at fault. */
-export interface Over {
-  readonly message: Message
+export interface IgnoredMessage {
+  readonly message: InboundMessage
   readonly reason: string
   /** Set once it was open. */
   readonly arrival?: Arrival
 }
 
 /** Each step says which messages go on, and what becomes of the others. */
-export interface Sorted<Ready> {
+export interface StepResult<Ready> {
   readonly ready: readonly Ready[]
-  readonly waiting: readonly Waiting[]
-  readonly wrong: readonly Wrong[]
-  readonly over: readonly Over[]
+  readonly waiting: readonly WaitingMessage[]
+  readonly rejected: readonly RejectedMessage[]
+  readonly ignored: readonly IgnoredMessage[]
 }
 
 /** What was really inserted; what was there already is not in it, so nothing follows from a repeat. */
@@ -102,9 +102,9 @@ export interface StoredRecord<Entity extends StorableEntity = StorableEntity> {
   readonly arrival: Arrival<Entity>
 }
 
-export interface Stored<Entity extends StorableEntity = StorableEntity> {
+export interface StoreResult<Entity extends StorableEntity = StorableEntity> {
   readonly records: readonly StoredRecord<Entity>[]
-  readonly wrong: readonly Wrong[]
+  readonly rejected: readonly RejectedMessage[]
   /** What is here already, or may not come any more. */
-  readonly over?: readonly Over[]
+  readonly ignored?: readonly IgnoredMessage[]
 }

@@ -1,7 +1,7 @@
 import { addPodBytes } from '../../persistence/inbound/pod-bytes.js'
 import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
-import type { Arrival, Over } from './batch.js'
+import type { Arrival, IgnoredMessage } from './batch.js'
 
 const FLUSH_EVERY_MS = 5_000
 const DAY_MS = 24 * 3_600 * 1_000
@@ -11,7 +11,7 @@ interface Usage {
   pending: Map<string, number>
   flushedAt: number
   /** Hosts that have sent their bytes of this day. */
-  over: Set<string>
+  exhaustedHosts: Set<string>
   day: number
 }
 
@@ -26,7 +26,7 @@ function usageOf({ jobs, now }: Pick<Pod, 'jobs' | 'now'>): Usage {
   const fresh = {
     pending: known?.pending ?? new Map(),
     flushedAt: known?.flushedAt ?? time,
-    over: new Set<string>(),
+    exhaustedHosts: new Set<string>(),
     day,
   }
   usages.set(jobs, fresh)
@@ -40,13 +40,13 @@ const EXEMPT: ReadonlySet<string> = new Set(['retraction', 'account_deletion', '
 export function withinDailyBytes<Each extends Arrival>(
   pod: Pick<Pod, 'jobs' | 'now'>,
   arrivals: readonly Each[],
-): { readonly ready: readonly Each[]; readonly over: readonly Over[] } {
-  const { over: hosts } = usageOf(pod)
-  if (hosts.size === 0) return { ready: arrivals, over: [] }
+): { readonly ready: readonly Each[]; readonly ignored: readonly IgnoredMessage[] } {
+  const { exhaustedHosts: hosts } = usageOf(pod)
+  if (hosts.size === 0) return { ready: arrivals, ignored: [] }
   const isOver = ({ signer, entity }: Each) => hosts.has(hostOf(signer.address)) && !EXEMPT.has(entity.type)
   return {
     ready: arrivals.filter((arrival) => !isOver(arrival)),
-    over: arrivals.filter(isOver).map((arrival) => {
+    ignored: arrivals.filter(isOver).map((arrival) => {
       return {
         message: arrival.message,
         arrival,
@@ -76,8 +76,9 @@ export async function countDailyBytes(
   usage.pending = new Map()
   usage.flushedAt = pod.now().getTime()
   for (const host of await addSums(pod, usage, pending, limit)) {
-    if (!usage.over.has(host)) pod.log.warn({ host, limit }, 'the pod has sent its bytes of the day: more is dropped')
-    usage.over.add(host)
+    if (!usage.exhaustedHosts.has(host))
+      pod.log.warn({ host, limit }, 'the pod has sent its bytes of the day: more is dropped')
+    usage.exhaustedHosts.add(host)
   }
 }
 

@@ -4,11 +4,11 @@ import { LOOKUP_LIMITS } from '../../limits.js'
 import { findRecipients, type RecipientRow } from '../../persistence/inbound/find-recipients.js'
 import type { Pod } from '../../pod/pod.js'
 import { readPrivateKey } from '../../protocol/signatures/rsa.js'
-import type { Message, Recipient, Wrong } from './batch.js'
+import type { InboundMessage, Recipient, RejectedMessage } from './batch.js'
 
 /** A message with its readable envelope. */
 export interface DecryptedMessage {
-  readonly message: Message
+  readonly message: InboundMessage
   readonly envelope: string
   readonly recipient?: Recipient | undefined
 }
@@ -16,18 +16,18 @@ export interface DecryptedMessage {
 /** Decrypts private envelopes with the keys of their recipients; public ones pass through. */
 export async function decryptEnvelopes(
   pod: Pod,
-  messages: readonly Message[],
-): Promise<{ readonly decrypted: readonly DecryptedMessage[]; readonly wrong: readonly Wrong[] }> {
+  messages: readonly InboundMessage[],
+): Promise<{ readonly decrypted: readonly DecryptedMessage[]; readonly rejected: readonly RejectedMessage[] }> {
   const recipients = await recipientsOf(pod, messages)
   const decrypted: DecryptedMessage[] = []
-  const covered: { readonly message: Message; readonly recipient: Recipient; readonly key: KeyObject }[] = []
-  const wrong: Wrong[] = []
+  const covered: { readonly message: InboundMessage; readonly recipient: Recipient; readonly key: KeyObject }[] = []
+  const rejected: RejectedMessage[] = []
   for (const message of messages) {
     const { envelope, recipientGuid } = message
     const found = recipients.get(recipientGuid ?? '')
     if (recipientGuid === undefined) decrypted.push({ message, envelope })
     else if (found?.key !== undefined) covered.push({ message, recipient: found.recipient, key: found.key })
-    else wrong.push({ message, ...faultOf(found?.recipient) })
+    else rejected.push({ message, ...faultOf(found?.recipient) })
   }
 
   const envelopes =
@@ -39,13 +39,13 @@ export async function decryptEnvelopes(
   for (const [index, { message, recipient }] of covered.entries()) {
     const envelope = envelopes[index]
     if (envelope === undefined) {
-      wrong.push({ message, fault: 'DecryptionFailed', reason: `the key of ${recipient.address} does not open it` })
+      rejected.push({ message, fault: 'DecryptionFailed', reason: `the key of ${recipient.address} does not open it` })
     } else decrypted.push({ message, envelope, recipient })
   }
-  return { decrypted, wrong }
+  return { decrypted, rejected }
 }
 
-function faultOf(recipient: Recipient | undefined): Pick<Wrong, 'fault' | 'reason'> {
+function faultOf(recipient: Recipient | undefined): Pick<RejectedMessage, 'fault' | 'reason'> {
   if (recipient === undefined) return { fault: 'DecryptionFailed', reason: 'it is for nobody who lives here' }
   return { fault: 'RecipientClosed', reason: `${recipient.address} has left, and so has the key` }
 }
@@ -56,7 +56,7 @@ interface Keyholder {
   readonly key: KeyObject | undefined
 }
 
-async function recipientsOf(pod: Pod, messages: readonly Message[]): Promise<ReadonlyMap<string, Keyholder>> {
+async function recipientsOf(pod: Pod, messages: readonly InboundMessage[]): Promise<ReadonlyMap<string, Keyholder>> {
   const guids = new Set(messages.flatMap(({ recipientGuid }) => recipientGuid ?? []))
   const rows = await findRecipients(pod.db, [...guids])
   return new Map(

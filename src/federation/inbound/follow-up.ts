@@ -9,7 +9,7 @@ import { fetchesLeftOf, lookForLinked, textOf } from '../discovery/find-links.js
 import { isElsewhere } from '../discovery/pod-location.js'
 import { hasPodminAccount } from '../outbound/podmin-account.js'
 import { lookForMentioned } from './attach-mentions.js'
-import type { StoredRecord, Wrong } from './batch.js'
+import type { RejectedMessage, StoredRecord } from './batch.js'
 import { turnAway } from './retract-ignored-relayables.js'
 
 type Sent = StoredRecord['arrival']
@@ -22,7 +22,7 @@ export async function followUp(
   pod: Pod,
   transaction: Knex.Transaction,
   records: readonly StoredRecord[],
-  wrong: readonly Wrong[],
+  rejected: readonly RejectedMessage[],
 ): Promise<void> {
   const notifications = await notify(pod, transaction, records)
   await lookForMentioned(pod, transaction, records)
@@ -40,7 +40,7 @@ export async function followUp(
     ...announcement({ notifications, posts: posts.map(({ id }) => id) }),
     ...participation(posts),
   ])
-  await turnAway(pod, transaction, wrong)
+  await turnAway(pod, transaction, rejected)
 }
 
 async function notify(

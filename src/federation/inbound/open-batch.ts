@@ -5,7 +5,7 @@ import { isRelayable, type ReceivedEntity } from '../../protocol/entities/regist
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import type { InnerSignature, Opened } from '../../protocol/envelopes/open-envelope.js'
 import { homeOf, placeOf } from '../discovery/pod-location.js'
-import type { Arrival, Message, Over, Sorted, Waiting, Wrong } from './batch.js'
+import type { Arrival, IgnoredMessage, InboundMessage, RejectedMessage, StepResult, WaitingMessage } from './batch.js'
 import { type DecryptedMessage, decryptEnvelopes } from './decrypt-envelopes.js'
 import { findSigners, type Signer } from './find-signers.js'
 import type { StorableEntity } from './store/storable-entity.js'
@@ -14,13 +14,16 @@ import type { StorableEntity } from './store/storable-entity.js'
  * Decrypts private messages, finds the keys of the signers, opens all envelopes in a thread, and keeps what
  * can be stored and was asked for.
  */
-export async function openBatch(pod: Pod, messages: readonly Message[]): Promise<Sorted<Arrival<StorableEntity>>> {
-  const { decrypted, wrong: undecipherable } = await decryptEnvelopes(pod, messages)
+export async function openBatch(
+  pod: Pod,
+  messages: readonly InboundMessage[],
+): Promise<StepResult<Arrival<StorableEntity>>> {
+  const { decrypted, rejected: undecipherable } = await decryptEnvelopes(pod, messages)
   const { opened, signers } = await openAll(pod, decrypted)
   const ready: Arrival<StorableEntity>[] = []
-  const waiting: Waiting[] = []
-  const wrong: Wrong[] = [...undecipherable]
-  const over: Over[] = []
+  const waiting: WaitingMessage[] = []
+  const rejected: RejectedMessage[] = [...undecipherable]
+  const ignored: IgnoredMessage[] = []
   const blockedHomes = await findBlockedHomes(pod, opened.values())
   for (const each of decrypted) {
     const { message, recipient } = each
@@ -34,9 +37,14 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
         const firstSigned = firstSignedBy(entity, signature, [signer, author])
         const arrival = { message, sender, signer, author, entity, signature, firstSigned, recipient }
         if (!isStorable(arrival)) {
-          wrong.push({ message, arrival, fault: 'UnknownEntity', reason: `nothing is done here with a ${entity.type}` })
+          rejected.push({
+            message,
+            arrival,
+            fault: 'UnknownEntity',
+            reason: `nothing is done here with a ${entity.type}`,
+          })
         } else if (!isWanted(message, entity)) {
-          wrong.push({
+          rejected.push({
             message,
             arrival,
             fault: 'NotFetchable',
@@ -48,15 +56,15 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
         break
       }
       case 'rejected':
-        wrong.push({ message, fault: result.fault, reason: result.reason })
+        rejected.push({ message, fault: result.fault, reason: result.reason })
         break
       case 'needs_key':
         if (signers.has(result.of)) {
-          wrong.push({ message, fault: 'SenderKeyNotFound', reason: `the key of ${result.of} cannot be used` })
+          rejected.push({ message, fault: 'SenderKeyNotFound', reason: `the key of ${result.of} cannot be used` })
         } else {
           const { of, sender = of } = result
           if (blockedHomes.has(of)) {
-            over.push({ message, reason: `the pod of ${of} is blocked` })
+            ignored.push({ message, reason: `the pod of ${of} is blocked` })
             break
           }
           const signed = result.sender !== undefined
@@ -67,7 +75,7 @@ export async function openBatch(pod: Pod, messages: readonly Message[]): Promise
         throw new Error('A message was not opened.')
     }
   }
-  return { ready, waiting, wrong, over }
+  return { ready, waiting, rejected, ignored }
 }
 
 /** The unknown signers and authors whose pods the operator blocks: nobody is asked about them. */
@@ -137,7 +145,7 @@ function isStorable(arrival: Arrival): arrival is Arrival<StorableEntity> {
 }
 
 /** An answer must be what was asked for: otherwise a pod could slip in what nobody here wanted. */
-function isWanted({ wanted }: Message, entity: ReceivedEntity): boolean {
+function isWanted({ wanted }: InboundMessage, entity: ReceivedEntity): boolean {
   if (wanted === undefined) return true
   if (wanted.author !== undefined && wanted.author !== entity.author) return false
   if (wanted.type === 'comment') return entity.type === 'comment' && entity.guid === wanted.guid

@@ -1,15 +1,15 @@
 import type { Logger } from 'pino'
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { Message, Over, Waiting, Wrong } from './batch.js'
+import type { IgnoredMessage, InboundMessage, RejectedMessage, WaitingMessage } from './batch.js'
 
 /** What became of a batch. */
 export interface BatchEnds {
   /** How many of its messages brought something new. */
   readonly stored: number
-  readonly waiting: readonly Waiting[]
-  readonly wrong: readonly Wrong[]
-  readonly over: readonly Over[]
-  readonly dead: readonly Waiting[]
+  readonly waiting: readonly WaitingMessage[]
+  readonly rejected: readonly RejectedMessage[]
+  readonly ignored: readonly IgnoredMessage[]
+  readonly givenUp: readonly WaitingMessage[]
 }
 
 const messagesTotal = new Counter({
@@ -58,7 +58,10 @@ export async function timed<Result>(step: 'open' | 'resolve' | 'store', run: () 
   }
 }
 
-export function noteBatch(messages: readonly Message[], { stored, waiting, wrong, over, dead }: BatchEnds): void {
+export function noteBatch(
+  messages: readonly InboundMessage[],
+  { stored, waiting, rejected, ignored, givenUp }: BatchEnds,
+): void {
   const [first] = messages
   if (first === undefined) return
   const queue = queueOf(first)
@@ -68,23 +71,29 @@ export function noteBatch(messages: readonly Message[], { stored, waiting, wrong
     const channel = recipientGuid === undefined ? 'public' : 'private'
     if (wanted === undefined) commitSeconds.observe({ channel }, Math.max(0, now - acceptedAt.getTime()) / 1_000)
   }
-  const { repeated } = countEnds(messages, { stored, waiting, wrong, over, dead })
+  const { repeated } = countEnds(messages, { stored, waiting, rejected, ignored, givenUp })
   messagesTotal.inc({ queue, end: 'stored' }, stored)
   if (repeated > 0) messagesTotal.inc({ queue, end: 'repeated' }, repeated)
-  if (over.length > 0) messagesTotal.inc({ queue, end: 'over' }, over.length)
+  if (ignored.length > 0) messagesTotal.inc({ queue, end: 'over' }, ignored.length)
   for (const { fault } of waiting) messagesTotal.inc({ queue, end: 'waiting', fault })
-  for (const { fault } of wrong) messagesTotal.inc({ queue, end: 'wrong', fault })
-  for (const { fault } of dead) messagesTotal.inc({ queue, end: 'dead', fault })
+  for (const { fault } of rejected) messagesTotal.inc({ queue, end: 'wrong', fault })
+  for (const { fault } of givenUp) messagesTotal.inc({ queue, end: 'dead', fault })
 }
 
-function countEnds(messages: readonly Message[], { stored, waiting, wrong, over, dead }: BatchEnds) {
-  const counts = { stored, waiting: waiting.length, rejected: wrong.length, ignored: over.length, dead: dead.length }
+function countEnds(messages: readonly InboundMessage[], { stored, waiting, rejected, ignored, givenUp }: BatchEnds) {
+  const counts = {
+    stored,
+    waiting: waiting.length,
+    rejected: rejected.length,
+    ignored: ignored.length,
+    dead: givenUp.length,
+  }
   const ended = Object.values(counts).reduce((sum, count) => sum + count, 0)
   return { ...counts, repeated: messages.length - ended }
 }
 
 /** One line for a batch: how many messages ended how, and how long it took. */
-export function logBatch(log: Logger, messages: readonly Message[], ends: BatchEnds, ms: number): void {
+export function logBatch(log: Logger, messages: readonly InboundMessage[], ends: BatchEnds, ms: number): void {
   const [first] = messages
   if (first === undefined) return
   const counts = Object.entries(countEnds(messages, ends)).filter(([, count]) => count > 0)
@@ -94,7 +103,7 @@ export function logBatch(log: Logger, messages: readonly Message[], ends: BatchE
   )
 }
 
-function queueOf({ wanted, recipientGuid }: Message): string {
+function queueOf({ wanted, recipientGuid }: InboundMessage): string {
   if (wanted !== undefined) return 'fetch'
   return recipientGuid === undefined ? 'inbound' : 'inbound-private'
 }

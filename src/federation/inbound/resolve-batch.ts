@@ -3,7 +3,7 @@ import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
 import { isAuthorised } from './authorise-batch.js'
-import type { Arrival, Sorted, Waiting } from './batch.js'
+import type { Arrival, StepResult, WaitingMessage } from './batch.js'
 import {
   addComing,
   type Found,
@@ -37,13 +37,13 @@ export interface Resolved extends Arrival<StorableEntity> {
 export async function resolveBatch(
   pod: Pick<Pod, 'config' | 'db'>,
   arrivals: readonly Arrival<StorableEntity>[],
-): Promise<Sorted<Resolved>> {
+): Promise<StepResult<Resolved>> {
   const found = await findAround(
     pod,
     arrivals.map(({ entity }) => entity),
   )
   const ready: Resolved[] = []
-  const waiting: Waiting[] = []
+  const waiting: WaitingMessage[] = []
   for (const arrival of parentsFirst(arrivals)) {
     const resolved = resolve(pod, arrival, found)
     const missing = missingFor(pod, resolved)
@@ -56,7 +56,7 @@ export async function resolveBatch(
       }
     }
   }
-  return { ready, waiting, wrong: [], over: [] }
+  return { ready, waiting, rejected: [], ignored: [] }
 }
 
 /** Written out: what is spread into a larger object is copied name by name, which takes longer than all the rest of this. */
@@ -102,7 +102,7 @@ function mayBeReferredTo({ entity: { type } }: Resolved, { retracted }: Found): 
 }
 
 /** What is unknown, and who is asked for it. */
-type Missing = Omit<Waiting, 'message' | 'sender' | 'signed'>
+type Missing = Omit<WaitingMessage, 'message' | 'sender' | 'signed'>
 
 /** What it has to wait for, and who is asked. What would be refused in any case is no reason to ask somebody for something. */
 function missingFor(pod: Pick<Pod, 'config'>, resolved: Resolved): Missing | undefined {

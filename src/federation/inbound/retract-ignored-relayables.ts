@@ -5,7 +5,7 @@ import { Person } from '../../persistence/models/person.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import type { Pod } from '../../pod/pod.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
-import type { Wrong } from './batch.js'
+import type { RejectedMessage } from './batch.js'
 import { byKind, parentOf } from './references.js'
 import type { StorableEntity } from './store/storable-entity.js'
 
@@ -21,9 +21,9 @@ const targetTypes = {
 export async function turnAway(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
-  wrong: readonly Wrong[],
+  rejected: readonly RejectedMessage[],
 ): Promise<void> {
-  const ignored = wrong.flatMap(({ fault, arrival }) => (fault === 'AuthorIgnored' ? relayableIn(arrival) : []))
+  const ignored = rejected.flatMap(({ fault, arrival }) => (fault === 'AuthorIgnored' ? relayableIn(arrival) : []))
   if (ignored.length === 0) return
   const { roots } = await findPostReferences(transaction, byKind(ignored.flatMap(parentOf)))
   const authors = await Person.byAddresses(
@@ -50,7 +50,7 @@ export async function turnAway(
   }
 }
 
-function relayableIn(arrival: Wrong['arrival']): Relayable[] {
+function relayableIn(arrival: RejectedMessage['arrival']): Relayable[] {
   const entity = arrival?.entity
   switch (entity?.type) {
     case 'comment':

@@ -8,7 +8,7 @@ import { migrationFrom, movePerson, movePhotos, newestIdentity } from '../../../
 import type { Pod } from '../../../pod/pod.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
 import { migrationOf } from '../../../protocol/signatures/migration-signature.js'
-import type { Arrival, Over, Stored, StoredRecord, Wrong } from '../batch.js'
+import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
 import { isOnTheWeb } from './photo-facts.js'
 import { arrivedProfile } from './received-profile.js'
 
@@ -18,10 +18,10 @@ export async function storeAccountMigrations(
   arrivals: readonly Arrival<AccountMigrationEntity>[],
   now: Date,
   pod: Pod,
-): Promise<Stored<AccountMigrationEntity>> {
+): Promise<StoreResult<AccountMigrationEntity>> {
   const records: StoredRecord<AccountMigrationEntity>[] = []
-  const wrong: Wrong[] = []
-  const over: Over[] = []
+  const rejected: RejectedMessage[] = []
+  const ignored: IgnoredMessage[] = []
   for (const arrival of arrivals) {
     const { message } = arrival
     const plan = await planOf(transaction, arrival.entity)
@@ -29,12 +29,12 @@ export async function storeAccountMigrations(
       await migrate(pod, transaction, arrival, plan, now)
       records.push({ id: plan.from.id, arrival })
     } else if (plan.do === 'refuse') {
-      wrong.push({ message, arrival, fault: 'NotAllowed', reason: plan.reason })
+      rejected.push({ message, arrival, fault: 'NotAllowed', reason: plan.reason })
     } else {
-      over.push({ message, arrival, reason: plan.reason })
+      ignored.push({ message, arrival, reason: plan.reason })
     }
   }
-  return { records, wrong, over }
+  return { records, rejected, ignored }
 }
 
 interface Move {

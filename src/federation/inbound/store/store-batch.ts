@@ -9,7 +9,16 @@ import type { Pod } from '../../../pod/pod.js'
 import { splitAddress } from '../../../protocol/address.js'
 import type { RetractionEntity } from '../../../protocol/entities/retraction.js'
 import { answerForClosed } from '../answer-for-closed-accounts.js'
-import type { Arrival, Message, Over, Sorted, Stored, StoredRecord, Waiting, Wrong } from '../batch.js'
+import type {
+  Arrival,
+  IgnoredMessage,
+  InboundMessage,
+  RejectedMessage,
+  StepResult,
+  StoredRecord,
+  StoreResult,
+  WaitingMessage,
+} from '../batch.js'
 import { followUp } from '../follow-up.js'
 import { parentOf, targetThing } from '../references.js'
 import { countsOf } from './counts-of-stored.js'
@@ -28,7 +37,7 @@ type Store<Entity extends StorableEntity> = (
   arrivals: readonly Arrival<Entity>[],
   now: Date,
   pod: Pod,
-) => Promise<Stored<Entity>>
+) => Promise<StoreResult<Entity>>
 
 type Kind = StorableEntity['type']
 
@@ -53,13 +62,13 @@ const kinds: { readonly [Type in Kind]: Store<Extract<StorableEntity, { type: Ty
   account_deletion: storeAccountDeletions,
 }
 
-type Batch = Sorted<Arrival<StorableEntity>>
+type Batch = StepResult<Arrival<StorableEntity>>
 
 /** What a transaction made of a batch, beside what it was given. */
 interface Ended {
   readonly records: readonly StoredRecord[]
-  readonly wrong: readonly Wrong[]
-  readonly over: readonly Over[]
+  readonly rejected: readonly RejectedMessage[]
+  readonly ignored: readonly IgnoredMessage[]
 }
 
 /**
@@ -67,10 +76,10 @@ interface Ended {
  * rows of messages that waited before go. Whose row is gone has been taken in by somebody else.
  */
 export async function storeBatch(pod: Pod, batch: Batch): Promise<Ended> {
-  if (isNothingToDo(batch)) return { records: [], wrong: [], over: [] }
+  if (isNothingToDo(batch)) return { records: [], rejected: [], ignored: [] }
   const now = pod.now()
   return inTransaction(pod.db, async (transaction) => {
-    const { ready, waiting, wrong } = await takeWoken(transaction, batch)
+    const { ready, waiting, rejected } = await claimResumed(transaction, batch)
     const parked = waiting.filter(({ message }) => message.wanted === undefined)
     const alone = [...ready.flatMap(changedBy), ...parked.map(({ waitsFor }) => waitsFor)]
     await lockThings(transaction, alone, ready.flatMap(addedTo))
@@ -78,7 +87,7 @@ export async function storeBatch(pod: Pod, batch: Batch): Promise<Ended> {
     await provePeople(transaction, [...new Set(ready.flatMap(({ firstSigned = [] }) => firstSigned))])
     const { stored, counted } = await storeAll(pod, transaction, ready, now)
     const records = stored.flatMap((some) => some.records)
-    await answerForClosed(pod, transaction, wrong)
+    await answerForClosed(pod, transaction, rejected)
     await waitAndWake(
       pod,
       transaction,
@@ -87,38 +96,38 @@ export async function storeBatch(pod: Pod, batch: Batch): Promise<Ended> {
       counted ? undefined : countsOf(records, now),
     )
     // Whose activity a comment moves is found once the post is held, which counting does.
-    await followUp(pod, transaction, records, [...wrong, ...stored.flatMap((some) => some.wrong)])
+    await followUp(pod, transaction, records, [...rejected, ...stored.flatMap((some) => some.rejected)])
     if (ready.some(({ signer }) => signer.offline)) await OtherPod.wasHeardOf(transaction, sendersOf(ready))
     return {
       records,
-      wrong: stored.flatMap((some) => some.wrong),
-      over: stored.flatMap((some) => some.over ?? []),
+      rejected: stored.flatMap((some) => some.rejected),
+      ignored: stored.flatMap((some) => some.ignored ?? []),
     }
   })
 }
 
 /** What is wrong may have to be answered, if it is known who sent it. */
 function isNothingToDo(batch: Batch): boolean {
-  const { ready, waiting, wrong } = batch
+  const { ready, waiting, rejected } = batch
   return (
-    ready.length + waiting.length + rowsOf(batch).length === 0 && wrong.every(({ arrival }) => arrival === undefined)
+    ready.length + waiting.length + rowsOf(batch).length === 0 && rejected.every(({ arrival }) => arrival === undefined)
   )
 }
 
-function rowsOf({ ready, waiting, wrong, over }: Batch): readonly number[] {
-  const all: readonly { readonly message: Message }[] = [...ready, ...waiting, ...wrong, ...over]
-  return all.flatMap(({ message }) => message.woken?.outboxId ?? [])
+function rowsOf({ ready, waiting, rejected, ignored }: Batch): readonly number[] {
+  const all: readonly { readonly message: InboundMessage }[] = [...ready, ...waiting, ...rejected, ...ignored]
+  return all.flatMap(({ message }) => message.resumed?.outboxId ?? [])
 }
 
 /** Without the messages that have been taken in meanwhile. */
-async function takeWoken(transaction: Knex.Transaction, batch: Batch): Promise<Omit<Batch, 'over'>> {
+async function claimResumed(transaction: Knex.Transaction, batch: Batch): Promise<Omit<Batch, 'ignored'>> {
   const taken = await takeRows(transaction, rowsOf(batch))
-  const isStillHeld = ({ message: { woken } }: { readonly message: Message }) =>
-    woken === undefined || taken.has(woken.outboxId)
+  const isStillHeld = ({ message: { resumed } }: { readonly message: InboundMessage }) =>
+    resumed === undefined || taken.has(resumed.outboxId)
   return {
     ready: batch.ready.filter(isStillHeld),
     waiting: batch.waiting.filter(isStillHeld),
-    wrong: batch.wrong.filter(isStillHeld),
+    rejected: batch.rejected.filter(isStillHeld),
   }
 }
 
@@ -131,8 +140,8 @@ async function storeAll(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<StorableEntity>[],
   now: Date,
-): Promise<{ readonly stored: readonly Stored[]; readonly counted: boolean }> {
-  const stored: Stored[] = []
+): Promise<{ readonly stored: readonly StoreResult[]; readonly counted: boolean }> {
+  const stored: StoreResult[] = []
   let counted = false
   for (const kind of Object.keys(kinds) as Kind[]) {
     const ofKind = arrivals.filter(({ entity }) => entity.type === kind)
@@ -151,14 +160,14 @@ async function storeAll(
 /** Kinds that take away what was counted. */
 const takingAway: ReadonlySet<Kind> = new Set(['retraction', 'account_migration', 'account_deletion'])
 
-function parkedAs({ message, ...wait }: Waiting): ParkedMessage {
-  const { envelope, recipientGuid, acceptedAt, source, woken } = message
+function parkedAs({ message, ...wait }: WaitingMessage): ParkedMessage {
+  const { envelope, recipientGuid, acceptedAt, source, resumed } = message
   const senderHost = splitAddress(wait.sender)?.host
-  return { ...wait, senderHost, source, payload: envelope, recipientGuid, acceptedAt, times: woken?.times ?? 0 }
+  return { ...wait, senderHost, source, payload: envelope, recipientGuid, acceptedAt, times: resumed?.times ?? 0 }
 }
 
 /** It waits for its target, and counts at once. */
-function retractionIn({ arrival }: Waiting): Arrival<RetractionEntity>[] {
+function retractionIn({ arrival }: WaitingMessage): Arrival<RetractionEntity>[] {
   return arrival?.entity.type === 'retraction' ? [{ ...arrival, entity: arrival.entity }] : []
 }
 

@@ -16,7 +16,7 @@ import { Person } from '../../../persistence/models/person.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { ConversationEntity, MessageEntity } from '../../../protocol/entities/conversations.js'
 import { isElsewhere } from '../../discovery/pod-location.js'
-import type { Arrival, Over, Stored, StoredRecord, Wrong } from '../batch.js'
+import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
 import { plausibleTime } from './plausible-time.js'
 
 /** Conversations with their first messages. Who is in one and is not known yet is looked for. */
@@ -25,7 +25,7 @@ export async function storeConversations(
   arrivals: readonly Arrival<ConversationEntity>[],
   now: Date,
   pod: Pod,
-): Promise<Stored<ConversationEntity>> {
+): Promise<StoreResult<ConversationEntity>> {
   const known = await authorsOf(transaction, 'conversations', arrivals.map(guidOf))
   const first = firstOfEach(arrivals.filter(({ entity }) => !known.has(entity.guid)))
   const refusedConversations = await findRefusedConversations(
@@ -43,8 +43,8 @@ export async function storeConversations(
   )
   const refused = arrivals.filter(({ entity }) => refusedConversations.has(entity.guid)).map(notAllowed)
   const rest = without(arrivals, [...records, ...refused])
-  const { over, wrong } = await sortRepeats(transaction, 'conversations', rest)
-  return { records, over, wrong: [...wrong, ...refused] }
+  const { ignored, rejected } = await sortRepeats(transaction, 'conversations', rest)
+  return { records, ignored, rejected: [...rejected, ...refused] }
 }
 
 /** What is added to conversations. */
@@ -53,12 +53,12 @@ export async function storeMessages(
   arrivals: readonly Arrival<MessageEntity>[],
   now: Date,
   pod: Pod,
-): Promise<Stored<MessageEntity>> {
+): Promise<StoreResult<MessageEntity>> {
   const first = firstOfEach(arrivals)
   const rows = [...first.values()].map((arrival) => messageOf(arrival, arrival.entity, now))
   const records = recordsOf(first, await addMessages(pod, transaction, rows))
-  const { over, wrong } = await sortRepeats(transaction, 'messages', without(arrivals, records))
-  return { records, over, wrong }
+  const { ignored, rejected } = await sortRepeats(transaction, 'messages', without(arrivals, records))
+  return { records, ignored, rejected }
 }
 
 type Talk = ConversationEntity | MessageEntity
@@ -167,26 +167,26 @@ async function sortRepeats(
   transaction: Knex.Transaction,
   table: 'conversations' | 'messages',
   arrivals: readonly Arrival<Talk>[],
-): Promise<{ readonly over: readonly Over[]; readonly wrong: readonly Wrong[] }> {
+): Promise<{ readonly ignored: readonly IgnoredMessage[]; readonly rejected: readonly RejectedMessage[] }> {
   const authors = await authorsOf(transaction, table, arrivals.map(guidOf))
-  const over: Over[] = []
-  const wrong: Wrong[] = []
+  const ignored: IgnoredMessage[] = []
+  const rejected: RejectedMessage[] = []
   for (const arrival of arrivals) {
     const { message, entity } = arrival
     const author = authors.get(entity.guid)
-    if (author === entity.author) over.push({ message, arrival, reason: `${entity.guid} is here already` })
+    if (author === entity.author) ignored.push({ message, arrival, reason: `${entity.guid} is here already` })
     else if (author !== undefined) {
-      wrong.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid is that of something by ${author}` })
+      rejected.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid is that of something by ${author}` })
     } else if (entity.type === 'conversation') {
-      over.push({ message, arrival, reason: 'it was taken back, or its author has left' })
+      ignored.push({ message, arrival, reason: 'it was taken back, or its author has left' })
     } else {
-      wrong.push({ message, arrival, fault: 'ConversationNotFound', reason: 'its conversation was not stored' })
+      rejected.push({ message, arrival, fault: 'ConversationNotFound', reason: 'its conversation was not stored' })
     }
   }
-  return { over, wrong }
+  return { ignored, rejected }
 }
 
-function notAllowed(arrival: Arrival<ConversationEntity>): Wrong & { readonly arrival: Arrival } {
+function notAllowed(arrival: Arrival<ConversationEntity>): RejectedMessage & { readonly arrival: Arrival } {
   const { message, entity } = arrival
   const reason = `${entity.author} is no contact of a local participant, or is blocked by one`
   return { message, arrival, fault: 'NotAllowed', reason }

@@ -6,7 +6,7 @@ import { Person } from '../../../persistence/models/person.js'
 import { emptyPeople } from '../../../persistence/people/empty-people.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { AccountDeletionEntity, ContactEntity, ProfileEntity } from '../../../protocol/entities/people.js'
-import type { Arrival, Over, Stored } from '../batch.js'
+import type { Arrival, IgnoredMessage, StoreResult } from '../batch.js'
 import { arrivedProfile } from './received-profile.js'
 import type { StorableEntity } from './storable-entity.js'
 
@@ -15,7 +15,7 @@ export async function storeProfiles(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<ProfileEntity>[],
   now: Date,
-): Promise<Stored<ProfileEntity>> {
+): Promise<StoreResult<ProfileEntity>> {
   const owners = await lockProfileOwners(transaction, addressesOf(arrivals))
   const newest = owners.flatMap((owner) => {
     const theirs = arrivals.filter(({ entity }) => entity.author === owner.address)
@@ -37,7 +37,7 @@ export async function storeProfiles(
   const records = newest
     .filter(({ profile }) => changed.has(profile.personId))
     .map(({ arrival, profile }) => ({ id: profile.personId, arrival }))
-  return { records, wrong: [], over: others(arrivals, records, 'a newer profile is here') }
+  return { records, rejected: [], ignored: others(arrivals, records, 'a newer profile is here') }
 }
 
 type Edition = Pick<ReturnType<typeof arrivedProfile>, 'editedAt' | 'acceptedAt'>
@@ -58,7 +58,7 @@ export async function storeContacts(
   arrivals: readonly Arrival<ContactEntity>[],
   now: Date,
   pod: Pod,
-): Promise<Stored<ContactEntity>> {
+): Promise<StoreResult<ContactEntity>> {
   // Held: somebody who leaves at this moment takes these contacts along, or has left before.
   const people = await Person.byAddresses(transaction, addressesOf(arrivals))
     .select('id', 'address')
@@ -85,7 +85,7 @@ export async function storeContacts(
     const arrival = last.get(`${userId} ${personId}`)?.arrival
     return arrival === undefined ? [] : [{ id: personId, arrival }]
   })
-  return { records, wrong: [] }
+  return { records, rejected: [] }
 }
 
 /** Those who leave take along what is theirs. */
@@ -93,7 +93,7 @@ export async function storeAccountDeletions(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<AccountDeletionEntity>[],
   now: Date,
-): Promise<Stored<AccountDeletionEntity>> {
+): Promise<StoreResult<AccountDeletionEntity>> {
   const people = await Person.byAddresses(transaction, addressesOf(arrivals)).whereNull('closedAt')
   await emptyPeople(
     transaction,
@@ -104,7 +104,7 @@ export async function storeAccountDeletions(
     const arrival = arrivals.find(({ entity }) => entity.author === address)
     return arrival === undefined ? [] : [{ id, arrival }]
   })
-  return { records, wrong: [], over: others(arrivals, records, 'they have left already') }
+  return { records, rejected: [], ignored: others(arrivals, records, 'they have left already') }
 }
 
 function addressesOf(arrivals: readonly { readonly entity: { readonly author: string } }[]): string[] {
@@ -115,7 +115,7 @@ function others<Entity extends StorableEntity>(
   arrivals: readonly Arrival<Entity>[],
   records: readonly { readonly arrival: Arrival<Entity> }[],
   reason: string,
-): Over[] {
+): IgnoredMessage[] {
   const stored = new Set(records.map(({ arrival }) => arrival))
   return arrivals
     .filter((arrival) => !stored.has(arrival))

@@ -6,7 +6,7 @@ import {
   showPhotosTo,
 } from '../../../persistence/inbound/insert-photos.js'
 import type { PhotoEntity } from '../../../protocol/entities/posts.js'
-import type { Arrival, Over, Stored, Wrong } from '../batch.js'
+import type { Arrival, IgnoredMessage, RejectedMessage, StoreResult } from '../batch.js'
 import { isOnTheWeb, pixels } from './photo-facts.js'
 import { plausibleTime } from './plausible-time.js'
 
@@ -15,7 +15,7 @@ export async function storePhotos(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<PhotoEntity>[],
   now: Date,
-): Promise<Stored<PhotoEntity>> {
+): Promise<StoreResult<PhotoEntity>> {
   const shown = arrivals.filter(({ entity }) => isOnTheWeb(entity.remote_photo_path))
   const authors = new Map(
     await authorsOfPhotos(
@@ -54,8 +54,8 @@ export async function storePhotos(
   const isTheirs = ({ entity }: Arrival<PhotoEntity>) => authors.get(entity.guid) === entity.author
   return {
     records,
-    wrong: others.filter((arrival) => !isTheirs(arrival)).map(wrongOf),
-    over: others.filter(isTheirs).map(overOf),
+    rejected: others.filter((arrival) => !isTheirs(arrival)).map(wrongOf),
+    ignored: others.filter(isTheirs).map(overOf),
   }
 }
 
@@ -74,11 +74,11 @@ function photoOf({ entity, message }: Arrival<PhotoEntity>, now: Date): ArrivedL
   }
 }
 
-function overOf(arrival: Arrival<PhotoEntity>): Over {
+function overOf(arrival: Arrival<PhotoEntity>): IgnoredMessage {
   return { message: arrival.message, arrival, reason: 'it was taken back, or who took it has left' }
 }
 
-function wrongOf(arrival: Arrival<PhotoEntity>): Wrong {
+function wrongOf(arrival: Arrival<PhotoEntity>): RejectedMessage {
   const { message, entity } = arrival
   if (isOnTheWeb(entity.remote_photo_path)) {
     return { message, arrival, fault: 'InvalidAuthor', reason: 'its guid is that of a photo of somebody else' }

@@ -16,7 +16,7 @@ import { Mention } from '../../../persistence/models/mention.js'
 import { Tag } from '../../../persistence/models/tag.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../../../protocol/entities/posts.js'
-import type { Arrival, Over, Stored, StoredRecord, Wrong } from '../batch.js'
+import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
 import { pixels } from './photo-facts.js'
 import { plausibleTime } from './plausible-time.js'
 
@@ -26,7 +26,7 @@ export async function storeStatusMessages(
   arrivals: readonly Arrival<StatusMessageEntity>[],
   now: Date,
   pod: Pod,
-): Promise<Stored<StatusMessageEntity>> {
+): Promise<StoreResult<StatusMessageEntity>> {
   const stored = await storePosts(transaction, arrivals, (arrival) => {
     const { text, provider_display_name: provider, embed } = arrival.entity
     return {
@@ -48,7 +48,7 @@ export async function storeReshares(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<ReshareEntity>[],
   now: Date,
-): Promise<Stored<ReshareEntity>> {
+): Promise<StoreResult<ReshareEntity>> {
   return storePosts(transaction, arrivals, (arrival) => ({
     type: 'Reshare',
     public: true,
@@ -65,7 +65,7 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<Entity>[],
   columnsOf: (arrival: Arrival<Entity>) => Omit<ArrivedPost, 'guid' | 'author'>,
-): Promise<Stored<Entity>> {
+): Promise<StoreResult<Entity>> {
   const byGuid = new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival])) // the first of each counts
   const rows = [...byGuid.values()].map((arrival) => {
     return { guid: arrival.entity.guid, author: arrival.entity.author, ...columnsOf(arrival) }
@@ -82,22 +82,22 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
     transaction,
     others.map(({ entity }) => entity.guid),
   )
-  const wrong: Wrong[] = []
-  const over: Over[] = []
+  const rejected: RejectedMessage[] = []
+  const ignored: IgnoredMessage[] = []
   for (const arrival of others) {
     const { message, entity } = arrival
     const author = authors.get(entity.guid)
     if (author === undefined) {
-      over.push({
+      ignored.push({
         message,
         arrival,
         reason: 'it was taken back, or what it shows is gone or was shown by its author before',
       })
     } else if (author !== entity.author) {
-      wrong.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid is that of a post by ${author}` })
+      rejected.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid is that of a post by ${author}` })
     }
   }
-  return { records, wrong, over }
+  return { records, rejected, ignored }
 }
 
 /** Something private is shown to each of those it was encrypted for; it comes once for each of them. */
@@ -105,7 +105,7 @@ async function showToRecipients(
   pod: Pod,
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<StatusMessageEntity>[],
-  { records }: Stored<StatusMessageEntity>,
+  { records }: StoreResult<StatusMessageEntity>,
   now: Date,
 ): Promise<void> {
   const shown = await showPosts(

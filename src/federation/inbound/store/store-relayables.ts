@@ -13,7 +13,7 @@ import {
 import { Mention } from '../../../persistence/models/mention.js'
 import { Tag } from '../../../persistence/models/tag.js'
 import type { Pod } from '../../../pod/pod.js'
-import type { Arrival, Over, Stored, StoredRecord, Wrong } from '../batch.js'
+import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
 import { plausibleTime } from './plausible-time.js'
 import type { StorableEntity } from './storable-entity.js'
 
@@ -26,7 +26,7 @@ export async function storeComments(
   arrivals: readonly Arrival<OfType<'comment'>>[],
   now: Date,
   pod: Pick<Pod, 'jobs'>,
-): Promise<Stored<OfType<'comment'>>> {
+): Promise<StoreResult<OfType<'comment'>>> {
   const { stored, outcomes } = await storeRelayables(pod, transaction, arrivals, (firsts) =>
     insertComments(
       transaction,
@@ -62,7 +62,7 @@ export async function storeLikes(
   arrivals: readonly Arrival<OfType<'like'>>[],
   _now: Date,
   pod: Pick<Pod, 'jobs'>,
-): Promise<Stored<OfType<'like'>>> {
+): Promise<StoreResult<OfType<'like'>>> {
   const { stored } = await storeRelayables(pod, transaction, arrivals, (firsts) =>
     insertLikes(
       transaction,
@@ -81,7 +81,7 @@ export async function storeVotes(
   arrivals: readonly Arrival<OfType<'poll_participation'>>[],
   _now: Date,
   pod: Pick<Pod, 'jobs'>,
-): Promise<Stored<OfType<'poll_participation'>>> {
+): Promise<StoreResult<OfType<'poll_participation'>>> {
   const { stored } = await storeRelayables(pod, transaction, arrivals, (firsts) =>
     insertVotes(
       transaction,
@@ -98,7 +98,7 @@ export async function storeVotes(
 export async function storeParticipations(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<OfType<'participation'>>[],
-): Promise<Stored<OfType<'participation'>>> {
+): Promise<StoreResult<OfType<'participation'>>> {
   const byGuid = firstsOf(arrivals)
   const inserted = await insertParticipations(
     transaction,
@@ -107,14 +107,15 @@ export async function storeParticipations(
     }),
   )
   const records: StoredRecord<OfType<'participation'>>[] = []
-  const over: Over[] = []
+  const ignored: IgnoredMessage[] = []
   for (const { id, guid } of inserted) {
     const arrival = byGuid.get(guid)
     if (arrival === undefined) continue
     if (id !== null) records.push({ id, arrival })
-    else over.push({ message: arrival.message, arrival, reason: 'too many pods that have never answered participate' })
+    else
+      ignored.push({ message: arrival.message, arrival, reason: 'too many pods that have never answered participate' })
   }
-  return { records, wrong: [], over }
+  return { records, rejected: [], ignored }
 }
 
 function columnsOf({ entity, parentIsLocal }: Arrival<Relayable>) {
@@ -134,14 +135,14 @@ async function storeRelayables<Entity extends Relayable>(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<Entity>[],
   insert: (firsts: readonly Arrival<Entity>[]) => Promise<readonly RelayableOutcome[]>,
-): Promise<{ readonly stored: Stored<Entity>; readonly outcomes: ReadonlyMap<string, RelayableOutcome> }> {
+): Promise<{ readonly stored: StoreResult<Entity>; readonly outcomes: ReadonlyMap<string, RelayableOutcome> }> {
   const firsts = firstsOf(arrivals)
   const rows = await insert([...firsts.values()])
   const outcomes = new Map(rows.map((outcome) => [outcome.guid, outcome]))
 
   const records: StoredRecord<Entity>[] = []
-  const wrong: Wrong[] = []
-  const over: Over[] = []
+  const rejected: RejectedMessage[] = []
+  const ignored: IgnoredMessage[] = []
   for (const arrival of arrivals) {
     const { message, entity } = arrival
     const first = firsts.get(entity.guid)
@@ -149,10 +150,10 @@ async function storeRelayables<Entity extends Relayable>(
     if (first === undefined || outcome === undefined) throw new Error('A relayable has no outcome.')
     const isNew = arrival === first && outcome.writtenBy === null
     const fault = faultOf(entity.author, outcome.writtenBy ?? first.entity.author, outcome)
-    if (fault !== undefined) wrong.push({ message, arrival, ...fault })
+    if (fault !== undefined) rejected.push({ message, arrival, ...fault })
     else if (isNew && outcome.id !== null) records.push({ id: outcome.id, arrival })
     else if (isNew)
-      over.push({
+      ignored.push({
         message,
         arrival,
         reason: 'it was taken back, or what it belongs to is gone or has one by its author already',
@@ -160,14 +161,14 @@ async function storeRelayables<Entity extends Relayable>(
     // Whatever is left is a repeat, from which nothing follows.
   }
   await relay(pod, transaction, records, outcomes)
-  return { stored: { records, wrong, over }, outcomes }
+  return { stored: { records, rejected, ignored }, outcomes }
 }
 
 function faultOf(
   author: string,
   writtenBy: string,
   { root }: RelayableOutcome,
-): Pick<Wrong, 'fault' | 'reason'> | undefined {
+): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {
   if (writtenBy !== author) return { fault: 'InvalidAuthor', reason: `its guid is that of something by ${writtenBy}` }
   if (root?.misses) return { fault: 'ValidationError', reason: 'it chooses what is not offered' }
   if (root?.ignores) return { fault: 'AuthorIgnored', reason: `whose post it is blocks ${author}` }

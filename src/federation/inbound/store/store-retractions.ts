@@ -21,7 +21,7 @@ import {
 import type { Pod } from '../../../pod/pod.js'
 import type { RetractionEntity } from '../../../protocol/entities/retraction.js'
 import { faultOfArrival } from '../../../protocol/envelopes/sender-rules.js'
-import type { Arrival, Over, Stored, Wrong } from '../batch.js'
+import type { Arrival, IgnoredMessage, RejectedMessage, StoreResult } from '../batch.js'
 import { kindOfTarget } from '../references.js'
 
 interface Found {
@@ -35,9 +35,9 @@ export async function storeRetractions(
   arrivals: readonly Arrival<RetractionEntity>[],
   _now: Date,
   pod: Pick<Pod, 'jobs'>,
-): Promise<Stored<RetractionEntity>> {
+): Promise<StoreResult<RetractionEntity>> {
   await leaveTombstones(transaction, arrivals)
-  const { found, wrong, over } = await findTargets(transaction, arrivals)
+  const { found, rejected, ignored } = await findTargets(transaction, arrivals)
   await endSharing(transaction, found)
 
   for (const kind of new Set(Object.values(kindOfTarget))) {
@@ -48,7 +48,7 @@ export async function storeRetractions(
     const byAuthor = arrival.sender === target.author
     return { id: byAuthor ? target.authorId : (target.root?.authorId ?? target.authorId), arrival }
   })
-  return { records, wrong, over }
+  return { records, rejected, ignored }
 }
 
 /** Remembers who has taken back what, so that it stays away when it comes later: also for retractions that wait for their target. */
@@ -66,27 +66,31 @@ export async function leaveTombstones(
 async function findTargets(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<RetractionEntity>[],
-): Promise<{ readonly found: readonly Found[]; readonly wrong: readonly Wrong[]; readonly over: readonly Over[] }> {
+): Promise<{
+  readonly found: readonly Found[]
+  readonly rejected: readonly RejectedMessage[]
+  readonly ignored: readonly IgnoredMessage[]
+}> {
   const targets = await findRetractionTargets(
     transaction,
     arrivals.map(({ entity }) => ({ type: entity.target_type, guid: entity.target_guid })),
   )
   const found: Found[] = []
-  const wrong: Wrong[] = []
-  const over: Over[] = []
+  const rejected: RejectedMessage[] = []
+  const ignored: IgnoredMessage[] = []
   for (const arrival of arrivals) {
     const { message, entity, recipient } = arrival
     const name = `${entity.target_type} ${entity.target_guid}`
     const target = targets.get(name)
     if (target === undefined) {
-      over.push({ message, arrival, reason: `the ${name} is not here` })
+      ignored.push({ message, arrival, reason: `the ${name} is not here` })
       continue
     }
     const fault = faultOfArrival({ ...arrival, recipient: recipient?.address }, { target })
     if (fault === undefined) found.push({ arrival, target })
-    else wrong.push({ message, arrival, fault, reason: `${arrival.sender} must not take back the ${name}` })
+    else rejected.push({ message, arrival, fault, reason: `${arrival.sender} must not take back the ${name}` })
   }
-  return { found, wrong, over }
+  return { found, rejected, ignored }
 }
 
 /** The old way to say it. Whoever cannot be shared with any more is the one that it was encrypted for. */
