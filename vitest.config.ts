@@ -3,7 +3,13 @@ import { configDefaults, defineConfig } from 'vitest/config'
 import { AloneFirst } from './test/support/alone-first.js'
 
 // Suites of their own: `npm run attacks`, `npm run faults`, `npm run interop` and `npm run clients`.
-const elsewhere = [...configDefaults.exclude, 'test/attacks/**', 'test/faults/matrix/**', 'test/interop/**', 'test/clients/**']
+const elsewhere = [
+  ...configDefaults.exclude,
+  'test/attacks/**',
+  'test/faults/matrix/**',
+  'test/interop/**',
+  'test/clients/**',
+]
 
 // Each of these files opens a pod of its own, and what is kept between requests belongs to that pod; so
 // several files can have one process after another, which loads the modules once. Loading them takes half of the time.

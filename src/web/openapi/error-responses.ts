@@ -2,12 +2,15 @@ import type { FastifySchema, RouteOptions } from 'fastify'
 import { isRead } from '../limits/write-limit.js'
 import { ERROR_REASONS, type ErrorReason } from '../server/error-reasons.js'
 
+/** Of statuses that any request can meet, whatever its path. */
+const BEFORE_ROUTING = ['malformed_request', 'request_timeout', 'url_too_long', 'headers_too_large'] as const
+
 type Reasons = ReadonlyMap<number, ReadonlySet<ErrorReason>>
 
 /** The error responses of an operation as the API description shows them: for each status the reasons that it can have. */
 export function errorResponsesOf(route: RouteOptions, schema: FastifySchema): Readonly<Record<string, object>> {
   const responses = Array.from(reasonsOf(route, schema), ([status, reasons]) => [status, responseOf(reasons)])
-  return { ...Object.fromEntries(responses), default: { description: 'Any other error.', $ref: 'Error#' } }
+  return { ...Object.fromEntries(responses), default: responseOf(new Set(BEFORE_ROUTING)) }
 }
 
 function reasonsOf({ method, config = {} }: RouteOptions, schema: FastifySchema): Reasons {
@@ -19,9 +22,10 @@ function reasonsOf({ method, config = {} }: RouteOptions, schema: FastifySchema)
   const reads = [method].flat().every(isRead)
   const malformedStatus = statusOf(malformed) ?? 400
 
-  add(400, 'token_repeated')
+  add(400, 'token_repeated', 'malformed_request')
   add(401, 'token_missing', 'token_invalid')
   add(403, 'insufficient_scope')
+  add(415, 'unsupported_media_type') // also of a GET that names a Content-Encoding
   for (const [reason, refusal] of Object.entries(refusals)) add(statusOf(refusal) ?? 422, reason as ErrorReason)
   if (schema.params !== undefined || !reads) add(404, 'not_found')
   addSchemaReasons(schema.querystring, (reason) => add(422, reason))
@@ -29,7 +33,6 @@ function reasonsOf({ method, config = {} }: RouteOptions, schema: FastifySchema)
   if (!reads) {
     add(malformedStatus, 'malformed_body')
     add(413, 'body_too_large')
-    add(415, 'unsupported_media_type')
   }
   if (method === 'POST') {
     add(400, 'idempotency_key_invalid')
