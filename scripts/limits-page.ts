@@ -194,6 +194,13 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     wrongPasswords: '429 with `Retry-After`, longer each time',
     sources: 'the oldest entry is removed',
   },
+  UNREAD_LIMITS: {
+    counted: 'no more are counted',
+  },
+  COMPRESSION_LIMITS: {
+    fewestBytes: 'sent as it is',
+    bytesOnEventLoop: 'compressed in a thread',
+  },
   SEARCH_LIMITS: {
     shortest: 'no result',
     strangersAtOnce: 'only known people are found',
@@ -204,6 +211,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     uploadsAtOnce: 'waits for a slot',
     uploadsOfPerson: 'waits for a slot',
     photosOfPerson: '422',
+    altTextCharacters: '422',
     uploadsBeforeToken: 'waits for a slot',
     uploadsBeforeTokenOfAddress: 'waits for a slot',
     uploadsWaiting: '429 or 503 with `Retry-After`',

@@ -429,6 +429,20 @@ export const SEARCH_LIMITS = {
   filters: 10,
 } as const
 
+/** Counts of what a user has not read, which clients poll. */
+export const UNREAD_LIMITS = {
+  /** Notifications that are counted, and conversations. */
+  counted: 1_000,
+} as const
+
+/** Compression of responses, in bytes of the text. */
+export const COMPRESSION_LIMITS = {
+  /** A smaller response fits in one packet as it is. */
+  fewestBytes: 1_024,
+  /** Up to here it takes 0.1 ms, less than a thread would cost; everything larger is compressed in a thread. */
+  bytesOnEventLoop: 16 * 1_024,
+} as const
+
 /** Uploaded pictures. The maximum bytes of one picture are a setting. */
 export const PHOTO_LIMITS = {
   /** Concurrent uploads in one web process, and per user. Clients send a few in parallel, not dozens. */
@@ -449,9 +463,11 @@ export const PHOTO_LIMITS = {
   /** Interval of checks for the result: short at first, then longer. */
   firstLookMs: 20,
   lastLookMs: 250,
-  /** An upload has a few short options. */
+  /** Characters of a photo's description; of a longer one from another pod this many are shown. */
+  altTextCharacters: 1_500,
+  /** An upload has a few short options; the longest is the description. */
   formFields: 50,
-  fieldBytes: 1024,
+  fieldBytes: 6 * 1024,
   fieldNameBytes: 100,
   /** The longest side of a JPEG. */
   sidePixels: 65_535,

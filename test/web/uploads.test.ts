@@ -42,8 +42,32 @@ describe('GET /uploads/images/:name', () => {
       'cache-control': 'public, max-age=31536000, immutable',
       'x-content-type-options': 'nosniff',
       'cross-origin-resource-policy': 'cross-origin',
+      'access-control-allow-origin': '*',
+      etag: expect.stringMatching(/^"[0-9a-f]+-[0-9a-f]+"$/),
     })
     expect(headers['content-security-policy']).toBe("default-src 'none';sandbox")
+  })
+
+  it('answers 304 to who has the picture, and HEAD with the headers alone', async () => {
+    const whole = await get('a1.png', { 'accept-encoding': 'gzip, br' })
+    const etag = String(whole.headers.etag)
+    const known = await get('a1.png', { 'if-none-match': `"other", W/${etag}` })
+    const head = await pod.inject({ method: 'HEAD', url: '/uploads/images/a1.png' })
+    const knownHead = await pod.inject({
+      method: 'HEAD',
+      url: '/uploads/images/a1.png',
+      headers: { 'if-none-match': etag },
+    })
+
+    expect([whole.headers['content-encoding'], whole.headers.vary]).toEqual([undefined, undefined])
+    expect([known.statusCode, known.body, known.headers.etag]).toEqual([304, '', etag])
+    expect(known.headers['cache-control']).toBe(whole.headers['cache-control'])
+    expect((await get('a1.png', { 'if-none-match': '"other"' })).statusCode).toBe(200)
+    const { date: _date, 'x-request-id': _id, connection: _connection, ...headers } = whole.headers
+    expect([head.statusCode, head.body]).toEqual([200, ''])
+    expect(head.headers).toMatchObject(headers)
+    expect([knownHead.statusCode, knownHead.headers.etag]).toEqual([304, etag])
+    expect((await pod.inject({ method: 'HEAD', url: '/uploads/images/b2.png' })).statusCode).toBe(404)
   })
 
   it.each([

@@ -10,6 +10,7 @@ import { LiveMessage, StreamEventData, StreamEvents, StreamReset } from '../sche
 import { Notification } from '../schemas/notifications.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
 import { Like, Reshare } from '../schemas/reactions.js'
+import { addCompression } from '../server/compression.js'
 import { DOCS_SCRIPT, DOCS_STYLE } from './docs-theme.js'
 import { errorResponsesOf } from './error-responses.js'
 import { finishDocument, RESPONSE_HEADERS } from './finish-document.js'
@@ -144,6 +145,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
 export async function addApiDocs(app: FastifyInstance): Promise<void> {
   await addApiDescription(app)
   await app.register(async (docs) => {
+    addCompression(docs)
     docs.addHook('onRoute', (route) => {
       route.config = { ...route.config, public: true, quiet: true }
     })

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { PAGE_RULES, policyOf } from '../pages/html.js'
 import { isForOtherOrigins, isPrivate, pathOf } from './paths.js'
 
@@ -34,12 +34,13 @@ const PROTECTION = {
 
 const READABLE_ELSEWHERE = {
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'Link, WWW-Authenticate, Retry-After, X-Request-Id, Idempotency-Replayed',
+  'access-control-expose-headers':
+    'Link, WWW-Authenticate, Retry-After, ETag, Unread-Notifications, Unread-Conversations, Unread-Messages, X-Request-Id, Idempotency-Replayed',
 }
 
 const CALLABLE_FROM_ELSEWHERE = {
   'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
-  'access-control-allow-headers': 'Authorization, Content-Type, Accept, Idempotency-Key, Last-Event-ID',
+  'access-control-allow-headers': 'Authorization, Content-Type, Accept, If-None-Match, Idempotency-Key, Last-Event-ID',
   'access-control-max-age': String(A_DAY),
 }
 
@@ -54,6 +55,13 @@ export function addHeaders(app: FastifyInstance, { https }: { readonly https: bo
     done()
   })
   openToOtherOrigins(app)
+}
+
+/** Says that the response depends on this header of the request. */
+export function addVary(reply: FastifyReply, field: string): void {
+  const fields = String(reply.getHeader('vary') ?? '').split(/, */)
+  const isNamed = fields.some((known) => known.toLowerCase() === field.toLowerCase())
+  if (!isNamed) reply.header('vary', [...fields.filter(Boolean), field].join(', '))
 }
 
 /** No cookie is ever read by the API, so any origin may use it, without credentials. Browsers ask first, without a token. */

@@ -10,6 +10,7 @@ import { linkRoutes } from '../routes/pages/links.js'
 import { personPageRoutes } from '../routes/pages/person-pages.js'
 import { postPageRoutes } from '../routes/pages/post-pages.js'
 import { uploadRoutes } from '../routes/pages/uploads.js'
+import { addCompression } from './compression.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -37,6 +38,7 @@ const publicPageRoutes: FastifyPluginAsync = async (app) => {
   app.decorate('publicPages', { renderer, cache: openPageCache(() => pod.now()) })
   const { onRequest } = limitAddresses(pod, 'pages')
   app.addHook('onRequest', onRequest)
+  addCompression(app)
   await app.register(personPageRoutes)
   await app.register(postPageRoutes)
 }

@@ -4,6 +4,8 @@ import { addIdempotency } from '../../api/idempotency.js'
 import { addWriteNotes } from '../../api/read-list.js'
 import { addWriteLimit } from '../../limits/write-limit.js'
 import { addBodyReaders } from '../../server/bodies.js'
+import { addCompression } from '../../server/compression.js'
+import { addEntityTags } from '../../server/entity-tags.js'
 import { addValidation } from '../../server/validation.js'
 import { aspectRoutes } from './aspects.js'
 import { commentRoutes } from './comments.js'
@@ -32,6 +34,8 @@ export const apiRoutes: FastifyPluginAsync = async (app) => {
   addDecimalPoints(app)
   addIdempotency(app)
   addWriteNotes(app)
+  addEntityTags(app)
+  addCompression(app)
   await app.register(userRoutes)
   await app.register(usersRoutes)
   await app.register(commentRoutes)

@@ -2,6 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { readAsset } from '../../pages/assets.js'
 import { ICON_PATH } from '../../pages/html.js'
 import { DEFAULT_AVATAR_PATH } from '../../presenters/people.js'
+import { isNotModified } from '../../server/entity-tags.js'
 
 const A_DAY = 86_400
 
@@ -19,7 +20,7 @@ const pictures = [
     path: DEFAULT_AVATAR_PATH,
     file: 'default-avatar.png',
     type: 'image/png',
-    headers: { 'cross-origin-resource-policy': 'cross-origin' },
+    headers: { 'cross-origin-resource-policy': 'cross-origin', 'access-control-allow-origin': '*' },
   },
   { path: ICON_PATH, file: 'favicon.svg', type: 'image/svg+xml', headers: {} },
 ]
@@ -42,7 +43,7 @@ export const siteFileRoutes: FastifyPluginAsync = async (app) => {
       { config: { public: true, quiet: true, headers }, schema: { hide: true } },
       async (request, reply) => {
         reply.header('cache-control', `public, max-age=${A_DAY}`).header('etag', etag)
-        return request.headers['if-none-match'] === etag ? reply.code(304).send() : reply.type(type).send(bytes)
+        return isNotModified(request, etag) ? reply.code(304).send() : reply.type(type).send(bytes)
       },
     )
   }

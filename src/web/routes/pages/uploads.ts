@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
 import { UPLOADS_PATH } from '../../../domain/photos/photos.js'
 import { imagesFolder } from '../../../persistence/photos/picture-files.js'
+import { isNotModified } from '../../server/entity-tags.js'
 import { RequestFault } from '../../server/request-faults.js'
 
 const A_YEAR = 365 * 86_400
@@ -22,40 +23,47 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 export const uploadRoutes: FastifyPluginAsync = async (app) => {
   const folder = imagesFolder(app.pod.config.uploadsDir)
 
-  app.get<{ Params: { name: string } }>(
-    `${UPLOADS_PATH}:name`,
-    {
-      config: {
-        public: true,
-        quiet: true,
-        headers: {
-          'cross-origin-resource-policy': 'cross-origin',
-          // Whatever somebody uploaded: opened as a page of its own, it runs and loads nothing.
-          'content-security-policy': "default-src 'none';sandbox",
-        },
+  // HEAD is answered here, so that nothing is read of the file for it.
+  app.route<{ Params: { name: string } }>({
+    method: ['GET', 'HEAD'],
+    url: `${UPLOADS_PATH}:name`,
+    exposeHeadRoute: false,
+    config: {
+      public: true,
+      quiet: true,
+      headers: {
+        'cross-origin-resource-policy': 'cross-origin',
+        'access-control-allow-origin': '*',
+        // Whatever somebody uploaded: opened as a page of its own, it runs and loads nothing.
+        'content-security-policy': "default-src 'none';sandbox",
       },
-      schema: { hide: true },
     },
-    async (request, reply) => {
+    schema: { hide: true },
+    handler: async (request, reply) => {
       const { name } = request.params
       const [, ending = ''] = NAME.exec(name) ?? []
       const mediaType = MEDIA_TYPES[ending]
       const file = mediaType === undefined ? undefined : await openFile(join(folder, name))
       if (mediaType === undefined || file === undefined) throw new RequestFault(404, 'There is no such picture.')
-      return (
-        reply
-          .type(mediaType)
-          .header('content-length', file.bytes)
-          // A name never gets another content.
-          .header('cache-control', `public, max-age=${A_YEAR}, immutable`)
-          .send(file.handle.createReadStream())
-      )
+      // A name never gets another content.
+      reply.header('cache-control', `public, max-age=${A_YEAR}, immutable`).header('etag', file.etag)
+      const isKnown = isNotModified(request, file.etag)
+      if (!isKnown) reply.type(mediaType).header('content-length', file.bytes)
+      if (!isKnown && request.method === 'GET') return reply.send(file.handle.createReadStream())
+      await file.handle.close()
+      return reply.code(isKnown ? 304 : 200).send()
     },
-  )
+  })
+}
+
+interface OpenFile {
+  readonly handle: FileHandle
+  readonly bytes: number
+  readonly etag: string
 }
 
 /** Only plain files: a link could lead anywhere. */
-async function openFile(path: string): Promise<{ readonly handle: FileHandle; readonly bytes: number } | undefined> {
+async function openFile(path: string): Promise<OpenFile | undefined> {
   let handle: FileHandle
   try {
     handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
@@ -63,7 +71,10 @@ async function openFile(path: string): Promise<{ readonly handle: FileHandle; re
     return undefined
   }
   const facts = await handle.stat()
-  if (facts.isFile()) return { handle, bytes: facts.size }
+  if (facts.isFile()) {
+    const etag = `"${facts.size.toString(16)}-${Math.floor(facts.mtimeMs).toString(16)}"`
+    return { handle, bytes: facts.size, etag }
+  }
   await handle.close()
   return undefined
 }

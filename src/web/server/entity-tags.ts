@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { isRead } from '../limits/write-limit.js'
+import { addVary } from './headers.js'
+
+/**
+ * Gives each successful read of the API a weak ETag, and answers 304 without a body if the client has this version. The tag
+ * covers the `Link` header: a page may get a next one while its items stay the same.
+ *
+ * The answers stay `no-store`, so that private ones are in no cache of a browser: a client keeps the tag and what it has read
+ * by itself. Must come before compression: the tag is weak because all encodings share it.
+ */
+export function addEntityTags(app: FastifyInstance): void {
+  app.addHook('onRoute', (route) => {
+    if (route.method !== 'GET' || route.schema?.response === undefined) return
+    route.schema = { ...route.schema, response: { ...route.schema.response, 304: NotModified } }
+  })
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (!isRead(request.method) || reply.statusCode !== 200 || typeof payload !== 'string') return done(null, payload)
+    const etag = weakTagOf(payload, reply)
+    reply.header('etag', etag)
+    addVary(reply, 'Authorization')
+    if (!isNotModified(request, etag)) return done(null, payload)
+    reply.code(304).removeHeader('content-type').removeHeader('content-length')
+    // Fastify gives an empty HEAD response a `content-length` of 0, except for a stream.
+    done(null, request.method === 'HEAD' ? Readable.from([]) : null)
+  })
+}
+
+const NotModified = Type.Null({ description: 'The client has this version: its `If-None-Match` names the `ETag`.' })
+
+/** Whether the client has the representation with this tag already (RFC 9110, 13.1.2; the comparison is weak). */
+export function isNotModified({ headers }: FastifyRequest, etag: string): boolean {
+  const known = headers['if-none-match']
+  if (known === undefined) return false
+  return known.trim() === '*' || (known.match(ENTITY_TAG) ?? []).some((tag) => opaque(tag) === opaque(etag))
+}
+
+const ENTITY_TAG = /(?:W\/)?"[^"]*"/g
+
+function opaque(tag: string): string {
+  return tag.replace(/^W\//, '')
+}
+
+function weakTagOf(payload: string, reply: FastifyReply): string {
+  const links = String(reply.getHeader('link') ?? '')
+  const hash = createHash('sha256').update(payload).update('\n').update(links).digest('base64url')
+  return `W/"${hash.slice(0, 22)}"`
+}
