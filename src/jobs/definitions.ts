@@ -148,8 +148,11 @@ export const fetchStreamJob = defineJob<{ readonly address: string }>()('fetch',
   priority: 100,
 })
 
+/** Where a person is looked up: by their address, or by the page that the pod at a host has of them. */
+export type WantedPerson = { readonly address: string } | { readonly host: string; readonly guid: string }
+
 /** A person whom anybody may look up without an account; the page that requests it reloads itself. */
-export const lookUpPersonJob = defineJob<{ readonly address: string }>()('fetch-unproven', 'look-up-person', knock)
+export const lookUpPersonJob = defineJob<WantedPerson>()('fetch-unproven', 'look-up-person', knock)
 
 export interface NamingText {
   readonly record: 'post' | 'comment'
@@ -213,6 +216,8 @@ export interface Upload {
   readonly use: PhotoUse
   /** Whom a published one is for. */
   readonly aspectIds: readonly number[]
+  /** What the photo shows, in words. */
+  readonly altText?: string
 }
 
 /** Kept until it becomes part of a post, shown as the picture of its owner, or given to some of their contacts. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
+import { PHOTO_LIMITS } from '../../src/limits.js'
 import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
 import { addStranger, newGuid } from '../support/network.js'
 import { openPhotoPod, type PhotoPod, pictureField } from '../support/photo-pod.js'
@@ -124,7 +125,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       [{ name: 'image', value: 'a text' }],
       [file, file],
       [file, ...Array.from({ length: 100 }, () => ({ name: 'more', value: 'x' }))],
-      [file, { name: 'aspect_ids', value: `${api.FR},`.repeat(600) }],
+      [file, { name: 'aspect_ids', value: `${api.FR},`.repeat(PHOTO_LIMITS.fieldBytes) }],
     ]
     for (const parts of wrong) await expectNothing(await api.post(alice, parts, '?pending=true'), 422, photos)
     expectError(await alice.post('/photos', { image: 'a text' }), 422)
@@ -282,6 +283,80 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     const photos = await countPhotos()
     await expectNothing(await api.upload(alice, png, `?aspect_ids=${foreign}`), 422, photos)
     await expectNothing(await api.upload(await alice.with('public:modify'), png, `?aspect_ids=all`), 422, photos)
+  })
+
+  describe('the alt text', () => {
+    const altText = 'Zwei Farben: blau & <rot> 🎨'
+    const upload = async (query = '?pending=true') => (await api.upload(alice, png, query)).body
+
+    it('comes with the upload, in the form or in the query, and is shown wherever the photo is', async () => {
+      const inForm = await api.post(
+        alice,
+        [{ name: 'alt_text', value: ` ${altText}\n` }, pictureField(png)],
+        '?pending=true',
+      )
+      const inQuery = await upload(`?pending=true&alt_text=${encodeURIComponent(altText)}`)
+      expect([inForm.status, inForm.body.alt_text, inQuery.alt_text]).toEqual([200, altText, altText])
+
+      const { guid } = inForm.body
+      const { body: post } = await alice.post('/posts', { public: true, body: 'Look', photos: [guid] })
+      const photos = [
+        post.photos[0],
+        (await bob.get(`/posts/${post.guid}`)).body.photos[0],
+        (await bob.get(`/photos/${guid}`)).body,
+        (await alice.get('/photos')).body.find((photo: { guid: string }) => photo.guid === guid),
+        (await bob.get(`/users/${alice.guid}/photos`)).body.find((photo: { guid: string }) => photo.guid === guid),
+      ]
+      expect(photos.map(({ alt_text }) => alt_text)).toEqual(Array(5).fill(altText))
+    })
+
+    it('can be set, changed and removed later, which goes out with what has the photo already', async () => {
+      const { guid, ...others } = await upload()
+      expect(others).not.toHaveProperty('alt_text')
+      const set = (text: unknown, who: Pick<ApiPerson, 'patch'> = alice) =>
+        who.patch(`/photos/${guid}`, { alt_text: text })
+
+      const described = await set(altText, await alice.with('public:modify'))
+      expect([described.status, described.body]).toEqual([200, { ...others, guid, alt_text: altText }])
+      expect(await dispatched()).toEqual([])
+      await alice.post('/posts', { public: true, body: '', photos: [guid] })
+      await api.pod.db('outbox').where({ name: 'dispatch' }).delete()
+      expect((await set('Other')).body.alt_text).toBe('Other')
+      expect(await dispatched()).toEqual([{ record: 'photo', guid }])
+      expect((await set('Other')).status).toBe(200)
+      expect(await dispatched()).toHaveLength(1)
+      for (const nothing of [null, '  ']) expect((await set(nothing)).body).not.toHaveProperty('alt_text')
+    })
+
+    it('is refused where it is too long, no text or nobody’s to set', async () => {
+      const { guid } = await upload()
+      const set = (body: object, who: Pick<ApiPerson, 'patch'> = alice) => who.patch(`/photos/${guid}`, body)
+
+      for (const text of ['x'.repeat(1_501), 'a\u0000', 7, ['x']]) expectError(await set({ alt_text: text }), 422)
+      expectError(await set({}), 422)
+      expect((await set({ alt_text: '😀'.repeat(1_500) })).status).toBe(200)
+      expectError(await set({ alt_text: 'mine' }, bob), 404)
+      expectError(await alice.patch(`/photos/${newGuid()}`, {}), 404)
+      expectError(await set({ alt_text: 'x' }, await alice.with('private:modify')), 403)
+      const shared = await upload('?aspect_ids=all')
+      const token = await alice.with('public:modify')
+      expectError(await token.patch(`/photos/${shared.guid}`, { alt_text: 'x' }), 404)
+
+      const photos = await countPhotos()
+      const tooLong = [{ name: 'alt_text', value: 'x'.repeat(1_501) }, pictureField(png)]
+      await expectNothing(await api.post(alice, tooLong, '?pending=true'), 422, photos)
+      const twice = [{ name: 'alt_text', value: 'x' }, { name: 'alt_text', value: 'y' }, pictureField(png)]
+      await expectNothing(await api.post(alice, twice, '?pending=true'), 422, photos)
+    })
+
+    it('of another pod is cut where it is longer than one of this pod may be', async () => {
+      const { id: authorId } = await addStranger(api.pod, `${newGuid().slice(0, 8)}@q.example`)
+      const guid = newGuid()
+      const photo = { guid, authorId, name: 'a.jpg', public: true, remotePath: 'https://q.example/up/' }
+      await api.pod.db('photos').insert({ ...photo, text: 'é'.repeat(5_000) })
+
+      expect((await alice.get(`/photos/${guid}`)).body.alt_text).toBe('é'.repeat(1_500))
+    })
   })
 
   it('needs the scope public:modify to upload, and to delete', async () => {

@@ -45,7 +45,20 @@ describe('GET /user', () => {
       bio: '',
       avatar: { large: DEFAULT_AVATAR, medium: DEFAULT_AVATAR, small: DEFAULT_AVATAR, raw: DEFAULT_AVATAR },
       tags: [],
+      unread_notifications: 0,
+      unread_conversations: 0,
+      unread_messages: 0,
     })
+  })
+
+  it('leaves out the counts of what the token may not read', async () => {
+    const { zoe } = await api.people('zoe')
+    const keysOf = async (...scopes: Parameters<typeof zoe.with>) =>
+      Object.keys((await (await zoe.with('profile', ...scopes)).get('/user')).body).filter((key) => /^unread/.test(key))
+
+    expect(await keysOf()).toEqual([])
+    expect(await keysOf('notifications')).toEqual(['unread_notifications'])
+    expect(await keysOf('conversations')).toEqual(['unread_conversations', 'unread_messages'])
   })
 
   describe('16: the avatar', () => {

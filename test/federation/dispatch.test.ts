@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import type { Viewer } from '../../src/domain/accounts/access.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { changeProfile } from '../../src/domain/people/profiles.js'
+import { changeAltText } from '../../src/domain/photos/change-photo.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { dispatch } from '../../src/federation/outbound/dispatch.js'
@@ -615,6 +616,21 @@ describe('somebody of this pod', () => {
     expect(await sentOnce(guids[1])).toMatchObject({ public: true, to: [inside, outside].map(hostOf).sort() })
     expect(await sentAbout(pod, guids[2])).toEqual([])
   })
+})
+
+it('sends a photo with a new description again, and no more the former one', async () => {
+  const reader = await stranger()
+  await addAspect(pod, ann.userId, [reader])
+  const guid = newGuid()
+  await pod.db('photos').insert({ guid, authorId: ann.personId, name: 'tea.jpg', pending: false, public: true })
+  await dispatchNow(pod, { record: 'photo', guid })
+  await changeAltText(pod, ann, { guid, altText: 'A cup of tea' })
+  await dispatchNow(pod, { record: 'photo', guid })
+
+  const sent = await sentAbout(pod, guid)
+  expect(sent.map(({ entity }) => readEntity(xmlOf(entity), new Date()))).toMatchObject([
+    { type: 'photo', text: 'A cup of tea' },
+  ])
 })
 
 describe('the order of dispatches', () => {

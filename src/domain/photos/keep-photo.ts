@@ -24,13 +24,13 @@ interface MadePhoto {
 
 /** An upload is a photo from now on, and what its owner wanted of it comes true, unless somebody else has done this meanwhile. */
 export async function keepPhoto(pod: Pod, work: UploadWork, { width, height, bytes, place }: MadePhoto): Promise<void> {
-  const { guid, name, userId, use, aspectIds } = work.data
+  const { guid, name, userId, use, aspectIds, altText = null } = work.data
   await inTransaction(pod.db, async (transaction) => {
     await work.finish(transaction)
     const author = await authorOf(transaction, userId)
     const photo = await Photo.query(transaction)
       .insert({
-        ...{ guid, authorId: author.id, name, width, height, bytes },
+        ...{ guid, authorId: author.id, name, width, height, bytes, text: altText },
         ...{ public: false, pending: use === 'pending', createdAt: pod.now() },
       })
       .returning('*')

@@ -1,4 +1,7 @@
+import { PHOTO_LIMITS } from '../../limits.js'
 import type { Photo } from '../../persistence/models/photo.js'
+import { faultOfText } from '../posts/texts.js'
+import { Refusal } from '../refusals.js'
 
 /** What is in front of the name of a picture; other pods and clients build the addresses of all sizes themselves. */
 export const PHOTO_SIZES = {
@@ -31,3 +34,13 @@ export function isPicture({ remotePath }: Pick<Photo, 'remotePath'>): boolean {
 export function photoFolder({ remotePath }: Pick<Photo, 'remotePath'>, podUrl: string): string {
   return remotePath ?? `${podUrl}${UPLOADS_PATH}`
 }
+
+/** The description of a photo as it is stored; null: a blank one is none. Throws what is wrong with it. */
+export function readAltText(text: string | null): string | null {
+  const altText = text?.trim() ?? ''
+  const fault = faultOfText(altText, PHOTO_LIMITS.altTextCharacters)
+  if (fault !== undefined) throw new Refusal<AltTextRefusal>('alt_text_invalid', `The alt text ${fault}.`)
+  return altText === '' ? null : altText
+}
+
+type AltTextRefusal = 'alt_text_invalid'

@@ -13,6 +13,7 @@ import type { Viewer } from '../accounts/access.js'
 import { ownAspectIds } from '../contacts/aspects.js'
 import { newGuid } from '../posts/publish-post.js'
 import { Refusal } from '../refusals.js'
+import { readAltText } from './photos.js'
 import { endingOf, formatOf, HEAD_BYTES } from './picture-formats.js'
 
 export interface NewPhoto {
@@ -21,6 +22,8 @@ export interface NewPhoto {
   readonly use: PhotoUse
   /** Whom a published one is for; without any it is for nobody else. */
   readonly aspects?: 'all' | readonly number[] | undefined
+  /** What it shows, in words. */
+  readonly altText?: string | undefined
 }
 
 type UploadRefusal = 'insufficient_scope' | 'aspects_not_found' | 'image_invalid' | 'photo_quota'
@@ -52,7 +55,7 @@ export async function uploadPhoto(
   throw new QueueUnavailable('No worker has made a photo of an upload in time.')
 }
 
-async function handToWorkers(pod: Pod, viewer: Viewer, { file, use, aspects }: NewPhoto): Promise<UnderWay> {
+async function handToWorkers(pod: Pod, viewer: Viewer, { file, use, aspects, ...photo }: NewPhoto): Promise<UnderWay> {
   const { uploadsDir } = pod.config
   try {
     if (use === 'published' && !viewer.scopes.has('private:modify')) {
@@ -61,6 +64,7 @@ async function handToWorkers(pod: Pod, viewer: Viewer, { file, use, aspects }: N
         'A photo that is neither pending nor a profile picture needs the scope private:modify.',
       )
     }
+    const altText = readAltText(photo.altText ?? null)
     const format = formatOf(await beginningOfUpload(uploadsDir, file, HEAD_BYTES))
     if (format === undefined) throw refusal('image_invalid', 'A photo is a JPEG, PNG, GIF or WebP file.')
     const { userId } = viewer
@@ -68,7 +72,10 @@ async function handToWorkers(pod: Pod, viewer: Viewer, { file, use, aspects }: N
     return await inTransaction(pod.db, async (transaction) => {
       await checkQuota(pod, transaction, viewer)
       const aspectIds = use === 'published' ? await chosenAspects(transaction, viewer, aspects ?? []) : []
-      const upload = { guid: newGuid(), file, name: `${newGuid()}.${endingOf(format)}`, userId, use, aspectIds }
+      const upload = {
+        ...{ guid: newGuid(), file, name: `${newGuid()}.${endingOf(format)}`, userId, use, aspectIds },
+        ...(altText !== null && { altText }),
+      }
       const [outboxId] = await enqueueAllWith(pod, transaction, makePhotoJob, [upload])
       if (outboxId === undefined) throw new Error('A job that was stored has no id.')
       return { ...upload, outboxId }

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { PHOTO_LIMITS } from '../../limits.js'
 import { namedRow } from '../database/database.js'
 import type { Photo } from '../models/photo.js'
 import { authorOf } from '../people/author-of.js'
@@ -19,15 +20,18 @@ import { type Page, pageOf, seek, type TimePage } from '../sql/keyset-page.js'
 
 /** What a client is shown of a photo. */
 export interface ListedPhoto
-  extends Pick<Photo, 'id' | 'guid' | 'createdAt' | 'name' | 'remotePath' | 'height' | 'width'> {
+  extends Pick<Photo, 'id' | 'guid' | 'createdAt' | 'name' | 'remotePath' | 'height' | 'width' | 'text'> {
   /** The post it is part of. */
   readonly postGuid: string | null
 }
 
+/** Another pod may send a longer one. */
+export const SHOWN_ALT_TEXT = `left(photos.text, ${PHOTO_LIMITS.altTextCharacters})`
+
 /** Of a photo, joined with the post it is part of. */
 export const PHOTO_COLUMNS = `
   photos.id, photos.guid, photos.created_at as "createdAt", photos.name, photos.remote_path as "remotePath",
-  photos.height, photos.width, posts.guid as "postGuid"`
+  photos.height, photos.width, ${SHOWN_ALT_TEXT} as text, posts.guid as "postGuid"`
 
 const visibilityCondition: Readonly<Record<Visibility, string>> = {
   public: 'photos.public',
@@ -63,6 +67,7 @@ const photoForm = columnForm({
   guid: text('guid'),
   name: text('name'),
   remotePath: textOrNull('remote_path'),
+  text: textOrNull(SHOWN_ALT_TEXT),
 })
 
 const postForm = columnForm({ id: number('id'), guid: text('guid') })
@@ -82,6 +87,7 @@ function photosOf(all: Found): readonly ListedPhoto[] {
     createdAt: new Date(valueAt(photos.createdAt, place)),
     name: valueAt(photos.name, place),
     remotePath: valueAt(photos.remotePath, place),
+    text: valueAt(photos.text, place),
     height: valueAt(photos.height, place),
     width: valueAt(photos.width, place),
     postGuid: postGuids.get(valueAt(photos.postId, place)) ?? null,
@@ -93,7 +99,7 @@ function shown(some: string, most: number): string {
     select photos, posts
     from (
       select ${photoForm.select} as photos, array_agg(post_id) as post_ids
-      from (select * from (${some}) as found limit ${most}) as found
+      from (select * from (${some}) as found limit ${most}) as photos
     ) as page
     cross join lateral (select ${postForm.select} as posts from posts where id = any(page.post_ids)) as about`
 }

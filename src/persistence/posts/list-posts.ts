@@ -34,7 +34,7 @@ export interface Reader {
 export interface ListedPost extends Omit<PostContent, 'poll'>, Counters {
   readonly author: PersonSummary & { readonly nsfw: boolean }
   readonly mentionedPeople: readonly PersonSummary[]
-  readonly photos: readonly Pick<Photo, 'name' | 'remotePath' | 'height' | 'width'>[]
+  readonly photos: readonly Pick<Photo, 'name' | 'remotePath' | 'height' | 'width' | 'text'>[]
   readonly poll: ListedPoll | null
   /** What the reader has done with it. */
   readonly own: {

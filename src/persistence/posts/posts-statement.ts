@@ -1,4 +1,5 @@
 import { type PersonOfOne, personColumns } from '../people/person-summaries.js'
+import { SHOWN_ALT_TEXT } from '../photos/list-photos.js'
 import { columnForm, moment, number, numberOrNull, text, textOrNull, truth, type Written } from '../sql/column-lists.js'
 import { hasRow } from '../sql/has-row.js'
 import { viewerActionsForm } from './viewer-actions.js'
@@ -40,6 +41,7 @@ export const photoForm = columnForm({
   width: numberOrNull('width'),
   name: text('name'),
   remotePath: textOrNull('remote_path'),
+  text: textOrNull(SHOWN_ALT_TEXT),
 })
 
 const own = hasRow(`
@@ -133,7 +135,7 @@ const people = `(
 )`
 
 const photos = `(
-  select ${photoForm.select} from (select * from photos where post_id = any(page.ids) order by position, id) as photo
+  select ${photoForm.select} from (select * from photos where post_id = any(page.ids) order by position, id) as photos
 )`
 
 const choices = `(

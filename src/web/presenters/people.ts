@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import type { ShownUnreadCounts } from '../../domain/notifications/unread-counts.js'
 import type { OwnProfile as OwnProfileFacts } from '../../domain/people/people.js'
 import type { VisiblePerson } from '../../domain/people/visible-people.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
@@ -18,6 +19,16 @@ export function presentOwnProfile(
     ...(showsDetails ? presentDetails(profile) : WITHHELD),
     avatar: presentAvatar(profile, podUrl),
     tags: profile.tags,
+  }
+}
+
+/** Absent is what the token may not read. */
+export function presentUnreadCounts(counts: ShownUnreadCounts) {
+  const { notifications, conversations, messages } = counts
+  return {
+    ...(notifications !== undefined && { unread_notifications: notifications }),
+    ...(conversations !== undefined && { unread_conversations: conversations }),
+    ...(messages !== undefined && { unread_messages: messages }),
   }
 }
 

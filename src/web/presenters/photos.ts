@@ -5,7 +5,7 @@ import type { ListedPhoto } from '../../persistence/photos/list-photos.js'
 import { isUrl } from '../../protocol/is-url.js'
 import type { Photo, Picture } from '../schemas/posts.js'
 
-export type PhotoFacts = Pick<StoredPhoto, 'name' | 'remotePath' | 'height' | 'width'>
+export type PhotoFacts = Pick<StoredPhoto, 'name' | 'remotePath' | 'height' | 'width' | 'text'>
 
 /** Undefined: what another pod says about the place of it is no address. */
 export function presentPhoto(photo: ListedPhoto, podUrl: string): Static<typeof Photo> | undefined {
@@ -22,7 +22,12 @@ export function presentPicture(photo: PhotoFacts, podUrl: string): Static<typeof
   const addressAt = addressesOf(photo, podUrl)
   const [raw, large, medium, small] = [addressAt('raw'), addressAt('large'), addressAt('medium'), addressAt('small')]
   if (raw === undefined || large === undefined || medium === undefined || small === undefined) return undefined
-  return { dimensions: { height: photo.height, width: photo.width }, sizes: { raw, large, medium, small } }
+  const picture: Static<typeof Picture> = {
+    dimensions: { height: photo.height, width: photo.width },
+    sizes: { raw, large, medium, small },
+  }
+  if (photo.text !== null && photo.text.trim() !== '') picture.alt_text = photo.text
+  return picture
 }
 
 /** Begins with no dot, and has nothing that an address would write in another way. */

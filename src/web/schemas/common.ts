@@ -60,6 +60,19 @@ export const PersonSummary = Type.Object(
   { $id: 'PersonSummary', description: 'A person, in short.' },
 )
 
+const unreadCount = (what: string, scope: string) =>
+  Type.Optional(
+    Type.Integer({
+      description: `${what}; no more than 1 000 are counted. Absent without the scope \`${scope}\`.`,
+    }),
+  )
+
+const unreadCounts = {
+  unread_notifications: unreadCount('Unread notifications', 'notifications'),
+  unread_conversations: unreadCount('Conversations with unread messages', 'conversations'),
+  unread_messages: unreadCount('Unread messages in these conversations', 'conversations'),
+}
+
 export const OwnProfile = Type.Object(
   {
     guid: Type.String({ description: 'Identifies the object on every pod; never changes.' }),
@@ -77,13 +90,15 @@ export const OwnProfile = Type.Object(
     bio: nullable(Type.String({ description: 'Markdown.' })),
     avatar: Avatar,
     tags: Type.Array(Type.String(), { description: 'Without `#`, in the order of the profile.' }),
+    ...unreadCounts,
   },
   { $id: 'OwnProfile', description: 'Your own profile.' },
 )
 
 /** What both profiles say about the same facts. */
-const { guid, network_id, diaspora_id, name, avatar, tags, searchable, show_profile_info, nsfw, ...details } =
-  OwnProfile.properties
+const { guid, network_id, diaspora_id, name, avatar, tags, searchable, show_profile_info, nsfw } = OwnProfile.properties
+const { birthday, gender, location, bio } = OwnProfile.properties
+const details = { birthday, gender, location, bio }
 
 export const OtherPerson = Type.Object(
   {

@@ -8,6 +8,9 @@ export const Picture = Type.Object(
       { description: 'Null while unknown.' },
     ),
     sizes: Type.Object({ raw: Url, large: Url, medium: Url, small: Url }),
+    alt_text: Type.Optional(
+      Type.String({ description: 'What the photo shows, in words; absent if the author has not described it.' }),
+    ),
   },
   { $id: 'Picture', description: 'A photo as part of a post.' },
 )

@@ -1,11 +1,16 @@
 import { type Static, Type } from 'typebox'
 import type { NewPhoto } from '../../domain/photos/uploads.js'
+import { PHOTO_LIMITS } from '../../limits.js'
 import { BooleanField, readBoolean } from '../schemas/booleans.js'
 import { InvalidRequest } from '../server/validation.js'
 
 function flag(description: string) {
   return Type.Optional(Type.Unsafe<boolean | string>({ ...BooleanField, description }))
 }
+
+export const AltText = Type.String({
+  description: `What the photo shows, in words: at most ${PHOTO_LIMITS.altTextCharacters} characters, no Markdown.`,
+})
 
 /** What is to become of an upload; each of them stands in the query or in the form. */
 export const uploadOptions = {
@@ -19,16 +24,18 @@ export const uploadOptions = {
         'The aspects that may see a photo that is neither pending nor a profile picture: `all`, or ids. Default: none.',
     }),
   ),
+  alt_text: Type.Optional(AltText),
 }
 
 const Options = Type.Object(uploadOptions)
 
-export function readUploadOptions(options: Static<typeof Options>): Pick<NewPhoto, 'use' | 'aspects'> {
+export function readUploadOptions(options: Static<typeof Options>): Omit<NewPhoto, 'file'> {
+  const { alt_text: altText } = options
   const isSet = (value: boolean | string | undefined) => value !== undefined && readBoolean(value)
   // A picture that goes after a day would leave a profile without one.
-  if (isSet(options.set_profile_photo) || isSet(options.set_profile_picture)) return { use: 'profile' }
-  if (isSet(options.pending)) return { use: 'pending' }
-  return { use: 'published', aspects: readAspects(options.aspect_ids) }
+  if (isSet(options.set_profile_photo) || isSet(options.set_profile_picture)) return { use: 'profile', altText }
+  if (isSet(options.pending)) return { use: 'pending', altText }
+  return { use: 'published', aspects: readAspects(options.aspect_ids), altText }
 }
 
 /** Numbers come as JSON, with commas between them, or each by itself. */

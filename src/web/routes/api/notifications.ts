@@ -6,10 +6,12 @@ import {
   markNotification,
   openNotification,
 } from '../../../domain/notifications/notifications.js'
+import { countUnread } from '../../../domain/notifications/unread-counts.js'
 import { dialectOf } from '../../api/dialect.js'
 import { missingFirst } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
+import { sendUnreadCounts } from '../../api/unread-headers.js'
 import { presentNotification, readNotificationType } from '../../presenters/notifications.js'
 import { BooleanField, readBoolean } from '../../schemas/booleans.js'
 import { refTo } from '../../schemas/common.js'
@@ -35,7 +37,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'List your notifications',
         description:
-          'Newest first, read and unread. `only_after` selects notifications that were created or changed after that time: more people who do the same join an unread notification.',
+          'Newest first, read and unread. `only_after` selects notifications that were created or changed after that time: more people who do the same join an unread notification. `Unread-Notifications` counts your unread notifications, at most 1 000; `Unread-Conversations` and `Unread-Messages` likewise with the scope `conversations`. Single notifications carry these headers too.',
         querystring: Type.Object({
           ...timePaging,
           ...onlyAfter,
@@ -55,7 +57,10 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...readOnlyUnread(request.query),
         ...(type !== undefined && { type: readNotificationType(type) }),
       }
-      const notifications = await readList(request, (pod) => findNotifications(pod, request.viewer, filter))
+      const [notifications, counts] = await readList(request, (pod) =>
+        Promise.all([findNotifications(pod, request.viewer, filter), countUnread(pod, request.viewer)]),
+      )
+      sendUnreadCounts(reply, counts)
       linkTimePages(request, reply, page, notifications)
       return notifications.items.map((notification) => presentNotification(notification, dialectOf(request)))
     },
@@ -74,10 +79,11 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes, refusals: missing, writes: true },
     },
-    async (request) => {
+    async (request, reply) => {
       // HEAD is safe (RFC 9110, 9.2.1): it marks nothing as read.
       const read = request.method === 'HEAD' ? findNotification : openNotification
       const notification = await read(app.pod, request.viewer, request.params.notification_id)
+      sendUnreadCounts(reply, await countUnread(app.pod, request.viewer))
       return presentNotification(notification, dialectOf(request))
     },
   )
@@ -96,10 +102,12 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: refTo(Notification, 'The notification after the change.') },
     },
     config: { scopes, refusals: { ...missing, invalid: 422 } },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const read = readBoolean(request.body.read)
       const { notification_id: guid } = request.params
-      return presentNotification(await markNotification(app.pod, request.viewer, guid, { read }), dialectOf(request))
+      const notification = await markNotification(app.pod, request.viewer, guid, { read })
+      sendUnreadCounts(reply, await countUnread(app.pod, request.viewer))
+      return presentNotification(notification, dialectOf(request))
     },
   })
 }

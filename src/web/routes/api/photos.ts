@@ -1,7 +1,8 @@
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
+import { changeAltText } from '../../../domain/photos/change-photo.js'
 import { type NewPhoto, uploadPhoto } from '../../../domain/photos/uploads.js'
 import { findNewPhoto, findPhoto, listOwnPhotos } from '../../../domain/photos/visible-photos.js'
 import { deletePhoto } from '../../../domain/posts/deletions.js'
@@ -9,17 +10,18 @@ import { HTTP_LIMITS, PHOTO_LIMITS } from '../../../limits.js'
 import { sourceOf } from '../../../networks/network-source.js'
 import type { ListedPhoto } from '../../../persistence/photos/list-photos.js'
 import { dropUploads } from '../../../persistence/photos/picture-files.js'
+import { missingFirst } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { openTurnstile } from '../../limits/concurrency-limit.js'
 import { presentPhoto } from '../../presenters/photos.js'
-import { refTo } from '../../schemas/common.js'
+import { nullable, refTo } from '../../schemas/common.js'
 import { Photo } from '../../schemas/posts.js'
 import { RequestFault } from '../../server/request-faults.js'
 import { giveMoreTime } from '../../server/slow-requests.js'
 import { fieldsOf, InvalidRequest } from '../../server/validation.js'
 import { type Admit, readUploadForm } from '../../uploads/upload-form.js'
-import { readUploadOptions, uploadOptions } from '../../uploads/upload-options.js'
+import { AltText, readUploadOptions, uploadOptions } from '../../uploads/upload-options.js'
 
 const params = Type.Object({ photo_guid: Type.String() })
 const missing = { photo_not_found: 404 }
@@ -48,6 +50,10 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     each: PHOTO_LIMITS.uploadsOfPerson,
     line: { all: PHOTO_LIMITS.uploadsWaiting, each: PHOTO_LIMITS.uploadsWaitingOfPerson, withinMs: turnWithin },
   })
+
+  const ownPhoto = missingFirst<Static<typeof params>>((request) =>
+    findNewPhoto(app.pod, request.viewer, request.params.photo_guid),
+  )
 
   app.get(
     '/photos',
@@ -113,6 +119,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
           image_missing: 422,
           image_too_large: 422,
           image_invalid: 422,
+          alt_text_invalid: 422,
           insufficient_scope: { status: 422, field: 'pending' },
           aspects_not_found: 422,
           photo_quota: 422,
@@ -130,6 +137,31 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       }
       const guid = await turnstile.pass(viewer.userId, upload, signal)
       return present(await findNewPhoto(app.pod, viewer, guid))
+    },
+  )
+
+  app.patch(
+    '/photos/:photo_guid',
+    {
+      ...ownPhoto,
+      schema: {
+        operationId: 'changePhoto',
+        tags: ['Photos'],
+        summary: 'Describe a photo of yours',
+        description:
+          'Sets or removes the description of a photo, for people who cannot see it. Pods that have the photo receive the change. Private photos that are not pending need the scope `private:modify`.',
+        params,
+        body: Type.Object({
+          alt_text: nullable(AltText),
+        }),
+        response: { 200: refTo(Photo) },
+      },
+      config: { scopes: ['public:modify'], refusals: { ...missing, invalid: 422, alt_text_invalid: 422 } },
+    },
+    async (request) => {
+      const { photo_guid: guid } = request.params
+      await changeAltText(app.pod, request.viewer, { guid, altText: request.body.alt_text })
+      return present(await findNewPhoto(app.pod, request.viewer, guid))
     },
   )
 

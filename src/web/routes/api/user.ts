@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { findOwnProfile } from '../../../domain/people/people.js'
+import { countUnread, type ShownUnreadCounts } from '../../../domain/notifications/unread-counts.js'
+import { findOwnProfile, type OwnProfile as OwnProfileFacts } from '../../../domain/people/people.js'
 import { changeProfile } from '../../../domain/people/profiles.js'
-import { presentOwnProfile } from '../../presenters/people.js'
+import { presentOwnProfile, presentUnreadCounts } from '../../presenters/people.js'
 import { BooleanField, readBoolean } from '../../schemas/booleans.js'
 import { nullable, OwnProfile, refTo } from '../../schemas/common.js'
 
@@ -25,6 +26,11 @@ const changes = Type.Object({
 })
 
 export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const present = (profile: OwnProfileFacts, counts: ShownUnreadCounts) => ({
+    ...presentOwnProfile(profile, app.pod.config.url),
+    ...presentUnreadCounts(counts),
+  })
+
   app.get(
     '/user',
     {
@@ -33,12 +39,15 @@ export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Own profile'],
         summary: 'Read your own profile',
         description:
-          'The profile of the person the token belongs to. `birthday`, `gender`, `location` and `bio` are null unless the token has the scope `profile:read_private` or the profile is public (`show_profile_info`).',
+          'The profile of the person the token belongs to. `birthday`, `gender`, `location` and `bio` are null unless the token has the scope `profile:read_private` or the profile is public (`show_profile_info`). The counts of what is unread need the scopes `notifications` and `conversations`.',
         response: { 200: refTo(OwnProfile, 'Your profile.') },
       },
       config: { scopes: ['profile'] },
     },
-    async (request) => presentOwnProfile(await findOwnProfile(app.pod, request.viewer), app.pod.config.url),
+    async ({ viewer }) => {
+      const [profile, counts] = await Promise.all([findOwnProfile(app.pod, viewer), countUnread(app.pod, viewer)])
+      return present(profile, counts)
+    },
   )
 
   app.patch(
@@ -75,7 +84,7 @@ export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
           nsfw: optionalBoolean(nsfw),
         }),
       })
-      return presentOwnProfile({ ...changed, showsDetails: true }, app.pod.config.url)
+      return present({ ...changed, showsDetails: true }, await countUnread(app.pod, request.viewer))
     },
   )
 }

@@ -1,0 +1,30 @@
+import { enqueueEachWith, toDispatch } from '../../jobs/outbox/outbox.js'
+import { inTransaction } from '../../persistence/database/errors.js'
+import { Photo } from '../../persistence/models/photo.js'
+import { deleteCreations } from '../../persistence/outbound/audiences.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Viewer } from '../accounts/access.js'
+import { Refusal } from '../refusals.js'
+import { readAltText } from './photos.js'
+
+/** Changes the description of a photo of the viewer's own, on all pods that have it; null removes it. */
+export async function changeAltText(
+  pod: Pod,
+  viewer: Viewer,
+  { guid, altText }: { readonly guid: string; readonly altText: string | null },
+): Promise<void> {
+  const text = readAltText(altText)
+  await inTransaction(pod.db, async (transaction) => {
+    // Locked: at this moment a post may take the photo, and then this change has to follow the post.
+    const photo = await Photo.query(transaction).findOne({ guid, authorId: viewer.personId }).forUpdate()
+    if (!photo || !(photo.public || photo.pending || viewer.scopes.has('private:modify'))) {
+      throw new Refusal('photo_missing', 'There is no such photo of yours.')
+    }
+    if (photo.text === text) return
+    await photo.$query(transaction).patch({ text })
+    if (photo.pending) return
+    // An undelivered message with the former text would keep the new one from being sent.
+    await deleteCreations(transaction, [{ record: 'photo', guid }])
+    await enqueueEachWith(pod, transaction, [toDispatch(photo.authorId, { record: 'photo', guid })])
+  })
+}

@@ -1,0 +1,32 @@
+import type { Knex } from 'knex'
+import { UNREAD_LIMITS } from '../../limits.js'
+import { named } from '../database/database.js'
+
+export interface UnreadCounts {
+  readonly notifications: number
+  readonly conversations: number
+  /** In these conversations. */
+  readonly messages: number
+}
+
+/** Reads the partial indices of unread rows, and no more of each than the limit: clients poll this. */
+export async function unreadCounts(
+  db: Knex,
+  { userId, personId }: { readonly userId: number; readonly personId: number },
+): Promise<UnreadCounts> {
+  const [counts] = await named<UnreadCounts>(db, 'unread-counts', statement, [userId, personId])
+  if (counts === undefined) throw new Error('An aggregate without a group has one row.')
+  return counts
+}
+
+const statement = `
+  select
+    (
+      select count(*)::integer
+      from (select from notifications where user_id = $1 and not read limit ${UNREAD_LIMITS.counted}) as unread
+    ) as notifications,
+    count(*)::integer as conversations,
+    coalesce(sum(unread), 0)::integer as messages
+  from (
+    select unread from conversation_visibilities where person_id = $2 and unread > 0 limit ${UNREAD_LIMITS.counted}
+  ) as unread`
