@@ -66,6 +66,34 @@ describe.each(queueBackends)('a look-up of what is not known here, with the queu
     expect(others.requests.slice(before)).toEqual([])
   })
 
+  it('takes the addresses of pages, of persons and of posts', async () => {
+    const wim = others.person('wim@w.example')
+    const person = `https://pod.example/people/${wim.guid}`
+    const post = postBy(wim, { text: 'Hello' })
+    others.serve(wim, post, 'post')
+    const page = `https://pod.example/posts/${post.guid}`
+
+    expect(await get(`/people?q=${encodeURIComponent(`https://w.example/people/${wim.guid}`)}`)).toMatchObject({
+      status: 302,
+      location: person,
+    })
+    expect(await link(`https://w.example/posts/${post.guid}#comments`)).toMatchObject({ status: 302, location: page })
+    const before = others.requests.length
+    for (const text of [wim.address, 'https://w.example/u/wim', `https://other.example/people/${wim.guid}`]) {
+      expect(await link(text)).toMatchObject({ status: 302, location: person })
+    }
+    expect(await link(`https://other.example/p/${post.guid}`)).toMatchObject({ status: 302, location: page })
+    expect(others.requests.slice(before)).toEqual([])
+  })
+
+  it('believes no pod that shows another person under a guid', async () => {
+    const [mallory, victim] = [others.person('mallory@m.example'), newGuid()]
+    others.script(`m.example/hcard/users/${victim}`, (_request, response) => response.end(others.hcard(mallory)))
+
+    expect(await link(`https://m.example/people/${victim}`)).toMatchObject({ status: 404 })
+    expect(others.requests).not.toContain('m.example/.well-known/webfinger?resource=acct:mallory@m.example')
+  })
+
   it('shows a page that reloads itself while the other pod is silent, and then leads to the person', async () => {
     const slow = others.person('slow@slow.example')
     let answer: (() => void) | undefined
@@ -119,6 +147,9 @@ describe.each(queueBackends)('a look-up of what is not known here, with the queu
       `diaspora://${zoe.address}/comment/${newGuid()}`,
       `diaspora://${zoe.address}/profile/${newGuid()}`,
       'http://127.0.0.1/',
+      `https://pod.example/posts/${newGuid()}`,
+      `https://pod.example/people/${newGuid()}`,
+      `https://user@${'z.example'}/posts/${newGuid()}`,
     ]) {
       expect([text, (await link(text)).status]).toEqual([text, 404])
     }

@@ -1,4 +1,4 @@
-import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
+import { discoverPerson, discoverProfile } from '../../src/federation/discovery/discover-person.js'
 import { discoverSigners } from '../../src/federation/discovery/discover-signers.js'
 import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
 import type { discoverSignersJob, Handlers, lookUpLinkedJob, lookUpPersonJob } from '../../src/jobs/definitions.js'
@@ -17,8 +17,12 @@ const within = { within: SERVE_LIMITS.discoveryMs }
 export const unprovenHandlers: Handlers<UnprovenJob, Pod, Work> = {
   'discover-signers': (pod, { data: { host } }, deadline) => discoverSigners(pod, host, deadline),
 
-  'look-up-person': (pod, { data: { address } }) =>
-    ifPossible(pod, () => withLimits(address, 'DiscoveryFailed', () => discoverPerson(pod, address, within))),
+  'look-up-person': (pod, { data }) =>
+    ifPossible(pod, () =>
+      'address' in data
+        ? withLimits(data.address, 'DiscoveryFailed', () => discoverPerson(pod, data.address, within))
+        : withLimits(data.host, 'DiscoveryFailed', () => discoverProfile(pod, data, within)),
+    ),
 
   'look-up-linked': (pod, { data }) =>
     ifPossible(pod, () => withLimits(data.from, 'NotFetchable', () => fetchEntity(pod, data, within))),

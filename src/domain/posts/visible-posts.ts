@@ -9,6 +9,15 @@ export async function findVisiblePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid
   return find(pod, viewer, guid, visibilityFor(viewer))
 }
 
+/** Undefined: as above, or it is not there. */
+export async function findPostIfVisible(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  guid: string,
+): Promise<ListedPost | undefined> {
+  return listedPost(pod.db, viewer, { guid, visibility: visibilityFor(viewer) })
+}
+
 /** One that the viewer has just written, whatever the token may read. */
 export async function findWrittenPost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPost> {
   return find(pod, viewer, guid, 'readable')

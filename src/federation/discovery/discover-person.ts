@@ -5,6 +5,7 @@ import type { Pod, RemotePods } from '../../pod/pod.js'
 import { addressOf } from '../../protocol/address.js'
 import type { PersonLinks } from '../../protocol/discovery/discovery-documents.js'
 import { ProtocolError } from '../../protocol/errors.js'
+import { isUrl } from '../../protocol/is-url.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { homeOf, isSamePlace, isThisPod, placeOf } from './pod-location.js'
 import { readRemoteDocument } from './read-document.js'
@@ -44,6 +45,25 @@ export async function discoverPerson(pod: Pod, text: string, options: DiscoverOp
     if (known !== undefined && options.refresh !== true && error instanceof ProtocolError) return known
     throw error
   }
+}
+
+/**
+ * The person whose page the pod at this host has under this guid. Its hCard names them; whether they are who it says is then
+ * found out by their address, as always.
+ */
+export async function discoverProfile(
+  pod: Pod,
+  { host, guid }: { readonly host: string; readonly guid: string },
+  { within = REMOTE_LIMITS.exchangeMs }: Pick<DiscoverOptions, 'within'> = {},
+): Promise<Person> {
+  const home = isUrl(`https://${host}/`) ? new URL(`https://${host}/`) : undefined
+  if (home === undefined || isThisPod(pod.config, placeOf(home))) throw failed(`${host} is no other pod`)
+  await refuseBlocked(pod, home)
+  const until = performance.now() + within
+  const html = await ask(pod, `${home.origin}/hcard/users/${encodeURIComponent(guid)}`, 'text/html', until)
+  const hcard = await readRemoteDocument(pod, { type: 'hcard', text: html })
+  if (hcard.guid !== guid) throw failed(`${host} shows another person under ${guid}`)
+  return discoverPerson(pod, `${hcard.nickname}@${host}`, { within: Math.max(1, until - performance.now()) })
 }
 
 function isStale({ refreshedAt, closedAt }: Person, now: Date, { refresh = false }: DiscoverOptions): boolean {

@@ -3,9 +3,9 @@ import { type AnyJob, type DataOf, lookUpLinkedJob, lookUpPersonJob } from '../.
 import { LOOK_UP_LIMITS, LOOKUP_LIMITS } from '../../limits.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
-import { addressOf } from '../../protocol/address.js'
 import type { EntityLink } from '../../protocol/mentions.js'
-import { isElsewhere } from './pod-location.js'
+import { readPastedLink } from '../../protocol/pasted-links.js'
+import { isElsewhere, isOtherHost } from './pod-location.js'
 
 /** Something of another pod that a worker can look up. `undefined` where nothing is to be looked up. */
 export interface LookUp<Found> {
@@ -24,13 +24,32 @@ type LookUpResult<Found> =
 /** The fetch of what a link names is the first one. */
 const fetchesLeft = LOOKUP_LIMITS.fetchesOfMessage - 1
 
-/** The person with this address. Who is known is shown at once, however old what we know may be. */
+/** The person with this address, or whose page has this address. Who is known is shown at once, however old what we know may be. */
 export function lookUpPerson(pod: Pod, text: string): LookUp<Person> {
-  const address = addressOf(text)
-  if (address === undefined) return { find: async () => undefined }
+  const pasted = readPastedLink(text)
+  if (pasted?.to === 'profile') return lookUpProfile(pod, pasted)
+  if (pasted?.to !== 'person') return { find: async () => undefined }
+  const { address } = pasted
   const find = async () => Person.byAddress(pod.db, address)
   if (!isElsewhere(pod, address)) return { find }
   return { find, runJob: () => runJob(pod, lookUpPersonJob, { address }, `look-up-${address}`, find) }
+}
+
+function lookUpProfile(pod: Pod, { host, guid }: { readonly host: string; readonly guid: string }): LookUp<Person> {
+  const find = async () => Person.query(pod.db).findOne({ guid }).withGraphFetched('pod')
+  if (!isOtherHost(pod, host)) return { find }
+  return { find, runJob: () => runJob(pod, lookUpPersonJob, { host, guid }, `look-up-${guid}-${host}`, find) }
+}
+
+/** The post that the pod at this host has under this guid; `find` says whether it is here. */
+export function lookUpPost<Found>(
+  pod: Pod,
+  { host, guid }: { readonly host: string; readonly guid: string },
+  find: () => Promise<Found | undefined>,
+): LookUp<Found> {
+  if (!isOtherHost(pod, host)) return { find }
+  const wanted = { type: 'post', guid, from: host, depth: 0, fetchesLeft } as const
+  return { find, runJob: () => runJob(pod, lookUpLinkedJob, wanted, `look-up-post-${guid}-${host}`, find) }
 }
 
 /** What a link leads to, from the pod of its author; `find` says whether it is here. */

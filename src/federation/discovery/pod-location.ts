@@ -37,6 +37,11 @@ export function isElsewhere({ config }: { readonly config: Pick<Config, 'url'> }
   return home !== undefined && !isThisPod(config, placeOf(home))
 }
 
+/** The same for the host of a page. */
+export function isOtherHost({ config }: { readonly config: Pick<Config, 'url'> }, host: string): boolean {
+  return isUrl(`https://${host}/`) && !isThisPod(config, placeOf(new URL(`https://${host}/`)))
+}
+
 function withoutWww(host: string): string {
   return host.replace(/^www\./, '')
 }

@@ -2,6 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { addDecimalPoints } from '../../api/decimal-points.js'
 import { addIdempotency } from '../../api/idempotency.js'
 import { addWriteNotes } from '../../api/read-list.js'
+import { addRemoteSearch } from '../../limits/remote-search.js'
 import { addWriteLimit } from '../../limits/write-limit.js'
 import { addBodyReaders } from '../../server/bodies.js'
 import { addCompression } from '../../server/compression.js'
@@ -36,6 +37,7 @@ export const apiRoutes: FastifyPluginAsync = async (app) => {
   addWriteNotes(app)
   addEntityTags(app)
   addCompression(app)
+  addRemoteSearch(app)
   await app.register(userRoutes)
   await app.register(usersRoutes)
   await app.register(commentRoutes)

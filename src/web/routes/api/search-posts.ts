@@ -1,11 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { findPostIfVisible } from '../../../domain/posts/visible-posts.js'
 import { searchPosts } from '../../../domain/streams/streams.js'
+import { type LookUp, lookUpLinked, lookUpPost } from '../../../federation/discovery/look-up.js'
+import { fetchableKind } from '../../../federation/outbound/serve-entity.js'
+import type { ListedPost } from '../../../persistence/posts/list-posts.js'
+import { readPastedLink } from '../../../protocol/pasted-links.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
+import { lookUpForViewer } from '../../limits/remote-search.js'
 import { presentPost } from '../../presenters/posts.js'
 import { refTo } from '../../schemas/common.js'
 import { Post } from '../../schemas/posts.js'
+import { RequestFault } from '../../server/request-faults.js'
 
 /** Posts are found by their tags. */
 export const searchPostsRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -17,17 +25,56 @@ export const searchPostsRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Search'],
         summary: 'Search for posts',
         description:
-          'Posts with a tag, newest first. Private posts need the scope `private:read`. Posts that you have hidden and posts of people you block are left out.',
-        querystring: Type.Object({ tag: Type.String({ description: 'With or without `#`.' }), ...timePaging }),
+          'Posts with a tag, newest first, or the post that a link leads to. Private posts need the scope `private:read`. Posts that you have hidden and posts of people you block are left out.',
+        querystring: Type.Object({
+          tag: Type.Optional(Type.String({ description: 'With or without `#`.' })),
+          query: Type.Optional(
+            Type.String({
+              description:
+                'Instead of a tag: the link of a post, `https://pod.example/posts/GUID` or `diaspora://alice@pod.example/post/GUID`. A public post that this pod does not know is fetched from that pod. The list has this post or is empty.',
+            }),
+          ),
+          ...timePaging,
+        }),
         response: { 200: Type.Array(refTo(Post), { description: 'The posts found, newest first.' }) },
       },
       config: { scopes: ['public:read'], refusals: { tag_invalid: { status: 422, field: 'tag' } } },
     },
     async (request, reply) => {
       const page = readTimePage(request)
-      const posts = await readList(request, (pod) => searchPosts(pod, request.viewer, request.query.tag, page))
+      const { tag, query } = request.query
+      if ((tag === undefined) === (query === undefined)) {
+        throw new RequestFault(422, 'Either "tag" or "query" must be given, and not both.', {
+          reason: tag === undefined ? 'field_missing' : 'field_invalid',
+          field: 'tag',
+        })
+      }
+      if (query !== undefined) {
+        const post = await openPost(request, query)
+        return post === undefined ? [] : [presentPost(post, app.pod.config.url)]
+      }
+      const posts = await readList(request, (pod) => searchPosts(pod, request.viewer, tag ?? '', page))
       linkTimePages(request, reply, page, posts)
       return posts.items.map((post) => presentPost(post, app.pod.config.url))
     },
   )
+}
+
+/** The post that a link leads to, as far as the viewer may see it. */
+async function openPost(request: FastifyRequest, text: string): Promise<ListedPost | undefined> {
+  const lookUp = lookUpPasted(request, text)
+  if (lookUp === undefined) throw new RequestFault(422, '"query" must be the link of a post.', { field: 'query' })
+  return lookUpForViewer(request, lookUp)
+}
+
+function lookUpPasted({ server: { pod }, viewer }: FastifyRequest, text: string): LookUp<ListedPost> | undefined {
+  const pasted = readPastedLink(text)
+  if (pasted?.to === 'post') return lookUpPost(pod, pasted, () => findPostIfVisible(pod, viewer, pasted.guid))
+  if (pasted?.to !== 'entity' || fetchableKind(pasted.link.type) !== 'post') return undefined
+  const { link } = pasted
+  return lookUpLinked(pod, link, 'post', async () => {
+    const post = await findPostIfVisible(pod, viewer, link.guid)
+    // A link may claim any author.
+    return post?.author.address === link.author ? post : undefined
+  })
 }

@@ -1,15 +1,18 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { searchPeople } from '../../../domain/people/search-people.js'
 import { findTags } from '../../../domain/posts/tags.js'
 import { discoverSearchedPerson } from '../../../federation/discovery/discover-searched-person.js'
+import { lookUpPerson } from '../../../federation/discovery/look-up.js'
 import { SEARCH_LIMITS } from '../../../limits.js'
 import type { ContactFilter } from '../../../persistence/people/people-search.js'
 import type { Pod } from '../../../pod/pod.js'
+import { readPastedLink } from '../../../protocol/pasted-links.js'
 import { requireScopes } from '../../api/authentication.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
-import { openTurnstile } from '../../limits/concurrency-limit.js'
+import { lookUpForViewer } from '../../limits/remote-search.js'
 import { presentPersonSummary } from '../../presenters/people.js'
 import { PersonSummary, refTo } from '../../schemas/common.js'
 import { queryTexts } from '../../schemas/query-text.js'
@@ -21,9 +24,10 @@ const peopleQuery = Type.Object({
   name_or_handle: Type.Optional(
     Type.String({
       description:
-        'Words of the name in this order, or the start of the address; at least two characters. A complete address that this pod does not know is looked up at its pod.',
+        'Words of the name in this order, or the start of the address; at least two characters. A complete address that this pod does not know is looked up at its pod. Also a link: `https://pod.example/people/GUID`, `https://pod.example/u/alice`, `diaspora://alice@pod.example`.',
     }),
   ),
+  query: Type.Optional(Type.String({ description: 'The same as `name_or_handle`.' })),
   tag: Type.Optional(Type.String({ description: 'A tag of the profile, with or without `#`.' })),
   filter: Type.Optional(
     Type.Unsafe<string | string[]>({
@@ -37,12 +41,6 @@ const peopleQuery = Type.Object({
 
 /** People and tags; posts have a list by time of their own. */
 export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const strangers = openTurnstile({
-    limit: 'searches',
-    all: SEARCH_LIMITS.strangersAtOnce,
-    each: SEARCH_LIMITS.strangersOfUser,
-  })
-
   app.get(
     '/search/users',
     {
@@ -68,13 +66,17 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const sought = readSought(request.query)
       const filters = readFilters(given)
       // Nobody has anything to do with a stranger, and only the first page waits for one.
-      if ('nameOrAddress' in sought && filters.length === 0 && page.offset === 0) {
-        const { nameOrAddress } = sought
-        await strangers.passIfRoom(request.viewer.userId, () => discoverSearchedPerson(app.pod, nameOrAddress))
+      const maySearchPods = filters.length === 0 && page.offset === 0
+      const whom =
+        'nameOrAddress' in sought ? await addressOfLink(request, sought.nameOrAddress, maySearchPods) : sought
+      if (whom === undefined) return []
+      if ('nameOrAddress' in whom && maySearchPods) {
+        const { nameOrAddress } = whom
+        await app.remoteSearch.passIfRoom(request.viewer.userId, () => discoverSearchedPerson(app.pod, nameOrAddress))
       }
-      const search = (pod: Pick<Pod, 'db'>) => searchPeople(pod, request.viewer, { ...sought, filters }, page)
+      const search = (pod: Pick<Pod, 'db'>) => searchPeople(pod, request.viewer, { ...whom, filters }, page)
       // A whole address may be that of somebody who was met just now.
-      const isAddress = sought.nameOrAddress?.includes('@')
+      const isAddress = 'nameOrAddress' in whom && whom.nameOrAddress.includes('@')
       const people = isAddress ? await search(app.pod) : await readList(request, search)
       linkIndexPages(request, reply, page, people)
       return people.items.map((person) => presentPersonSummary(person, app.pod.config.url))
@@ -104,19 +106,38 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
+/** Of the person whom a link leads to; undefined: to no person. A text that is no link stays as it is. */
+async function addressOfLink(
+  request: FastifyRequest,
+  nameOrAddress: string,
+  mayRunJob: boolean,
+): Promise<{ readonly nameOrAddress: string } | undefined> {
+  if (!/^(https?|(web\+)?diaspora):\/\//i.test(nameOrAddress.trim())) return { nameOrAddress }
+  const pasted = readPastedLink(nameOrAddress)
+  if (pasted?.to === 'person') return { nameOrAddress: pasted.address }
+  if (pasted?.to !== 'profile') return undefined
+  const person = await lookUpForViewer(request, lookUpPerson(request.server.pod, nameOrAddress), mayRunJob)
+  return person && { nameOrAddress: person.address }
+}
+
 function readSought({
-  name_or_handle: nameOrAddress,
+  name_or_handle,
+  query,
   tag,
 }: {
   readonly name_or_handle?: string
+  readonly query?: string
   readonly tag?: string
 }) {
-  if (nameOrAddress !== undefined && tag === undefined) return { nameOrAddress }
-  if (tag !== undefined && nameOrAddress === undefined) return { tag }
-  throw new RequestFault(422, 'Either "name_or_handle" or "tag" must be given, and not both.', {
-    reason: tag === undefined ? 'field_missing' : 'field_invalid',
-    field: 'name_or_handle',
-  })
+  const nameOrAddress = name_or_handle ?? query
+  const given = [name_or_handle, query, tag].filter((text) => text !== undefined)
+  if (given.length !== 1) {
+    throw new RequestFault(422, 'Exactly one of "name_or_handle", "query" and "tag" must be given.', {
+      reason: given.length === 0 ? 'field_missing' : 'field_invalid',
+      field: 'name_or_handle',
+    })
+  }
+  return nameOrAddress === undefined ? { tag: tag ?? '' } : { nameOrAddress }
 }
 
 const contactFilters: Readonly<Record<string, ContactFilter>> = {

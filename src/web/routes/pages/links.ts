@@ -1,10 +1,11 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { type LookUp, lookUpLinked, lookUpPerson } from '../../../federation/discovery/look-up.js'
+import { type LookUp, lookUpLinked, lookUpPerson, lookUpPost } from '../../../federation/discovery/look-up.js'
 import { fetchableKind } from '../../../federation/outbound/serve-entity.js'
 import type { Person } from '../../../persistence/models/person.js'
 import { type Fetchable, findFetchable } from '../../../persistence/outbound/find-fetchable.js'
 import type { Pod } from '../../../pod/pod.js'
-import { type EntityLink, readLinks } from '../../../protocol/mentions.js'
+import type { EntityLink } from '../../../protocol/mentions.js'
+import { readPastedLink } from '../../../protocol/pasted-links.js'
 import { queryText } from '../../schemas/query-text.js'
 import { RequestFault } from '../../server/request-faults.js'
 
@@ -23,11 +24,20 @@ export const linkRoutes: FastifyPluginAsync = async (app) => {
 }
 
 function lookUpPath(pod: Pod, text: string): LookUp<string> {
-  const [link] = /^(web\+)?diaspora:\/\//.test(text) ? readLinks(text) : []
-  const kind = link && fetchableKind(link.type)
-  if (link === undefined || kind === undefined) return personPath(pod, text)
+  const pasted = readPastedLink(text)
+  if (pasted?.to === 'post') return lookUpPost(pod, pasted, () => pathToPost(pod, pasted.guid))
+  if (pasted?.to !== 'entity') return personPath(pod, text)
+  const { link } = pasted
+  const kind = fetchableKind(link.type)
+  if (kind === undefined) return { find: async () => undefined }
   const find = async () => pathTo(await findFetchable(pod.db, kind, link.guid), link)
   return kind === 'comment' ? { find } : lookUpLinked(pod, link, kind, find)
+}
+
+/** A pod has pages of posts of other pods too, so the host says nothing about the author. */
+async function pathToPost(pod: Pod, guid: string): Promise<string | undefined> {
+  const found = await findFetchable(pod.db, 'post', guid)
+  return found === undefined || found.postAuthor.closed ? undefined : `/posts/${found.postGuid}`
 }
 
 /** A link may claim any author; it only leads on if that is true. */
@@ -39,8 +49,7 @@ function pathTo(found: Fetchable | undefined, { author }: EntityLink): string | 
 }
 
 function personPath(pod: Pod, text: string): LookUp<string> {
-  const [, address = ''] = /^(?:web\+)?diaspora:\/\/([^/]{1,510})\/?$/.exec(text) ?? []
-  const { find, runJob } = lookUpPerson(pod, address)
+  const { find, runJob } = lookUpPerson(pod, text)
   const pathOf = ({ guid }: Person) => `/people/${guid}`
   return {
     async find() {
