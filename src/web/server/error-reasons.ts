@@ -63,6 +63,7 @@ export const ERROR_REASONS = {
   photos_invalid: 'A photo is not a pending photo of yours, or there are too many.',
   image_missing: 'The form has no file in its field `image`, or more than one.',
   image_invalid: 'The file is not a JPEG, PNG, GIF or WebP picture that the pod can read.',
+  alt_text_invalid: 'The description of the photo is too long, or has characters that a text cannot have.',
   image_too_large: 'The file is larger than the operator of the pod allows.',
   photo_quota: 'Your photos use all the space or the number that the pod allows.',
 
@@ -111,6 +112,7 @@ export const FIELD_OF_REASON: Readonly<Partial<Record<ErrorReason, string>>> = {
   photos_invalid: 'photos',
   answer_not_found: 'poll_answer',
   aspects_not_found: 'aspect_ids',
+  alt_text_invalid: 'alt_text',
   image_missing: 'image',
   image_invalid: 'image',
   image_too_large: 'image',

@@ -38,7 +38,7 @@ export const searchPostsRoutes: FastifyPluginAsyncTypebox = async (app) => {
         }),
         response: { 200: Type.Array(refTo(Post), { description: 'The posts found, newest first.' }) },
       },
-      config: { scopes: ['public:read'], refusals: { tag_invalid: { status: 422, field: 'tag' } } },
+      config: { scopes: ['public:read'], refusals: { field_missing: 422, tag_invalid: { status: 422, field: 'tag' } } },
     },
     async (request, reply) => {
       const page = readTimePage(request)
