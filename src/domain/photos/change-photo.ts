@@ -18,7 +18,7 @@ export async function changeAltText(
     // Locked: at this moment a post may take the photo, and then this change has to follow the post.
     const photo = await Photo.query(transaction).findOne({ guid, authorId: viewer.personId }).forUpdate()
     if (!photo || !(photo.public || photo.pending || viewer.scopes.has('private:modify'))) {
-      throw new Refusal('photo_not_found', 'There is no such photo of yours.')
+      throw new Refusal('photo_not_found', 'You have no photo with this guid.')
     }
     if (photo.text === text) return
     await photo.$query(transaction).patch({ text })

@@ -79,6 +79,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   uploadPhoto: { query: { pending: true } },
   listOwnPhotos: {},
   getPhoto: ofPhoto,
+  changePhoto: { ...ofPhoto, body: { alt_text: 'A cat asleep on a bookshelf.' } },
   deletePhoto: ofPhoto,
 
   startConversation: {
