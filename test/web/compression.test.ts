@@ -97,7 +97,9 @@ describe('compression', () => {
   // Their length would reveal the form token (BREACH).
   it('never touches pages with forms, sign-in, sign-up or tokens', async () => {
     const urls = pod.app.knownRoutes
-      .filter(({ method, url }) => [method].flat().includes('GET') && /^\/(users|api\/openid_connect|$)(\/|$)/.test(url))
+      .filter(
+        ({ method, url }) => [method].flat().includes('GET') && /^\/(users|api\/openid_connect|$)(\/|$)/.test(url),
+      )
       .map(({ url }) => url)
     expect(urls).toEqual(expect.arrayContaining(['/', OIDC_PATHS.signUp, OIDC_PATHS.applications]))
 
