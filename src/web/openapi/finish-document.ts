@@ -13,6 +13,21 @@ export const RESPONSE_HEADERS = {
     schema: { type: 'string' },
     example: '<https://pod.example/api/v1/photos?before=2025-03-01T08%3A15%3A30.250Z&before_id=7>; rel="next"',
   },
+  ETag: {
+    description:
+      'The version of this response. `If-None-Match` with it is answered with 304 while nothing has changed.',
+    schema: { type: 'string' },
+    example: 'W/"XiVgNkmJkjR0YkNGrhSylf"',
+  },
+  'Unread-Notifications': {
+    description: 'Your unread notifications; at most 1 000 are counted.',
+    schema: { type: 'integer' },
+  },
+  'Unread-Conversations': {
+    description: 'Your conversations with unread messages, likewise; only with the scope `conversations`.',
+    schema: { type: 'integer' },
+  },
+  'Unread-Messages': { description: 'The unread messages in these conversations.', schema: { type: 'integer' } },
   'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer', minimum: 1 } },
   'WWW-Authenticate': {
     description: 'How to authenticate, and what is wrong with the token (RFC 6750).',
@@ -29,6 +44,7 @@ type HeaderName = keyof typeof RESPONSE_HEADERS
 /** Of the document, as much as is changed here. */
 interface Operation {
   operationId?: string
+  tags?: string[]
   description?: string
   parameters?: { in: string; name: string; example?: unknown; required?: boolean }[]
   requestBody?: { content: Record<string, { example?: unknown }> }
@@ -64,11 +80,16 @@ function addHeaders(method: string, operation: Operation): void {
   }
 }
 
-function headersOf(method: string, { parameters = [] }: Operation, status: string): HeaderName[] {
+function headersOf(method: string, { parameters = [], tags = [] }: Operation, status: string): HeaderName[] {
   const isSuccess = status.startsWith('2')
   const isPaged = parameters.some(({ name }) => name === 'per_page')
   const names: HeaderName[] = ['X-Request-Id']
   if (isSuccess && isPaged) names.push('Link')
+  // Event streams and writes have no version.
+  if (method === 'get' && !tags.includes('Live') && (isSuccess || status === '304')) names.push('ETag')
+  if (isSuccess && tags.includes('Notifications')) {
+    names.push('Unread-Notifications', 'Unread-Conversations', 'Unread-Messages')
+  }
   if (isSuccess && method === 'post') names.push('Idempotency-Replayed')
   if (status === '401' || status === '403') names.push('WWW-Authenticate')
   if (status === '429' || status === '503' || (status === '409' && method === 'post')) names.push('Retry-After')
