@@ -14,7 +14,7 @@ import { addVary } from './headers.js'
  */
 export function addEntityTags(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
-    if (route.method !== 'GET' || route.schema?.response === undefined) return
+    if (route.method !== 'GET' || route.schema?.response === undefined || route.config?.lasting) return
     route.schema = { ...route.schema, response: { ...route.schema.response, 304: NotModified } }
   })
   app.addHook('onSend', (request, reply, payload, done) => {
