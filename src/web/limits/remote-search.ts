@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { LookUp } from '../../federation/discovery/look-up.js'
-import { QueueAway } from '../../jobs/queues/job-queues.js'
+import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { SEARCH_LIMITS } from '../../limits.js'
 import { openTurnstile, type Turnstile } from './concurrency-limit.js'
 
@@ -29,7 +29,7 @@ export async function lookUpForViewer<Found>(
       const result = await runJob()
       if (result.state === 'found') found = result.found
     } catch (error) {
-      if (!(error instanceof QueueAway)) throw error
+      if (!(error instanceof QueueUnavailable)) throw error
       log.warn({ err: error }, 'remote look-up skipped: queue unavailable')
     }
   })
