@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { dispatchJob } from '../src/jobs/definitions.js'
 import { isIdle } from '../src/jobs/operations/queue-facts.js'
-import { enqueueAllWith } from '../src/jobs/outbox/outbox.js'
+import { enqueueJobsOfKind } from '../src/jobs/outbox/outbox.js'
 import type { Pod, PodCrypto } from '../src/pod/pod.js'
 import { type Author, addAuthor, addPosts } from './author.js'
 import { median, type Result } from './bench.js'
@@ -135,7 +135,7 @@ async function post(fanout: Fanout, standing: Standing): Promise<Posted> {
   const posts = await addPosts(pod, author, { public: true, posts: 1 })
   const spent = await spentOn(ports.length - hanging.length, stores, async () => {
     const arrived = told(others, { task: 'wait' })
-    await pod.db.transaction((transaction) => enqueueAllWith(pod, transaction, dispatchJob, posts))
+    await pod.db.transaction((transaction) => enqueueJobsOfKind(pod, transaction, dispatchJob, posts))
     await arrived
   })
   await told(others, { task: 'hang up' })

@@ -6,7 +6,7 @@ import { Agent } from 'undici'
 import { readConfig } from '../src/config/config.js'
 import { dispatch } from '../src/federation/outbound/dispatch.js'
 import { dispatchJob } from '../src/jobs/definitions.js'
-import { enqueueAllWith } from '../src/jobs/outbox/outbox.js'
+import { enqueueJobsOfKind } from '../src/jobs/outbox/outbox.js'
 import { type OpenPod, openPod } from '../src/pod/open-pod.js'
 import { maintenanceHandlers } from '../workers/handlers/maintenance.js'
 import { outboundHandlers, outboundSlowHandlers } from '../workers/handlers/outbound.js'
@@ -111,7 +111,7 @@ async function measureKind(pod: OpenPod, setting: Setting, kind: Kind): Promise<
   const measured: Round[] = []
   for (let round = -1; round < rounds; round += 1) {
     const records = await addPosts(pod, author, kind)
-    const begin = () => pod.db.transaction((transaction) => enqueueAllWith(pod, transaction, dispatchJob, records))
+    const begin = () => pod.db.transaction((transaction) => enqueueJobsOfKind(pod, transaction, dispatchJob, records))
     const subject = await spentOn(deliveries, stores, () => taken(sink, deliveries, begin))
     const body = await lastBody(pod, kind, publicKey)
     const isComplete = (await untilSettled(pod)) && (await takenInAll(sink)) === deliveries

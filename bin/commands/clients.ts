@@ -1,6 +1,5 @@
 import { Argument, type Command, Option } from 'commander'
 import { CLIENT_API_DIALECTS } from '../../src/config/config.js'
-import { mintToken, revokeToken } from '../../src/domain/accounts/accounts.js'
 import {
   type ListedClient,
   listClients,
@@ -8,6 +7,7 @@ import {
   setClientDialect,
 } from '../../src/domain/accounts/clients.js'
 import { readScopes, SCOPES } from '../../src/domain/accounts/scopes.js'
+import { mintToken, revokeToken } from '../../src/domain/accounts/tokens.js'
 import type { ClientApiDialect } from '../../src/persistence/models/client.js'
 import { CommandError } from '../command-error.js'
 import { readCount, readLifetime } from '../options.js'

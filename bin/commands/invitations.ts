@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { invite } from '../../src/domain/accounts/invitations.js'
+import { createInvitation } from '../../src/domain/accounts/invitations.js'
 import { CommandError } from '../command-error.js'
 import { readLifetime } from '../options.js'
 import { type OutputOptions, print } from '../output.js'
@@ -28,7 +28,7 @@ async function makeInvitation(options: OutputOptions & { expiresIn: number; note
   }
   const made = await withPod(
     async (pod) => ({
-      ...(await invite(pod, { lifetime, note })),
+      ...(await createInvitation(pod, { lifetime, note })),
       url: pod.config.url,
       registrations: pod.config.registrations,
     }),

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { tellOfBirthdays } from '../../src/domain/notifications/birthdays.js'
+import { notifyOfBirthdays } from '../../src/domain/notifications/birthdays.js'
 import { User } from '../../src/persistence/models/user.js'
 import { listedNotifications } from '../../src/persistence/notifications/list-notifications.js'
 import { CommandError } from '../command-error.js'
@@ -63,6 +63,6 @@ async function list(username: string, options: ListOptions): Promise<void> {
 }
 
 async function birthdays(options: OutputOptions & { readonly day?: string }): Promise<void> {
-  const notifications = await withPod((pod) => tellOfBirthdays(pod, options.day))
+  const notifications = await withPod((pod) => notifyOfBirthdays(pod, options.day))
   print(options, { notifications }, [`${notifications} new ${notifications === 1 ? 'notification' : 'notifications'}.`])
 }

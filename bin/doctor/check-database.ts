@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Config } from '../../src/config/config.js'
-import { hostTrouble } from '../../src/domain/accounts/accounts.js'
-import { openSealedKey } from '../../src/domain/accounts/private-keys.js'
+import { findHostMismatch } from '../../src/domain/accounts/accounts.js'
+import { unsealPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { QUEUE_POOLS } from '../../src/jobs/queues/postgres-store.js'
 import { migrationStatus, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
@@ -120,7 +120,7 @@ async function checkMigrations(db: Knex): Promise<Finding> {
 }
 
 async function checkHost(db: Knex, config: Config): Promise<Finding> {
-  const trouble = await hostTrouble({ db, config })
+  const trouble = await findHostMismatch({ db, config })
   return trouble === undefined ? ok('accounts', `They are at ${config.host}.`) : fail('accounts', trouble)
 }
 
@@ -129,7 +129,7 @@ async function checkSealedKeys(db: Knex, config: Config): Promise<Finding> {
   const found = await UserSecrets.query(db).orderBy('userId', 'desc').first()
   if (found === undefined) return ok('sealed keys', 'There are no accounts yet.')
   try {
-    openSealedKey(openSecrets(await readSecretKey(config)), found)
+    unsealPrivateKey(openSecrets(await readSecretKey(config)), found)
     return ok('sealed keys', 'The secret key opens the private keys of the accounts.')
   } catch {
     return fail(

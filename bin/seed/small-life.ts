@@ -1,8 +1,8 @@
 import { addToAspect } from '../../src/domain/contacts/contacts.js'
-import { startConversation, writeMessage } from '../../src/domain/conversations/conversations.js'
+import { createMessage, startConversation } from '../../src/domain/conversations/conversations.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { createLike } from '../../src/domain/interactions/likes.js'
-import { vote } from '../../src/domain/interactions/votes.js'
+import { voteInPoll } from '../../src/domain/interactions/votes.js'
 import { changeProfile } from '../../src/domain/people/profiles.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
@@ -55,7 +55,7 @@ async function talkInPublic(pod: Pod, alice: Newcomer, bob: Newcomer): Promise<v
     .withGraphFetched('answers')
     .throwIfNotFound()
   const oak = answers.find(({ answer }) => answer === 'Oak')
-  if (oak !== undefined) await vote(pod, bob, { postGuid: trees.guid, answerId: oak.id })
+  if (oak !== undefined) await voteInPoll(pod, bob, { postGuid: trees.guid, answerId: oak.id })
   await createLike(pod, bob, { postGuid: trees.guid })
   const advice = await createComment(pod, bob, {
     postGuid: trees.guid,
@@ -78,5 +78,5 @@ async function talkAmongFriends(pod: Pod, alice: Newcomer, bob: Newcomer): Promi
     text: 'At what time?',
     recipientGuids: [bob.guid],
   })
-  await writeMessage(pod, bob, { conversationGuid: guid, text: 'At ten. Bring a bag.' })
+  await createMessage(pod, bob, { conversationGuid: guid, text: 'At ten. Bring a bag.' })
 }

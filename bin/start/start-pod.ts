@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import type { Logger } from 'pino'
 import type { Config } from '../../src/config/config.js'
-import { hostTrouble } from '../../src/domain/accounts/accounts.js'
+import { findHostMismatch } from '../../src/domain/accounts/accounts.js'
 import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { openLog } from '../../src/logging/log.js'
@@ -72,7 +72,7 @@ async function announce(
   const [web, worker, ofHost, ofQueue] = await Promise.all([
     parts.web.ready,
     parts.worker.ready,
-    asking(database, (db) => hostTrouble({ db, config })),
+    asking(database, (db) => findHostMismatch({ db, config })),
     queueWarnings(config, database, log),
   ])
   const warnings = [ofHost, rootWarning(), privateAddressesWarning(config.allowPrivateAddresses), ...ofQueue].filter(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import { tellOfBirthdays } from '../../src/domain/notifications/birthdays.js'
+import { notifyOfBirthdays } from '../../src/domain/notifications/birthdays.js'
 import { blockPerson } from '../../src/domain/people/blocks.js'
 import { NOTIFICATION_TYPES } from '../../src/persistence/models/notification.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
@@ -203,8 +203,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await bob.editProfile({ birthday: '1004-03-01' })
       await carol.editProfile({ birthday: '1990-03-01' })
 
-      await tellOfBirthdays(api.pod, '2026-03-01')
-      await tellOfBirthdays(api.pod, '2026-03-01')
+      await notifyOfBirthdays(api.pod, '2026-03-01')
+      await notifyOfBirthdays(api.pod, '2026-03-01')
 
       const told = await list(alice, '&type=contacts_birthday')
       expect(summaryOf(told)).toEqual([['contacts_birthday', 'bob']])

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
-import { authorize } from '../../src/domain/accounts/authorizations.js'
-import { signingKey } from '../../src/domain/accounts/signing-keys.js'
+import { authorizeClient } from '../../src/domain/accounts/authorizations.js'
+import { loadSigningKey } from '../../src/domain/accounts/signing-keys.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { openBrowser } from '../support/browser.js'
 import { allow, CALLBACK, codeIn, POD, pkce, postForm, register, registerTestClient } from '../support/oidc-client.js'
@@ -65,7 +65,7 @@ it('binds the ID token to the access token that came with it', async () => {
 it('keeps one key, sealed, whoever makes it first', async () => {
   await using pod = await startTestPod()
 
-  const keys = await Promise.all([signingKey(pod.pod), signingKey(pod.pod), signingKey(pod.pod)])
+  const keys = await Promise.all([loadSigningKey(pod.pod), loadSigningKey(pod.pod), loadSigningKey(pod.pod)])
 
   expect(new Set(keys.map(({ n }) => n)).size).toBe(1)
   const [row, ...others] = await pod.pod.db('signing_keys')
@@ -80,7 +80,9 @@ it('makes one authorization of consent that is given many times at once', async 
   const client = await registerTestClient(pod.app)
   const who = { address: 'alice@pod.example', clientId: client.id }
 
-  const grants = await Promise.all(Array.from({ length: 20 }, () => authorize(pod.pod, who, ['openid', 'public:read'])))
+  const grants = await Promise.all(
+    Array.from({ length: 20 }, () => authorizeClient(pod.pod, who, ['openid', 'public:read'])),
+  )
 
   expect(new Set(grants).size).toBe(1)
   expect(await pod.pod.db('authorizations').where({ grantId: grants[0] })).toHaveLength(1)

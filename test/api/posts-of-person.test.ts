@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import { hide, subscribe } from '../../src/domain/interactions/post-interactions.js'
-import { vote } from '../../src/domain/interactions/votes.js'
-import { report } from '../../src/domain/moderation/reports.js'
+import { setPostHidden, subscribeToPost } from '../../src/domain/interactions/post-interactions.js'
+import { voteInPoll } from '../../src/domain/interactions/votes.js'
+import { createReport } from '../../src/domain/moderation/reports.js'
 import type { Photo } from '../../src/persistence/models/photo.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
@@ -59,7 +59,7 @@ describe('GET /users/:person_guid/posts', () => {
 
   it('60: lists what is hidden, and what somebody blocked has written', async () => {
     const { gus } = await api.people('gus')
-    await hide(api.pod, gus.viewer, api.PB, true)
+    await setPostHidden(api.pod, gus.viewer, api.PB, true)
     await gus.post(`/users/${api.bob.guid}/block`)
 
     expect(guidsOf((await gus.get(postsOf(api.bob))).body)).toEqual([api.LB, api.PB])
@@ -104,8 +104,8 @@ describe('a post', () => {
     const answerId: number = before.poll.poll_answers[0].id
     await ida.post(`/posts/${api.LC}/likes`)
     await ida.post(`/posts/${api.LC}/reshares`)
-    await report(api.pod, viewer, { postGuid: api.LC, reason: 'tea' })
-    await vote(api.pod, viewer, { postGuid: api.LC, answerId })
+    await createReport(api.pod, viewer, { postGuid: api.LC, reason: 'tea' })
+    await voteInPoll(api.pod, viewer, { postGuid: api.LC, answerId })
 
     const done = (await ida.get(postsOf(api.carol))).body[0]
     const seen = (await api.dan.get(postsOf(api.carol))).body[0]
@@ -129,7 +129,7 @@ describe('a post', () => {
   })
 
   it('tells the subscription of the viewer', async () => {
-    await subscribe(api.pod, api.eve.viewer, api.PA)
+    await subscribeToPost(api.pod, api.eve.viewer, api.PA)
 
     expect((await api.eve.get(postsOf(api.alice))).body[0].own_interaction_state).toMatchObject({
       subscribed: true,

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { setPassword } from '../../src/domain/accounts/accounts.js'
-import { invite } from '../../src/domain/accounts/invitations.js'
+import { createInvitation } from '../../src/domain/accounts/invitations.js'
 import { newAddress, openBrowser } from '../support/browser.js'
 import { allow, CALLBACK, codeIn, POD, postForm, register, registerTestClient } from '../support/oidc-client.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
@@ -418,7 +418,7 @@ describe('signing up', () => {
 
   it('is for one person with each invitation where the pod wants one', async () => {
     await using inviting = await startTestPod({ environment: { REGISTRATIONS: 'invite' } })
-    const { code } = await invite(inviting.pod, { lifetime: 7 * 86_400 })
+    const { code } = await createInvitation(inviting.pod, { lifetime: 7 * 86_400 })
     const without = await inviting.inject('/users/sign_up')
     const guessed = await inviting.inject('/users/sign_up?invitation=guessed')
     const [first, second] = [openBrowser(inviting.app, POD), openBrowser(inviting.app, POD)]

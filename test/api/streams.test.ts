@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createLike } from '../../src/domain/interactions/likes.js'
-import { subscribe } from '../../src/domain/interactions/post-interactions.js'
-import { vote } from '../../src/domain/interactions/votes.js'
+import { subscribeToPost } from '../../src/domain/interactions/post-interactions.js'
+import { voteInPoll } from '../../src/domain/interactions/votes.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
@@ -389,9 +389,9 @@ describe('GET /streams/activity', () => {
     const { viewer } = reader
     const [answer] = (await reader.get(`/posts/${api.LC}`)).body.poll.poll_answers
     await createLike(api.pod, viewer, { postGuid: api.PA })
-    await vote(api.pod, viewer, { postGuid: api.LC, answerId: answer.id })
+    await voteInPoll(api.pod, viewer, { postGuid: api.LC, answerId: answer.id })
     const reshare = await createReshare(api.pod, viewer, api.PB)
-    await subscribe(api.pod, viewer, api.LB)
+    await subscribeToPost(api.pod, viewer, api.LB)
     const activity = new Set(await read(reader, 'activity'))
     expect(activity).toEqual(new Set([reshare.guid, ...posts, api.PA, api.LC, api.PB, api.LB]))
 
@@ -407,7 +407,7 @@ describe('GET /streams/activity', () => {
     const [old = '', , oldest = ''] = posts
     await comment(api.bob, oldest)
     const late = await newcomer()
-    for (const guid of [oldest, old]) await subscribe(api.pod, late.viewer, guid)
+    for (const guid of [oldest, old]) await subscribeToPost(api.pod, late.viewer, guid)
 
     expect(await read(late, 'activity')).toEqual([oldest, old])
   })

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import type { Person } from '../../src/persistence/models/person.js'

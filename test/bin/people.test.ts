@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
-import { createUser, mintToken } from '../../src/domain/accounts/accounts.js'
+import { createUser } from '../../src/domain/accounts/accounts.js'
+import { mintToken } from '../../src/domain/accounts/tokens.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
 import { cannedCrypto } from '../support/canned-crypto.js'
 import { addPost, addStranger } from '../support/network.js'

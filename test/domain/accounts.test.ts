@@ -2,18 +2,10 @@ import { createHash } from 'node:crypto'
 import { verify } from '@node-rs/argon2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
-import { findViewer, openViewers } from '../../src/domain/accounts/access.js'
-import {
-  closeUser,
-  createUser,
-  findUser,
-  listUsers,
-  mintToken,
-  revokeToken,
-  setPassword,
-  setRole,
-} from '../../src/domain/accounts/accounts.js'
+import { closeUser, createUser, findUser, listUsers, setPassword, setRole } from '../../src/domain/accounts/accounts.js'
 import { readScopes } from '../../src/domain/accounts/scopes.js'
+import { mintToken, revokeToken } from '../../src/domain/accounts/tokens.js'
+import { findViewer, openViewerLookup } from '../../src/domain/accounts/viewers.js'
 import { Authorization } from '../../src/persistence/models/access-token.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Person } from '../../src/persistence/models/person.js'
@@ -268,7 +260,7 @@ describe('openViewers', () => {
     const tokens = { scopes: [], lifetime: DAY }
     const one = await mintToken(pod, 'first-of-two', tokens)
     const other = await mintToken(pod, 'second-of-two', tokens)
-    const viewers = openViewers(pod)
+    const viewers = openViewerLookup(pod)
     const ask = async () => {
       const asked = [one.accessToken, 'unknown', other.accessToken, one.accessToken]
       return (await Promise.all(asked.map((token) => viewers.find(token)))).map((viewer) => viewer?.userId)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
-import { tellOfBirthdays, tellOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
-import { findNotifications } from '../../src/domain/notifications/notifications.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
+import { notifyOfBirthdays, notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
+import { listNotifications } from '../../src/domain/notifications/notifications.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Profile } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
@@ -38,11 +38,11 @@ describe('birthdays', () => {
     for (const { personId } of [ben, cem]) await bornOn(personId, '1990-03-01')
 
     expect([
-      await tellOfBirthdays(village.pod, '2026-03-01'),
-      await tellOfBirthdays(village.pod, '2026-03-01'),
+      await notifyOfBirthdays(village.pod, '2026-03-01'),
+      await notifyOfBirthdays(village.pod, '2026-03-01'),
     ]).toEqual([1, 0])
 
-    const { items: notifications } = await findNotifications(village.pod, ann, { limit: 5 })
+    const { items: notifications } = await listNotifications(village.pod, ann, { limit: 5 })
     expect(notifications).toMatchObject([
       { type: 'contacts_birthday', read: false, target: undefined, actors: [{ address: 'ben@pod.example' }] },
     ])
@@ -54,7 +54,7 @@ describe('birthdays', () => {
 
     const told = []
     for (const day of ['2026-02-28', '2026-03-01', '2026-03-02', '2027-03-01']) {
-      told.push(await tellOfBirthdays(village.pod, day))
+      told.push(await notifyOfBirthdays(village.pod, day))
     }
 
     expect(told).toEqual([0, 1, 0, 1])
@@ -64,15 +64,15 @@ describe('birthdays', () => {
   it.each(['1004-02-29', '2000-02-29', '0000-02-29'])('on the 29th of February come in leap years: %s', async (day) => {
     await bornOn(ben.personId, day)
 
-    expect(await tellOfBirthdays(village.pod, '2027-02-28')).toBe(0)
-    expect(await tellOfBirthdays(village.pod, '2027-03-01')).toBe(0)
-    expect(await tellOfBirthdays(village.pod, '2028-02-29')).toBe(1)
+    expect(await notifyOfBirthdays(village.pod, '2027-02-28')).toBe(0)
+    expect(await notifyOfBirthdays(village.pod, '2027-03-01')).toBe(0)
+    expect(await notifyOfBirthdays(village.pod, '2028-02-29')).toBe(1)
   })
 
   it('of people elsewhere are told of too', async () => {
     await bornOn(village.quin.id, '1004-05-05')
 
-    await tellOfBirthdays(village.pod, '2026-05-05')
+    await notifyOfBirthdays(village.pod, '2026-05-05')
 
     expect(await village.told(cem)).toEqual([['contacts_birthday', 'quin@q.example']])
   })
@@ -80,21 +80,21 @@ describe('birthdays', () => {
   it('are told of by the first run after midnight UTC, and by that alone', async () => {
     await bornOn(ben.personId, '1990-03-02')
 
-    expect(await tellOfTodaysBirthdays(on('2026-03-01T23:59:59.999Z'))).toBe(0)
-    const runs = await Promise.all([1, 2, 3].map((ms) => tellOfTodaysBirthdays(on(`2026-03-02T00:00:00.00${ms}Z`))))
+    expect(await notifyOfTodaysBirthdays(on('2026-03-01T23:59:59.999Z'))).toBe(0)
+    const runs = await Promise.all([1, 2, 3].map((ms) => notifyOfTodaysBirthdays(on(`2026-03-02T00:00:00.00${ms}Z`))))
     expect(runs.toSorted()).toEqual([0, 0, 1])
 
     await bornOn(cem.personId, '1990-03-02')
     await Contact.query(village.pod.db).where({ userId: ann.userId, personId: cem.personId }).patch({ receiving: true })
-    expect(await tellOfTodaysBirthdays(on('2026-03-02T15:00:00Z'))).toBe(0)
-    expect(await tellOfBirthdays(on('2026-03-02T15:00:00Z'))).toBe(1)
+    expect(await notifyOfTodaysBirthdays(on('2026-03-02T15:00:00Z'))).toBe(0)
+    expect(await notifyOfBirthdays(on('2026-03-02T15:00:00Z'))).toBe(1)
   })
 
   it('are not told of to accounts that are closed', async () => {
     await bornOn(ben.personId, '1990-06-01')
     await User.query(village.pod.db).findById(ann.userId).patch({ closedAt: new Date() })
 
-    expect(await tellOfBirthdays(village.pod, '2026-06-01')).toBe(0)
+    expect(await notifyOfBirthdays(village.pod, '2026-06-01')).toBe(0)
     await User.query(village.pod.db).findById(ann.userId).patch({ closedAt: null })
   })
 })

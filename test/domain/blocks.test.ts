@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { addToAspect } from '../../src/domain/contacts/contacts.js'
 import { blockPerson, unblockPerson } from '../../src/domain/people/blocks.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import {
+  createMessage,
   findConversation,
   leaveConversation,
   listConversations,
   listMessages,
-  markConversation,
+  setConversationRead,
   startConversation,
-  writeMessage,
 } from '../../src/domain/conversations/conversations.js'
 import type { ConversationFilter, MessageFilter } from '../../src/persistence/conversations/list-conversations.js'
 import type { Person } from '../../src/persistence/models/person.js'
@@ -44,7 +44,7 @@ beforeEach(() => pod.db.raw('truncate conversations, outbox, notifications casca
 const start = (recipientGuids: readonly string[] = [guids.ben], fields: object = {}) =>
   startConversation(pod, ann, { subject: 'Tea', text: 'Shall we?', recipientGuids, ...fields })
 const write = (viewer: Viewer, guid: string, text = 'Yes') =>
-  writeMessage(pod, viewer, { conversationGuid: guid, text })
+  createMessage(pod, viewer, { conversationGuid: guid, text })
 const list = async (viewer: Viewer, filter: Partial<ConversationFilter> = {}) =>
   (await listConversations(pod, viewer, { limit: 20, ...filter })).items.map(({ guid }) => guid)
 const messagesFor = (viewer: Viewer, guid: string, filter: MessageFilter) => listMessages(pod, viewer, guid, filter)
@@ -102,7 +102,7 @@ describe('starting a conversation', () => {
 describe('a message', () => {
   it('is unread for the others and for nobody else', async () => {
     const { guid } = await start([guids.ben, quin.guid])
-    await markConversation(pod, ben, guid, true)
+    await setConversationRead(pod, ben, guid, true)
 
     const message = await write(ann, guid, 'Still there?')
 
@@ -122,7 +122,7 @@ describe('a message', () => {
   it('comes in order, a page at a time', async () => {
     const { guid } = await start()
     for (let index = 1; index < 20; index += 1)
-      await writeMessage(later(index), ben, { conversationGuid: guid, text: `${index}` })
+      await createMessage(later(index), ben, { conversationGuid: guid, text: `${index}` })
     const page = async (offset: number, onlyAfter?: Date) =>
       (await messagesFor(ann, guid, { offset, limit: 15, ...(onlyAfter && { onlyAfter }) })).items.map(
         ({ text }) => text,
@@ -162,11 +162,11 @@ describe('the list of conversations', () => {
 
   it('can be of the unread only, and of those with something new', async () => {
     const [one, two] = [await start(), await start()]
-    await markConversation(pod, ben, one.guid, true)
+    await setConversationRead(pod, ben, one.guid, true)
     expect(await list(ben, { onlyUnread: true })).toEqual([two.guid])
     expect(await list(ben)).toHaveLength(2)
 
-    await writeMessage(later(10), ann, { conversationGuid: one.guid, text: 'New' })
+    await createMessage(later(10), ann, { conversationGuid: one.guid, text: 'New' })
     expect(await list(ben, { onlyAfter: later(5).now() })).toEqual([one.guid])
     expect(await list(ben, { onlyAfter: later(15).now() })).toEqual([])
   })
@@ -194,10 +194,10 @@ describe('marking and leaving', () => {
   it('sets the mark to what the viewer says, for the viewer alone', async () => {
     const { guid } = await start()
 
-    expect(await markConversation(pod, ann, guid, false)).toMatchObject({ read: false })
-    expect(await markConversation(pod, ann, guid, true)).toMatchObject({ read: true })
+    expect(await setConversationRead(pod, ann, guid, false)).toMatchObject({ read: false })
+    expect(await setConversationRead(pod, ann, guid, true)).toMatchObject({ read: true })
     expect(await isRead(ben, guid)).toBe(false)
-    expect(await reasonOf(markConversation(pod, carol, guid, true))).toBe('conversation_not_found')
+    expect(await reasonOf(setConversationRead(pod, carol, guid, true))).toBe('conversation_not_found')
   })
 
   it('takes it from the viewer for good, and from everybody with the last', async () => {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import { mute } from '../../src/domain/interactions/post-interactions.js'
+import { mutePost } from '../../src/domain/interactions/post-interactions.js'
 import { deleteComment, deleteLike, deletePhoto, deletePost } from '../../src/domain/posts/deletions.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
@@ -219,7 +219,7 @@ describe('taking back', () => {
 
     it.each<[what: string, act: (post: Post) => Promise<unknown>]>([
       ['a like that is taken back', ({ guid }) => deleteLike(pod.pod, ben, { postGuid: guid })],
-      ['somebody who mutes it', ({ guid }) => mute(pod.pod, ben, guid)],
+      ['somebody who mutes it', ({ guid }) => mutePost(pod.pod, ben, guid)],
     ])('and %s of the same moment never wait for each other', async (_, act) => {
       const faults: unknown[] = []
       const watch = ({ code }: { readonly code?: unknown }) => faults.push(code)

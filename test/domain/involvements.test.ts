@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { createLike } from '../../src/domain/interactions/likes.js'
-import { mute, subscribe } from '../../src/domain/interactions/post-interactions.js'
+import { mutePost, subscribeToPost } from '../../src/domain/interactions/post-interactions.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import type { Post } from '../../src/persistence/models/post.js'
@@ -40,7 +40,7 @@ it('begin with the post for its author, and with the first deed under it for oth
   expect(await involved(post)).toEqual({ ann: true })
 
   await createLike(test.pod, ben, { postGuid: post.guid })
-  await subscribe(test.pod, cem, post.guid)
+  await subscribeToPost(test.pod, cem, post.guid)
 
   expect(await involved(post)).toEqual({ ann: true, ben: true, cem: true })
 })
@@ -56,10 +56,10 @@ it('begin for the author of a root where it is reshared', async () => {
 
 it('move on with each comment, for those too who have heard no more of it in between', async () => {
   const post = await publish()
-  await subscribe(test.pod, ben, post.guid)
-  await mute(test.pod, ben, post.guid)
+  await subscribeToPost(test.pod, ben, post.guid)
+  await mutePost(test.pod, ben, post.guid)
   await createComment(test.pod, cem, { postGuid: post.guid, text: 'Yes' })
-  await subscribe(test.pod, ben, post.guid)
+  await subscribeToPost(test.pod, ben, post.guid)
 
   expect(await involved(post)).toEqual({ ann: true, ben: true, cem: true })
 })

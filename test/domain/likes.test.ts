@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { createLike } from '../../src/domain/interactions/likes.js'
 import { deleteLike } from '../../src/domain/posts/deletions.js'

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import {
-  type Causes,
-  findNotifications,
+  listNotifications,
   markAllNotificationsRead,
-  markNotification,
+  type NotificationCauses,
   notifyAbout,
-  openNotification,
+  readNotification,
+  setNotificationRead,
 } from '../../src/domain/notifications/notifications.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Like } from '../../src/persistence/models/like.js'
@@ -42,7 +42,8 @@ describe('notifications', () => {
   })
   afterAll(() => test.close())
 
-  const told = (causes: Causes, now = TIME) => db.transaction((transaction) => notifyAbout(transaction, causes, now))
+  const told = (causes: NotificationCauses, now = TIME) =>
+    db.transaction((transaction) => notifyAbout(transaction, causes, now))
   const post = (author: Viewer, fields: Partial<Post> = {}) => addPost(test.pod, { id: author.personId }, fields)
   const mention = (target: { postId: number } | { commentId: number }, ...people: Viewer[]) =>
     db('mentions').insert(
@@ -82,7 +83,7 @@ describe('notifications', () => {
 
   /** What somebody was told of one post, the newest first. */
   async function toldOf(viewer: Viewer, about: Post): Promise<readonly (readonly [string, ...string[]])[]> {
-    const { items: notifications } = await findNotifications(test.pod, viewer, { limit: 100 })
+    const { items: notifications } = await listNotifications(test.pod, viewer, { limit: 100 })
     return notifications
       .filter(({ target }) => target?.guid === about.guid)
       .map(({ type, actors }) => [type, ...actors.map(({ address }) => address.replace('@pod.example', ''))])
@@ -93,12 +94,12 @@ describe('notifications', () => {
       const mine = await post(alice)
 
       await comments(bob, mine)
-      const [first] = (await findNotifications(test.pod, alice, { limit: 1 })).items
+      const [first] = (await listNotifications(test.pod, alice, { limit: 1 })).items
       await told({ comments: [(await comment(carol, mine)).id] }, minutes(5))
       await comments(bob, mine)
 
       expect(await toldOf(alice, mine)).toEqual([['commented_on_post', 'bob', 'carol']])
-      const [merged] = (await findNotifications(test.pod, alice, { limit: 1 })).items
+      const [merged] = (await listNotifications(test.pod, alice, { limit: 1 })).items
       expect(merged).toMatchObject({ guid: first?.guid, read: false, createdAt: TIME, updatedAt: minutes(5) })
       expect(merged?.target?.author.address).toBe('alice@pod.example')
     })
@@ -297,7 +298,7 @@ describe('notifications', () => {
   it('tell who started to share, without a target', async () => {
     await told({ sharing: [{ userId: dan.userId, personId: carol.personId }] })
 
-    const { items: notifications } = await findNotifications(test.pod, dan, { type: 'started_sharing', limit: 5 })
+    const { items: notifications } = await listNotifications(test.pod, dan, { type: 'started_sharing', limit: 5 })
     expect(notifications).toMatchObject([{ target: undefined, actors: [{ address: 'carol@pod.example' }] }])
   })
 
@@ -316,7 +317,7 @@ describe('notifications', () => {
       await db('blocks').delete()
 
       expect(await toldOf(alice, mine)).toEqual([['commented_on_post', 'bob']])
-      const { items: notifications } = await findNotifications(test.pod, alice, { type: 'started_sharing', limit: 5 })
+      const { items: notifications } = await listNotifications(test.pod, alice, { type: 'started_sharing', limit: 5 })
       expect(notifications).toEqual([])
     })
 
@@ -394,8 +395,8 @@ describe('notifications', () => {
       made.push(...rows.map(({ guid }) => guid))
     })
 
-    const listed = async (filter: Partial<Parameters<typeof findNotifications>[2]>) => {
-      const { items: notifications, more } = await findNotifications(test.pod, gus, { limit: 10, ...filter })
+    const listed = async (filter: Partial<Parameters<typeof listNotifications>[2]>) => {
+      const { items: notifications, more } = await listNotifications(test.pod, gus, { limit: 10, ...filter })
       return [notifications.map(({ guid }) => made.indexOf(guid)), more] as const
     }
 
@@ -404,7 +405,7 @@ describe('notifications', () => {
       expect(await listed({ limit: 4 })).toEqual([[5, 4, 3, 2], true])
       expect(await listed({ limit: 6 })).toEqual([[5, 4, 3, 2, 1, 0], false])
 
-      const { items: notifications } = await findNotifications(test.pod, gus, { limit: 3 })
+      const { items: notifications } = await listNotifications(test.pod, gus, { limit: 3 })
       const [, , third] = notifications
       const key = { time: third?.createdAt ?? TIME, id: third?.id ?? 0 }
       expect(await listed({ before: key, limit: 2 })).toEqual([[2, 1], true])
@@ -417,7 +418,7 @@ describe('notifications', () => {
     it('are filtered by type, by what is unread, and by the time of the last change', async () => {
       const [first] = made
       expect(await listed({ type: 'liked' })).toEqual([[5, 3, 1], false])
-      await markNotification(test.pod, gus, first ?? '', { read: true })
+      await setNotificationRead(test.pod, gus, first ?? '', { read: true })
       expect(await listed({ onlyUnread: true, type: 'commented_on_post' })).toEqual([[4, 2], false])
       expect(await listed({ onlyAfter: minutes(1) })).toEqual([[5, 4], false])
       await db('notifications')
@@ -429,9 +430,9 @@ describe('notifications', () => {
     it('are read when opened, and unread again when marked, without being any newer', async () => {
       const guid = made[5] ?? ''
 
-      expect(await openNotification(test.pod, gus, guid)).toMatchObject({ guid, read: true, updatedAt: minutes(2) })
+      expect(await readNotification(test.pod, gus, guid)).toMatchObject({ guid, read: true, updatedAt: minutes(2) })
       expect(await listed({ onlyUnread: true, onlyAfter: minutes(1) })).toEqual([[4, 1], false])
-      expect(await markNotification(test.pod, gus, guid, { read: false })).toMatchObject({
+      expect(await setNotificationRead(test.pod, gus, guid, { read: false })).toMatchObject({
         read: false,
         updatedAt: minutes(2),
       })
@@ -440,9 +441,9 @@ describe('notifications', () => {
     it('are nobody else’s', async () => {
       const guid = made[4] ?? ''
 
-      expect(await reasonOf(openNotification(test.pod, alice, guid))).toBe('notification_not_found')
-      expect(await reasonOf(markNotification(test.pod, alice, guid, { read: true }))).toBe('notification_not_found')
-      expect(await reasonOf(openNotification(test.pod, gus, newGuid()))).toBe('notification_not_found')
+      expect(await reasonOf(readNotification(test.pod, alice, guid))).toBe('notification_not_found')
+      expect(await reasonOf(setNotificationRead(test.pod, alice, guid, { read: true }))).toBe('notification_not_found')
+      expect(await reasonOf(readNotification(test.pod, gus, newGuid()))).toBe('notification_not_found')
       expect(await Notification.query(db).findOne({ guid })).toMatchObject({ read: false })
     })
 
@@ -468,11 +469,11 @@ describe('notifications', () => {
   it('marked unread beside a newer one leave the collecting to that', async () => {
     const mine = await post(alice)
     await comments(bob, mine)
-    const [old] = (await findNotifications(test.pod, alice, { limit: 1 })).items
-    await openNotification(test.pod, alice, old?.guid ?? '')
+    const [old] = (await listNotifications(test.pod, alice, { limit: 1 })).items
+    await readNotification(test.pod, alice, old?.guid ?? '')
     await comments(carol, mine)
 
-    expect(await markNotification(test.pod, alice, old?.guid ?? '', { read: false })).toMatchObject({ read: false })
+    expect(await setNotificationRead(test.pod, alice, old?.guid ?? '', { read: false })).toMatchObject({ read: false })
     await comments(dan, mine)
 
     expect(await toldOf(alice, mine)).toEqual([
@@ -484,10 +485,10 @@ describe('notifications', () => {
   it('marked unread alone collect again', async () => {
     const mine = await post(alice)
     await comments(bob, mine)
-    const [old] = (await findNotifications(test.pod, alice, { limit: 1 })).items
-    await openNotification(test.pod, alice, old?.guid ?? '')
+    const [old] = (await listNotifications(test.pod, alice, { limit: 1 })).items
+    await readNotification(test.pod, alice, old?.guid ?? '')
 
-    await markNotification(test.pod, alice, old?.guid ?? '', { read: false })
+    await setNotificationRead(test.pod, alice, old?.guid ?? '', { read: false })
     await comments(dan, mine)
 
     expect(await toldOf(alice, mine)).toEqual([['commented_on_post', 'bob', 'dan']])
@@ -500,7 +501,7 @@ describe('notifications', () => {
 
     expect(await markAllNotificationsRead(test.pod, carol)).toBeGreaterThan(0)
 
-    const unread = (viewer: Viewer) => findNotifications(test.pod, viewer, { onlyUnread: true, limit: 1 })
+    const unread = (viewer: Viewer) => listNotifications(test.pod, viewer, { onlyUnread: true, limit: 1 })
     expect((await unread(carol)).items).toEqual([])
     expect((await unread(bob)).items).toHaveLength(1)
   })

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
-import { type Audience, cancelOutgoing, type OutgoingMessage, sendOut } from '../../src/domain/outbound/outgoing.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
+import {
+  type Audience,
+  cancelCreations,
+  enqueueMessage,
+  type OutgoingMessage,
+} from '../../src/domain/outbound/outgoing-messages.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
@@ -51,7 +56,7 @@ function message(fields: Partial<OutgoingMessage> = {}): OutgoingMessage {
 }
 
 async function send(sent: OutgoingMessage, audience: Audience): Promise<void> {
-  await pod.db.transaction((transaction) => sendOut(pod, transaction, sent, audience))
+  await pod.db.transaction((transaction) => enqueueMessage(pod, transaction, sent, audience))
 }
 
 function to(...people: readonly Person[]): Audience {
@@ -95,7 +100,7 @@ describe('something that goes out', () => {
     const sent = message()
 
     const failing = pod.db.transaction(async (transaction) => {
-      await sendOut(pod, transaction, sent, to(person))
+      await enqueueMessage(pod, transaction, sent, to(person))
       throw new Error('no')
     })
 
@@ -203,9 +208,9 @@ describe('what is deleted', () => {
     const [gone, kept, taken] = [message({ verb: 'create' }), message({ verb: 'create' }), message()]
     for (const sent of [gone, kept, taken]) await send(sent, to(person))
 
-    await pod.db.transaction((transaction) => cancelOutgoing(transaction, [gone, taken]))
-    await pod.db.transaction((transaction) => cancelOutgoing(transaction, [{ ...kept, record: 'like' }]))
-    await pod.db.transaction((transaction) => cancelOutgoing(transaction, []))
+    await pod.db.transaction((transaction) => cancelCreations(transaction, [gone, taken]))
+    await pod.db.transaction((transaction) => cancelCreations(transaction, [{ ...kept, record: 'like' }]))
+    await pod.db.transaction((transaction) => cancelCreations(transaction, []))
 
     expect(await sentAbout(pod, gone.guid)).toEqual([])
     expect((await sentAbout(pod, kept.guid)).map((sent) => sent.to)).toEqual([[hostOf(person)]])

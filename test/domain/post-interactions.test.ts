@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { createLike } from '../../src/domain/interactions/likes.js'
-import { hide, mute, subscribe } from '../../src/domain/interactions/post-interactions.js'
+import { mutePost, setPostHidden, subscribeToPost } from '../../src/domain/interactions/post-interactions.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { addPost, newGuid } from '../support/network.js'
@@ -32,11 +32,11 @@ describe('subscribing', () => {
   it('makes the viewer hear of the post, once', async () => {
     const post = await publish()
 
-    await subscribe(village.pod, ben, post.guid)
+    await subscribeToPost(village.pod, ben, post.guid)
     await comment(cem, post)
 
     expect(await village.told(ben)).toEqual([['also_commented', 'cem@pod.example']])
-    expect(await reasonOf(subscribe(village.pod, ben, post.guid))).toBe('already_subscribed')
+    expect(await reasonOf(subscribeToPost(village.pod, ben, post.guid))).toBe('already_subscribed')
     expect(await village.participationsOf(post)).toMatchObject([{ count: 1 }, { count: 1 }])
   })
 
@@ -44,7 +44,7 @@ describe('subscribing', () => {
     const post = await publish()
     await createLike(village.pod, ben, { postGuid: post.guid })
 
-    expect(await reasonOf(subscribe(village.pod, ben, post.guid))).toBe('already_subscribed')
+    expect(await reasonOf(subscribeToPost(village.pod, ben, post.guid))).toBe('already_subscribed')
   })
 
   it('asks the author elsewhere, and nobody for a post from here', async () => {
@@ -52,8 +52,8 @@ describe('subscribing', () => {
     const ours = await publish()
     await village.dispatched()
 
-    await subscribe(village.pod, ben, theirs.guid)
-    await subscribe(village.pod, ben, ours.guid)
+    await subscribeToPost(village.pod, ben, theirs.guid)
+    await subscribeToPost(village.pod, ben, ours.guid)
 
     const [participation] = await village.participationsOf(theirs)
     expect(await village.dispatched()).toEqual([{ record: 'participation', guid: participation?.guid }])
@@ -62,7 +62,7 @@ describe('subscribing', () => {
 
 describe('a participation that is made again', () => {
   const participateBySubscribing = async (post: Post) => {
-    await subscribe(village.pod, ben, post.guid)
+    await subscribeToPost(village.pod, ben, post.guid)
     const [participation] = await village.participationsOf(post)
     return participation?.guid
   }
@@ -97,7 +97,7 @@ describe('muting', () => {
     await comment(ben, post)
     await village.dispatched()
 
-    await mute(village.pod, ben, post.guid)
+    await mutePost(village.pod, ben, post.guid)
     await comment(cem, post)
 
     expect((await village.participationsOf(post)).map(({ authorId }) => authorId)).toEqual([cem.personId])
@@ -107,9 +107,9 @@ describe('muting', () => {
 
   it('silences one’s own post too', async () => {
     const post = await publish()
-    await subscribe(village.pod, ann, post.guid)
+    await subscribeToPost(village.pod, ann, post.guid)
 
-    await mute(village.pod, ann, post.guid)
+    await mutePost(village.pod, ann, post.guid)
     await comment(ben, post)
     await createLike(village.pod, ben, { postGuid: post.guid })
 
@@ -119,17 +119,20 @@ describe('muting', () => {
   it('is only for those who hear of the post', async () => {
     const post = await publish()
 
-    expect(await reasonOf(mute(village.pod, ben, post.guid))).toBe('not_subscribed')
-    await subscribe(village.pod, ben, post.guid)
-    expect(await reasonOf(mute(village.pod, ben, post.guid))).toBe('done')
-    expect(await reasonOf(mute(village.pod, ben, post.guid))).toBe('not_subscribed')
+    expect(await reasonOf(mutePost(village.pod, ben, post.guid))).toBe('not_subscribed')
+    await subscribeToPost(village.pod, ben, post.guid)
+    expect(await reasonOf(mutePost(village.pod, ben, post.guid))).toBe('done')
+    expect(await reasonOf(mutePost(village.pod, ben, post.guid))).toBe('not_subscribed')
   })
 
   it('ends when the viewer subscribes or comments again', async () => {
-    for (const again of [(post: Post) => subscribe(village.pod, ben, post.guid), (post: Post) => comment(ben, post)]) {
+    for (const again of [
+      (post: Post) => subscribeToPost(village.pod, ben, post.guid),
+      (post: Post) => comment(ben, post),
+    ]) {
       const post = await publish()
-      await subscribe(village.pod, ben, post.guid)
-      await mute(village.pod, ben, post.guid)
+      await subscribeToPost(village.pod, ben, post.guid)
+      await mutePost(village.pod, ben, post.guid)
 
       await again(post)
       await comment(cem, post)
@@ -144,18 +147,18 @@ describe('hiding', () => {
   it('is done and undone, and said when there is nothing to do', async () => {
     const post = await publish()
 
-    expect(await reasonOf(hide(village.pod, ben, post.guid, false))).toBe('not_hidden')
-    expect(await reasonOf(hide(village.pod, ben, post.guid, true))).toBe('done')
-    expect(await reasonOf(hide(village.pod, ben, post.guid, true))).toBe('already_hidden')
-    expect(await reasonOf(hide(village.pod, cem, post.guid, false))).toBe('not_hidden')
-    expect(await reasonOf(hide(village.pod, ben, post.guid, false))).toBe('done')
+    expect(await reasonOf(setPostHidden(village.pod, ben, post.guid, false))).toBe('not_hidden')
+    expect(await reasonOf(setPostHidden(village.pod, ben, post.guid, true))).toBe('done')
+    expect(await reasonOf(setPostHidden(village.pod, ben, post.guid, true))).toBe('already_hidden')
+    expect(await reasonOf(setPostHidden(village.pod, cem, post.guid, false))).toBe('not_hidden')
+    expect(await reasonOf(setPostHidden(village.pod, ben, post.guid, false))).toBe('done')
     expect(await village.pod.db('hiddenPosts')).toEqual([])
   })
 
   it('keeps comments of others quiet', async () => {
     const post = await publish()
-    await subscribe(village.pod, ben, post.guid)
-    await hide(village.pod, ben, post.guid, true)
+    await subscribeToPost(village.pod, ben, post.guid)
+    await setPostHidden(village.pod, ben, post.guid, true)
 
     await comment(cem, post)
 
@@ -164,9 +167,9 @@ describe('hiding', () => {
 })
 
 it.each([
-  ['subscribing', (guid: string) => subscribe(village.pod, ben, guid)],
-  ['muting', (guid: string) => mute(village.pod, ben, guid)],
-  ['hiding', (guid: string) => hide(village.pod, ben, guid, true)],
+  ['subscribing', (guid: string) => subscribeToPost(village.pod, ben, guid)],
+  ['muting', (guid: string) => mutePost(village.pod, ben, guid)],
+  ['hiding', (guid: string) => setPostHidden(village.pod, ben, guid, true)],
 ])('%s needs a post that the viewer can see', async (_, act) => {
   const hidden = await addPost(village.pod, { id: ann.personId }, { public: false })
 

@@ -1,6 +1,6 @@
 import { createCipheriv, createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { bindPrivateKeys, privateKeyOf } from '../../src/domain/accounts/private-keys.js'
+import { bindPrivateKeys, loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
 import { openSecrets } from '../../src/pod/secrets.js'
 import { viewerOf } from '../support/network.js'
@@ -32,13 +32,13 @@ it('keys that an earlier version has sealed are bound to their users, and open f
       .findById(userId)
       .patch({ sealedPrivateKey: sealUnbound(privateKey), bound: false })
   }
-  await expect(privateKeyOf(pod, ann.personId)).rejects.toThrow('unable to authenticate')
+  await expect(loadPrivateKey(pod, ann.personId)).rejects.toThrow('unable to authenticate')
 
   expect(await bindPrivateKeys(pod)).toBe(2)
   expect(await bindPrivateKeys(pod)).toBe(0)
 
-  expect((await privateKeyOf(pod, ann.personId)).asymmetricKeyType).toBe('rsa')
+  expect((await loadPrivateKey(pod, ann.personId)).asymmetricKeyType).toBe('rsa')
   const { sealedPrivateKey } = await UserSecrets.query(pod.db).findById(ann.userId).throwIfNotFound()
   await UserSecrets.query(pod.db).findById(ben.userId).patch({ sealedPrivateKey })
-  await expect(privateKeyOf(pod, ben.personId)).rejects.toThrow('unable to authenticate')
+  await expect(loadPrivateKey(pod, ben.personId)).rejects.toThrow('unable to authenticate')
 })

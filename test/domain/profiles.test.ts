@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { changeProfile, type ProfileChange } from '../../src/domain/people/profiles.js'
 import { viewerOf } from '../support/network.js'
 import { reasonOf } from '../support/refusals.js'

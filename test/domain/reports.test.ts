@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import { report } from '../../src/domain/moderation/reports.js'
+import { createReport } from '../../src/domain/moderation/reports.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Report } from '../../src/persistence/models/report.js'
 import { addPost } from '../support/network.js'
@@ -20,11 +20,11 @@ describe('reporting', () => {
     await village.dispatched()
 
     const outcomes = [
-      await reasonOf(report(pod, cem, { postGuid, reason: ' It is rude. ' })),
-      await reasonOf(report(pod, cem, { postGuid, reason: 'Again' })),
-      await reasonOf(report(pod, cem, { postGuid, commentGuid, reason: 'It is spam.' })),
-      await reasonOf(report(pod, cem, { postGuid, commentGuid, reason: 'Again' })),
-      await reasonOf(report(pod, ben, { postGuid, commentGuid, reason: 'My own' })),
+      await reasonOf(createReport(pod, cem, { postGuid, reason: ' It is rude. ' })),
+      await reasonOf(createReport(pod, cem, { postGuid, reason: 'Again' })),
+      await reasonOf(createReport(pod, cem, { postGuid, commentGuid, reason: 'It is spam.' })),
+      await reasonOf(createReport(pod, cem, { postGuid, commentGuid, reason: 'Again' })),
+      await reasonOf(createReport(pod, ben, { postGuid, commentGuid, reason: 'My own' })),
     ]
 
     expect(outcomes).toEqual(['done', 'already_reported', 'done', 'already_reported', 'done'])
@@ -43,9 +43,9 @@ describe('reporting', () => {
     const { guid: commentGuid } = await createComment(pod, ben, { postGuid: other.guid, text: 'Hello' })
     const hidden = await addPost(pod, { id: ann.personId }, { public: false })
 
-    expect(await reasonOf(report(pod, ben, { postGuid, reason: ' \n' }))).toBe('reason_invalid')
-    expect(await reasonOf(report(pod, ben, { postGuid, reason: 'x'.repeat(65_536) }))).toBe('reason_invalid')
-    expect(await reasonOf(report(pod, ben, { postGuid, commentGuid, reason: 'Spam' }))).toBe('comment_not_found')
-    expect(await reasonOf(report(pod, ben, { postGuid: hidden.guid, reason: 'Spam' }))).toBe('post_not_found')
+    expect(await reasonOf(createReport(pod, ben, { postGuid, reason: ' \n' }))).toBe('reason_invalid')
+    expect(await reasonOf(createReport(pod, ben, { postGuid, reason: 'x'.repeat(65_536) }))).toBe('reason_invalid')
+    expect(await reasonOf(createReport(pod, ben, { postGuid, commentGuid, reason: 'Spam' }))).toBe('comment_not_found')
+    expect(await reasonOf(createReport(pod, ben, { postGuid: hidden.guid, reason: 'Spam' }))).toBe('post_not_found')
   })
 })

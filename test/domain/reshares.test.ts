@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Refusal } from '../../src/domain/refusals.js'

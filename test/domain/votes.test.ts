@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
-import { vote } from '../../src/domain/interactions/votes.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
+import { voteInPoll } from '../../src/domain/interactions/votes.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Block } from '../../src/persistence/models/contact.js'
@@ -48,7 +48,7 @@ describe('voting', () => {
     return answer
   }
   const choose = (viewer: Viewer, under: Pick<Post, 'guid'>, position: number, from = poll) =>
-    vote(village.pod, viewer, { postGuid: under.guid, answerId: answerOf(from, position).id })
+    voteInPoll(village.pod, viewer, { postGuid: under.guid, answerId: answerOf(from, position).id })
   const counts = async () => (await pollOf(post)).answers?.map(({ voteCount }) => voteCount)
 
   it('counts, is told to other pods, and tells nobody here', async () => {
@@ -101,7 +101,7 @@ describe('voting', () => {
 
     expect(await reasonOf(choose(ben, post, 0, other))).toBe('answer_not_found')
     expect(await reasonOf(choose(ben, none, 0))).toBe('answer_not_found')
-    expect(await reasonOf(vote(village.pod, ben, { postGuid: post.guid, answerId: -1 }))).toBe('answer_not_found')
+    expect(await reasonOf(voteInPoll(village.pod, ben, { postGuid: post.guid, answerId: -1 }))).toBe('answer_not_found')
     expect(await reasonOf(choose(ben, { guid: newGuid() }, 0))).toBe('post_not_found')
     expect(await counts()).toEqual([0, 0])
   })

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { enqueueWith } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { openQueuePod } from '../support/queue-pod.js'
 import { noOpJob, readInstructions } from './no-op.js'
@@ -37,6 +37,6 @@ async function produce(key: number): Promise<void> {
   await pod.db.transaction(async (transaction) => {
     const inserted = await transaction('produced').insert({ key }).onConflict().ignore().returning('key')
     // There already: its commit went well, and only the answer got lost.
-    if (inserted.length > 0) await enqueueWith(pod, transaction, noOpJob, { key })
+    if (inserted.length > 0) await enqueueJob(pod, transaction, noOpJob, { key })
   })
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { enqueueWith, type Work } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob, type Work } from '../../src/jobs/outbox/outbox.js'
 import type { Handler } from '../../workers/run-job.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
@@ -35,7 +35,7 @@ describe.each(queueBackends)('a worker whose queue in $store goes away', (backen
   })
 
   async function runs(key: string): Promise<void> {
-    await pod.db.transaction((transaction) => enqueueWith(pod, transaction, countJob, { key }))
+    await pod.db.transaction((transaction) => enqueueJob(pod, transaction, countJob, { key }))
     await vi.waitFor(async () => expect(await pod.db('effects').pluck('key')).toContain(key), {
       timeout: 15_000,
       interval: 20,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { enqueueWith } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
 import { startProcess, type TestProcess } from '../support/child-process.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
@@ -28,12 +28,12 @@ describe.each(queueBackends)('a worker that is told to stop, with the queue in $
     // With a second slot it would have asked the queue for more already, and the answer might come in the very moment.
     running = startProcess(worker, { databaseUrl, redisUrl, prefix, jobs: 0, concurrency: 'notify=1' })
     await running.said('ready')
-    await pod.db.transaction((transaction) => enqueueWith(pod, transaction, noOpJob, { key: 1, milliseconds: 500 }))
+    await pod.db.transaction((transaction) => enqueueJob(pod, transaction, noOpJob, { key: 1, milliseconds: 500 }))
     await running.said('begun')
 
     running.signal('SIGTERM')
     await running.said('stopping')
-    await pod.db.transaction((transaction) => enqueueWith(pod, transaction, noOpJob, { key: 2 }))
+    await pod.db.transaction((transaction) => enqueueJob(pod, transaction, noOpJob, { key: 2 }))
 
     expect(await running.ended).toEqual({ code: 0, signal: null })
     expect(await pod.db('effects').pluck('key')).toEqual([1])

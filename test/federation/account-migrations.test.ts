@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { privateKeyOf } from '../../src/domain/accounts/private-keys.js'
+import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
@@ -207,7 +207,7 @@ describe('an account migration', () => {
 
   it('of somebody who lives here locks the account', async () => {
     const cleo = await addLocal(pod, `cleo${newGuid().slice(0, 6)}`)
-    const key = await privateKeyOf(pod, cleo.id)
+    const key = await loadPrivateKey(pod, cleo.id)
     const post = await addPost(pod, cleo)
     await addAspect(pod, cleo.userId, [quin])
     const from = { address: cleo.address, privateKey: key }
@@ -254,7 +254,7 @@ describe('a private message to somebody who has left', () => {
 
   it('is answered with where they have moved', async () => {
     const emil = await addLocal(pod, `emil${newGuid().slice(0, 6)}`)
-    const from = { address: emil.address, privateKey: await privateKeyOf(pod, emil.id) }
+    const from = { address: emil.address, privateKey: await loadPrivateKey(pod, emil.id) }
     const told = migration(from, quin2)
     await receive(pod, open({ ...quin, ...from }, told))
     await pod.db('outboundMessages').delete()
@@ -270,7 +270,7 @@ describe('a private message to somebody who has left', () => {
 
   it('is not answered with a migration that only the new identity could tell', async () => {
     const fay = await addLocal(pod, `fay${newGuid().slice(0, 6)}`)
-    const from = { address: fay.address, privateKey: await privateKeyOf(pod, fay.id) }
+    const from = { address: fay.address, privateKey: await loadPrivateKey(pod, fay.id) }
     await receive(pod, open(quin2, migration(from, quin2, quin2)))
 
     expect(await receive(pod, await contactTo(fay))).toEqual({ ...nothing, rejected: ['RecipientClosed'] })

@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { changeProfile } from '../../src/domain/people/profiles.js'
 import { changeAltText } from '../../src/domain/photos/change-photo.js'

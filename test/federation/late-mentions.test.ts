@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { tellNamed } from '../../src/federation/outbound/late-mentions.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
-import { startConversation, writeMessage } from '../../src/domain/conversations/conversations.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
+import { createMessage, startConversation } from '../../src/domain/conversations/conversations.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Comment } from '../../src/persistence/models/comment.js'
@@ -58,7 +58,7 @@ it('the same of what is private, of comments, of conversations and of messages',
   await dispatchNow(pod, { record: 'comment', guid: said.guid })
   const talk = await startConversation(pod, ann, { subject: 'Tea', text: linkTo(first), recipientGuids: [quin.guid] })
   await dispatchNow(pod, { record: 'conversation', guid: talk.guid })
-  const line = await writeMessage(pod, ann, { conversationGuid: talk.guid, text: linkTo(message) })
+  const line = await createMessage(pod, ann, { conversationGuid: talk.guid, text: linkTo(message) })
   await dispatchNow(pod, { record: 'message', guid: line.guid })
 
   expect(await lookedFor()).toEqual(guids.map((guid) => wanted(guid)))

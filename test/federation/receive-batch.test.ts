@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
-import { privateKeyOf } from '../../src/domain/accounts/private-keys.js'
+import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import type { InboundMessage } from '../../src/federation/inbound/batch.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { Person } from '../../src/persistence/models/person.js'
@@ -199,7 +199,7 @@ describe('a post', () => {
   it('of somebody who lives here is never taken in, whoever knows the envelope', async () => {
     const account = await createUser(pod, { username: 'ann', password: 'a long enough password' })
     const ann = await Person.query(pod.db).findOne({ guid: account.guid }).throwIfNotFound()
-    const key = await privateKeyOf(pod, ann.id)
+    const key = await loadPrivateKey(pod, ann.id)
     const person = { address: ann.address, guid: ann.guid, publicKey: ann.publicKey, privateKey: key }
 
     expect(await receive(message(envelopeOf(person, postBy(person))))).toEqual({ ...nothing, ignored: 1 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { privateKeyOf } from '../../src/domain/accounts/private-keys.js'
+import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Like } from '../../src/persistence/models/like.js'
@@ -180,7 +180,7 @@ describe('a comment', () => {
   it('that says one of our people wrote it is passed over, whoever sends it', async () => {
     const [post, theirs] = [await postOfAnn(), postBy(remy)]
     const { id } = ann
-    const person = { ...ann, privateKey: await privateKeyOf(pod, id) }
+    const person = { ...ann, privateKey: await loadPrivateKey(pod, id) }
 
     const ended = await receive(
       pod,

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { privateKeyOf } from '../../src/domain/accounts/private-keys.js'
+import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Person } from '../../src/persistence/models/person.js'
@@ -277,7 +277,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     const post = postBy(remy)
     const { id } = await Person.query(pod.db).findOne({ guid: ann.account.guid }).throwIfNotFound()
     const { guid, publicKey, address } = await Person.query(pod.db).findById(id).throwIfNotFound()
-    const ownAnn = { guid, publicKey, address, privateKey: await privateKeyOf(pod, id) }
+    const ownAnn = { guid, publicKey, address, privateKey: await loadPrivateKey(pod, id) }
     await pod.publicly(post, remy)
     await pod.settled()
 

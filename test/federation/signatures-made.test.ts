@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { SCOPES } from '../../src/domain/accounts/scopes.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { deliver } from '../../src/federation/outbound/deliver.js'

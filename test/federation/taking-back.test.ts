@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { deleteComment } from '../../src/domain/posts/deletions.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Contact } from '../../src/persistence/models/contact.js'

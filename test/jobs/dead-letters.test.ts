@@ -6,7 +6,7 @@ import {
   showDeadLetter,
 } from '../../src/jobs/dead-letters/dead-letters.js'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { enqueueWith, type Work } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob, type Work } from '../../src/jobs/outbox/outbox.js'
 import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
@@ -47,7 +47,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
 
   /** Both kinds: of an outbox row, and of a job that has none. */
   async function let2Die(): Promise<void> {
-    await pod.db.transaction((transaction) => enqueueWith(pod, transaction, countJob, { key: 'row' }))
+    await pod.db.transaction((transaction) => enqueueJob(pod, transaction, countJob, { key: 'row' }))
     await pod.jobs.enqueue(countJob, { key: 'job' })
     const dead = { fault: 'internal', attempts: 1 }
     await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([dead, dead]), {

@@ -2,7 +2,7 @@ import { type Job, type JobsOptions, UnrecoverableError } from 'bullmq'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { replayDeadLetters } from '../../src/jobs/dead-letters/dead-letters.js'
 import { JOB_DEFINITIONS as jobs, makePhotoJob, receivePublicJob } from '../../src/jobs/definitions.js'
-import { enqueueWith } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import { goOnAlone, messageReader } from '../../workers/messages-of-job.js'
 import { sweep } from '../../workers/sweeper.js'
@@ -68,7 +68,7 @@ describe.each(queueBackends)('the options of a job, with the queue in $store', (
 
   it('are those of its definition when it is written with a change', async () => {
     await pod.db.transaction(async (transaction) => {
-      for (const job of jobs) await enqueueWith(pod, transaction, job, {})
+      for (const job of jobs) await enqueueJob(pod, transaction, job, {})
     })
     expect(await optionsOfNext(jobs.length)).toEqual(defined)
   })

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import {
-  enqueueWith,
+  enqueueJob,
   findMessageRows,
   leftBehind,
   markFailed,
@@ -66,7 +66,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
 
   it('hands a row over when its transaction has committed', async () => {
     await pod.db.transaction(async (transaction) => {
-      await enqueueWith(pod, transaction, greet, { name: 'Alice' })
+      await enqueueJob(pod, transaction, greet, { name: 'Alice' })
       expect(await queued()).toBe(0)
     })
 
@@ -78,11 +78,11 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
 
   it('hands nothing over when its transaction is rolled back', async () => {
     const broken = pod.db.transaction(async (transaction) => {
-      await enqueueWith(pod, transaction, greet, { name: 'Alice' })
+      await enqueueJob(pod, transaction, greet, { name: 'Alice' })
       throw new Error('no')
     })
     await expect(broken).rejects.toThrow('no')
-    await pod.db.transaction((transaction) => enqueueWith(pod, transaction, greet, { name: 'Bob' }))
+    await pod.db.transaction((transaction) => enqueueJob(pod, transaction, greet, { name: 'Bob' }))
 
     await untilQueued(1)
     expect(await pod.db('outbox').select('data')).toEqual([{ data: { name: 'Bob' } }])
@@ -90,9 +90,9 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
 
   it('waits for the outermost of nested transactions', async () => {
     await pod.db.transaction(async (outer) => {
-      await outer.transaction((inner) => enqueueWith(pod, inner, greet, { name: 'Alice' }))
+      await outer.transaction((inner) => enqueueJob(pod, inner, greet, { name: 'Alice' }))
       expect(await queued()).toBe(0)
-      await enqueueWith(pod, outer, greet, { name: 'Bob' })
+      await enqueueJob(pod, outer, greet, { name: 'Bob' })
     })
 
     await untilQueued(2)
@@ -110,8 +110,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
       await pod.jobs.handOver(rows)
     }
     const slow = { ...pod, jobs: { ...pod.jobs, handOver } }
-    const commit = (name: string) =>
-      pod.db.transaction((transaction) => enqueueWith(slow, transaction, greet, { name }))
+    const commit = (name: string) => pod.db.transaction((transaction) => enqueueJob(slow, transaction, greet, { name }))
 
     await commit('Alice')
     await vi.waitFor(() => expect(handedOver).toEqual([1]))
@@ -147,7 +146,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     const cutOff = await stores.openPod(stores.queueThrough(proxy))
     await proxy.refuse()
     const withoutQueue = { ...pod, jobs: cutOff.jobs }
-    await pod.db.transaction((transaction) => enqueueWith(withoutQueue, transaction, greet, { name: 'Alice' }))
+    await pod.db.transaction((transaction) => enqueueJob(withoutQueue, transaction, greet, { name: 'Alice' }))
     await sweepAllNow(pod.db)
 
     await expect(sweep(withoutQueue)).rejects.toThrow('queue')
@@ -182,7 +181,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
 
   it('comes back when the queue has lost everything', async () => {
     await pod.db.transaction(async (transaction) => {
-      for (const name of ['Alice', 'Bob', 'Carol']) await enqueueWith(pod, transaction, greet, { name })
+      for (const name of ['Alice', 'Bob', 'Carol']) await enqueueJob(pod, transaction, greet, { name })
     })
     await untilQueued(3)
 

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
-import { newGuid } from '../../src/domain/posts/publish-post.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPersonJob } from '../../src/jobs/definitions.js'
-import { enqueueAllWith, findMessageRows, takeRows, takeWork } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJobsOfKind, findMessageRows, takeRows, takeWork } from '../../src/jobs/outbox/outbox.js'
 import { type ParkedMessage, waitAndWake } from '../../src/jobs/waiting/waiting-messages.js'
 import { listedConversations, listedMessages } from '../../src/persistence/conversations/list-conversations.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
@@ -119,7 +119,7 @@ it.each<[string, () => Promise<unknown>]>([
   [
     'new-work',
     () =>
-      inTransaction(db, (transaction) => enqueueAllWith(testPod.pod, transaction, discoverPersonJob, [{ address }])),
+      inTransaction(db, (transaction) => enqueueJobsOfKind(testPod.pod, transaction, discoverPersonJob, [{ address }])),
   ],
   ['asked-already', () => park({ ...waiting(), askAt: address })],
   ['work', () => takeWork(db, { outboxId: 1 })],

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { sendOut, sendPersonalMessages } from '../../src/domain/outbound/outgoing.js'
+import { enqueueMessage, enqueuePersonalMessages } from '../../src/domain/outbound/outgoing-messages.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { dispatchRelaysJob } from '../../src/jobs/definitions.js'
-import { enqueueAllWith, findMessageRows, leftBehind, takeRows, takeWork } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJobsOfKind, findMessageRows, leftBehind, takeRows, takeWork } from '../../src/jobs/outbox/outbox.js'
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
 import {
   dueLookups,
@@ -250,23 +250,24 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['the end of a round', settleOne],
   [
     'a message to one person',
-    () => within((transaction) => sendOut(pod, transaction, retraction(), { of: 'people', personIds: [quin.id] })),
+    () =>
+      within((transaction) => enqueueMessage(pod, transaction, retraction(), { of: 'people', personIds: [quin.id] })),
   ],
   [
     'a message to the subscribers of a post',
-    () => within((transaction) => sendOut(pod, transaction, retraction(), { of: 'post', postId: 1 })),
+    () => within((transaction) => enqueueMessage(pod, transaction, retraction(), { of: 'post', postId: 1 })),
   ],
   [
     'messages to one person each',
     () =>
       within(async (transaction) => {
-        await sendPersonalMessages(pod, transaction, [{ ...retraction(), public: false, personId: quin.id }])
+        await enqueuePersonalMessages(pod, transaction, [{ ...retraction(), public: false, personId: quin.id }])
       }),
   ],
   ['a batch of relays', relaySome],
   [
     'work that is written',
-    () => within((transaction) => enqueueAllWith(pod, transaction, dispatchRelaysJob, [{ relays: [] }])),
+    () => within((transaction) => enqueueJobsOfKind(pod, transaction, dispatchRelaysJob, [{ relays: [] }])),
   ],
   ['work that is taken', () => takeWork(workerDb, { outboxId: 17 })],
   ['work that is done', () => within((transaction) => takeRows(transaction, [17, 18, 19]))],

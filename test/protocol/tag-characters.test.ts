@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { tagNameOf } from '../../src/domain/posts/tags.js'
+import { normaliseTagName } from '../../src/domain/posts/tags.js'
 import { findTags } from '../../src/protocol/mentions.js'
 
 it.each(['\u055B', '\u055C', '\u055E', '\u058A'])('the Armenian mark %s stands within a tag', (mark) => {
   const tag = `ինչ${mark}ու`
 
   expect(findTags(`Look: #${tag}!`).map((found) => found.tag)).toEqual([tag])
-  expect(tagNameOf(`#${tag}`)).toBe(tag)
+  expect(normaliseTagName(`#${tag}`)).toBe(tag)
 })

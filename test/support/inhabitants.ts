@@ -1,5 +1,5 @@
 import { addToAspect } from '../../src/domain/contacts/contacts.js'
-import { findNotifications } from '../../src/domain/notifications/notifications.js'
+import { listNotifications } from '../../src/domain/notifications/notifications.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
@@ -27,7 +27,7 @@ export async function firstAspectOf({ pod, userId }: Inhabitant): Promise<number
 /** What somebody has been told since they were last asked, in the order in which it came: type, and who did it. */
 export async function newsOf(who: Inhabitant): Promise<readonly (readonly string[])[]> {
   const { open } = who.pod
-  const { items: notifications } = await findNotifications(open, who, { onlyUnread: true, limit: 100 })
+  const { items: notifications } = await listNotifications(open, who, { onlyUnread: true, limit: 100 })
   await open.db('notifications').where({ userId: who.userId }).update({ read: true })
   return notifications.toReversed().map(({ type, actors }) => [type, ...actors.map(({ address }) => address)])
 }

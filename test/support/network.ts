@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { findViewer, type Viewer } from '../../src/domain/accounts/access.js'
+import { findViewer, type Viewer } from '../../src/domain/accounts/viewers.js'
 import { Person, type Profile } from '../../src/persistence/models/person.js'
 import { Pod as PodModel } from '../../src/persistence/models/pod.js'
 import { Post } from '../../src/persistence/models/post.js'

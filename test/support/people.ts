@@ -1,6 +1,7 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
-import { type Account, createUser, mintToken } from '../../src/domain/accounts/accounts.js'
+import { type Account, createUser } from '../../src/domain/accounts/accounts.js'
 import { ALWAYS_GRANTED, SCOPES, type Scope } from '../../src/domain/accounts/scopes.js'
+import { mintToken } from '../../src/domain/accounts/tokens.js'
 import { Person, Profile } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { byName } from './by-name.js'

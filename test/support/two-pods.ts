@@ -1,7 +1,7 @@
 import { vi } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
-import type { Viewer } from '../../src/domain/accounts/access.js'
 import { SCOPES } from '../../src/domain/accounts/scopes.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { isIdle } from '../../src/jobs/operations/queue-facts.js'
 import { User } from '../../src/persistence/models/user.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'

@@ -1,5 +1,5 @@
-import type { Viewer } from '../../src/domain/accounts/access.js'
-import { findNotifications } from '../../src/domain/notifications/notifications.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
+import { listNotifications } from '../../src/domain/notifications/notifications.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import type { OutgoingRecord } from '../../src/jobs/definitions.js'
 import { Participation } from '../../src/persistence/models/participation.js'
@@ -38,7 +38,7 @@ export async function openVillage(): Promise<Village> {
       return rows.toSorted((one, other) => one.id - other.id).map(({ data }) => data)
     },
     async told(viewer) {
-      const { items: notifications } = await findNotifications(pod, viewer, { limit: 100 })
+      const { items: notifications } = await listNotifications(pod, viewer, { limit: 100 })
       return notifications.map(({ type, actors }) => [type, ...actors.map(({ address }) => address)])
     },
     async participationsOf({ id: postId }) {

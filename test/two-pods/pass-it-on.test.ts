@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { createLike } from '../../src/domain/interactions/likes.js'
-import { subscribe } from '../../src/domain/interactions/post-interactions.js'
-import { vote } from '../../src/domain/interactions/votes.js'
+import { subscribeToPost } from '../../src/domain/interactions/post-interactions.js'
+import { voteInPoll } from '../../src/domain/interactions/votes.js'
 import { deleteComment, deleteLike, deletePost } from '../../src/domain/posts/deletions.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
@@ -73,7 +73,7 @@ describe('three pods', { timeout: 60_000 }, () => {
   })
 
   it('tell those who take part of what others say', async () => {
-    await subscribe(carol.pod.open, carol, post.guid)
+    await subscribeToPost(carol.pod.open, carol, post.guid)
     await createComment(bob.pod.open, bob, { postGuid: post.guid, text: `Or not, @{${carol.address}}?` })
     await quiet()
     await createComment(carol.pod.open, carol, { postGuid: post.guid, text: 'Rather the oak' })
@@ -96,7 +96,7 @@ describe('three pods', { timeout: 60_000 }, () => {
         .withGraphFetched('answers')
         .throwIfNotFound()
       const lime = answers.find(({ answer }) => answer === 'Lime')
-      await vote(who.pod.open, who, { postGuid: post.guid, answerId: lime?.id ?? 0 })
+      await voteInPoll(who.pod.open, who, { postGuid: post.guid, answerId: lime?.id ?? 0 })
     }
     await quiet()
 

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import {
+  createMessage,
   listConversations,
   listMessages,
   startConversation,
-  writeMessage,
 } from '../../src/domain/conversations/conversations.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { createLike } from '../../src/domain/interactions/likes.js'
-import { vote } from '../../src/domain/interactions/votes.js'
+import { voteInPoll } from '../../src/domain/interactions/votes.js'
 import { blockPerson } from '../../src/domain/people/blocks.js'
 import { changeProfile } from '../../src/domain/people/profiles.js'
 import { deleteComment, deleteLike, deletePost } from '../../src/domain/posts/deletions.js'
@@ -145,7 +145,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     ] as const) {
       const { answers = [] } = await Poll.query(pod.open.db).findOne({}).withGraphFetched('answers').throwIfNotFound()
       const answer = answers.find((each) => each.answer === choice)
-      await vote(pod.open, who, { postGuid: post.guid, answerId: answer?.id ?? 0 })
+      await voteInPoll(pod.open, who, { postGuid: post.guid, answerId: answer?.id ?? 0 })
     }
     await quiet()
 
@@ -213,7 +213,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     }
     expect([await unread(alice), await unread(bob)]).toEqual([[['Trees', 'read']], [['Trees', 'unread']]])
 
-    await writeMessage(right.open, bob, { conversationGuid: guid, text: 'Under the lime' })
+    await createMessage(right.open, bob, { conversationGuid: guid, text: 'Under the lime' })
     await quiet()
 
     const texts = async (who: Inhabitant) => {

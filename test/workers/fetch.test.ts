@@ -7,7 +7,7 @@ import {
   fetchLinkedJob,
   type WantedEntity,
 } from '../../src/jobs/definitions.js'
-import { enqueueWith } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { fetchHandlers } from '../../workers/handlers/fetch.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
@@ -154,12 +154,12 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     [
       'somebody mentioned',
       (transaction: Transaction) =>
-        enqueueWith(pod, transaction, discoverMentionedJob, { address: 'ghost@nowhere.example' }),
+        enqueueJob(pod, transaction, discoverMentionedJob, { address: 'ghost@nowhere.example' }),
     ],
     [
       'something linked',
       (transaction: Transaction) =>
-        enqueueWith(pod, transaction, fetchLinkedJob, {
+        enqueueJob(pod, transaction, fetchLinkedJob, {
           type: 'post',
           guid: newGuid(),
           from: 'ghost@nowhere.example',
@@ -234,4 +234,4 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
   })
 })
 
-type Transaction = Parameters<typeof enqueueWith>[1]
+type Transaction = Parameters<typeof enqueueJob>[1]

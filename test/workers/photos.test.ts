@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Viewer } from '../../src/domain/accounts/access.js'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
-import { keepPhoto } from '../../src/domain/photos/keep-photo.js'
+import type { Viewer } from '../../src/domain/accounts/viewers.js'
+import { storePhoto } from '../../src/domain/photos/store-photo.js'
 import { uploadPhoto } from '../../src/domain/photos/uploads.js'
 import type { Upload } from '../../src/jobs/definitions.js'
 import { AlreadyDone, takeWork, type Work } from '../../src/jobs/outbox/outbox.js'
@@ -93,7 +93,7 @@ describe('an upload', () => {
     const placed = new Promise<void>((resolve) => {
       place = resolve
     })
-    const keeping = keepPhoto(test.pod, inHand, { width: 1, height: 1, bytes: 1, place: () => placed })
+    const keeping = storePhoto(test.pod, inHand, { width: 1, height: 1, bytes: 1, place: () => placed })
     // Now the client waits for the row that the worker holds.
     await expect.poll(waitingForLocks).toBe(1)
     place()
@@ -118,7 +118,7 @@ describe('an upload', () => {
     const inHand = await untilInHand()
     const { name } = inHand.data
     await mkdir(join(uploadsDir, 'images'))
-    const dying = keepPhoto(test.pod, inHand, {
+    const dying = storePhoto(test.pod, inHand, {
       ...{ width: 1, height: 1, bytes: 1 },
       async place() {
         await writeFile(join(uploadsDir, 'images', name), 'half')

@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import type { SizePrefix } from '../../src/domain/photos/photos.js'
-import { formatOf } from '../../src/domain/photos/picture-formats.js'
+import { detectPictureFormat } from '../../src/domain/photos/picture-formats.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import { makePicture } from '../../workers/handlers/make-picture.js'
 import {
@@ -18,7 +18,7 @@ import {
 
 /** As a worker does it, which knows nothing of a file but its bytes. */
 async function made(bytes: Buffer) {
-  const format = formatOf(bytes)
+  const format = detectPictureFormat(bytes)
   if (format === undefined) throw new Refusal('image_invalid', 'It begins like no picture.')
   const { width, height, files } = await makePicture(bytes, format)
   const file = (prefix: SizePrefix): Buffer => {

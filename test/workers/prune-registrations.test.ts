@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { authorize } from '../../src/domain/accounts/authorizations.js'
+import { authorizeClient } from '../../src/domain/accounts/authorizations.js'
 import { registerClient } from '../../src/domain/accounts/clients.js'
 import { prune } from '../../workers/handlers/maintenance.js'
 import { startTestPod } from '../support/test-pod.js'
@@ -14,7 +14,7 @@ it('forgets after a month the clients that nobody has ever let in', async () => 
     return (await registerClient(pod.pod, registration)).client.clientId
   }
   const [unused, used] = [await register(), await register()]
-  await authorize(pod.pod, { address: 'alice@pod.example', clientId: used }, ['openid'])
+  await authorizeClient(pod.pod, { address: 'alice@pod.example', clientId: used }, ['openid'])
   await pod.pod.db('clients').update({ createdAt: pod.pod.db.raw(`now() - interval '31 days'`) })
   const fresh = await register()
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { Refusal } from '../../src/domain/refusals.js'
 import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/dead-letters.js'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { enqueueWith, sweepAllNow, type Work } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob, sweepAllNow, type Work } from '../../src/jobs/outbox/outbox.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
@@ -39,7 +39,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
   }
 
   function enqueue(key: string): Promise<void> {
-    return pod.db.transaction((transaction) => enqueueWith(pod, transaction, countJob, { key }))
+    return pod.db.transaction((transaction) => enqueueJob(pod, transaction, countJob, { key }))
   }
 
   /** An effect in the database, and the end of the job with it. */
@@ -177,7 +177,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     work(count)
     const strange = defineJob<object>()('notify', 'of-tomorrow', patient)
     await pod.jobs.enqueue(strange, {})
-    await pod.db.transaction((transaction) => enqueueWith(pod, transaction, strange, {}))
+    await pod.db.transaction((transaction) => enqueueJob(pod, transaction, strange, {}))
     // A name that every object knows is not the name of a handler.
     await pod.jobs.enqueue(defineJob<object>()('notify', 'constructor', patient), {})
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { ObservedWorker } from '../../src/jobs/bullmq/observed-worker.js'
 import { listDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters/dead-letters.js'
 import { defineJob, patient, receivePublicJob } from '../../src/jobs/definitions.js'
-import { enqueueWith, type Work } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob, type Work } from '../../src/jobs/outbox/outbox.js'
 import { goOnAlone, messageReader } from '../../workers/messages-of-job.js'
 import { type Handler, jobRunner } from '../../workers/run-job.js'
 import { openSuspectLine } from '../../workers/suspects.js'
@@ -82,7 +82,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
     })
     await pod.db.transaction(async (transaction) => {
       for (let index = 0; index < 20; index += 1) {
-        await enqueueWith(pod, transaction, countJob, { key: index === 7 ? 'poison' : `${index}` })
+        await enqueueJob(pod, transaction, countJob, { key: index === 7 ? 'poison' : `${index}` })
       }
     })
 

@@ -1,4 +1,4 @@
-import { tellOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
+import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
 import { checkPods } from '../../src/federation/discovery/check-pods.js'
 import {
   birthdaysJob,
@@ -38,7 +38,7 @@ type MaintenanceJob =
 export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, Work> = {
   prune: (pod) => prune(pod),
   'check-pods': (pod) => checkPods(pod),
-  birthdays: (pod) => tellOfBirthdays(pod),
+  birthdays: (pod) => notifyContactsOfBirthdays(pod),
   'purge-posts': (pod) => purgePosts(pod),
   'wake-waiting': (pod, { data }) => wakeWaiting(pod, data.things),
 }
@@ -91,9 +91,9 @@ async function purgePosts(pod: Pod): Promise<void> {
 }
 
 /** A day begins once, whichever process notices it first, and however wrong its clock is. */
-async function tellOfBirthdays(pod: Pod): Promise<void> {
+async function notifyContactsOfBirthdays(pod: Pod): Promise<void> {
   const now = await databaseTime(pod.db)
-  const notifications = await tellOfTodaysBirthdays({ ...pod, now: () => now })
+  const notifications = await notifyOfTodaysBirthdays({ ...pod, now: () => now })
   if (notifications > 0) pod.log.info({ notifications }, 'told of birthdays')
 }
 

@@ -1,5 +1,5 @@
 import sharp, { type Metadata, type ResizeOptions, type Sharp } from 'sharp'
-import { PHOTO_SIZES, PORTRAIT, type SizePrefix } from '../../src/domain/photos/photos.js'
+import { PHOTO_SIZE_PREFIXES, PROFILE_PICTURE_PREFIX, type SizePrefix } from '../../src/domain/photos/photos.js'
 import type { PictureFormat } from '../../src/domain/photos/picture-formats.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import { PHOTO_LIMITS } from '../../src/limits.js'
@@ -59,9 +59,9 @@ const write: { readonly [Each in PictureFormat]: (picture: Sharp) => Sharp } = {
 /** What others build addresses of has these sizes on every pod; nothing is made larger than it is. */
 const LARGE_WIDTH = 700
 const thumbnails: readonly (readonly [SizePrefix, ResizeOptions])[] = [
-  [PORTRAIT, { width: 300, height: 1_500, fit: 'inside', withoutEnlargement: true }],
-  [PHOTO_SIZES.medium, { width: 100, height: 100, fit: 'inside', withoutEnlargement: true }],
-  [PHOTO_SIZES.small, { width: 50, height: 50, fit: 'cover' }],
+  [PROFILE_PICTURE_PREFIX, { width: 300, height: 1_500, fit: 'inside', withoutEnlargement: true }],
+  [PHOTO_SIZE_PREFIXES.medium, { width: 100, height: 100, fit: 'inside', withoutEnlargement: true }],
+  [PHOTO_SIZE_PREFIXES.small, { width: 50, height: 50, fit: 'cover' }],
 ]
 
 async function makeSizes(bytes: Buffer, format: PictureFormat): Promise<MadePicture> {
@@ -73,10 +73,10 @@ async function makeSizes(bytes: Buffer, format: PictureFormat): Promise<MadePict
 
   const { data: raw, info } = await written(sharp(bytes, READING).autoOrient())
   const { width, pageHeight: height = info.height } = info
-  const files = new Map<SizePrefix, Buffer>([[PHOTO_SIZES.raw, raw]])
+  const files = new Map<SizePrefix, Buffer>([[PHOTO_SIZE_PREFIXES.raw, raw]])
   const isSmall = width <= LARGE_WIDTH
   const large = isSmall ? raw : (await written(sharp(bytes, READING).autoOrient().resize({ width: LARGE_WIDTH }))).data
-  files.set(PHOTO_SIZES.large, large)
+  files.set(PHOTO_SIZE_PREFIXES.large, large)
   for (const [prefix, size] of thumbnails) {
     files.set(prefix, (await written(sharp(large, { ...READING, animated: false }).resize(size))).data)
   }

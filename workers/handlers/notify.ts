@@ -1,8 +1,8 @@
-import { announce } from '../../src/domain/notifications/announce.js'
+import { publishAnnouncements } from '../../src/domain/notifications/announcements.js'
 import type { announceJob, Handlers } from '../../src/jobs/definitions.js'
 import type { Work } from '../../src/jobs/outbox/outbox.js'
 import type { Pod } from '../../src/pod/pod.js'
 
 export const notifyHandlers: Handlers<typeof announceJob, Pod, Work> = {
-  announce: (pod, work) => announce(pod, work),
+  announce: (pod, work) => publishAnnouncements(pod, work),
 }

@@ -1,6 +1,6 @@
-import { keepPhoto, refusePhoto } from '../../src/domain/photos/keep-photo.js'
-import { filesOfPhoto } from '../../src/domain/photos/photos.js'
-import { formatOf } from '../../src/domain/photos/picture-formats.js'
+import { listPhotoFiles } from '../../src/domain/photos/photos.js'
+import { detectPictureFormat } from '../../src/domain/photos/picture-formats.js'
+import { refuseUploadedPhoto, storePhoto } from '../../src/domain/photos/store-photo.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import type { Handlers, makePhotoJob, removePhotoFilesJob, Upload } from '../../src/jobs/definitions.js'
 import type { Work } from '../../src/jobs/outbox/outbox.js'
@@ -20,7 +20,7 @@ import { makePicture } from './make-picture.js'
 export const photoHandlers: Handlers<typeof makePhotoJob | typeof removePhotoFilesJob, Pod, Work> = {
   'make-photo': makePhoto,
   'remove-photo-files': ({ config }, { data: { names } }) =>
-    removePictures(config.uploadsDir, names.flatMap(filesOfPhoto)),
+    removePictures(config.uploadsDir, names.flatMap(listPhotoFiles)),
 }
 
 async function makePhoto(pod: Pod, work: Work & { readonly data: Upload }): Promise<void> {
@@ -29,17 +29,17 @@ async function makePhoto(pod: Pod, work: Work & { readonly data: Upload }): Prom
   const drafts = new Map<string, string>()
   try {
     const bytes = await readUpload(uploadsDir, file)
-    const format = formatOf(bytes)
+    const format = detectPictureFormat(bytes)
     if (format === undefined) throw new Refusal('image_invalid', 'The file is no picture any more.')
     const { width, height, files } = await makePicture(bytes, format)
     for (const [prefix, picture] of files) drafts.set(`${prefix}${name}`, await writeDraft(uploadsDir, picture))
     const kept = [...files].reduce((sum, [, picture]) => sum + picture.length, 0)
-    await keepPhoto(pod, work, { width, height, bytes: kept, place: () => placeDrafts(uploadsDir, drafts) })
+    await storePhoto(pod, work, { width, height, bytes: kept, place: () => placeDrafts(uploadsDir, drafts) })
   } catch (error) {
     await dropUploads(uploadsDir, drafts.values())
     if (!(error instanceof Refusal)) throw error
     pod.log.info({ err: error.cause, reason: error.message }, 'no photo came of an upload')
-    await refusePhoto(pod, work, error)
+    await refuseUploadedPhoto(pod, work, error)
   }
   await dropUploads(uploadsDir, [file])
 }

@@ -1,22 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { hash } from '@node-rs/argon2'
 import type { Knex } from 'knex'
-import { raw } from 'objection'
 import { giveSignal } from '../../jobs/signals.js'
 import { TEXT_LIMITS } from '../../limits.js'
 import { dropCodesOf } from '../../persistence/accounts/issued-tokens.js'
 import { dropSessionsOf } from '../../persistence/accounts/oidc-records.js'
 import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
-import { AccessToken, Authorization } from '../../persistence/models/access-token.js'
+import { Authorization } from '../../persistence/models/access-token.js'
 import { Aspect } from '../../persistence/models/aspect.js'
 import { Person } from '../../persistence/models/person.js'
 import { User, UserSecrets } from '../../persistence/models/user.js'
 import { emptyPeople } from '../../persistence/people/empty-people.js'
 import type { Pod } from '../../pod/pod.js'
-import { sendOut } from '../outbound/outgoing.js'
+import { enqueueMessage } from '../outbound/outgoing-messages.js'
 import { Refusal } from '../refusals.js'
-import { hashToken } from './access.js'
-import type { Scope } from './scopes.js'
 
 type AccountRefusal =
   | 'username_invalid'
@@ -26,7 +23,6 @@ type AccountRefusal =
   | 'password_invalid'
   | 'user_missing'
   | 'user_closed'
-  | 'token_unknown'
 
 export const ROLES = ['admin', 'moderator', 'none'] as const
 
@@ -42,13 +38,6 @@ export interface Account {
   readonly closedAt: Date | null
 }
 
-export interface MintedToken {
-  /** Shown once: only its hash is kept. */
-  readonly accessToken: string
-  readonly scopes: readonly Scope[]
-  readonly expiresAt: Date
-}
-
 /** Not `.` and `..`, which mean something else in an address. */
 const USERNAME = /^(?!\.{1,2}$)[a-z0-9_.-]{1,32}$/
 const DEFAULT_ASPECTS = ['Family', 'Friends', 'Work', 'Acquaintances']
@@ -62,9 +51,9 @@ export async function createUser(
   /** What has to come true together with the account, or there is none. */
   also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
 ): Promise<Account> {
-  checkUsername(pod, username)
-  checkPassword(password)
-  await checkHost(pod)
+  requireUsername(pod, username)
+  requirePassword(password)
+  await requireUnchangedHost(pod)
   // Keys take seconds; whether the name is still free in the end is decided by its unique key.
   if (await User.byUsername(pod.db, username)) throw usernameTaken(username)
   const [keys, passwordHash] = await Promise.all([pod.crypto.generateKeyPair(), hash(password, ARGON2)])
@@ -92,7 +81,7 @@ export async function createUser(
 }
 
 /** For operators, where the accounts of this pod are not where its settings say. */
-export async function hostTrouble({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<string | undefined> {
+export async function findHostMismatch({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<string | undefined> {
   const newest = await User.query(db).orderBy('id', 'desc').first().withGraphFetched('person')
   const host = newest && personOf(newest).address.replace(/^[^@]*@/, '')
   if (host === undefined || host === config.host) return undefined
@@ -124,18 +113,18 @@ export async function setPassword(
   password: string,
   { keepsApplications = false }: { readonly keepsApplications?: boolean } = {},
 ): Promise<void> {
-  checkPassword(password)
+  requirePassword(password)
   const passwordHash = await hash(password, ARGON2)
   await changeOpenUser(pod, username, async (transaction, user) => {
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
     await dropSessionsOf(transaction, personOf(user).address)
     if (keepsApplications) await dropCodesOf(transaction, user.id)
-    else await endAuthorizationsOf(transaction, user.id)
+    else await deleteAuthorizations(transaction, user.id)
   })
 }
 
 /** Deletes the authorizations of a user, with their codes and tokens, and ends live streams. */
-async function endAuthorizationsOf(transaction: Knex.Transaction, userId: number): Promise<void> {
+async function deleteAuthorizations(transaction: Knex.Transaction, userId: number): Promise<void> {
   await Authorization.query(transaction).delete().where({ userId })
   await giveSignal(transaction, 'access_ended')
 }
@@ -153,24 +142,24 @@ export async function setRole(pod: Pod, username: string, role: Role): Promise<v
 export async function closeUser(pod: Pod, username: string): Promise<void> {
   await changeOpenUser(pod, username, async (transaction, user) => {
     const closedAt = pod.now()
-    await tellOfClosing(pod, transaction, user)
+    await enqueueAccountDeletion(pod, transaction, user)
     await user.$query(transaction).patch({ closedAt, role: null })
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash: null })
-    await endAuthorizationsOf(transaction, user.id)
+    await deleteAuthorizations(transaction, user.id)
     await dropSessionsOf(transaction, personOf(user).address)
     await emptyPeople(transaction, [user.personId], closedAt)
   })
 }
 
 /** To contacts and to those who have reshared something: afterwards nobody knows any more who they were. */
-async function tellOfClosing(pod: Pod, transaction: Knex.Transaction, user: User): Promise<void> {
+async function enqueueAccountDeletion(pod: Pod, transaction: Knex.Transaction, user: User): Promise<void> {
   const { address, guid } = personOf(user)
   const resharers: readonly { readonly authorId: number }[] = await transaction('posts as reshares')
     .join('posts as roots', 'roots.id', 'reshares.rootId')
     .where({ 'roots.authorId': user.personId })
     .distinct('reshares.authorId')
     .orderBy('reshares.authorId')
-  await sendOut(
+  await enqueueMessage(
     pod,
     transaction,
     {
@@ -185,44 +174,8 @@ async function tellOfClosing(pod: Pod, transaction: Knex.Transaction, user: User
   )
 }
 
-/** Makes a token without a browser, with an authorization of its own: several with different scopes exist side by side. */
-export async function mintToken(
-  pod: Pod,
-  username: string,
-  { scopes, lifetime }: { readonly scopes: readonly Scope[]; readonly lifetime: number },
-): Promise<MintedToken> {
-  const accessToken = randomBytes(32).toString('hex')
-  return changeOpenUser(pod, username, async (transaction, user) => {
-    const authorization = await Authorization.query(transaction)
-      .insert({ userId: user.id, clientId: null, scopes: [...scopes] })
-      .returning('*')
-    const { expiresAt } = await AccessToken.query(transaction)
-      .insert({
-        authorizationId: authorization.id,
-        tokenHash: hashToken(accessToken),
-        // By the clock of the database, which is the one that tokens are judged by.
-        expiresAt: raw(`date_trunc('milliseconds', now()) + make_interval(secs => ?)`, [lifetime]),
-      })
-      .returning('*')
-    if (expiresAt === null) throw new Error('A token came back from the database without an end.')
-    return { accessToken, scopes, expiresAt }
-  })
-}
-
-/** Ends a token. What the operator made goes as a whole; what a client was given keeps its other tokens. */
-export async function revokeToken(pod: Pod, accessToken: string): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
-    const [token] = await AccessToken.query(transaction)
-      .delete()
-      .where({ tokenHash: hashToken(accessToken) })
-      .returning('*')
-    if (!token) throw refusal('token_unknown', 'There is no such token: it was never made, or it is revoked already.')
-    await Authorization.query(transaction).delete().where({ id: token.authorizationId, clientId: null })
-  })
-}
-
 /** Whoever changes an account holds its row: nothing is given to one that is being closed. */
-async function changeOpenUser<Result>(
+export async function changeOpenUser<Result>(
   pod: Pod,
   username: string,
   change: (transaction: Knex.Transaction, user: User) => Promise<Result>,
@@ -236,7 +189,7 @@ async function changeOpenUser<Result>(
 }
 
 /** All reasons for which `createUser` refuses this name and password. */
-export async function newAccountRefusals(
+export async function findNewAccountRefusals(
   pod: Pick<Pod, 'config' | 'db'>,
   { username, password }: { readonly username: string; readonly password: string },
 ): Promise<readonly Refusal[]> {
@@ -245,7 +198,7 @@ export async function newAccountRefusals(
   return [ofUsername, passwordRefusal(password)].filter((found) => found !== undefined)
 }
 
-function checkUsername(pod: Pod, username: string): void {
+function requireUsername(pod: Pod, username: string): void {
   const refused = usernameRefusal(pod, username)
   if (refused) throw refused
 }
@@ -262,12 +215,12 @@ function usernameRefusal({ config }: Pick<Pod, 'config'>, username: string): Ref
 }
 
 /** Often a command in another terminal, without the settings of the pod that runs. */
-async function checkHost(pod: Pod): Promise<void> {
-  const trouble = await hostTrouble(pod)
+async function requireUnchangedHost(pod: Pod): Promise<void> {
+  const trouble = await findHostMismatch(pod)
   if (trouble !== undefined) throw refusal('host_changed', trouble)
 }
 
-function checkPassword(password: string): void {
+function requirePassword(password: string): void {
   const refused = passwordRefusal(password)
   if (refused) throw refused
 }

@@ -30,13 +30,13 @@ export interface AuthorizedClient {
 type AuthorizationRefusal = 'user_missing' | 'client_missing' | 'authorization_missing'
 
 /** A user and a client have one authorization: whoever consents again gives new scopes to the tokens there are. */
-export async function authorize(
+export async function authorizeClient(
   pod: Pick<Pod, 'db' | 'now'>,
   who: { readonly address: string; readonly clientId: string },
   scopes: readonly Scope[],
 ): Promise<string> {
   const [user, client] = await Promise.all([
-    openUserAt(pod, who.address),
+    findActiveUser(pod, who.address),
     Client.query(pod.db).findOne({ clientId: who.clientId }),
   ])
   if (!user) throw refusal('user_missing', 'This account is closed.')
@@ -51,18 +51,18 @@ export async function authorize(
 }
 
 export async function findGrant(pod: Pick<Pod, 'db'>, grantId: string): Promise<Grant | undefined> {
-  return grantWhere(pod, { 'authorizations.grantId': grantId })
+  return findGrantWhere(pod, { 'authorizations.grantId': grantId })
 }
 
-export async function findGrantOf(
+export async function findGrantOfClient(
   pod: Pick<Pod, 'db'>,
   who: { readonly address: string; readonly clientId: string },
 ): Promise<Grant | undefined> {
-  return grantWhere(pod, { 'user:person.address': who.address, 'client.clientId': who.clientId })
+  return findGrantWhere(pod, { 'user:person.address': who.address, 'client.clientId': who.clientId })
 }
 
 /** Deletes an authorization with all its tokens, and ends their live streams. */
-export async function endGrant(pod: Pick<Pod, 'db'>, grantId: string): Promise<void> {
+export async function revokeGrant(pod: Pick<Pod, 'db'>, grantId: string): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     await Authorization.query(transaction).delete().where({ grantId })
     await giveSignal(transaction, 'access_ended')
@@ -80,7 +80,7 @@ export async function listAuthorizedClients(
   address: string,
 ): Promise<readonly AuthorizedClient[]> {
   const authorizations = await Authorization.query(pod.db)
-    .whereIn('userId', userIdsAt(pod, address))
+    .whereIn('userId', selectUserIds(pod, address))
     .whereNotNull('clientId')
     .withGraphFetched('client')
     .orderBy([
@@ -98,20 +98,20 @@ export async function listAuthorizedClients(
 }
 
 /** Only an authorization of this very user, whoever knows its number. */
-export async function withdrawAuthorization(pod: Pick<Pod, 'db'>, address: string, id: number): Promise<void> {
+export async function revokeAuthorization(pod: Pick<Pod, 'db'>, address: string, id: number): Promise<void> {
   const ended = await inTransaction(pod.db, async (transaction) => {
     await giveSignal(transaction, 'access_ended')
     return Authorization.query(transaction)
       .delete()
       .where({ id })
       .whereNotNull('clientId')
-      .whereIn('userId', userIdsAt(pod, address))
+      .whereIn('userId', selectUserIds(pod, address))
   })
   if (ended === 0) throw refusal('authorization_missing', 'This application has no access any more.')
 }
 
 /** Neither closed nor locked. */
-export async function openUserAt(pod: Pick<Pod, 'db'>, address: string): Promise<User | undefined> {
+export async function findActiveUser(pod: Pick<Pod, 'db'>, address: string): Promise<User | undefined> {
   return User.query(pod.db)
     .joinRelated('person')
     .where({ 'person.address': address })
@@ -120,7 +120,7 @@ export async function openUserAt(pod: Pick<Pod, 'db'>, address: string): Promise
     .first()
 }
 
-async function grantWhere(pod: Pick<Pod, 'db'>, columns: Record<string, string>): Promise<Grant | undefined> {
+async function findGrantWhere(pod: Pick<Pod, 'db'>, columns: Record<string, string>): Promise<Grant | undefined> {
   const found = await Authorization.query(pod.db)
     .joinRelated('[client, user.person]')
     .where(columns)
@@ -130,7 +130,7 @@ async function grantWhere(pod: Pick<Pod, 'db'>, columns: Record<string, string>)
   return found && { ...found, clientId: found.name, scopes: found.scopes.filter(isScope) }
 }
 
-function userIdsAt(pod: Pick<Pod, 'db'>, address: string) {
+function selectUserIds(pod: Pick<Pod, 'db'>, address: string) {
   return User.query(pod.db).joinRelated('person').where({ 'person.address': address }).select('users.id')
 }
 

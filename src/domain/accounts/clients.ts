@@ -58,15 +58,15 @@ const REFUSED_SCHEMES = new Set([
 ])
 const CLIENT_ID = /^[0-9a-f]{32}$/
 /** Blanks and line breaks are none of them: what is compared to the letter would be read as another address. */
-const WRITTEN_AS_ADDRESS = /^[!-~]+$/
+const PRINTABLE_ASCII = /^[!-~]+$/
 
 /** Every registration makes a new client: two phones of one model say the same about themselves. The secret is told once. */
 export async function registerClient(
   pod: Pick<Pod, 'db' | 'remote'>,
   { name, redirectUris, sectorIdentifierUri, metadata, apiDialect }: ClientRegistration,
 ): Promise<{ readonly client: RegisteredClient; readonly secret: string | undefined }> {
-  for (const uri of redirectUris) checkRedirectUri(uri)
-  await checkSector(pod, redirectUris, sectorIdentifierUri, metadata)
+  for (const uri of redirectUris) requireRedirectUri(uri)
+  await requireSingleSector(pod, redirectUris, sectorIdentifierUri, metadata)
   const secret = metadata.token_endpoint_auth_method === 'none' ? undefined : randomBytes(32).toString('hex')
   const client = await Client.query(pod.db)
     .insert({
@@ -113,23 +113,26 @@ export function isClientSecret(secretHash: string, secret: string): boolean {
 }
 
 /** Those to whom all clients of one maker are the same: the host, or the scheme of an application of its own. */
-export function sectorOf({ metadata, redirectUris }: Pick<RegisteredClient, 'metadata' | 'redirectUris'>): string {
+export function determineSector({
+  metadata,
+  redirectUris,
+}: Pick<RegisteredClient, 'metadata' | 'redirectUris'>): string {
   const document = metadata['sector_identifier_uri']
   const { protocol, host } = new URL(typeof document === 'string' ? document : (redirectUris[0] ?? ''))
   return protocol === 'https:' || protocol === 'http:' ? host : `${protocol}//${host}`
 }
 
-function checkRedirectUri(uri: string): void {
-  if (!WRITTEN_AS_ADDRESS.test(uri) || !isUrl(uri)) {
-    throw wrongUri('Every redirect URI must be a complete address.')
+function requireRedirectUri(uri: string): void {
+  if (!PRINTABLE_ASCII.test(uri) || !isUrl(uri)) {
+    throw invalidRedirectUri('Every redirect URI must be a complete address.')
   }
   const { protocol, username, password } = new URL(uri)
-  if (uri.includes('#')) throw wrongUri('A redirect URI must not have a fragment.')
-  if (REFUSED_SCHEMES.has(protocol)) throw wrongUri(`A redirect URI cannot begin with ${protocol}`)
-  if (username !== '' || password !== '') throw wrongUri('A redirect URI must not name a user.')
+  if (uri.includes('#')) throw invalidRedirectUri('A redirect URI must not have a fragment.')
+  if (REFUSED_SCHEMES.has(protocol)) throw invalidRedirectUri(`A redirect URI cannot begin with ${protocol}`)
+  if (username !== '' || password !== '') throw invalidRedirectUri('A redirect URI must not name a user.')
 }
 
-async function checkSector(
+async function requireSingleSector(
   pod: Pick<Pod, 'remote'>,
   redirectUris: readonly string[],
   sectorIdentifierUri: string | undefined,
@@ -138,15 +141,17 @@ async function checkSector(
   if (sectorIdentifierUri !== undefined) {
     const listed = await readSectorDocument(pod, sectorIdentifierUri)
     if (redirectUris.every((uri) => listed.includes(uri))) return
-    throw wrongMetadata('The document at sector_identifier_uri does not name every redirect URI.')
+    throw invalidClientMetadata('The document at sector_identifier_uri does not name every redirect URI.')
   }
-  const sectors = new Set(redirectUris.map((uri) => sectorOf({ metadata: PLAIN, redirectUris: [uri] })))
+  const sectors = new Set(
+    redirectUris.map((uri) => determineSector({ metadata: PAIRWISE_METADATA, redirectUris: [uri] })),
+  )
   if (subject_type === 'pairwise' && sectors.size > 1) {
-    throw wrongMetadata('Redirect URIs of several hosts need a sector_identifier_uri.')
+    throw invalidClientMetadata('Redirect URIs of several hosts need a sector_identifier_uri.')
   }
 }
 
-const PLAIN: ClientMetadata = {
+const PAIRWISE_METADATA: ClientMetadata = {
   application_type: 'web',
   token_endpoint_auth_method: 'none',
   subject_type: 'pairwise',
@@ -155,7 +160,7 @@ const PLAIN: ClientMetadata = {
 /** The one address of a registration that is asked, and only the way other pods are asked. */
 async function readSectorDocument({ remote }: Pick<Pod, 'remote'>, uri: string): Promise<readonly unknown[]> {
   if (!isUrl(uri) || new URL(uri).protocol !== 'https:') {
-    throw wrongMetadata('sector_identifier_uri must be an https address.')
+    throw invalidClientMetadata('sector_identifier_uri must be an https address.')
   }
   try {
     const { status, body } = await remote.get(uri, { maxBytes: OIDC_LIMITS.sectorDocumentBytes, redirects: 0 })
@@ -164,7 +169,7 @@ async function readSectorDocument({ remote }: Pick<Pod, 'remote'>, uri: string):
   } catch {
     // Whatever went wrong there is nothing that a stranger should learn from us.
   }
-  throw wrongMetadata('The document at sector_identifier_uri cannot be read.')
+  throw invalidClientMetadata('The document at sector_identifier_uri cannot be read.')
 }
 
 function registeredClient({ metadata, ...client }: ClientRow): RegisteredClient {
@@ -175,10 +180,10 @@ function hashSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
 
-function wrongUri(message: string): Refusal<RegistrationRefusal> {
+function invalidRedirectUri(message: string): Refusal<RegistrationRefusal> {
   return new Refusal('invalid_redirect_uri', message)
 }
 
-function wrongMetadata(message: string): Refusal<RegistrationRefusal> {
+function invalidClientMetadata(message: string): Refusal<RegistrationRefusal> {
   return new Refusal('invalid_client_metadata', message)
 }

@@ -3,8 +3,8 @@ import { raw } from 'objection'
 import { Invitation } from '../../persistence/models/invitation.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
-import { hashToken } from './access.js'
 import { type Account, createUser } from './accounts.js'
+import { hashToken } from './token-hash.js'
 
 type SignUpRefusal = 'sign_up_closed' | 'invitation_unusable'
 
@@ -15,7 +15,7 @@ export interface NewInvitation {
 }
 
 /** Lets one person sign up where that is not open to all. The lifetime is in seconds. */
-export async function invite(
+export async function createInvitation(
   pod: Pick<Pod, 'db'>,
   { lifetime, note }: { readonly lifetime: number; readonly note?: string | undefined },
 ): Promise<NewInvitation> {
@@ -31,17 +31,17 @@ export async function invite(
 }
 
 /** Whether whoever comes with this may sign up; why not, if they may not. */
-export async function signUpRefusal(
+export async function findSignUpRefusal(
   pod: Pick<Pod, 'db' | 'config'>,
   invitation: string | undefined,
 ): Promise<Refusal<SignUpRefusal> | undefined> {
   const { registrations } = pod.config
   if (registrations === 'open') return undefined
-  if (registrations === 'closed') return closed('This pod does not accept new accounts at the moment.')
+  if (registrations === 'closed') return signUpClosed('This pod does not accept new accounts at the moment.')
   if (invitation === undefined)
-    return closed('This pod accepts new accounts by invitation only. Ask its operator for an invitation.')
-  const found = await usable(pod, invitation).first()
-  return found ? undefined : unusable()
+    return signUpClosed('This pod accepts new accounts by invitation only. Ask its operator for an invitation.')
+  const found = await queryUsableInvitation(pod, invitation).first()
+  return found ? undefined : invitationUnusable()
 }
 
 /** Makes the account, and uses up the invitation where one is needed. */
@@ -50,25 +50,28 @@ export async function signUp(
   person: { readonly username: string; readonly password: string; readonly invitation: string | undefined },
 ): Promise<Account> {
   const { invitation } = person
-  const refused = await signUpRefusal(pod, invitation)
+  const refused = await findSignUpRefusal(pod, invitation)
   if (refused) throw refused
   return createUser(pod, person, async (transaction, user) => {
     if (invitation === undefined || pod.config.registrations === 'open') return
-    const used = await usable({ db: transaction }, invitation).patch({ usedAt: pod.now(), userId: user.id })
-    if (used === 0) throw unusable()
+    const used = await queryUsableInvitation({ db: transaction }, invitation).patch({
+      usedAt: pod.now(),
+      userId: user.id,
+    })
+    if (used === 0) throw invitationUnusable()
   })
 }
 
-function usable({ db }: Pick<Pod, 'db'>, code: string) {
+function queryUsableInvitation({ db }: Pick<Pod, 'db'>, code: string) {
   return Invitation.query(db)
     .where({ codeHash: hashToken(code), usedAt: null })
     .whereRaw('expires_at > now()')
 }
 
-function closed(message: string): Refusal<SignUpRefusal> {
+function signUpClosed(message: string): Refusal<SignUpRefusal> {
   return new Refusal('sign_up_closed', message)
 }
 
-function unusable(): Refusal<SignUpRefusal> {
+function invitationUnusable(): Refusal<SignUpRefusal> {
   return new Refusal('invitation_unusable', 'This invitation is unknown, has expired, or was used already.')
 }

@@ -4,7 +4,7 @@ import type { Pod } from '../../pod/pod.js'
 import { readPrivateKey } from '../../protocol/signatures/rsa.js'
 
 /** The key of somebody who lives here, to be used in a thread and forgotten. */
-export async function privateKeyOf(pod: Pick<Pod, 'db' | 'secrets'>, personId: number): Promise<KeyObject> {
+export async function loadPrivateKey(pod: Pick<Pod, 'db' | 'secrets'>, personId: number): Promise<KeyObject> {
   const kept = await UserSecrets.ofPerson(pod.db, personId)
   if (kept === undefined) throw new Error(`Person ${personId} has no private key here.`)
   const key = readPrivateKey(pod.secrets.unseal(kept.sealedPrivateKey, `user ${kept.userId}`))
@@ -13,7 +13,7 @@ export async function privateKeyOf(pod: Pick<Pod, 'db' | 'secrets'>, personId: n
 }
 
 /** The text of a key, bound or not yet; throws with another secret key. */
-export function openSealedKey(
+export function unsealPrivateKey(
   secrets: Pod['secrets'],
   { userId, sealedPrivateKey, bound }: Pick<UserSecrets, 'userId' | 'sealedPrivateKey' | 'bound'>,
 ): string {

@@ -6,7 +6,7 @@ import type { Pod } from '../../pod/pod.js'
 import { ARGON2 } from './accounts.js'
 
 /** What somebody typed as their name, as the pod knows it: the address works as well, where it is one of ours. */
-export function usernameIn(pod: Pick<Pod, 'config'>, typed: string): string {
+export function normaliseUsername(pod: Pick<Pod, 'config'>, typed: string): string {
   const name = typed.trim().toLowerCase()
   return name.endsWith(`@${pod.config.host}`) ? name.slice(0, -pod.config.host.length - 1) : name
 }
@@ -26,7 +26,7 @@ export async function signIn(
   const user = await User.byUsername(pod.db, username)
   const secrets = user && (await UserSecrets.query(pod.db).findById(user.id))
   const passwordHash = secrets?.passwordHash
-  const isRight = await verify(passwordHash ?? (await hashOfNobody()), password).catch(() => false)
+  const isRight = await verify(passwordHash ?? (await hashForUnknownUsers()), password).catch(() => false)
   if (!isRight || !passwordHash || !user?.person || user.closedAt || user.lockedAt) return undefined
   await user.$query(pod.db).patch({ lastSignInAt: pod.now() })
   const { address } = user.person
@@ -40,9 +40,9 @@ export async function signIn(
   }
 }
 
-let ofNobody: Promise<string> | undefined
+let unknownUserHash: Promise<string> | undefined
 
-function hashOfNobody(): Promise<string> {
-  ofNobody ??= hash(randomBytes(32).toString('hex'), ARGON2)
-  return ofNobody
+function hashForUnknownUsers(): Promise<string> {
+  unknownUserHash ??= hash(randomBytes(32).toString('hex'), ARGON2)
+  return unknownUserHash
 }

@@ -6,14 +6,14 @@ import type { Pod } from '../../pod/pod.js'
 const KID = 'default'
 
 /** The private key of the ID tokens of this pod. It is made when it is first needed and kept; of several processes, one makes it. */
-export async function signingKey(pod: Pick<Pod, 'db' | 'crypto' | 'secrets'>): Promise<JsonWebKey> {
-  const kept = (await SigningKey.query(pod.db).findById(KID)) ?? (await makeKey(pod))
-  const key = createPrivateKey(await textOf(pod, kept)).export({ format: 'jwk' })
-  return { ...key, ...MARKS }
+export async function loadSigningKey(pod: Pick<Pod, 'db' | 'crypto' | 'secrets'>): Promise<JsonWebKey> {
+  const kept = (await SigningKey.query(pod.db).findById(KID)) ?? (await createSigningKey(pod))
+  const key = createPrivateKey(await unsealSigningKey(pod, kept)).export({ format: 'jwk' })
+  return { ...key, ...KEY_PARAMETERS }
 }
 
 /** One that an earlier version has sealed is bound to its use. */
-async function textOf(
+async function unsealSigningKey(
   { db, secrets }: Pick<Pod, 'db' | 'secrets'>,
   { kid, sealedPrivateKey }: SigningKey,
 ): Promise<string> {
@@ -28,11 +28,11 @@ async function textOf(
   }
 }
 
-const MARKS = { kid: KID, use: 'sig', alg: 'RS256' }
+const KEY_PARAMETERS = { kid: KID, use: 'sig', alg: 'RS256' }
 
-async function makeKey({ db, crypto, secrets }: Pick<Pod, 'db' | 'crypto' | 'secrets'>): Promise<SigningKey> {
+async function createSigningKey({ db, crypto, secrets }: Pick<Pod, 'db' | 'crypto' | 'secrets'>): Promise<SigningKey> {
   const { publicKey, privateKey } = await crypto.generateKeyPair()
-  const publicJwk = { ...createPublicKey(publicKey).export({ format: 'jwk' }), ...MARKS }
+  const publicJwk = { ...createPublicKey(publicKey).export({ format: 'jwk' }), ...KEY_PARAMETERS }
   await SigningKey.query(db)
     .insert({ kid: KID, sealedPrivateKey: secrets.seal(privateKey, 'id tokens'), publicJwk })
     .onConflict('kid')

@@ -3,16 +3,16 @@ import { Authorization } from '../../persistence/models/access-token.js'
 import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Viewer } from './access.js'
-import { openUserAt } from './authorizations.js'
-import { findClient, type RegisteredClient, sectorOf } from './clients.js'
+import { findActiveUser } from './authorizations.js'
+import { determineSector, findClient, type RegisteredClient } from './clients.js'
+import type { Viewer } from './viewers.js'
 
 /** Who the person is towards a client: their address, or a name that only the clients of one maker know. */
-export async function subjectOf(pod: Pick<Pod, 'db'>, address: string, client: RegisteredClient): Promise<string> {
+export async function findSubject(pod: Pick<Pod, 'db'>, address: string, client: RegisteredClient): Promise<string> {
   if (client.metadata.subject_type !== 'pairwise') return address
-  const user = await openUserAt(pod, address)
+  const user = await findActiveUser(pod, address)
   if (user === undefined) throw new Error('Somebody who has no account here is to get an ID token.')
-  return pairwiseSubject(pod, user.id, sectorOf(client))
+  return findOrCreatePairwiseSubject(pod, user.id, determineSector(client))
 }
 
 /** What a client with the scope `openid` may know of its user. */
@@ -26,20 +26,20 @@ export async function findUserInfo(pod: Pick<Pod, 'db'>, viewer: Viewer): Promis
   const [person, user, clientId] = await Promise.all([
     Person.query(pod.db).findById(viewer.personId).withGraphFetched('profile').throwIfNotFound(),
     User.query(pod.db).findById(viewer.userId).throwIfNotFound(),
-    clientIdOf(pod, viewer),
+    findClientId(pod, viewer),
   ])
   const client = clientId === undefined ? undefined : await findClient(pod, clientId)
-  const subject = client === undefined ? person.address : await subjectOf(pod, person.address, client)
+  const subject = client === undefined ? person.address : await findSubject(pod, person.address, client)
   return { subject, person, email: user.email }
 }
 
-async function clientIdOf(pod: Pick<Pod, 'db'>, { authorizationId }: Viewer): Promise<string | undefined> {
+async function findClientId(pod: Pick<Pod, 'db'>, { authorizationId }: Viewer): Promise<string | undefined> {
   if (authorizationId === undefined) return undefined
   const authorization = await Authorization.query(pod.db).findById(authorizationId).withGraphFetched('client')
   return authorization?.client?.clientId
 }
 
-async function pairwiseSubject({ db }: Pick<Pod, 'db'>, userId: number, sector: string): Promise<string> {
+async function findOrCreatePairwiseSubject({ db }: Pick<Pod, 'db'>, userId: number, sector: string): Promise<string> {
   await db('pairwise_subjects')
     .insert({ userId, sector, subject: randomBytes(16).toString('hex') })
     .onConflict(['userId', 'sector'])

@@ -6,8 +6,8 @@ import { Aspect } from '../../persistence/models/aspect.js'
 import { User } from '../../persistence/models/user.js'
 import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Viewer } from '../accounts/access.js'
-import { faultOfText } from '../posts/texts.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 
 type AspectRefusal = 'aspect_not_found' | 'name_invalid' | 'name_taken'
@@ -51,7 +51,7 @@ export async function ownAspectIds(
 
 /** It comes behind all others. */
 export async function createAspect(pod: Pick<Pod, 'db'>, viewer: Viewer, name: string): Promise<ListedAspect> {
-  return changing(pod, viewer, (transaction) => Aspect.append(transaction, viewer.userId, nameOf(name)))
+  return changeLocked(pod, viewer, (transaction) => Aspect.append(transaction, viewer.userId, requireAspectName(name)))
 }
 
 /** All of it or nothing. */
@@ -62,19 +62,19 @@ export async function changeAspect(
   { name, position }: AspectChange,
 ): Promise<ListedAspect> {
   const { userId } = viewer
-  return changing(pod, viewer, async (transaction) => {
+  return changeLocked(pod, viewer, async (transaction) => {
     const aspect = await findAspect({ db: transaction }, viewer, id)
     if (name !== undefined)
       await Aspect.query(transaction)
         .findById(aspect.id)
-        .patch({ name: nameOf(name) })
+        .patch({ name: requireAspectName(name) })
     if (position !== undefined) await Aspect.move(transaction, { userId, id: aspect.id, position })
     return findAspect({ db: transaction }, viewer, id)
   })
 }
 
 /** Two of one user take turns: each sees the places that the other has given. */
-async function changing<Result>(
+async function changeLocked<Result>(
   pod: Pick<Pod, 'db'>,
   { userId }: Viewer,
   work: (transaction: Knex.Transaction) => Promise<Result>,
@@ -92,9 +92,9 @@ async function changing<Result>(
   }
 }
 
-function nameOf(text: string): string {
+function requireAspectName(text: string): string {
   const name = text.trim()
-  const fault = name === '' ? 'is blank' : faultOfText(name, TEXT_LIMITS.aspectNameCharacters)
+  const fault = name === '' ? 'is blank' : findTextFault(name, TEXT_LIMITS.aspectNameCharacters)
   if (fault === undefined) return name
   throw refusal('name_invalid', `The name ${fault}.`)
 }

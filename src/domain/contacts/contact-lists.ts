@@ -2,7 +2,7 @@ import { type ListedPerson, listedContacts, listedContactsIn } from '../../persi
 import { shownAuthor } from '../../persistence/people/find-visible-person.js'
 import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Viewer } from '../accounts/access.js'
+import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 
 type ContactListRefusal = 'person_not_found'
@@ -20,7 +20,7 @@ export async function listContacts(pod: Pick<Pod, 'db'>, viewer: Viewer, page: I
 }
 
 /** Whoever is in an aspect, which must be the viewer's. */
-export async function listContactsIn(
+export async function listContactsInAspect(
   pod: Pick<Pod, 'db'>,
   aspectId: number,
   page: IndexPage,

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueEachWith, type ToDo, toDispatch } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs, type NewJob, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import {
   followBack,
   type Sharing,
@@ -15,8 +15,8 @@ import { Notification } from '../../persistence/models/notification.js'
 import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Viewer } from '../accounts/access.js'
-import { announceWith } from '../notifications/announce.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { enqueueAnnouncement } from '../notifications/announcements.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { Refusal } from '../refusals.js'
 import { findAspect } from './aspects.js'
@@ -37,8 +37,8 @@ export interface Membership {
 /** Puts somebody into one of the viewer's aspects; with the first of them the viewer begins to share with them. */
 export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGuid }: Membership): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
-    const person = await holdBoth(transaction, viewer, { aspectId, personGuid })
-    await checkMayBeAdded(transaction, viewer, person)
+    const person = await lockViewerAndPerson(transaction, viewer, { aspectId, personGuid })
+    await requireAddablePerson(transaction, viewer, person)
 
     const contact = await startReceiving(transaction, { userId: viewer.userId, personId: person.id })
     const added = await transaction('aspectMemberships')
@@ -47,7 +47,7 @@ export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGu
       .ignore()
       .returning('aspectId')
     if (added.length === 0) throw refusal('already_in_aspect', 'This person is in the aspect already.')
-    if (contact.begun) await tellOfSharing(pod, transaction, viewer, person)
+    if (contact.begun) await deliverSharing(pod, transaction, viewer, person)
     await Notification.query(transaction)
       .patch({ read: true, superseded: false })
       .where({ userId: viewer.userId, type: 'started_sharing', personId: person.id, read: false })
@@ -57,7 +57,7 @@ export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGu
 /** Takes somebody out of an aspect; with the last of them the viewer ceases to share with them. */
 export async function removeFromAspect(pod: Pod, viewer: Viewer, { aspectId, personGuid }: Membership): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
-    const person = await holdBoth(transaction, viewer, { aspectId, personGuid })
+    const person = await lockViewerAndPerson(transaction, viewer, { aspectId, personGuid })
     const contact = await transaction('contacts')
       .where({ userId: viewer.userId, personId: person.id })
       .forUpdate()
@@ -66,7 +66,7 @@ export async function removeFromAspect(pod: Pod, viewer: Viewer, { aspectId, per
       contact && (await transaction('aspectMemberships').where({ aspectId, contactId: contact.id }).delete())
     if (!removed) throw refusal('not_in_aspect', 'This person is not in the aspect.')
     const left = await transaction('aspectMemberships').where({ contactId: contact.id }).first('aspectId')
-    if (left === undefined) await ceaseSharing(pod, transaction, viewer, [person.id])
+    if (left === undefined) await endSharing(pod, transaction, viewer, [person.id])
   })
 }
 
@@ -94,7 +94,7 @@ export async function deleteAspect(pod: Pod, viewer: Viewer, aspectId: number): 
       .distinct('contactId')
     const elsewhere = new Set(filed.map(({ contactId }) => contactId))
     const gone = members.filter(({ id }) => !elsewhere.has(id)).map(({ personId }) => personId)
-    await ceaseSharing(pod, transaction, viewer, gone)
+    await endSharing(pod, transaction, viewer, gone)
   })
 }
 
@@ -109,13 +109,17 @@ export async function beginSharing(
   now: Date,
 ): Promise<readonly Sharing[]> {
   const begun = await startSharing(transaction, pairs)
-  await announceWith(pod, transaction, { notifications: await notifyAbout(transaction, { sharing: begun }, now) })
+  await enqueueAnnouncement(pod, transaction, {
+    notifications: await notifyAbout(transaction, { sharing: begun }, now),
+  })
   const followed = await followBack(transaction, begun)
   const remote = followed.filter(({ theirUserId }) => theirUserId === null)
-  await enqueueEachWith(
+  await enqueueJobs(
     pod,
     transaction,
-    remote.flatMap(({ userId, personId, ownPersonId }) => introduction({ userId, personId: ownPersonId }, personId)),
+    remote.flatMap(({ userId, personId, ownPersonId }) =>
+      newIntroductionJobs({ userId, personId: ownPersonId }, personId),
+    ),
   )
   const mirrored = followed.flatMap(({ theirUserId, ownPersonId }) =>
     theirUserId === null ? [] : [{ userId: theirUserId, personId: ownPersonId }],
@@ -125,7 +129,7 @@ export async function beginSharing(
 }
 
 /** The viewer shares no longer with these people; each of them is told, or loses it at once where they live here. */
-async function ceaseSharing(
+async function endSharing(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   viewer: Viewer,
@@ -143,18 +147,18 @@ async function ceaseSharing(
     users.map(({ id }) => ({ userId: id, personId: viewer.personId })),
   )
   const remote = await Person.query(transaction).select('id').whereIn('id', ids).whereNotNull('podId').orderBy('id')
-  await enqueueEachWith(
+  await enqueueJobs(
     pod,
     transaction,
     remote.map(({ id }) =>
-      toDispatch(viewer.personId, { record: 'contact', userId, personId: id, sharing: false, blocking: false }),
+      newDispatchJob(viewer.personId, { record: 'contact', userId, personId: id, sharing: false, blocking: false }),
     ),
   )
 }
 
-async function tellOfSharing(pod: Pod, transaction: Knex.Transaction, viewer: Viewer, person: Person): Promise<void> {
+async function deliverSharing(pod: Pod, transaction: Knex.Transaction, viewer: Viewer, person: Person): Promise<void> {
   if (person.podId !== null) {
-    await enqueueEachWith(pod, transaction, introduction(viewer, person.id))
+    await enqueueJobs(pod, transaction, newIntroductionJobs(viewer, person.id))
     return
   }
   const user = await User.query(transaction).findOne({ personId: person.id }).throwIfNotFound()
@@ -162,14 +166,14 @@ async function tellOfSharing(pod: Pod, transaction: Knex.Transaction, viewer: Vi
 }
 
 /** That somebody of this pod shares with a person elsewhere, and who that is. */
-function introduction({ userId, personId }: Sharing, to: number): readonly ToDo[] {
+function newIntroductionJobs({ userId, personId }: Sharing, to: number): readonly NewJob[] {
   return [
-    toDispatch(personId, { record: 'contact', userId, personId: to, sharing: true, blocking: false }),
-    toDispatch(personId, { record: 'profile', personId, to }),
+    newDispatchJob(personId, { record: 'contact', userId, personId: to, sharing: true, blocking: false }),
+    newDispatchJob(personId, { record: 'profile', personId, to }),
   ]
 }
 
-async function checkMayBeAdded(transaction: Knex.Transaction, viewer: Viewer, person: Person): Promise<void> {
+async function requireAddablePerson(transaction: Knex.Transaction, viewer: Viewer, person: Person): Promise<void> {
   if (person.id === viewer.personId) throw refusal('own_person', 'You cannot add yourself to an aspect.')
   if (person.closedAt !== null) throw refusal('account_closed', 'The account of this person is closed.')
   const block = await Block.query(transaction).findById([viewer.userId, person.id])
@@ -177,7 +181,7 @@ async function checkMayBeAdded(transaction: Knex.Transaction, viewer: Viewer, pe
 }
 
 /** From both sides nothing between the two changes meanwhile, and the viewer's aspects stay. */
-async function holdBoth(
+async function lockViewerAndPerson(
   transaction: Knex.Transaction,
   viewer: Viewer,
   { aspectId, personGuid }: Membership,

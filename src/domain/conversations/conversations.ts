@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { toDispatch } from '../../jobs/outbox/outbox.js'
+import { newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { TEXT_LIMITS } from '../../limits.js'
 import {
   type ConversationFilter,
@@ -17,9 +17,9 @@ import { Conversation, ConversationVisibility } from '../../persistence/models/c
 import { Person } from '../../persistence/models/person.js'
 import type { Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Viewer } from '../accounts/access.js'
-import { newGuid } from '../posts/publish-post.js'
-import { faultOfText } from '../posts/texts.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { newGuid } from '../new-guid.js'
+import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 import { addMessages } from './messages.js'
 
@@ -34,34 +34,34 @@ export interface NewConversation {
 /** With a first message, for people with whom the viewer shares and who share with the viewer. */
 export async function startConversation(pod: Pod, viewer: Viewer, input: NewConversation): Promise<ListedConversation> {
   const { subject, text } = input
-  const fault = subject.trim() === '' ? 'is empty' : faultOfText(subject, TEXT_LIMITS.subjectCharacters)
+  const fault = subject.trim() === '' ? 'is empty' : findTextFault(subject, TEXT_LIMITS.subjectCharacters)
   if (fault !== undefined) throw refusal('subject_invalid', `The subject ${fault}.`)
-  checkText(text)
+  requireText(text)
 
   const guid = newGuid()
   const createdAt = pod.now()
   await inTransaction(pod.db, async (transaction) => {
     const { address: author } = await Person.query(transaction).findById(viewer.personId).throwIfNotFound()
-    const recipients = await mutualContacts(transaction, viewer, input.recipientGuids)
+    const recipients = await requireMutualContacts(transaction, viewer, input.recipientGuids)
     const participants = [author, ...recipients.map(({ address }) => address)]
     await insertNewConversations(transaction, [
       { guid, author, subject, participants, strangers: [], createdAt, arrivedAt: createdAt },
     ])
     const first = { guid: newGuid(), conversationGuid: guid, author, text, createdAt, arrivedAt: createdAt }
-    await addMessages(pod, transaction, [first], [toDispatch(viewer.personId, { record: 'conversation', guid })])
+    await addMessages(pod, transaction, [first], [newDispatchJob(viewer.personId, { record: 'conversation', guid })])
   })
   return findConversation(pod, viewer, guid)
 }
 
 /** Adds a message to a conversation that the viewer still has. */
-export async function writeMessage(
+export async function createMessage(
   pod: Pod,
   viewer: Viewer,
   input: { readonly conversationGuid: string; readonly text: string },
 ): Promise<ListedMessage> {
   const { conversationGuid, text } = input
   await findConversation(pod, viewer, conversationGuid)
-  checkText(text)
+  requireText(text)
 
   const guid = newGuid()
   const createdAt = pod.now()
@@ -73,9 +73,9 @@ export async function writeMessage(
   } = await Person.query(pod.db).findById(viewer.personId).throwIfNotFound()
   await inTransaction(pod.db, async (transaction) => {
     const message = { guid, conversationGuid, author: address, text, createdAt, arrivedAt: createdAt }
-    const dispatch = toDispatch(viewer.personId, { record: 'message', guid })
+    const dispatch = newDispatchJob(viewer.personId, { record: 'message', guid })
     const [written] = await addMessages(pod, transaction, [message], [dispatch])
-    if (written === undefined) throw conversationMissing()
+    if (written === undefined) throw conversationNotFound()
   })
   return { guid, text, createdAt, author: { guid: authorGuid, address, name, avatarUrl } }
 }
@@ -96,7 +96,7 @@ export async function findConversation(
   guid: string,
 ): Promise<ListedConversation> {
   const conversation = await listedConversation(pod.db, viewer.personId, guid)
-  if (conversation === undefined) throw conversationMissing()
+  if (conversation === undefined) throw conversationNotFound()
   return conversation
 }
 
@@ -114,14 +114,14 @@ export async function listMessages(
 }
 
 /** Whether the viewer has read it is what they say. */
-export async function markConversation(
+export async function setConversationRead(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
   guid: string,
   read: boolean,
 ): Promise<ListedConversation> {
-  const marked = await ownVisibility(pod.db, viewer, guid).patch({ unread: read ? 0 : 1 })
-  if (marked === 0) throw conversationMissing()
+  const marked = await queryOwnVisibility(pod.db, viewer, guid).patch({ unread: read ? 0 : 1 })
+  if (marked === 0) throw conversationNotFound()
   return findConversation(pod, viewer, guid)
 }
 
@@ -130,20 +130,20 @@ export async function leaveConversation(pod: Pick<Pod, 'db'>, viewer: Viewer, gu
   await inTransaction(pod.db, async (transaction) => {
     // Held, so that of two who leave at once one is the last.
     const conversation = await Conversation.query(transaction).findOne({ guid }).forUpdate()
-    const left = conversation === undefined ? 0 : await ownVisibility(transaction, viewer, guid).delete()
-    if (conversation === undefined || left === 0) throw conversationMissing()
+    const left = conversation === undefined ? 0 : await queryOwnVisibility(transaction, viewer, guid).delete()
+    if (conversation === undefined || left === 0) throw conversationNotFound()
     const others = await ConversationVisibility.query(transaction).findOne({ conversationId: conversation.id })
     if (others === undefined) await conversation.$query(transaction).delete()
   })
 }
 
-function ownVisibility(db: Knex, { personId }: Viewer, guid: string) {
+function queryOwnVisibility(db: Knex, { personId }: Viewer, guid: string) {
   return ConversationVisibility.query(db)
     .where({ personId })
     .whereIn('conversationId', Conversation.query(db).select('id').where({ guid }))
 }
 
-async function mutualContacts(
+async function requireMutualContacts(
   transaction: Knex.Transaction,
   { userId }: Viewer,
   guids: readonly string[],
@@ -161,12 +161,12 @@ async function mutualContacts(
   throw refusal('recipients_invalid', 'Each recipient must be a mutual contact of yours, named once.')
 }
 
-function checkText(text: string): void {
-  const fault = text.trim() === '' ? 'is empty' : faultOfText(text)
+function requireText(text: string): void {
+  const fault = text.trim() === '' ? 'is empty' : findTextFault(text)
   if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
 }
 
-function conversationMissing(): Refusal<ConversationRefusal> {
+function conversationNotFound(): Refusal<ConversationRefusal> {
   return refusal('conversation_not_found', 'This conversation does not exist, or you have left it.')
 }
 

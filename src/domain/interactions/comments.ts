@@ -6,14 +6,15 @@ import { Post } from '../../persistence/models/post.js'
 import { Tag } from '../../persistence/models/tag.js'
 import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
-import { isBlockedBy, requirePost, requireTarget, type Viewer, visibilityFor } from '../accounts/access.js'
-import { dispatchAndAnnounce } from '../notifications/announce.js'
+import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
+import { newGuid } from '../new-guid.js'
+import { enqueueDispatchAndAnnouncement } from '../notifications/announcements.js'
 import { notifyAbout } from '../notifications/notifications.js'
-import { signatureUnder } from '../outbound/relayable-signature.js'
-import { newGuid } from '../posts/publish-post.js'
-import { faultOfText, mentionedIn, taggedIn } from '../posts/texts.js'
+import { signRelayable } from '../outbound/relayable-signature.js'
+import { isViewerBlockedBy, requirePost, requirePostOrComment } from '../posts/post-access.js'
+import { findTextFault, readMentionedAddresses, readTagNames } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
-import { joinIn } from './participations.js'
+import { participateInPost } from './participations.js'
 
 type CreateCommentRefusal = 'text_invalid' | 'blocked_by_author'
 type ReadCommentRefusal = 'comment_not_found'
@@ -25,9 +26,9 @@ export async function listComments(
   postGuid: string,
   page: TimePage,
 ): Promise<Page<ListedComment>> {
-  const comments = await listedComments(pod.db, viewer, { postGuid, visibility: visibilityFor(viewer), page })
+  const comments = await listedComments(pod.db, viewer, { postGuid, visibility: visibilityForViewer(viewer), page })
   // Where nothing was found, there may be no such post either.
-  if (comments.items.length === 0) await requireTarget(pod, viewer, { postGuid })
+  if (comments.items.length === 0) await requirePostOrComment(pod, viewer, { postGuid })
   return comments
 }
 
@@ -46,15 +47,15 @@ export async function createComment(
   const post = await requirePost(pod, viewer, input.postGuid)
   const text = input.text.trim()
   if (text === '') throw refusal('text_invalid', 'A comment needs some text.')
-  const fault = faultOfText(text)
+  const fault = findTextFault(text)
   if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
-  if (await isBlockedBy(pod, post.authorId, viewer)) {
+  if (await isViewerBlockedBy(pod, post.authorId, viewer)) {
     throw refusal('blocked_by_author', 'The author of this post has blocked you.')
   }
 
   const guid = newGuid()
   const createdAt = pod.now()
-  const signature = await signatureUnder(pod, viewer, post, (author) => ({
+  const signature = await signRelayable(pod, viewer, post, (author) => ({
     type: 'comment',
     author,
     guid,
@@ -78,10 +79,10 @@ export async function createComment(
     await Tag.attach(
       transaction,
       { commentId: comment.id, createdAt: post.createdAt, isPublic: post.public },
-      taggedIn(text),
+      readTagNames(text),
     )
-    await Mention.attach(transaction, { commentId: comment.id }, mentionedIn(text))
-    await joinIn(pod, transaction, viewer, post)
+    await Mention.attach(transaction, { commentId: comment.id }, readMentionedAddresses(text))
+    await participateInPost(pod, transaction, viewer, post)
     await Post.query(transaction)
       .findById(post.id)
       .patch({
@@ -89,7 +90,13 @@ export async function createComment(
         interactedAt: transaction.raw('greatest(interacted_at, ?)', [createdAt]),
       })
     const notifications = await notifyAbout(transaction, { comments: [comment.id] }, createdAt)
-    await dispatchAndAnnounce(pod, transaction, viewer.personId, { record: 'comment', guid }, { notifications })
+    await enqueueDispatchAndAnnouncement(
+      pod,
+      transaction,
+      viewer.personId,
+      { record: 'comment', guid },
+      { notifications },
+    )
     return comment
   })
 }

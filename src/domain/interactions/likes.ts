@@ -6,13 +6,14 @@ import { Post } from '../../persistence/models/post.js'
 import type { ReadablePost } from '../../persistence/posts/find-readable-post.js'
 import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
-import { isBlockedBy, requireComment, requirePost, type Viewer } from '../accounts/access.js'
-import { dispatchAndAnnounce } from '../notifications/announce.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { newGuid } from '../new-guid.js'
+import { enqueueDispatchAndAnnouncement } from '../notifications/announcements.js'
 import { notifyAbout } from '../notifications/notifications.js'
-import { signatureUnder } from '../outbound/relayable-signature.js'
-import { newGuid } from '../posts/publish-post.js'
+import { signRelayable } from '../outbound/relayable-signature.js'
+import { isViewerBlockedBy, requireComment, requirePost } from '../posts/post-access.js'
 import { Refusal } from '../refusals.js'
-import { joinIn } from './participations.js'
+import { participateInPost } from './participations.js'
 
 type CreateLikeRefusal = 'already_liked' | 'blocked_by_author'
 
@@ -36,12 +37,12 @@ export async function createLike(
   const post = await requirePost(pod, viewer, target.postGuid)
   const { commentGuid } = target
   const comment = commentGuid === undefined ? undefined : await requireComment(pod, post, commentGuid)
-  if (await isBlockedBy(pod, post.authorId, viewer)) {
+  if (await isViewerBlockedBy(pod, post.authorId, viewer)) {
     throw refusal('blocked_by_author', 'The author of this post has blocked you.')
   }
 
   const guid = newGuid()
-  const signature = await signatureUnder(pod, viewer, post, (author) => ({
+  const signature = await signRelayable(pod, viewer, post, (author) => ({
     type: 'like',
     author,
     guid,
@@ -61,13 +62,19 @@ export async function createLike(
           ...signature,
         })
         .returning('*')
-      await joinIn(pod, transaction, viewer, post)
+      await participateInPost(pod, transaction, viewer, post)
       const counted = comment
         ? Comment.query(transaction).findById(comment.id)
         : Post.query(transaction).findById(post.id)
       await counted.patch({ likesCount: transaction.raw('likes_count + 1') })
       const notifications = await notifyAbout(transaction, { likes: [like.id] }, pod.now())
-      await dispatchAndAnnounce(pod, transaction, viewer.personId, { record: 'like', guid }, { notifications })
+      await enqueueDispatchAndAnnouncement(
+        pod,
+        transaction,
+        viewer.personId,
+        { record: 'like', guid },
+        { notifications },
+      )
       return like
     })
   } catch (error) {

@@ -1,28 +1,28 @@
 import type { Knex } from 'knex'
-import { enqueueEachWith, toDispatch } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { Participation } from '../../persistence/models/participation.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Post } from '../../persistence/models/post.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Viewer } from '../accounts/access.js'
+import type { Viewer } from '../accounts/viewers.js'
 
 /**
  * Whoever does something under a post hears of it from then on, also if they had muted it. The author elsewhere is asked for it
  * the first time; an author hears of their own post anyway.
  */
-export async function joinIn(
+export async function participateInPost(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   viewer: Viewer,
   post: Pick<Post, 'id' | 'authorId'>,
 ): Promise<void> {
-  await unmute(transaction, viewer, post)
+  await unmutePost(transaction, viewer, post)
   if (post.authorId === viewer.personId) return
   const [held] = await Participation.hold(transaction, post.id, [viewer.personId])
-  if (held?.count === 1) await askAuthor(pod, transaction, post, held)
+  if (held?.count === 1) await enqueueParticipation(pod, transaction, post, held)
 }
 
-export async function unmute(
+export async function unmutePost(
   transaction: Knex.Transaction,
   { userId }: Viewer,
   { id: postId }: Pick<Post, 'id'>,
@@ -31,7 +31,7 @@ export async function unmute(
 }
 
 /** Where the author lives here, there is nobody to ask. */
-export async function askAuthor(
+export async function enqueueParticipation(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   { authorId }: Pick<Post, 'authorId'>,
@@ -39,7 +39,7 @@ export async function askAuthor(
 ): Promise<void> {
   const author = await Person.query(transaction).findById(authorId).select('podId')
   if (author === undefined || author.podId === null) return
-  await enqueueEachWith(pod, transaction, [
-    toDispatch(participation.authorId, { record: 'participation', guid: participation.guid }),
+  await enqueueJobs(pod, transaction, [
+    newDispatchJob(participation.authorId, { record: 'participation', guid: participation.guid }),
   ])
 }

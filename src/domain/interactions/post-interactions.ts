@@ -2,27 +2,28 @@ import { inTransaction } from '../../persistence/database/errors.js'
 import { Participation } from '../../persistence/models/participation.js'
 import { Post } from '../../persistence/models/post.js'
 import type { Pod } from '../../pod/pod.js'
-import { noSuchPost, requirePost, type Viewer } from '../accounts/access.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { postNotFound, requirePost } from '../posts/post-access.js'
 import { Refusal } from '../refusals.js'
-import { askAuthor, unmute } from './participations.js'
+import { enqueueParticipation, unmutePost } from './participations.js'
 
 type InteractionRefusal = 'already_subscribed' | 'not_subscribed' | 'already_hidden' | 'not_hidden'
 
 /** The viewer hears of what happens under the post. */
-export async function subscribe(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
+export async function subscribeToPost(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
   const post = await requirePost(pod, viewer, postGuid)
   await inTransaction(pod.db, async (transaction) => {
     await Post.hold(transaction, post.id)
     const [held] = await Participation.hold(transaction, post.id, [viewer.personId])
-    if (held === undefined) throw noSuchPost()
+    if (held === undefined) throw postNotFound()
     if (held.count > 1) throw refusal('already_subscribed', 'You are already subscribed to this post.')
-    await unmute(transaction, viewer, post)
-    await askAuthor(pod, transaction, post, held)
+    await unmutePost(transaction, viewer, post)
+    await enqueueParticipation(pod, transaction, post, held)
   })
 }
 
 /** The viewer hears no more of the post, until they do something under it again. Nobody else is told. */
-export async function mute(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
+export async function mutePost(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
   const post = await requirePost(pod, viewer, postGuid)
   await inTransaction(pod.db, async (transaction) => {
     await Post.hold(transaction, post.id)
@@ -36,7 +37,7 @@ export async function mute(pod: Pod, viewer: Viewer, postGuid: string): Promise<
 }
 
 /** Leaves a post out of the viewer's own streams, or shows it there again. */
-export async function hide(pod: Pod, viewer: Viewer, postGuid: string, hidden: boolean): Promise<void> {
+export async function setPostHidden(pod: Pod, viewer: Viewer, postGuid: string, hidden: boolean): Promise<void> {
   const post = await requirePost(pod, viewer, postGuid)
   const mark = { userId: viewer.userId, postId: post.id }
   if (!hidden) {

@@ -1,18 +1,19 @@
-import { enqueueEachWith, toDispatch } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
 import { Poll, PollAnswer, PollParticipation } from '../../persistence/models/poll.js'
 import { Post } from '../../persistence/models/post.js'
 import type { Pod } from '../../pod/pod.js'
-import { isBlockedBy, requirePost, type Viewer } from '../accounts/access.js'
-import { signatureUnder } from '../outbound/relayable-signature.js'
-import { newGuid } from '../posts/publish-post.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { newGuid } from '../new-guid.js'
+import { signRelayable } from '../outbound/relayable-signature.js'
+import { isViewerBlockedBy, requirePost } from '../posts/post-access.js'
 import { Refusal } from '../refusals.js'
-import { joinIn } from './participations.js'
+import { participateInPost } from './participations.js'
 
 type VoteRefusal = 'answer_not_found' | 'blocked_by_author' | 'already_voted'
 
 /** One answer, once. Whoever votes under a reshare votes in the poll it shows, and hears of the reshare. */
-export async function vote(
+export async function voteInPoll(
   pod: Pod,
   viewer: Viewer,
   input: { readonly postGuid: string; readonly answerId: number },
@@ -22,12 +23,12 @@ export async function vote(
   const poll = root && (await Poll.query(pod.db).findOne({ postId: root.id }))
   const answer = poll && (await PollAnswer.query(pod.db).findOne({ id: input.answerId, pollId: poll.id }))
   if (!root || !poll || !answer) throw refusal('answer_not_found', 'This post has no poll answer with this id.')
-  if (await isBlockedBy(pod, root.authorId, viewer)) {
+  if (await isViewerBlockedBy(pod, root.authorId, viewer)) {
     throw refusal('blocked_by_author', 'The author of this poll has blocked you.')
   }
 
   const guid = newGuid()
-  const signature = await signatureUnder(pod, viewer, root, (author) => ({
+  const signature = await signRelayable(pod, viewer, root, (author) => ({
     type: 'poll_participation',
     author,
     guid,
@@ -41,11 +42,11 @@ export async function vote(
       const participation = await PollParticipation.query(transaction)
         .insert({ ...row, ...signature })
         .returning('*')
-      await joinIn(pod, transaction, viewer, post)
+      await participateInPost(pod, transaction, viewer, post)
       await PollAnswer.query(transaction)
         .findById(answer.id)
         .patch({ voteCount: transaction.raw('vote_count + 1') })
-      await enqueueEachWith(pod, transaction, [toDispatch(viewer.personId, { record: 'poll_participation', guid })])
+      await enqueueJobs(pod, transaction, [newDispatchJob(viewer.personId, { record: 'poll_participation', guid })])
       return participation
     })
   } catch (error) {

@@ -13,13 +13,13 @@ export async function blockPod({ db }: Pick<Pod, 'db'>, podId: number): Promise<
   await OtherPod.query(db)
     .findById(podId)
     .patch({ blockedAt: raw('coalesce(blocked_at, now())') })
-  await giveUpAll(db)
+  await giveUpAllDeliveries(db)
 }
 
 const PEOPLE_AT_ONCE = 100
 
 /** Those who live there, and those whose addresses are at its host: a block holds for both. */
-const peopleOfPod = `
+const selectPeopleOfPod = `
   select people.id from people
   join pods on pods.id = ?
   where people.pod_id is not null and (
@@ -31,7 +31,7 @@ const peopleOfPod = `
 /** Deletes the people of a blocked pod with all that came from them, person by person; returns how many. */
 export async function purgePod({ db, now }: Pick<Pod, 'db' | 'now'>, podId: number): Promise<number> {
   for (let purged = 0; ; ) {
-    const { rows }: { rows: readonly { id: number }[] } = await db.raw(peopleOfPod, [podId, PEOPLE_AT_ONCE])
+    const { rows }: { rows: readonly { id: number }[] } = await db.raw(selectPeopleOfPod, [podId, PEOPLE_AT_ONCE])
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return purged
     for (const id of ids) await deletePerson(db, id, now())
@@ -50,7 +50,7 @@ export async function putPodToSleep({ db }: Pick<Pod, 'db'>, podId: number): Pro
   await OtherPod.query(db)
     .findById(podId)
     .patch({ offlineSince, asleepAt: raw('now()'), checkWanted: false })
-  await giveUpAll(db)
+  await giveUpAllDeliveries(db)
 }
 
 /** As if nothing had ever gone wrong: what is due goes out now. */
@@ -59,6 +59,6 @@ export async function wakePod(pod: Pick<Pod, 'db' | 'jobs'>, podId: number): Pro
   await knock(pod, [{ podId, proven: false }])
 }
 
-async function giveUpAll(db: Knex): Promise<void> {
+async function giveUpAllDeliveries(db: Knex): Promise<void> {
   for (let given = ROWS_AT_ONCE; given === ROWS_AT_ONCE; ) given = await giveUpDeliveries(db, ROWS_AT_ONCE)
 }

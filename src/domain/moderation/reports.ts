@@ -1,12 +1,13 @@
 import type { Pod } from '../../pod/pod.js'
-import { requireComment, requirePost, type Viewer } from '../accounts/access.js'
-import { faultOfText } from '../posts/texts.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { requireComment, requirePost } from '../posts/post-access.js'
+import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 
 type ReportRefusal = 'reason_invalid' | 'already_reported'
 
 /** Shows a post, or a comment under it, to those who look after this pod; nobody else hears of it. */
-export async function report(
+export async function createReport(
   pod: Pod,
   viewer: Viewer,
   input: { readonly postGuid: string; readonly commentGuid?: string | undefined; readonly reason: string },
@@ -16,7 +17,7 @@ export async function report(
   const comment = commentGuid === undefined ? undefined : await requireComment(pod, post, commentGuid)
   const reason = input.reason.trim()
   if (reason === '') throw refusal('reason_invalid', 'A report needs a reason.')
-  const fault = faultOfText(reason)
+  const fault = findTextFault(reason)
   if (fault !== undefined) throw refusal('reason_invalid', `The reason ${fault}.`)
 
   const subject = comment ? { commentId: comment.id } : { postId: post.id }

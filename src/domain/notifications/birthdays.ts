@@ -2,36 +2,36 @@ import type { Knex } from 'knex'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { insertBirthdayNotifications } from '../../persistence/notifications/insert-notifications.js'
 import type { Pod } from '../../pod/pod.js'
-import { announceWith } from './announce.js'
+import { enqueueAnnouncement } from './announcements.js'
 
-type Teller = Pick<Pod, 'db' | 'jobs' | 'now'>
+type BirthdayPod = Pick<Pod, 'db' | 'jobs' | 'now'>
 
 /** Tells everybody of the mutual contacts whose birthday it is that day, each once; returns how many are told now. */
-export async function tellOfBirthdays(pod: Teller, day = today(pod)): Promise<number> {
-  return inTransaction(pod.db, (transaction) => tell(pod, transaction, day))
+export async function notifyOfBirthdays(pod: BirthdayPod, day = currentDay(pod)): Promise<number> {
+  return inTransaction(pod.db, (transaction) => insertAndAnnounce(pod, transaction, day))
 }
 
 /** The same for today, unless it has been done since midnight: whoever becomes a contact in the afternoon is not told. */
-export async function tellOfTodaysBirthdays(pod: Teller): Promise<number> {
-  const day = today(pod)
+export async function notifyOfTodaysBirthdays(pod: BirthdayPod): Promise<number> {
+  const day = currentDay(pod)
   return inTransaction(pod.db, async (transaction) => {
-    const { rows } = await transaction.raw(firstRunOfDay, { now: pod.now(), midnight: `${day}T00:00:00Z` })
-    return rows.length === 0 ? 0 : tell(pod, transaction, day)
+    const { rows } = await transaction.raw(claimRunOfDay, { now: pod.now(), midnight: `${day}T00:00:00Z` })
+    return rows.length === 0 ? 0 : insertAndAnnounce(pod, transaction, day)
   })
 }
 
-async function tell(pod: Teller, transaction: Knex.Transaction, day: string): Promise<number> {
+async function insertAndAnnounce(pod: BirthdayPod, transaction: Knex.Transaction, day: string): Promise<number> {
   const notifications = await insertBirthdayNotifications(transaction, day, pod.now())
-  await announceWith(pod, transaction, { notifications })
+  await enqueueAnnouncement(pod, transaction, { notifications })
   return notifications.length
 }
 
 /** In UTC, as YYYY-MM-DD. */
-function today(pod: Pick<Pod, 'now'>): string {
+function currentDay(pod: Pick<Pod, 'now'>): string {
   return pod.now().toISOString().slice(0, 10)
 }
 
-const firstRunOfDay = `
+const claimRunOfDay = `
   insert into periodic (name, last_run_at) values ('birthdays', :now)
   on conflict (name) do update set last_run_at = excluded.last_run_at where periodic.last_run_at < :midnight
   returning name`

@@ -5,8 +5,9 @@ import { type ListedNotification, listedNotificationsOf } from '../../persistenc
 import type { ListedPost } from '../../persistence/posts/list-posts.js'
 import { mainStreamMembers } from '../../persistence/streams/main-stream-members.js'
 import type { Pod } from '../../pod/pod.js'
-import { mayShow, type Viewer } from '../accounts/access.js'
 import type { Scope } from '../accounts/scopes.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { mayShowPost } from '../posts/post-access.js'
 
 /** Something new as one viewer is shown it in a list. */
 export type LiveEvent = { readonly id: number } & (
@@ -16,7 +17,7 @@ export type LiveEvent = { readonly id: number } & (
 )
 
 /** What a token has to carry to hear of each kind. */
-export const SCOPE_OF_KIND: Readonly<Record<AnnouncementKind, Scope>> = {
+export const SCOPE_OF_ANNOUNCEMENT_KIND: Readonly<Record<AnnouncementKind, Scope>> = {
   notification: 'notifications',
   message: 'conversations',
   post: 'public:read',
@@ -29,16 +30,16 @@ export interface EventRecipient {
 }
 
 /** Whom of any number of people each announcement concerns; who is concerned by none is not in the answer. */
-export async function audienceOf<Someone extends EventRecipient>(
+export async function groupAnnouncementsByRecipient<Someone extends EventRecipient>(
   pod: Pick<Pod, 'db'>,
   announcements: readonly Announcement[],
   everybody: readonly Someone[],
 ): Promise<ReadonlyMap<Someone, readonly Announcement[]>> {
-  const ofUser = grouped(everybody.map((someone) => [someone.viewer.userId, someone]))
-  const readersOf = await readersOfPosts(pod, announcements, everybody)
+  const ofUser = groupByKey(everybody.map((someone) => [someone.viewer.userId, someone]))
+  const readersOf = await findPostReaders(pod, announcements, everybody)
   const audience = new Map<Someone, Announcement[]>()
   for (const announcement of announcements) {
-    const users = usersConcernedBy(announcement, readersOf)
+    const users = recipientUserIds(announcement, readersOf)
     for (const someone of users.flatMap((userId) => ofUser.get(userId) ?? [])) {
       if (!someone.kinds.has(announcement.kind)) continue
       const theirs = audience.get(someone) ?? []
@@ -49,7 +50,7 @@ export async function audienceOf<Someone extends EventRecipient>(
   return audience
 }
 
-function usersConcernedBy(
+function recipientUserIds(
   { kind, subjectId, userId }: Announcement,
   readersOf: ReadonlyMap<number, readonly number[]>,
 ): readonly number[] {
@@ -59,16 +60,16 @@ function usersConcernedBy(
 }
 
 /** The users in whose main stream each post is. */
-async function readersOfPosts(
+async function findPostReaders(
   { db }: Pick<Pod, 'db'>,
   announcements: readonly Announcement[],
   everybody: readonly EventRecipient[],
 ): Promise<ReadonlyMap<number, readonly number[]>> {
-  const postIds = idsOf('post', announcements)
+  const postIds = subjectIdsOfKind('post', announcements)
   const readers = everybody.filter(({ kinds }) => kinds.has('post')).map(({ viewer }) => viewer.userId)
   if (postIds.length === 0 || readers.length === 0) return new Map()
   const members = await mainStreamMembers(db, { userIds: [...new Set(readers)], postIds })
-  return grouped(members.map(({ postId, userId }) => [postId, userId]))
+  return groupByKey(members.map(({ postId, userId }) => [postId, userId]))
 }
 
 /** What the viewer may be shown of announcements that concern them: what is gone meanwhile, or not for their token, is left out. */
@@ -77,33 +78,35 @@ export async function findLiveEvents(
   viewer: Viewer,
   announcements: readonly Announcement[],
 ): Promise<readonly LiveEvent[]> {
-  const allowed = announcements.filter(({ kind }) => viewer.scopes.has(SCOPE_OF_KIND[kind]))
+  const allowed = announcements.filter(({ kind }) => viewer.scopes.has(SCOPE_OF_ANNOUNCEMENT_KIND[kind]))
   // One after the other: somebody who listens takes no more than one of the connections that requests need.
-  const notifications = await found(allowed, 'notification', (ids) => listedNotificationsOf(db, viewer.userId, ids))
-  const messages = await found(allowed, 'message', (ids) => listedMessagesOf(db, viewer.personId, ids))
-  const posts = await found(allowed, 'post', (ids) => listedAnnouncedPosts(db, viewer, ids))
+  const notifications = await findSubjects(allowed, 'notification', (ids) =>
+    listedNotificationsOf(db, viewer.userId, ids),
+  )
+  const messages = await findSubjects(allowed, 'message', (ids) => listedMessagesOf(db, viewer.personId, ids))
+  const posts = await findSubjects(allowed, 'post', (ids) => listedAnnouncedPosts(db, viewer, ids))
   return allowed.flatMap(({ id, kind, subjectId }): LiveEvent[] => {
     const [notification, message, post] = [notifications.get(subjectId), messages.get(subjectId), posts.get(subjectId)]
     if (kind === 'notification') return notification === undefined ? [] : [{ id, kind, notification }]
     if (kind === 'message') return message === undefined ? [] : [{ id, kind, message }]
-    return post !== undefined && mayShow(viewer, post) ? [{ id, kind, post }] : []
+    return post !== undefined && mayShowPost(viewer, post) ? [{ id, kind, post }] : []
   })
 }
 
-async function found<Row extends { readonly id: number }>(
+async function findSubjects<Row extends { readonly id: number }>(
   announcements: readonly Announcement[],
   kind: AnnouncementKind,
   find: (ids: readonly number[]) => Promise<readonly Row[]>,
 ): Promise<ReadonlyMap<number, Row>> {
-  const ids = idsOf(kind, announcements)
+  const ids = subjectIdsOfKind(kind, announcements)
   return ids.length === 0 ? new Map() : new Map((await find(ids)).map((row) => [row.id, row]))
 }
 
-function idsOf(kind: AnnouncementKind, announcements: readonly Announcement[]): readonly number[] {
+function subjectIdsOfKind(kind: AnnouncementKind, announcements: readonly Announcement[]): readonly number[] {
   return [...new Set(announcements.filter((each) => each.kind === kind).map(({ subjectId }) => subjectId))]
 }
 
-function grouped<Value>(pairs: readonly (readonly [number, Value])[]): ReadonlyMap<number, Value[]> {
+function groupByKey<Value>(pairs: readonly (readonly [number, Value])[]): ReadonlyMap<number, Value[]> {
   const groups = new Map<number, Value[]>()
   for (const [key, value] of pairs) {
     const group = groups.get(key) ?? []

@@ -10,13 +10,13 @@ import {
 } from '../../persistence/notifications/list-notifications.js'
 import type { Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Viewer } from '../accounts/access.js'
+import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 
 type NotificationRefusal = 'notification_not_found'
 
 /** Something that happened and that somebody may want to know. Ids of rows that are really new. */
-export interface Causes {
+export interface NotificationCauses {
   /** Mentions in posts: ids of status messages. */
   readonly posts?: readonly number[]
   readonly comments?: readonly number[]
@@ -35,7 +35,7 @@ export interface Causes {
  */
 export async function notifyAbout(
   transaction: Knex.Transaction,
-  causes: Causes,
+  causes: NotificationCauses,
   now: Date,
 ): Promise<readonly number[]> {
   const { posts = [], comments = [], likes = [], reshares = [], sharing = [], delivered = [] } = causes
@@ -45,7 +45,7 @@ export async function notifyAbout(
 }
 
 /** The viewer's own, the newest first, or the oldest first of those after a place. */
-export function findNotifications(
+export function listNotifications(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
   filter: NotificationFilter,
@@ -65,12 +65,12 @@ export async function findNotification(
 }
 
 /** Whoever opens one has read it. */
-export function openNotification(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedNotification> {
-  return markNotification(pod, viewer, guid, { read: true })
+export function readNotification(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedNotification> {
+  return setNotificationRead(pod, viewer, guid, { read: true })
 }
 
 /** Neither makes it any newer. */
-export async function markNotification(
+export async function setNotificationRead(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
   guid: string,

@@ -1,6 +1,6 @@
 import { type UnreadCounts, unreadCounts } from '../../persistence/notifications/unread-counts.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Viewer } from '../accounts/access.js'
+import type { Viewer } from '../accounts/viewers.js'
 
 /** What the viewer has not read; undefined where the token may not read the thing itself. */
 export type ShownUnreadCounts = { readonly [Name in keyof UnreadCounts]: number | undefined }

@@ -4,8 +4,8 @@ import type { Post } from '../../persistence/models/post.js'
 import type { Pod } from '../../pod/pod.js'
 import { elementsOf } from '../../protocol/entities/relayable-elements.js'
 import type { Relayable } from '../../protocol/entities/relayables.js'
-import type { Viewer } from '../accounts/access.js'
-import { privateKeyOf } from '../accounts/private-keys.js'
+import { loadPrivateKey } from '../accounts/private-keys.js'
+import type { Viewer } from '../accounts/viewers.js'
 
 type Signature = Pick<Comment, 'authorSignature' | 'signedElements'>
 
@@ -13,7 +13,7 @@ type Signature = Pick<Comment, 'authorSignature' | 'signedElements'>
  * What everybody needs who passes on something that the viewer puts under a post, or nothing where the envelope of the post's
  * author says it all.
  */
-export async function signatureUnder(
+export async function signRelayable(
   pod: Pod,
   viewer: Viewer,
   post: Pick<Post, 'authorId'>,
@@ -22,6 +22,6 @@ export async function signatureUnder(
   if (post.authorId === viewer.personId) return {}
   const author = await Person.query(pod.db).findById(viewer.personId).throwIfNotFound()
   const entity = entityBy(author.address)
-  const key = await privateKeyOf(pod, author.id)
+  const key = await loadPrivateKey(pod, author.id)
   return { authorSignature: await pod.crypto.signRelayable(entity, key), signedElements: elementsOf(entity) }
 }

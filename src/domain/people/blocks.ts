@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueEachWith, toDispatch } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { stopReceiving, stopSharing } from '../../persistence/contacts/contact-changes.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Block } from '../../persistence/models/contact.js'
@@ -7,7 +7,7 @@ import { Notification, NotificationActor } from '../../persistence/models/notifi
 import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Viewer } from '../accounts/access.js'
+import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 
 type BlockRefusal = 'person_not_found' | 'own_person' | 'already_blocked' | 'not_blocked'
@@ -23,8 +23,8 @@ export async function blockPerson(pod: Pod, viewer: Viewer, personGuid: string):
     if (added === undefined) throw refusal('already_blocked', 'You already block this person.')
 
     await stopReceiving(transaction, [pair])
-    await tell(pod, transaction, viewer, person, true)
-    await readAboutAlone(transaction, pair)
+    await enqueueBlockChange(pod, transaction, viewer, person, true)
+    await markNotificationsRead(transaction, pair)
   })
 }
 
@@ -34,7 +34,7 @@ export async function unblockPerson(pod: Pod, viewer: Viewer, personGuid: string
     const person = await findPerson(transaction, personGuid)
     const unblocked = await Block.query(transaction).deleteById([viewer.userId, person.id])
     if (unblocked === 0) throw refusal('not_blocked', 'You do not block this person.')
-    await tell(pod, transaction, viewer, person, false)
+    await enqueueBlockChange(pod, transaction, viewer, person, false)
   })
 }
 
@@ -45,7 +45,7 @@ async function findPerson(transaction: Knex.Transaction, guid: string): Promise<
 }
 
 /** Another pod is told what it is for; somebody here only sees that the viewer shares with them no longer. */
-async function tell(
+async function enqueueBlockChange(
   pod: Pod,
   transaction: Knex.Transaction,
   { userId, personId: ownPersonId }: Viewer,
@@ -54,7 +54,7 @@ async function tell(
 ): Promise<void> {
   if (podId !== null) {
     const record = { record: 'contact', userId, personId, sharing: false, blocking } as const
-    await enqueueEachWith(pod, transaction, [toDispatch(ownPersonId, record)])
+    await enqueueJobs(pod, transaction, [newDispatchJob(ownPersonId, record)])
     return
   }
   if (!blocking) return
@@ -62,7 +62,7 @@ async function tell(
   if (user !== undefined) await stopSharing(transaction, [{ userId: user.id, personId: ownPersonId }])
 }
 
-async function readAboutAlone(
+async function markNotificationsRead(
   transaction: Knex.Transaction,
   { userId, personId }: Pick<Block, 'userId' | 'personId'>,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import { type LocalCard, Person, type Profile } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import { isGuid } from '../../protocol/values.js'
-import type { Viewer } from '../accounts/access.js'
+import type { Viewer } from '../accounts/viewers.js'
 
 export interface OwnProfile {
   readonly person: Person
@@ -34,7 +34,7 @@ export async function findLocalCard(pod: Pick<Pod, 'db'>, guid: string): Promise
 }
 
 /** Anyone who is known here, wherever they live, with profile and pod. */
-export async function findAnybody(
+export async function findKnownPerson(
   pod: Pick<Pod, 'db'>,
   who: { readonly guid: string } | { readonly address: string },
 ): Promise<Person | undefined> {

@@ -1,13 +1,13 @@
-import { enqueueEachWith, toDispatch } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { TEXT_LIMITS } from '../../limits.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Person, Profile, type ProfileFields } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import { isBirthday, isName } from '../../protocol/values.js'
 import { isCleanText } from '../../protocol/xml/xml.js'
-import type { Viewer } from '../accounts/access.js'
-import { tagNameOf } from '../posts/tags.js'
-import { faultOfText } from '../posts/texts.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { normaliseTagName } from '../posts/tags.js'
+import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 import { findOwnProfile, type OwnProfile } from './people.js'
 
@@ -27,40 +27,44 @@ export interface ProfileChange {
 
 /** All of it or nothing; contacts hear of it if anything has really changed. */
 export async function changeProfile(pod: Pod, viewer: Viewer, change: ProfileChange): Promise<OwnProfile> {
-  const wanted = fieldsOf(change)
+  const wanted = validateChange(change)
   await inTransaction(pod.db, async (transaction) => {
     const { personId } = viewer
     await Person.hold(transaction, personId)
     const profile = await Profile.query(transaction).findById(personId).throwIfNotFound()
-    if (isShown(profile, wanted)) return
+    if (isUnchanged(profile, wanted)) return
     await Person.edit(transaction, personId, { ...wanted, updatedAt: pod.now() })
-    await enqueueEachWith(pod, transaction, [toDispatch(personId, { record: 'profile', personId })])
+    await enqueueJobs(pod, transaction, [newDispatchJob(personId, { record: 'profile', personId })])
   })
   return findOwnProfile(pod, viewer)
 }
 
 /** As it is stored; throws at the first that cannot be. */
-function fieldsOf(change: ProfileChange): ProfileFields {
+function validateChange(change: ProfileChange): ProfileFields {
   const { name, bio, location, gender, birthday, tags, ...flags } = change
   return {
     ...flags,
-    ...(name !== undefined && { firstName: nameOf(name) || null, lastName: null }),
-    ...(bio !== undefined && { bio: textOf('bio', bio ?? '') }),
-    ...(location !== undefined && { location: textOf('location', location ?? '', TEXT_LIMITS.profileLineCharacters) }),
-    ...(gender !== undefined && { gender: textOf('gender', gender ?? '', TEXT_LIMITS.profileLineCharacters) || null }),
-    ...(birthday !== undefined && { birthday: dayOf(birthday ?? '') || null }),
-    ...(tags !== undefined && { tags: tagsOf(tags) }),
+    ...(name !== undefined && { firstName: validateName(name) || null, lastName: null }),
+    ...(bio !== undefined && { bio: validateText('bio', bio ?? '') }),
+    ...(location !== undefined && {
+      location: validateText('location', location ?? '', TEXT_LIMITS.profileLineCharacters),
+    }),
+    ...(gender !== undefined && {
+      gender: validateText('gender', gender ?? '', TEXT_LIMITS.profileLineCharacters) || null,
+    }),
+    ...(birthday !== undefined && { birthday: validateBirthday(birthday ?? '') || null }),
+    ...(tags !== undefined && { tags: validateTags(tags) }),
   }
 }
 
-function nameOf(text: string): string {
+function validateName(text: string): string {
   const name = text.trim()
   if (isName(name, TEXT_LIMITS.nameCharacters) && isCleanText(name)) return name
   throw refusal('name', `A name has at most ${TEXT_LIMITS.nameCharacters} characters and no semicolon.`)
 }
 
-function textOf(field: string, text: string, longest?: number): string {
-  const fault = faultOfText(text, longest)
+function validateText(field: string, text: string, longest?: number): string {
+  const fault = findTextFault(text, longest)
   if (fault === undefined) return text
   throw refusal(field, `The ${field} ${fault}.`)
 }
@@ -69,22 +73,22 @@ function textOf(field: string, text: string, longest?: number): string {
 const DAY_OR_TIME =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?)?(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/i
 
-function dayOf(text: string): string {
+function validateBirthday(text: string): string {
   const day = DAY_OR_TIME.exec(text)?.[1] ?? text
   if (isBirthday(day)) return day
   throw refusal('birthday', 'A birthday is a day of the calendar, written YYYY-MM-DD.')
 }
 
-function tagsOf(texts: readonly string[]): string[] {
+function validateTags(texts: readonly string[]): string[] {
   if (texts.length > TEXT_LIMITS.tagsOfPerson)
     throw refusal('tags', `A profile has at most ${TEXT_LIMITS.tagsOfPerson} tags.`)
   const tags = texts
-    .map((text) => textOf('tags', tagNameOf(text), TEXT_LIMITS.profileLineCharacters))
+    .map((text) => validateText('tags', normaliseTagName(text), TEXT_LIMITS.profileLineCharacters))
     .filter((tag) => tag !== '')
   return [...new Set(tags)]
 }
 
-function isShown(profile: Profile, wanted: ProfileFields): boolean {
+function isUnchanged(profile: Profile, wanted: ProfileFields): boolean {
   return Object.entries(wanted).every(([name, value]) => {
     return JSON.stringify(value) === JSON.stringify(Reflect.get(profile, name))
   })

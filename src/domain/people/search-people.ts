@@ -4,16 +4,16 @@ import { type ContactFilter, peopleByName, peopleWithTag } from '../../persisten
 import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import { addressOf } from '../../protocol/address.js'
-import type { Viewer } from '../accounts/access.js'
+import type { Viewer } from '../accounts/viewers.js'
 import { requireAspects } from '../contacts/aspects.js'
-import { tagNameOf } from '../posts/tags.js'
+import { normaliseTagName } from '../posts/tags.js'
 
 /** All of the filters hold for everybody who is found. Only those who may see the viewer's contacts may have any. */
 export type PeopleSearch = {
   readonly filters: readonly ContactFilter[]
 } & ({ readonly nameOrAddress: string } | { readonly tag: string })
 
-const NOBODY: Page<ListedPerson> = { items: [], more: false }
+const EMPTY_PAGE: Page<ListedPerson> = { items: [], more: false }
 
 /** People who let themselves be found, by their names; the viewer finds their own contacts in any case. */
 export async function searchPeople(
@@ -30,11 +30,11 @@ export async function searchPeople(
     filters.flatMap((filter) => (typeof filter === 'object' ? filter.aspectIds : [])),
   )
   if ('tag' in search) {
-    const tag = tagNameOf(search.tag)
-    return tag === '' ? NOBODY : peopleWithTag(pod.db, { userId, filters, tag }, page)
+    const tag = normaliseTagName(search.tag)
+    return tag === '' ? EMPTY_PAGE : peopleWithTag(pod.db, { userId, filters, tag }, page)
   }
   const text = search.nameOrAddress.trim()
-  if ([...text].length < SEARCH_LIMITS.shortest) return NOBODY
+  if ([...text].length < SEARCH_LIMITS.shortest) return EMPTY_PAGE
   const words = text.split(/\s+/)
   const beginning = addressOf(text) ?? text
   const contactsToo = viewer.scopes.has('contacts:read')

@@ -3,7 +3,7 @@ import { type ListedPhoto, listedPhotosOf } from '../../persistence/photos/list-
 import { type ListedPost, listedPostsOf } from '../../persistence/posts/list-posts.js'
 import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
-import { type Viewer, visibilityFor } from '../accounts/access.js'
+import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 
 type PersonRefusal = 'person_not_found'
@@ -11,7 +11,7 @@ type PersonRefusal = 'person_not_found'
 /** A person as the viewer may see them. */
 export interface VisiblePerson extends ShownPerson {
   /** The viewer themselves. */
-  readonly own: boolean
+  readonly isOwn: boolean
   /** Birthday, gender, location and bio may be told. */
   readonly showsDetails: boolean
   /** What the viewer has to do with the person may be told. */
@@ -24,53 +24,57 @@ export async function findVisiblePerson(pod: Pick<Pod, 'db'>, viewer: Viewer, gu
   const own = person?.id === viewer.personId
   const showsRelationship = viewer.scopes.has('contacts:read')
   const visibilityCondition = own || showsRelationship || person?.profile.searchable
-  if (person === undefined || person.closed || !visibilityCondition) throw personMissing()
+  if (person === undefined || person.closed || !visibilityCondition) throw personNotFound()
 
   const { publicDetails } = person.profile
   const trusted = own ? viewer.scopes.has('profile:read_private') : person.relationship.sharing
-  return { ...person, own, showsDetails: publicDetails || trusted, showsRelationship: own || showsRelationship }
+  return { ...person, isOwn: own, showsDetails: publicDetails || trusted, showsRelationship: own || showsRelationship }
 }
 
 /** What somebody has written and the viewer may see, hidden or not. */
-export async function listPostsOf(
+export async function listVisiblePosts(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
   authorGuid: string,
   page: TimePage,
 ): Promise<Page<ListedPost>> {
-  return knownToBe(
+  return requireAuthorOfEmptyPage(
     pod,
     authorGuid,
-    await listedPostsOf(pod.db, viewer, { authorGuid, visibility: visibilityFor(viewer), page }),
+    await listedPostsOf(pod.db, viewer, { authorGuid, visibility: visibilityForViewer(viewer), page }),
   )
 }
 
 /** What somebody has shown in pictures and the viewer may see. */
-export async function listPhotosOf(
+export async function listVisiblePhotos(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
   authorGuid: string,
   page: TimePage,
 ): Promise<Page<ListedPhoto>> {
-  return knownToBe(
+  return requireAuthorOfEmptyPage(
     pod,
     authorGuid,
-    await listedPhotosOf(pod.db, viewer, { authorGuid, visibility: visibilityFor(viewer), page }),
+    await listedPhotosOf(pod.db, viewer, { authorGuid, visibility: visibilityForViewer(viewer), page }),
   )
 }
 
 /** Somebody whose posts and photos can be listed: whoever is known here and has not left. */
 export async function requireAuthor(pod: Pick<Pod, 'db'>, guid: string): Promise<void> {
   const author = await shownAuthor(pod.db, guid)
-  if (author === undefined || author.closed) throw personMissing()
+  if (author === undefined || author.closed) throw personNotFound()
 }
 
 /** Only where nothing is found may there be nobody whose it would be. */
-async function knownToBe<Item>(pod: Pick<Pod, 'db'>, authorGuid: string, page: Page<Item>): Promise<Page<Item>> {
+async function requireAuthorOfEmptyPage<Item>(
+  pod: Pick<Pod, 'db'>,
+  authorGuid: string,
+  page: Page<Item>,
+): Promise<Page<Item>> {
   if (page.items.length === 0) await requireAuthor(pod, authorGuid)
   return page
 }
 
-function personMissing(): Refusal<PersonRefusal> {
+function personNotFound(): Refusal<PersonRefusal> {
   return new Refusal('person_not_found', 'This person does not exist, or you may not see them.')
 }

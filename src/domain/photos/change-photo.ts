@@ -1,9 +1,9 @@
-import { enqueueEachWith, toDispatch } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { deleteCreations } from '../../persistence/outbound/audiences.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Viewer } from '../accounts/access.js'
+import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 import { readAltText } from './photos.js'
 
@@ -25,6 +25,6 @@ export async function changeAltText(
     if (photo.pending) return
     // An undelivered message with the former text would keep the new one from being sent.
     await deleteCreations(transaction, [{ record: 'photo', guid }])
-    await enqueueEachWith(pod, transaction, [toDispatch(photo.authorId, { record: 'photo', guid })])
+    await enqueueJobs(pod, transaction, [newDispatchJob(photo.authorId, { record: 'photo', guid })])
   })
 }

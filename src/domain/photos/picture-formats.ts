@@ -11,14 +11,14 @@ export type PictureFormat = keyof typeof formats
 const names = Object.keys(formats) as readonly PictureFormat[] // the table has no other keys
 
 /** As many bytes as it takes to tell a format. */
-export const HEAD_BYTES = 12
+export const FORMAT_HEAD_BYTES = 12
 
 /** By the first bytes alone: what somebody calls a file says nothing. Undefined: it is no picture that is taken. */
-export function formatOf(head: Buffer): PictureFormat | undefined {
+export function detectPictureFormat(head: Buffer): PictureFormat | undefined {
   const text = head.toString('latin1')
   return names.find((name) => formats[name].begins(text))
 }
 
-export function endingOf(format: PictureFormat): string {
+export function fileExtensionOf(format: PictureFormat): string {
   return formats[format].ending
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { makePhotoJob, type PhotoUse, removePhotoFilesJob, type Upload } from '../../jobs/definitions.js'
-import { enqueueAllWith, enqueueWith, takeRows } from '../../jobs/outbox/outbox.js'
+import { enqueueJob, enqueueJobsOfKind, takeRows } from '../../jobs/outbox/outbox.js'
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { PHOTO_LIMITS } from '../../limits.js'
 import { inTransaction } from '../../persistence/database/errors.js'
@@ -9,12 +9,12 @@ import { photosOf } from '../../persistence/photos/photo-usage.js'
 import { beginningOfUpload, dropUploads } from '../../persistence/photos/picture-files.js'
 import { progressOfUpload } from '../../persistence/photos/refused-uploads.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Viewer } from '../accounts/access.js'
+import type { Viewer } from '../accounts/viewers.js'
 import { ownAspectIds } from '../contacts/aspects.js'
-import { newGuid } from '../posts/publish-post.js'
+import { newGuid } from '../new-guid.js'
 import { Refusal } from '../refusals.js'
 import { readAltText } from './photos.js'
-import { endingOf, formatOf, HEAD_BYTES } from './picture-formats.js'
+import { detectPictureFormat, FORMAT_HEAD_BYTES, fileExtensionOf } from './picture-formats.js'
 
 export interface NewPhoto {
   /** Where it lies, in the folder of uploads; whatever comes of it, it is taken away from there. */
@@ -28,7 +28,7 @@ export interface NewPhoto {
 
 type UploadRefusal = 'insufficient_scope' | 'aspects_not_found' | 'image_invalid' | 'photo_quota'
 
-interface UnderWay extends Upload {
+interface PendingUpload extends Upload {
   readonly outboxId: number
 }
 
@@ -42,20 +42,24 @@ export async function uploadPhoto(
   photo: NewPhoto,
   within: number = PHOTO_LIMITS.madeWithinMs,
 ): Promise<string> {
-  const upload = await handToWorkers(pod, viewer, photo)
+  const upload = await enqueueUpload(pod, viewer, photo)
   const until = performance.now() + within
   for (let wait: number = PHOTO_LIMITS.firstLookMs; performance.now() < until; wait *= 1.5) {
-    const progress = await progressOf(pod, upload)
+    const progress = await findProgress(pod, upload)
     if (progress === 'made') return upload.guid
     if (progress === 'failed') break
     await pause(Math.min(wait, PHOTO_LIMITS.lastLookMs))
   }
   // What is not there to be withdrawn was done at this very moment.
-  if (!(await withdraw(pod, upload)) && (await progressOf(pod, upload)) === 'made') return upload.guid
+  if (!(await withdrawUpload(pod, upload)) && (await findProgress(pod, upload)) === 'made') return upload.guid
   throw new QueueUnavailable('No worker has made a photo of an upload in time.')
 }
 
-async function handToWorkers(pod: Pod, viewer: Viewer, { file, use, aspects, ...photo }: NewPhoto): Promise<UnderWay> {
+async function enqueueUpload(
+  pod: Pod,
+  viewer: Viewer,
+  { file, use, aspects, ...photo }: NewPhoto,
+): Promise<PendingUpload> {
   const { uploadsDir } = pod.config
   try {
     if (use === 'published' && !viewer.scopes.has('private:modify')) {
@@ -65,18 +69,18 @@ async function handToWorkers(pod: Pod, viewer: Viewer, { file, use, aspects, ...
       )
     }
     const altText = readAltText(photo.altText ?? null)
-    const format = formatOf(await beginningOfUpload(uploadsDir, file, HEAD_BYTES))
+    const format = detectPictureFormat(await beginningOfUpload(uploadsDir, file, FORMAT_HEAD_BYTES))
     if (format === undefined) throw refusal('image_invalid', 'A photo is a JPEG, PNG, GIF or WebP file.')
     const { userId } = viewer
 
     return await inTransaction(pod.db, async (transaction) => {
-      await checkQuota(pod, transaction, viewer)
-      const aspectIds = use === 'published' ? await chosenAspects(transaction, viewer, aspects ?? []) : []
+      await requireQuota(pod, transaction, viewer)
+      const aspectIds = use === 'published' ? await requireOwnAspects(transaction, viewer, aspects ?? []) : []
       const upload = {
-        ...{ guid: newGuid(), file, name: `${newGuid()}.${endingOf(format)}`, userId, use, aspectIds },
+        ...{ guid: newGuid(), file, name: `${newGuid()}.${fileExtensionOf(format)}`, userId, use, aspectIds },
         ...(altText !== null && { altText }),
       }
-      const [outboxId] = await enqueueAllWith(pod, transaction, makePhotoJob, [upload])
+      const [outboxId] = await enqueueJobsOfKind(pod, transaction, makePhotoJob, [upload])
       if (outboxId === undefined) throw new Error('A job that was stored has no id.')
       return { ...upload, outboxId }
     })
@@ -87,7 +91,7 @@ async function handToWorkers(pod: Pod, viewer: Viewer, { file, use, aspects, ...
 }
 
 /** Uploads at the same moment may exceed it by their own number. */
-async function checkQuota(
+async function requireQuota(
   { config }: Pick<Pod, 'config'>,
   transaction: Knex.Transaction,
   viewer: Viewer,
@@ -103,7 +107,7 @@ async function checkQuota(
 }
 
 /** Those of somebody else are passed over. */
-async function chosenAspects(
+async function requireOwnAspects(
   transaction: Knex.Transaction,
   viewer: Viewer,
   chosen: NonNullable<NewPhoto['aspects']>,
@@ -115,7 +119,7 @@ async function chosenAspects(
 }
 
 /** Throws what a worker has found wrong with it. */
-async function progressOf({ db }: Pod, { guid, outboxId }: UnderWay): Promise<'made' | 'under way' | 'failed'> {
+async function findProgress({ db }: Pod, { guid, outboxId }: PendingUpload): Promise<'made' | 'under way' | 'failed'> {
   const { isKept, refusal: reason, isUnderWay } = await progressOfUpload(db, guid, outboxId)
   if (reason !== null) throw refusal('image_invalid', reason)
   if (isKept) return 'made'
@@ -123,11 +127,11 @@ async function progressOf({ db }: Pod, { guid, outboxId }: UnderWay): Promise<'m
 }
 
 /** False: there is nothing to withdraw any more. */
-async function withdraw(pod: Pod, { outboxId, name, file }: UnderWay): Promise<boolean> {
+async function withdrawUpload(pod: Pod, { outboxId, name, file }: PendingUpload): Promise<boolean> {
   const isWithdrawn = await inTransaction(pod.db, async (transaction) => {
     const taken = await takeRows(transaction, [outboxId])
     // A worker may have died after it had put the files in their place.
-    if (taken.size > 0) await enqueueWith(pod, transaction, removePhotoFilesJob, { names: [name] })
+    if (taken.size > 0) await enqueueJob(pod, transaction, removePhotoFilesJob, { names: [name] })
     return taken.size > 0
   })
   if (isWithdrawn) await dropUploads(pod.config.uploadsDir, [file])

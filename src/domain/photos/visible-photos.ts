@@ -2,29 +2,29 @@ import { readablePhoto, uploadedPhotos } from '../../persistence/photos/find-rea
 import type { ListedPhoto } from '../../persistence/photos/list-photos.js'
 import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
-import { type Viewer, visibilityFor } from '../accounts/access.js'
+import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 
 type ShowPhotoRefusal = 'photo_not_found'
 
 /** The viewer's own photos, with those that are no part of anything yet. */
 export function listOwnPhotos(pod: Pick<Pod, 'db'>, viewer: Viewer, page: TimePage): Promise<Page<ListedPhoto>> {
-  return uploadedPhotos(pod.db, viewer, { visibility: visibilityFor(viewer), page })
+  return uploadedPhotos(pod.db, viewer, { visibility: visibilityForViewer(viewer), page })
 }
 
 export async function findPhoto(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPhoto> {
-  const photo = await readablePhoto(pod.db, viewer, { guid, visibility: visibilityFor(viewer) })
-  if (!photo) throw photoMissing()
+  const photo = await readablePhoto(pod.db, viewer, { guid, visibility: visibilityForViewer(viewer) })
+  if (!photo) throw photoNotFound()
   return photo
 }
 
 /** One that the viewer has just made: what a token may do it may also see the outcome of. */
-export async function findNewPhoto(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPhoto> {
+export async function findCreatedPhoto(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPhoto> {
   const photo = await readablePhoto(pod.db, viewer, { guid, visibility: 'readable' })
-  if (!photo) throw photoMissing()
+  if (!photo) throw photoNotFound()
   return photo
 }
 
-function photoMissing(): Refusal<ShowPhotoRefusal> {
+function photoNotFound(): Refusal<ShowPhotoRefusal> {
   return new Refusal('photo_not_found', 'This photo does not exist, or you may not see it.')
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueEachWith, toDispatch } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Like } from '../../persistence/models/like.js'
 import { Mention } from '../../persistence/models/mention.js'
@@ -8,10 +8,11 @@ import { Photo } from '../../persistence/models/photo.js'
 import { Post } from '../../persistence/models/post.js'
 import { emptyWithoutPhotos } from '../../persistence/posts/destroy-entities.js'
 import type { Pod } from '../../pod/pod.js'
-import { mayShow, noSuchComment, noSuchPost, requireComment, requirePost, type Viewer } from '../accounts/access.js'
-import type { Audience } from '../outbound/outgoing.js'
+import type { Viewer } from '../accounts/viewers.js'
+import type { Audience } from '../outbound/outgoing-messages.js'
 import { Refusal } from '../refusals.js'
-import { type TakenBack, takeBack } from './retract.js'
+import { commentNotFound, mayShowPost, postNotFound, requireComment, requirePost } from './post-access.js'
+import { type EntityToRetract, retractEntity } from './retract.js'
 
 type DeletionRefusal = 'not_author' | 'insufficient_scope' | 'not_liked' | 'photo_not_found'
 
@@ -20,15 +21,17 @@ export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promis
   const post = await Post.readableBy(pod.db, viewer, guid)
   // Whether a token may delete something private of one's own is another question than whether it may read it.
   const isOwn = post?.authorId === viewer.personId
-  if (!post || !(isOwn || mayShow(viewer, post))) {
-    throw noSuchPost()
+  if (!post || !(isOwn || mayShowPost(viewer, post))) {
+    throw postNotFound()
   }
   if (!isOwn) throw refusal('not_author', 'This post is not yours.')
   if (!post.public && !viewer.scopes.has('private:modify')) {
     throw refusal('insufficient_scope', 'Deleting a private post needs the scope private:modify.')
   }
-  const deleted = await inTransaction(pod.db, (transaction) => takeBack(pod, transaction, postToTakeBack(viewer, post)))
-  if (!deleted) throw noSuchPost()
+  const deleted = await inTransaction(pod.db, (transaction) =>
+    retractEntity(pod, transaction, newPostRetraction(viewer, post)),
+  )
+  if (!deleted) throw postNotFound()
 }
 
 /** The author of a comment may delete it, and so may the author of the post it stands under. */
@@ -47,12 +50,12 @@ export async function deleteComment(
     const { id, guid, authorId } = comment
     const mentioned = post.public ? await Mention.query(transaction).select('personId').where({ commentId: id }) : []
     const others = [authorId, ...mentioned.map(({ personId }) => personId)].filter((other) => other !== viewer.personId)
-    return takeBack(pod, transaction, {
-      ...{ kind: 'comment', type: 'Comment', id, guid, authorId, public: post.public, byId: viewer.personId },
-      audience: audienceUnder(post, others),
+    return retractEntity(pod, transaction, {
+      ...{ kind: 'comment', type: 'Comment', id, guid, authorId, public: post.public, retractedById: viewer.personId },
+      recipients: recipientsUnderPost(post, others),
     })
   })
-  if (!deleted) throw noSuchComment()
+  if (!deleted) throw commentNotFound()
 }
 
 /** The viewer's own like of a post, or of a comment under it. */
@@ -68,9 +71,9 @@ export async function deleteLike(
   const deleted = await inTransaction(pod.db, async (transaction) => {
     await Post.hold(transaction, post.id)
     const { id, guid, authorId } = like
-    return takeBack(pod, transaction, {
-      ...{ kind: 'like', type: 'Like', id, guid, authorId, public: post.public, byId: authorId },
-      audience: audienceUnder(post, []),
+    return retractEntity(pod, transaction, {
+      ...{ kind: 'like', type: 'Like', id, guid, authorId, public: post.public, retractedById: authorId },
+      recipients: recipientsUnderPost(post, []),
     })
   })
   if (!deleted) throw refusal('not_liked', 'You have not liked this.')
@@ -86,11 +89,11 @@ export async function deletePhoto(pod: Pod, viewer: Viewer, guid: string): Promi
     }
     const emptied = await emptyWithoutPhotos(transaction, [photo.id])
     const { id, authorId, postId } = photo
-    await takeBack(pod, transaction, {
-      ...{ kind: 'photo', type: 'Photo', id, guid, authorId, public: photo.public, byId: authorId },
-      audience: postId === null ? { of: 'photo', photoId: id } : { of: 'post', postId },
+    await retractEntity(pod, transaction, {
+      ...{ kind: 'photo', type: 'Photo', id, guid, authorId, public: photo.public, retractedById: authorId },
+      recipients: postId === null ? { of: 'photo', photoId: id } : { of: 'post', postId },
     })
-    for (const post of emptied) await takeBack(pod, transaction, postToTakeBack(viewer, post))
+    for (const post of emptied) await retractEntity(pod, transaction, newPostRetraction(viewer, post))
     await removeFromProfile(pod, transaction, photo)
   })
 }
@@ -106,7 +109,7 @@ async function findLike(
   return Like.query(pod.db).findOne({ authorId: viewer.personId, commentId: comment.id })
 }
 
-function postToTakeBack(viewer: Viewer, post: Pick<Post, 'id' | 'guid' | 'public'>): TakenBack {
+function newPostRetraction(viewer: Viewer, post: Pick<Post, 'id' | 'guid' | 'public'>): EntityToRetract {
   const audience = { of: 'post', postId: post.id } as const
   const { personId } = viewer
   return {
@@ -115,14 +118,14 @@ function postToTakeBack(viewer: Viewer, post: Pick<Post, 'id' | 'guid' | 'public
     id: post.id,
     guid: post.guid,
     authorId: personId,
-    byId: personId,
+    retractedById: personId,
     public: post.public,
-    audience,
+    recipients: audience,
   }
 }
 
 /** Everybody who has the post, and these; under the post of another pod it is for that pod to tell them. */
-function audienceUnder({ id, author, authorId }: Post, others: readonly number[]): Audience {
+function recipientsUnderPost({ id, author, authorId }: Post, others: readonly number[]): Audience {
   if (author === undefined) throw new Error(`The author of post ${id} was not read with it.`)
   return author.podId === null ? { of: 'post', postId: id, and: others } : { of: 'people', personIds: [authorId] }
 }
@@ -135,7 +138,7 @@ async function removeFromProfile(pod: Pod, transaction: Knex.Transaction, { auth
   if (![imageUrl, imageUrlMedium, imageUrlSmall].some((url) => url?.endsWith(name))) return
   const none = { imageUrl: null, imageUrlMedium: null, imageUrlSmall: null }
   await Person.edit(transaction, authorId, { ...none, updatedAt: pod.now() })
-  await enqueueEachWith(pod, transaction, [toDispatch(authorId, { record: 'profile', personId: authorId })])
+  await enqueueJobs(pod, transaction, [newDispatchJob(authorId, { record: 'profile', personId: authorId })])
 }
 
 function refusal(reason: DeletionRefusal, message: string): Refusal<DeletionRefusal> {

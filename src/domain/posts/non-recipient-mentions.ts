@@ -3,7 +3,7 @@ import { Contact } from '../../persistence/models/contact.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import { findMentions } from '../../protocol/mentions.js'
-import { mentionedIn } from '../posts/texts.js'
+import { readMentionedAddresses } from '../posts/texts.js'
 
 /** Who cannot read a private text is not mentioned in it: such a mention becomes a link to their profile. */
 export async function replaceNonRecipientMentions(
@@ -13,16 +13,16 @@ export async function replaceNonRecipientMentions(
 ): Promise<string> {
   const mentions = findMentions(text)
   if (mentions.length === 0) return text
-  const named = await Person.byAddresses(transaction, mentionedIn(text))
+  const named = await Person.byAddresses(transaction, readMentionedAddresses(text))
   const people = new Map(named.map((person) => [person.address, person]))
-  const readers = await readersOf(transaction, aspectIds)
+  const readers = await findReaders(transaction, aspectIds)
 
   let result = ''
   let copied = 0
   for (const { address, name, start, end } of mentions) {
     const person = people.get(address)
     if (person !== undefined && readers.has(person.id)) continue
-    const shown = asPlainLabel(name ?? (person?.name || address))
+    const shown = toPlainLabel(name ?? (person?.name || address))
     const link = person === undefined ? shown : `[${shown}](${config.url}/people/${person.guid})`
     result += text.slice(copied, start) + link
     copied = end
@@ -31,11 +31,11 @@ export async function replaceNonRecipientMentions(
 }
 
 /** Whatever people call themselves, it neither ends the link nor is a mention or a tag in it. */
-function asPlainLabel(name: string): string {
+function toPlainLabel(name: string): string {
   return name.replace(/[[\]{}]|(?<!\S)#/g, '')
 }
 
-async function readersOf(transaction: Knex.Transaction, aspectIds: readonly number[]): Promise<ReadonlySet<number>> {
+async function findReaders(transaction: Knex.Transaction, aspectIds: readonly number[]): Promise<ReadonlySet<number>> {
   const members = await Contact.query(transaction)
     .select('contacts.personId')
     .joinRelated('aspects')

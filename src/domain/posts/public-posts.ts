@@ -22,8 +22,8 @@ export async function findPublicPost(pod: Source, guid: string): Promise<PublicP
 }
 
 /** The newest first. */
-export function publicPostsOf(pod: Source, personId: number, before?: Date): Promise<readonly PublicPost[]> {
-  const newest = inOrder(publicOf(pod, personId), 'desc').limit(SERVE_LIMITS.postsOfPerson)
+export function listPublicPosts(pod: Source, personId: number, before?: Date): Promise<readonly PublicPost[]> {
+  const newest = orderByTime(queryPublicPosts(pod, personId), 'desc').limit(SERVE_LIMITS.postsOfPerson)
   return readPosts(pod, before === undefined ? newest : newest.where('createdAt', '<', before))
 }
 
@@ -51,23 +51,23 @@ export async function findPublicPostPage(
   position?: PagePosition,
 ): Promise<ListPage<Post>> {
   const posts = () =>
-    publicOf(pod, personId).select('id', 'guid', 'createdAt', 'commentsCount', 'likesCount', 'resharesCount')
+    queryPublicPosts(pod, personId).select('id', 'guid', 'createdAt', 'commentsCount', 'likesCount', 'resharesCount')
   return readPage(posts, { position, first: 'newest', limit: SERVE_LIMITS.postsOfPerson })
 }
 
 /** The posts of a page with all their parts, in its order. Posts that were deleted meanwhile are left out. */
 export async function readPublicPosts(pod: Source, page: ListPage<Post>): Promise<readonly PublicPost[]> {
   const ids = page.items.map(({ id }) => id)
-  return ids.length === 0 ? [] : readPosts(pod, inOrder(Post.query(pod.db).whereIn('id', ids), 'desc'))
+  return ids.length === 0 ? [] : readPosts(pod, orderByTime(Post.query(pod.db).whereIn('id', ids), 'desc'))
 }
 
-function publicOf(pod: Source, personId: number): QueryBuilder<Post> {
+function queryPublicPosts(pod: Source, personId: number): QueryBuilder<Post> {
   return Post.query(pod.db).where({ authorId: personId, public: true })
 }
 
-type Listed = Post | Comment
+type PostOrComment = Post | Comment
 
-function inOrder<Item extends Listed>(query: QueryBuilder<Item>, order: 'asc' | 'desc'): QueryBuilder<Item> {
+function orderByTime<Item extends PostOrComment>(query: QueryBuilder<Item>, order: 'asc' | 'desc'): QueryBuilder<Item> {
   return query.orderBy([
     { column: 'createdAt', order },
     { column: 'id', order },
@@ -75,7 +75,7 @@ function inOrder<Item extends Listed>(query: QueryBuilder<Item>, order: 'asc' | 
 }
 
 /** Two statements at most: one for the page and one row more, one for the other direction. */
-async function readPage<Item extends Listed>(
+async function readPage<Item extends PostOrComment>(
   list: () => QueryBuilder<Item>,
   {
     position,
@@ -89,11 +89,11 @@ async function readPage<Item extends Listed>(
   },
 ): Promise<ListPage<Item>> {
   const towardsOlder = position === undefined ? first === 'newest' : position.side === 'before'
-  const query = inOrder(list(), towardsOlder ? 'desc' : 'asc').limit(limit + 1)
-  const found = await (position === undefined ? query : beside(query, position))
+  const query = orderByTime(list(), towardsOlder ? 'desc' : 'asc').limit(limit + 1)
+  const found = await (position === undefined ? query : limitToSide(query, position))
   const items = found.slice(0, limit)
   const goesOn = found.length > limit
-  const goesBack = position !== undefined && (await hasBehind(list, items[0], towardsOlder))
+  const goesBack = position !== undefined && (await hasItemsOnOtherSide(list, items[0], towardsOlder))
   const isReversed = towardsOlder !== (first === 'newest')
   return {
     items: isReversed ? items.reverse() : items,
@@ -102,7 +102,7 @@ async function readPage<Item extends Listed>(
   }
 }
 
-async function hasBehind<Item extends Listed>(
+async function hasItemsOnOtherSide<Item extends PostOrComment>(
   list: () => QueryBuilder<Item>,
   item: Item | undefined,
   towardsOlder: boolean,
@@ -110,10 +110,13 @@ async function hasBehind<Item extends Listed>(
   if (item === undefined) return false
   const position = { side: towardsOlder ? 'after' : 'before', time: item.createdAt, id: item.id } as const
   const ids = list().clearSelect().clearWithGraph().select('id')
-  return (await beside(ids, position).limit(1)).length > 0
+  return (await limitToSide(ids, position).limit(1)).length > 0
 }
 
-function beside<Item extends Listed>(query: QueryBuilder<Item>, { side, time, id }: PagePosition): QueryBuilder<Item> {
+function limitToSide<Item extends PostOrComment>(
+  query: QueryBuilder<Item>,
+  { side, time, id }: PagePosition,
+): QueryBuilder<Item> {
   return query.whereRaw(`(created_at, id) ${side === 'before' ? '<' : '>'} (?, ?)`, [time, id])
 }
 
@@ -140,7 +143,7 @@ async function findRoot(pod: Source, post: Post): Promise<PublicPost | undefined
  * A page of the comments under a post, the oldest first, each with its author and the beginning of its text: one character more
  * than is shown, so that the page can say that there is more. Fifty whole comments would be 13 MB.
  */
-export async function commentsUnder(pod: Source, post: Post, position?: PagePosition): Promise<ListPage<Comment>> {
+export async function findCommentPage(pod: Source, post: Post, position?: PagePosition): Promise<ListPage<Comment>> {
   const comments = () =>
     Comment.query(pod.db)
       .select('id', 'guid', 'authorId', 'createdAt')
@@ -151,7 +154,7 @@ export async function commentsUnder(pod: Source, post: Post, position?: PagePosi
 }
 
 /** The position of the page that begins with this comment; undefined: the post has no such comment. */
-export async function positionOfComment(
+export async function findCommentPosition(
   pod: Source,
   post: Pick<Post, 'id'>,
   guid: string,
@@ -167,7 +170,7 @@ interface KnownNames {
 }
 
 /** The people and public posts among these that are known here. */
-export async function lookUpNames(
+export async function findKnownNames(
   pod: Source,
   { addresses, guids }: { readonly addresses: readonly string[]; readonly guids: readonly string[] },
 ): Promise<KnownNames> {

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { TEXT_LIMITS } from '../../limits.js'
 import { inTransaction } from '../../persistence/database/errors.js'
@@ -9,13 +8,14 @@ import { Location, Post } from '../../persistence/models/post.js'
 import { Tag } from '../../persistence/models/tag.js'
 import { involve } from '../../persistence/notifications/activity.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Viewer } from '../accounts/access.js'
+import type { Viewer } from '../accounts/viewers.js'
 import { ownAspectIds } from '../contacts/aspects.js'
-import { dispatchAndAnnounce } from '../notifications/announce.js'
+import { newGuid } from '../new-guid.js'
+import { enqueueDispatchAndAnnouncement } from '../notifications/announcements.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { Refusal } from '../refusals.js'
 import { replaceNonRecipientMentions } from './non-recipient-mentions.js'
-import { faultOfText, mentionedIn, taggedIn } from './texts.js'
+import { findTextFault, readMentionedAddresses, readTagNames } from './texts.js'
 
 export interface NewPost {
   readonly text: string
@@ -39,16 +39,16 @@ type PublishPostRefusal =
 
 /** A status message of the viewer's own, with all that belongs to it, or nothing at all. */
 export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Promise<Post> {
-  checkPost(viewer, input)
+  validatePost(viewer, input)
   const location = input.location?.address.trim() === '' ? undefined : input.location
 
   return inTransaction(pod.db, async (transaction) => {
-    const aspectIds = input.public ? [] : await chosenAspects(transaction, viewer, input.aspectIds ?? [])
-    const photos = await pendingPhotos(transaction, viewer, input.photoGuids ?? [])
+    const aspectIds = input.public ? [] : await requireOwnAspects(transaction, viewer, input.aspectIds ?? [])
+    const photos = await lockPendingPhotos(transaction, viewer, input.photoGuids ?? [])
     const text = input.public
       ? input.text
       : await replaceNonRecipientMentions(pod, transaction, { ...input, aspectIds })
-    checkText(text)
+    requireText(text)
 
     const post = await Post.query(transaction)
       .insert({
@@ -64,14 +64,18 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
     await Photo.joinPost(transaction, photos, post)
     if (location !== undefined) await Location.query(transaction).insert({ postId: post.id, ...location })
     if (input.poll !== undefined) await addPoll(transaction, post, input.poll)
-    await Tag.attach(transaction, { postId: post.id, createdAt: post.createdAt, isPublic: post.public }, taggedIn(text))
-    const mentioned = mentionedIn(text)
+    await Tag.attach(
+      transaction,
+      { postId: post.id, createdAt: post.createdAt, isPublic: post.public },
+      readTagNames(text),
+    )
+    const mentioned = readMentionedAddresses(text)
     await Mention.attach(transaction, { postId: post.id }, mentioned)
     if (!input.public) await Post.shareWith(transaction, post.id, aspectIds)
     await involve(transaction, post.id, [viewer.personId])
     const concerning = mentioned.length === 0 ? {} : { posts: [post.id] }
     const notifications = await notifyAbout(transaction, concerning, post.createdAt)
-    await dispatchAndAnnounce(
+    await enqueueDispatchAndAnnouncement(
       pod,
       transaction,
       viewer.personId,
@@ -82,7 +86,7 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
   })
 }
 
-function checkPost(viewer: Viewer, { text, poll, location, ...input }: NewPost): void {
+function validatePost(viewer: Viewer, { text, poll, location, ...input }: NewPost): void {
   if (!input.public && !viewer.scopes.has('private:modify')) {
     throw refusal('insufficient_scope', 'A private post needs the scope private:modify.')
   }
@@ -90,7 +94,7 @@ function checkPost(viewer: Viewer, { text, poll, location, ...input }: NewPost):
   if (photos.length > TEXT_LIMITS.photosOfPost)
     throw refusal('photos_invalid', `A post has at most ${TEXT_LIMITS.photosOfPost} photos.`)
   if (text.trim() === '' && photos.length === 0) throw refusal('text_required', 'A post needs some text or a photo.')
-  checkText(text)
+  requireText(text)
 
   if (poll !== undefined) {
     const { question, answers } = poll
@@ -114,8 +118,8 @@ function checkPost(viewer: Viewer, { text, poll, location, ...input }: NewPost):
 }
 
 /** Also what was made of it here can be too long. */
-function checkText(text: string): void {
-  const fault = faultOfText(text)
+function requireText(text: string): void {
+  const fault = findTextFault(text)
   if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
 }
 
@@ -125,11 +129,11 @@ function isCoordinate(text: string, most: number): boolean {
 }
 
 function isName(text: string): boolean {
-  return text.trim() !== '' && faultOfText(text, TEXT_LIMITS.labelCharacters) === undefined
+  return text.trim() !== '' && findTextFault(text, TEXT_LIMITS.labelCharacters) === undefined
 }
 
 /** Those of somebody else are passed over. */
-async function chosenAspects(
+async function requireOwnAspects(
   transaction: Knex.Transaction,
   viewer: Viewer,
   chosen: readonly number[],
@@ -141,7 +145,7 @@ async function chosenAspects(
 }
 
 /** In the order in which they were named. */
-async function pendingPhotos(
+async function lockPendingPhotos(
   transaction: Knex.Transaction,
   viewer: Viewer,
   guids: readonly string[],
@@ -171,10 +175,6 @@ async function addPoll(
     question,
     answers: answers.map((answer, position) => ({ guid: newGuid(), position, answer })),
   })
-}
-
-export function newGuid(): string {
-  return randomBytes(16).toString('hex')
 }
 
 function refusal(reason: PublishPostRefusal, message: string): Refusal<PublishPostRefusal> {

@@ -8,12 +8,13 @@ import { involve } from '../../persistence/notifications/activity.js'
 import type { ReadablePost } from '../../persistence/posts/find-readable-post.js'
 import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
-import { requirePost, type Viewer } from '../accounts/access.js'
-import { joinIn } from '../interactions/participations.js'
-import { dispatchAndAnnounce } from '../notifications/announce.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { participateInPost } from '../interactions/participations.js'
+import { newGuid } from '../new-guid.js'
+import { enqueueDispatchAndAnnouncement } from '../notifications/announcements.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { Refusal } from '../refusals.js'
-import { newGuid } from './publish-post.js'
+import { requirePost } from './post-access.js'
 
 type CreateReshareRefusal = 'root_not_found' | 'not_public' | 'own_post' | 'already_reshared'
 
@@ -37,14 +38,14 @@ export async function createReshare(pod: Pod, viewer: Viewer, postGuid: string):
   if (root.authorId === viewer.personId) throw refusal('own_post', 'You cannot reshare your own post.')
 
   try {
-    return await inTransaction(pod.db, (transaction) => addReshare(pod, transaction, viewer, root))
+    return await inTransaction(pod.db, (transaction) => insertReshare(pod, transaction, viewer, root))
   } catch (error) {
     if (!isUniqueViolation(error, 'posts_reshare_once')) throw error
     throw refusal('already_reshared', 'You have already reshared this post.')
   }
 }
 
-async function addReshare(pod: Pod, transaction: Knex.Transaction, viewer: Viewer, root: Post): Promise<Post> {
+async function insertReshare(pod: Pod, transaction: Knex.Transaction, viewer: Viewer, root: Post): Promise<Post> {
   await Post.hold(transaction, root.id)
   const reshare = await Post.query(transaction)
     .insert({
@@ -58,13 +59,13 @@ async function addReshare(pod: Pod, transaction: Knex.Transaction, viewer: Viewe
     })
     .returning('*')
   await involve(transaction, reshare.id, [viewer.personId])
-  await joinIn(pod, transaction, viewer, root)
+  await participateInPost(pod, transaction, viewer, root)
   await subscribeRootAuthor(transaction, root, reshare)
   await Post.query(transaction)
     .findById(root.id)
     .patch({ resharesCount: transaction.raw('reshares_count + 1') })
   const notifications = await notifyAbout(transaction, { reshares: [reshare.id] }, reshare.createdAt)
-  await dispatchAndAnnounce(
+  await enqueueDispatchAndAnnouncement(
     pod,
     transaction,
     viewer.personId,

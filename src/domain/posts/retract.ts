@@ -7,10 +7,10 @@ import { deleteRetractions, deleteUnsentPairs } from '../../persistence/outbound
 import { type Destroyed, type Destructible, destroy } from '../../persistence/posts/destroy-entities.js'
 import type { Pod } from '../../pod/pod.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
-import { type Audience, cancelOutgoing, sendOut } from '../outbound/outgoing.js'
+import { type Audience, cancelCreations, enqueueMessage } from '../outbound/outgoing-messages.js'
 
 /** Something that one of our people takes back. */
-export interface TakenBack {
+export interface EntityToRetract {
   readonly kind: Destructible
   /** As other pods call it. */
   readonly type: TargetType
@@ -18,9 +18,9 @@ export interface TakenBack {
   readonly guid: string
   readonly authorId: number
   /** Its author, or the author of the post it is under. */
-  readonly byId: number
+  readonly retractedById: number
   readonly public: boolean
-  readonly audience: Audience
+  readonly recipients: Audience
 }
 
 /**
@@ -28,10 +28,10 @@ export interface TakenBack {
  * its lock is held, so that this is not at the very same moment. A pod to which nothing of it was sent receives no retraction
  * either. False: somebody else has taken it back meanwhile.
  */
-export async function takeBack(
+export async function retractEntity(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
-  { kind, type, id, guid, authorId, byId, audience, ...taken }: TakenBack,
+  { kind, type, id, guid, authorId, retractedById: byId, recipients: audience, ...taken }: EntityToRetract,
 ): Promise<boolean> {
   await lockThings(transaction, [`${kind}:${guid}`])
   const author = await Person.query(transaction).findById(authorId).throwIfNotFound()
@@ -39,23 +39,23 @@ export async function takeBack(
   const entity = { type: 'retraction', author: author.address, target_guid: guid, target_type: type } as const
   const message = { record: kind, guid, verb: 'retract', senderId: byId, public: taken.public, entity } as const
   // First of all: who has it is known only as long as it is here.
-  await sendOut(pod, transaction, message, audience)
+  await enqueueMessage(pod, transaction, message, audience)
   const gone = await destroy(transaction, kind, [id])
   // The record is gone, so a dispatch of it has either come to its end or will find nothing.
   if (await isUndispatched(transaction, authorId, { record: kind, guid })) await deleteRetractions(transaction, message)
   else await deleteUnsentPairs(transaction, kind, [guid])
-  await cancelOutgoing(transaction, gone)
+  await cancelCreations(transaction, gone)
   await Tombstone.leave(transaction, [{ type, guid, by: by.address }])
   return gone.length > 0
 }
 
 /** Destroys any number of one kind and tells what is gone; what other pods have not heard of yet they are not told any more. */
-export async function destroyAndCancel(
+export async function destroyAndCancelCreations(
   transaction: Knex.Transaction,
   kind: Destructible,
   ids: readonly number[],
 ): Promise<readonly Destroyed[]> {
   const gone = await destroy(transaction, kind, ids)
-  await cancelOutgoing(transaction, gone)
+  await cancelCreations(transaction, gone)
   return gone
 }

@@ -2,11 +2,12 @@ import { listedPost } from '../../persistence/posts/list-post.js'
 import type { ListedPost } from '../../persistence/posts/list-posts.js'
 import type { Visibility } from '../../persistence/posts/visibility.js'
 import type { Pod } from '../../pod/pod.js'
-import { noSuchPost, type Viewer, visibilityFor } from '../accounts/access.js'
+import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
+import { postNotFound } from './post-access.js'
 
 /** A post that the viewer may see and the token may show, hidden or not. */
 export async function findVisiblePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPost> {
-  return find(pod, viewer, guid, visibilityFor(viewer))
+  return findPostOrThrow(pod, viewer, guid, visibilityForViewer(viewer))
 }
 
 /** Undefined: as above, or it is not there. */
@@ -15,16 +16,21 @@ export async function findPostIfVisible(
   viewer: Viewer,
   guid: string,
 ): Promise<ListedPost | undefined> {
-  return listedPost(pod.db, viewer, { guid, visibility: visibilityFor(viewer) })
+  return listedPost(pod.db, viewer, { guid, visibility: visibilityForViewer(viewer) })
 }
 
 /** One that the viewer has just written, whatever the token may read. */
-export async function findWrittenPost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPost> {
-  return find(pod, viewer, guid, 'readable')
+export async function findCreatedPost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPost> {
+  return findPostOrThrow(pod, viewer, guid, 'readable')
 }
 
-async function find(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string, visibility: Visibility): Promise<ListedPost> {
+async function findPostOrThrow(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  guid: string,
+  visibility: Visibility,
+): Promise<ListedPost> {
   const post = await listedPost(pod.db, viewer, { guid, visibility })
-  if (post === undefined) throw noSuchPost()
+  if (post === undefined) throw postNotFound()
   return post
 }

@@ -7,8 +7,8 @@ import {
   type Stream,
 } from '../../persistence/streams/list-streams.js'
 import type { Pod } from '../../pod/pod.js'
-import { type Viewer, visibilityFor } from '../accounts/access.js'
-import { soughtTagName } from '../posts/tags.js'
+import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
+import { normaliseSearchedTag } from '../posts/tags.js'
 
 /** A stream of posts that the viewer may see and the token may show. */
 export async function listStream(
@@ -17,7 +17,7 @@ export async function listStream(
   stream: Stream,
   page: TimePage,
 ): Promise<Page<ListedPost>> {
-  return listedStream(pod.db, viewer, { stream, visibility: visibilityFor(viewer), page })
+  return listedStream(pod.db, viewer, { stream, visibility: visibilityForViewer(viewer), page })
 }
 
 /** Posts of the people in these aspects, and of the viewer; without aspects, of everybody in any. */
@@ -28,7 +28,7 @@ export async function listAspectStream(
   page: TimePage,
 ): Promise<Page<ListedPost>> {
   if (aspectIds.length === 0) return listStream(pod, viewer, 'all aspects', page)
-  return listedAspectStream(pod.db, viewer, { aspectIds, visibility: visibilityFor(viewer), page })
+  return listedAspectStream(pod.db, viewer, { aspectIds, visibility: visibilityForViewer(viewer), page })
 }
 
 /** Posts with a tag, as somebody has typed it. */
@@ -38,7 +38,7 @@ export async function searchPosts(
   tag: string,
   page: TimePage,
 ): Promise<Page<ListedPost>> {
-  const name = soughtTagName(tag)
+  const name = normaliseSearchedTag(tag)
   if (name === undefined) return { items: [], more: false }
-  return listedPostsWithTag(pod.db, viewer, { tag: name, visibility: visibilityFor(viewer), page })
+  return listedPostsWithTag(pod.db, viewer, { tag: name, visibility: visibilityForViewer(viewer), page })
 }

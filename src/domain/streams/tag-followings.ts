@@ -1,8 +1,8 @@
 import { Tag } from '../../persistence/models/tag.js'
 import { followedTags } from '../../persistence/posts/list-tags.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Viewer } from '../accounts/access.js'
-import { requireTagName, tagNameOf } from '../posts/tags.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { normaliseTagName, requireTagName } from '../posts/tags.js'
 import { Refusal } from '../refusals.js'
 
 type TagFollowingRefusal = 'already_followed' | 'not_followed'
@@ -19,7 +19,7 @@ export async function followTag(pod: Pick<Pod, 'db'>, viewer: Viewer, text: stri
 }
 
 export async function unfollowTag(pod: Pick<Pod, 'db'>, viewer: Viewer, text: string): Promise<void> {
-  const unfollowed = await Tag.unfollow(pod.db, viewer.userId, tagNameOf(text))
+  const unfollowed = await Tag.unfollow(pod.db, viewer.userId, normaliseTagName(text))
   if (!unfollowed) throw refusal('not_followed', 'You do not follow this tag.')
 }
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { fetchLinkedJob, type WantedEntity } from '../../jobs/definitions.js'
-import { enqueueAllWith } from '../../jobs/outbox/outbox.js'
+import { enqueueJobsOfKind } from '../../jobs/outbox/outbox.js'
 import { fetchesLeftAfter } from '../../jobs/waiting/waiting-messages.js'
 import { LOOKUP_LIMITS } from '../../limits.js'
 import { findPostReferences } from '../../persistence/inbound/post-references.js'
@@ -31,7 +31,7 @@ export async function lookForLinked(pod: Pod, transaction: Knex.Transaction, tex
   const known = new Set(roots.map(({ kind, guid }) => `${kind} ${guid}`))
   const unknown = linked.filter(({ type, guid }) => !known.has(`${type} ${guid}`))
   const once = new Map(unknown.map((link) => [`${link.type} ${link.guid}`, link]))
-  await enqueueAllWith(pod, transaction, fetchLinkedJob, [...once.values()])
+  await enqueueJobsOfKind(pod, transaction, fetchLinkedJob, [...once.values()])
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { sendOut } from '../../domain/outbound/outgoing.js'
+import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
 import { Person, type Profile } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import type { AccountDeletionEntity, AccountMigrationEntity, ProfileEntity } from '../../protocol/entities/people.js'
@@ -29,7 +29,7 @@ export async function answerForClosed(
     if (entity === undefined) continue
     const message = { record: entity.type, guid: recipient.guid, verb: 'create', senderId: recipient.personId } as const
     const personIds = people.map(({ id }) => id)
-    await sendOut(pod, transaction, { ...message, public: true, entity }, { of: 'people', personIds })
+    await enqueueMessage(pod, transaction, { ...message, public: true, entity }, { of: 'people', personIds })
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
-import { mentionedIn } from '../../domain/posts/texts.js'
+import { readMentionedAddresses } from '../../domain/posts/texts.js'
 import { type DataOf, discoverMentionedJob } from '../../jobs/definitions.js'
-import { enqueueAllWith, type Work } from '../../jobs/outbox/outbox.js'
+import { enqueueJobsOfKind, type Work } from '../../jobs/outbox/outbox.js'
 import { LOOKUP_LIMITS } from '../../limits.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Mention, type TextIds } from '../../persistence/models/mention.js'
@@ -26,7 +26,7 @@ export async function lookForMentioned(
   const texts = records.flatMap((record) => namingElsewhere(pod, record))
   if (texts.length === 0) return
   const searches = searchesFor(await strangersIn(transaction, texts))
-  await enqueueAllWith(pod, transaction, discoverMentionedJob, searches)
+  await enqueueJobsOfKind(pod, transaction, discoverMentionedJob, searches)
 }
 
 /** Somebody whom texts of other pods name has been found. They live elsewhere, so there is nobody to notify. */
@@ -39,7 +39,7 @@ export async function attachFound(pod: Pod, work: Work, person: Pick<Person, 'id
 
 function namingElsewhere(pod: Pod, { id, arrival: { entity } }: StoredRecord): readonly Naming[] {
   if (entity.type !== 'status_message' && entity.type !== 'comment') return []
-  const addresses = mentionedIn(entity.text).filter((address) => isElsewhere(pod, address))
+  const addresses = readMentionedAddresses(entity.text).filter((address) => isElsewhere(pod, address))
   return addresses.length === 0 ? [] : [{ kind: entity.type === 'comment' ? 'comments' : 'posts', id, addresses }]
 }
 

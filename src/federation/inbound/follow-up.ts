@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
-import { announcement } from '../../domain/notifications/announce.js'
+import { newAnnouncementJobs } from '../../domain/notifications/announcements.js'
 import { notifyAbout } from '../../domain/notifications/notifications.js'
-import { mentionedIn } from '../../domain/posts/texts.js'
+import { readMentionedAddresses } from '../../domain/posts/texts.js'
 import { participateJob } from '../../jobs/definitions.js'
-import { enqueueEachWith, type ToDo, toDo } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs, type NewJob, newJob } from '../../jobs/outbox/outbox.js'
 import type { Pod } from '../../pod/pod.js'
 import { fetchesLeftOf, lookForLinked, textOf } from '../discovery/find-links.js'
 import { isElsewhere } from '../discovery/pod-location.js'
@@ -36,8 +36,8 @@ export async function followUp(
     })),
   )
   const posts = await postsForPeople(pod, transaction, records)
-  await enqueueEachWith(pod, transaction, [
-    ...announcement({ notifications, posts: posts.map(({ id }) => id) }),
+  await enqueueJobs(pod, transaction, [
+    ...newAnnouncementJobs({ notifications, posts: posts.map(({ id }) => id) }),
     ...participation(posts),
   ])
   await turnAway(pod, transaction, rejected)
@@ -52,7 +52,7 @@ async function notify(
     records.filter(({ arrival }) => isCause(arrival)).map(({ id }) => id)
   const causes = {
     // Of a post, only those who are named in it are told.
-    posts: idsOf(({ entity }) => entity.type === 'status_message' && mentionedIn(entity.text).length > 0),
+    posts: idsOf(({ entity }) => entity.type === 'status_message' && readMentionedAddresses(entity.text).length > 0),
     comments: idsOf(({ entity }) => entity.type === 'comment'),
     // Of a like of a post, only its author; whose the liked comment is, nobody has asked yet.
     likes: idsOf(
@@ -86,6 +86,6 @@ function isOfOurs(pod: Pod, address: string | undefined): boolean {
 }
 
 /** Only who takes part hears of comments and likes under a post of somebody who has no contact here. */
-function participation(posts: readonly PublicPost[]): readonly ToDo[] {
-  return posts.length === 0 ? [] : [toDo(participateJob, { postGuids: posts.map(({ guid }) => guid) })]
+function participation(posts: readonly PublicPost[]): readonly NewJob[] {
+  return posts.length === 0 ? [] : [newJob(participateJob, { postGuids: posts.map(({ guid }) => guid) })]
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { sendOut } from '../../domain/outbound/outgoing.js'
+import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
 import { findPostReferences } from '../../persistence/inbound/post-references.js'
 import { Person } from '../../persistence/models/person.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
@@ -46,7 +46,7 @@ export async function turnAway(
       entity,
       priority: DELIVERY_PRIORITY.relay,
     } as const
-    await sendOut(pod, transaction, message, { of: 'people', personIds: [author.id] })
+    await enqueueMessage(pod, transaction, message, { of: 'people', personIds: [author.id] })
   }
 }
 

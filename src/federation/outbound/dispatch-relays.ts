@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { type Relay, sendRelays } from '../../domain/outbound/outgoing.js'
+import { enqueueRelays, type Relay } from '../../domain/outbound/outgoing-messages.js'
 import type { RelayedRecords } from '../../jobs/definitions.js'
 import type { Work } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/errors.js'
@@ -34,7 +34,7 @@ export async function dispatchRelays(pod: Pod, work: Work & { readonly data: Rel
       const guids = work.data.relays.flatMap(({ record, guid }) => (record === kind ? [guid] : []))
       relays.push(...(await relaysOfKind(transaction, kind, guids)))
     }
-    await sendRelays(pod, transaction, relays)
+    await enqueueRelays(pod, transaction, relays)
   })
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { sendOut } from '../../domain/outbound/outgoing.js'
+import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
 import type { OutgoingRecord } from '../../jobs/definitions.js'
 import { isInOutbox, lockOldestOfSender, takeRows, type Work } from '../../jobs/outbox/outbox.js'
 import { LOOKUP_LIMITS } from '../../limits.js'
@@ -76,7 +76,7 @@ async function dispatchRecord(pod: Pod, transaction: Knex.Transaction, record: O
   await lookForLinked(pod, transaction, [
     { text: ownTextOf(pod, outgoing.message.entity), depth: 0, fetchesLeft: LOOKUP_LIMITS.fetchesOfMessage },
   ])
-  await sendOut(pod, transaction, outgoing.message, outgoing.audience)
+  await enqueueMessage(pod, transaction, outgoing.message, outgoing.audience)
 }
 
 /** What is only passed on was looked at when it came. */

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Audience, OutgoingMessage } from '../../domain/outbound/outgoing.js'
+import type { Audience, OutgoingMessage } from '../../domain/outbound/outgoing-messages.js'
 import type { OutgoingRecord } from '../../jobs/definitions.js'
 import { Block, Contact } from '../../persistence/models/contact.js'
 import { Person } from '../../persistence/models/person.js'

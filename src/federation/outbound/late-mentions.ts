@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
-import { sendOut } from '../../domain/outbound/outgoing.js'
-import { mentionedIn } from '../../domain/posts/texts.js'
+import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
+import { readMentionedAddresses } from '../../domain/posts/texts.js'
 import { discoverMentionedJob, type NamingText } from '../../jobs/definitions.js'
-import { enqueueAllWith, type Work } from '../../jobs/outbox/outbox.js'
+import { enqueueJobsOfKind, type Work } from '../../jobs/outbox/outbox.js'
 import { LOOKUP_LIMITS } from '../../limits.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Mention } from '../../persistence/models/mention.js'
@@ -26,7 +26,7 @@ export async function lookForNamed(
   const known = new Set((await Person.byAddresses(transaction, addresses).select('address')).map((row) => row.address))
   const strangers = addresses.filter((address) => !known.has(address)).slice(0, LOOKUP_LIMITS.strangersOfText)
   const text = { record: message.record === 'post' ? 'post' : 'comment', guid: message.guid } as const
-  await enqueueAllWith(
+  await enqueueJobsOfKind(
     pod,
     transaction,
     discoverMentionedJob,
@@ -44,15 +44,15 @@ export async function tellNamed(
   await inTransaction(pod.db, async (transaction) => {
     await work.finish(transaction)
     const outgoing = await outgoingOf(pod, transaction, text)
-    if (outgoing?.names === undefined || !mentionedIn(outgoing.names.text).includes(person.address)) return
+    if (outgoing?.names === undefined || !readMentionedAddresses(outgoing.names.text).includes(person.address)) return
     await Mention.attach(transaction, outgoing.names.in, [person.address])
     if (!outgoing.names.notify) return
-    await sendOut(pod, transaction, outgoing.message, { of: 'people', personIds: [person.id] })
+    await enqueueMessage(pod, transaction, outgoing.message, { of: 'people', personIds: [person.id] })
   })
 }
 
 function elsewhere(pod: Pod, text: string): string[] {
-  const addresses = mentionedIn(text)
+  const addresses = readMentionedAddresses(text)
   return addresses.filter((address) => {
     const home = homeOf(address)
     return home !== undefined && !isThisPod(pod.config, placeOf(home))

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { sendPersonalMessages } from '../../domain/outbound/outgoing.js'
+import { enqueuePersonalMessages } from '../../domain/outbound/outgoing-messages.js'
 import type { Work } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import {
@@ -49,7 +49,7 @@ async function participateIn(pod: Pod, transaction: Knex.Transaction, postGuids:
   if (podmin === undefined) return
   await lockParticipations(transaction)
   const posts = await findPostsToParticipateIn(transaction, postGuids)
-  await sendPersonalMessages(
+  await enqueuePersonalMessages(
     pod,
     transaction,
     posts.map((post) => participationFor(post, podmin)),

@@ -1,4 +1,4 @@
-import { photoFolder } from '../../domain/photos/photos.js'
+import { photoBaseUrl } from '../../domain/photos/photos.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { Post } from '../../persistence/models/post.js'
 import type { Pod } from '../../pod/pod.js'
@@ -72,7 +72,7 @@ function photoAs(
     author,
     public: photo.public,
     created_at: photo.createdAt,
-    remote_photo_path: photoFolder(photo, config.url),
+    remote_photo_path: photoBaseUrl(photo, config.url),
     remote_photo_name: photo.name,
     ...(photo.text !== null && { text: photo.text }),
     ...(postGuid !== undefined && { status_message_guid: postGuid }),

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { privateKeyOf } from '../../domain/accounts/private-keys.js'
+import { loadPrivateKey } from '../../domain/accounts/private-keys.js'
 import { OutboundMessage } from '../../persistence/models/outbound-message.js'
 import type { Pod, PodCrypto } from '../../pod/pod.js'
 import { openSingleFlight, type SingleFlight } from '../../throttling/single-flight.js'
@@ -18,7 +18,7 @@ async function readOrSeal(pod: Pod, messageId: number): Promise<string | undefin
   const message = await OutboundMessage.query(pod.db).findById(messageId).withGraphFetched('sender')
   if (message === undefined || message.envelope !== null) return message?.envelope ?? undefined
   if (message.sender === undefined) throw new Error(`Message ${messageId} has no sender.`)
-  const key = await privateKeyOf(pod, message.senderId)
+  const key = await loadPrivateKey(pod, message.senderId)
   const envelope = await pod.crypto.sealEnvelope(message.entity, message.sender.address, key)
   return keep(pod.db, messageId, envelope)
 }

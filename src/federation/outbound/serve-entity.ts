@@ -1,4 +1,4 @@
-import { privateKeyOf } from '../../domain/accounts/private-keys.js'
+import { loadPrivateKey } from '../../domain/accounts/private-keys.js'
 import {
   type Fetchable,
   type FetchableKind,
@@ -62,5 +62,5 @@ function ownerOf({ author, postAuthor }: Fetchable): Owner {
 async function sealed(pod: Pod, { record, guid }: Fetchable, owner: Owner): Promise<string | undefined> {
   const entity = await (record === 'post' ? postEntity(pod, guid) : commentEntity(pod, guid))
   if (entity === undefined) return undefined
-  return pod.crypto.sealEnvelope(writeEntity(entity), owner.address, await privateKeyOf(pod, owner.personId))
+  return pod.crypto.sealEnvelope(writeEntity(entity), owner.address, await loadPrivateKey(pod, owner.personId))
 }

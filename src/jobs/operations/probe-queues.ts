@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pod } from '../../pod/pod.js'
 import { probeJob } from '../definitions.js'
-import { enqueueWith } from '../outbox/outbox.js'
+import { enqueueJob } from '../outbox/outbox.js'
 import type { QueueName } from '../queues/queue-names.js'
 
 const LOOK_EVERY = 50
@@ -13,7 +13,7 @@ export async function findDeafQueues(
   within: number,
 ): Promise<readonly QueueName[]> {
   const before = await pod.db.transaction(async (transaction) => {
-    for (const queue of queues) await enqueueWith(pod, transaction, probeJob(queue), {})
+    for (const queue of queues) await enqueueJob(pod, transaction, probeJob(queue), {})
     return transaction('outbox')
       .where({ name: 'probe' })
       .whereIn('queue', [...queues])

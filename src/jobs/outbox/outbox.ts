@@ -44,13 +44,13 @@ export class AlreadyDone extends Error {
 }
 
 /** Stores what must follow from a change in the change's own transaction; the queue gets it after the commit. */
-export async function enqueueWith<Definition extends AnyJob>(
+export async function enqueueJob<Definition extends AnyJob>(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   job: Definition,
   data: DataOf<Definition>,
 ): Promise<void> {
-  await enqueueAllWith(pod, transaction, job, [data])
+  await enqueueJobsOfKind(pod, transaction, job, [data])
 }
 
 interface HandOverOptions {
@@ -59,43 +59,43 @@ interface HandOverOptions {
 }
 
 /** The same for any number of jobs of one kind; returns the ids of their rows, in order. */
-export async function enqueueAllWith<Definition extends AnyJob>(
+export async function enqueueJobsOfKind<Definition extends AnyJob>(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   job: Definition,
   all: readonly DataOf<Definition>[],
   handOver: HandOverOptions = {},
 ): Promise<readonly number[]> {
-  return enqueueEachWith(
+  return enqueueJobs(
     pod,
     transaction,
-    all.map((data) => toDo(job, data)),
+    all.map((data) => newJob(job, data)),
     handOver,
   )
 }
 
 /** Something to do, whatever it is. */
-export interface ToDo {
+export interface NewJob {
   readonly job: AnyJob
   readonly data: unknown
   /** The person of this pod whose rows are dispatched in order. */
   readonly senderId?: number
 }
 
-export function toDo<Definition extends AnyJob>(job: Definition, data: DataOf<Definition>): ToDo {
+export function newJob<Definition extends AnyJob>(job: Definition, data: DataOf<Definition>): NewJob {
   return { job, data }
 }
 
 /** Has records of one person of this pod sent to other pods, after all that they have written before. */
-export function toDispatch(senderId: number, record: OutgoingRecord): ToDo {
+export function newDispatchJob(senderId: number, record: OutgoingRecord): NewJob {
   return { job: dispatchJob, data: record, senderId }
 }
 
 /** The same for jobs of any kinds: what is written together is one statement. */
-export async function enqueueEachWith(
+export async function enqueueJobs(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
-  all: readonly ToDo[],
+  all: readonly NewJob[],
   handOver: HandOverOptions = {},
 ): Promise<readonly number[]> {
   if (all.length === 0) return []

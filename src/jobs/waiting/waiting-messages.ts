@@ -16,7 +16,7 @@ import {
   type WantedEntity,
   wakeWaitingJob,
 } from '../definitions.js'
-import { enqueueAllWith, handOverAfter, markFailed } from '../outbox/outbox.js'
+import { enqueueJobsOfKind, handOverAfter, markFailed } from '../outbox/outbox.js'
 import type { OutboxJob } from '../queues/add-jobs.js'
 import { admitUnproven, boundUnproven, giveUpOverdueUnproven } from './unproven-messages.js'
 
@@ -141,7 +141,7 @@ export async function waitAndWake(
   if (here.length === 0) return
   const woken = await wake(transaction, here, counts)
   handOverAfter(pod, transaction, woken)
-  if (woken.length === WOKEN_AT_ONCE) await enqueueAllWith(pod, transaction, wakeWaitingJob, [{ things: here }])
+  if (woken.length === WOKEN_AT_ONCE) await enqueueJobsOfKind(pod, transaction, wakeWaitingJob, [{ things: here }])
 }
 
 /** Turns messages that wait for things which are here into outbox rows, in transactions of bounded size. */
@@ -215,8 +215,8 @@ async function askOnce(
         fetchesLeft: fetchesLeftAfter(times + 1) - 1,
       })
   }
-  const finders = await enqueueAllWith(pod, transaction, discoverPersonJob, [...people.values()])
-  const fetchers = await enqueueAllWith(pod, transaction, fetchEntityJob, [...entities.values()], { delay: GRACE })
+  const finders = await enqueueJobsOfKind(pod, transaction, discoverPersonJob, [...people.values()])
+  const fetchers = await enqueueJobsOfKind(pod, transaction, fetchEntityJob, [...entities.values()], { delay: GRACE })
   return new Map([...asked, ...pairsOf([...people.keys(), ...entities.keys()], [...finders, ...fetchers])])
 }
 

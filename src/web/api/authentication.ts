@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import { openViewers, type Viewer } from '../../domain/accounts/access.js'
 import type { Scope } from '../../domain/accounts/scopes.js'
+import { openViewerLookup, type Viewer } from '../../domain/accounts/viewers.js'
 import type { Pod } from '../../pod/pod.js'
 import type { ErrorReason } from '../server/error-reasons.js'
 import { RequestFault } from '../server/request-faults.js'
@@ -33,7 +33,7 @@ declare module 'fastify' {
  */
 export function addAuthentication(app: FastifyInstance, pod: Pod): void {
   const realm = pod.config.host
-  const viewers = openViewers(pod)
+  const viewers = openViewerLookup(pod)
 
   app.decorateRequest('authenticatedViewer', undefined)
   app.decorateRequest('viewer', {

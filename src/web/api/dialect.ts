@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../../config/config.js'
-import type { Viewer } from '../../domain/accounts/access.js'
+import type { Viewer } from '../../domain/accounts/viewers.js'
 import type { ClientApiDialect } from '../../persistence/models/client.js'
 
 /** What a presenter needs whose answer depends on the dialect of the client. */

@@ -1,7 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { findViewersAgain, type Viewer } from '../../domain/accounts/access.js'
-import { audienceOf, type EventRecipient, findLiveEvents } from '../../domain/notifications/live-events.js'
+import { findViewersByTokenIds, type Viewer } from '../../domain/accounts/viewers.js'
+import {
+  type EventRecipient,
+  findLiveEvents,
+  groupAnnouncementsByRecipient,
+} from '../../domain/notifications/live-events.js'
 import { openSignals } from '../../jobs/signals.js'
 import type { LiveLimits } from '../../limits.js'
 import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
@@ -92,7 +96,7 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
     if (upTo === undefined) return false
     if (cursor !== after) return true // all have gone, and who came then has not heard as much
     const listeners = new Set(upToDate)
-    const audience = await audienceOf(pod, announcements, [...listeners])
+    const audience = await groupAnnouncementsByRecipient(pod, announcements, [...listeners])
     await checkTokens([...audience.keys()])
     await noteTold([...audience.keys()])
 
@@ -170,7 +174,7 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
     const { userId } = listener.viewer
     const missed = await announcementsBetween(pod.db, { userId, after: listener.position, upTo: newest })
     const isAll = missed.length < ANNOUNCEMENTS_AT_ONCE
-    const audience = await audienceOf(pod, missed, [listener])
+    const audience = await groupAnnouncementsByRecipient(pod, missed, [listener])
     await checkTokens([...audience.keys()])
     await noteTold([...audience.keys()])
     const canTakeMore = await tell(listener, audience.get(listener), isAll ? newest : (missed.at(-1)?.id ?? newest))
@@ -207,7 +211,7 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
   async function checkTokens(listeners: readonly Listener[]): Promise<void> {
     if (listeners.length === 0) return
     const ids = listeners.flatMap(({ viewer }) => viewer.tokenId ?? [])
-    const viewers = await findViewersAgain(pod, ids)
+    const viewers = await findViewersByTokenIds(pod, ids)
     for (const listener of listeners) {
       const viewer = viewers.get(listener.viewer.tokenId ?? 0)
       if (viewer === undefined) listener.end()

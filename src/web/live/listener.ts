@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Viewer } from '../../domain/accounts/access.js'
+import type { Viewer } from '../../domain/accounts/viewers.js'
 import type { EventRecipient } from '../../domain/notifications/live-events.js'
 import type { LiveLimits } from '../../limits.js'
 import { HEARTBEAT, placeText } from './event-text.js'

@@ -1,7 +1,7 @@
 import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
-import { hashToken } from '../../domain/accounts/access.js'
-import { endGrant, findGrant } from '../../domain/accounts/authorizations.js'
+import { findGrant, revokeGrant } from '../../domain/accounts/authorizations.js'
 import { findClient } from '../../domain/accounts/clients.js'
+import { hashToken } from '../../domain/accounts/token-hash.js'
 import { OIDC_LIMITS } from '../../limits.js'
 import {
   consumeCode,
@@ -79,7 +79,7 @@ function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind):
       if (token.consumedAt !== null) {
         // Whatever else is wrong with the request of its client: a used code has become known. Other clients end nothing.
         const isOfClient = current()?.oidc.client?.clientId === token.clientId
-        if (isOfClient && !isOver(token.payload)) await endGrant(pod, token.grantId)
+        if (isOfClient && !isOver(token.payload)) await revokeGrant(pod, token.grantId)
         return undefined
       }
       if (kind === 'authorization_code' && token.payload[REDIRECT_URI_OMITTED] !== true) {
@@ -101,7 +101,7 @@ function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind):
       if (await consumeCode(pod.db, hashToken(id))) return
       // Two came with one code at the same moment: nobody knows which of them is the thief.
       const token = await findToken(pod.db, kind, hashToken(id))
-      if (token) await endGrant(pod, token.grantId)
+      if (token) await revokeGrant(pod, token.grantId)
       throw new InvalidGrant('the code has been used')
     },
     destroy: (id) => dropToken(pod.db, kind, hashToken(id)),
@@ -157,7 +157,7 @@ function grantAdapter(pod: Pod): Adapter {
       const { address: accountId, clientId, scopes } = grant
       return { jti: id, kind: 'Grant', accountId, clientId, openid: { scope: scopes.join(' ') } }
     },
-    destroy: (id) => endGrant(pod, id),
+    destroy: (id) => revokeGrant(pod, id),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { listAuthorizedClients, withdrawAuthorization } from '../../domain/accounts/authorizations.js'
+import { listAuthorizedClients, revokeAuthorization } from '../../domain/accounts/authorizations.js'
 import { applicationsPage } from '../pages/applications-page.js'
 import { formPolicy } from '../pages/forms.js'
 import { queryText } from '../schemas/query-text.js'
@@ -41,7 +41,7 @@ export const applicationRoutes: FastifyPluginAsync = async (app) => {
     browser.checkForm(formText(request, 'form'))
     const { id } = request.params as { readonly id: string } // there is no such route without it
     if (!/^[1-9][0-9]{0,14}$/.test(id)) throw new RequestFault(404, 'This application no longer has access.')
-    await withdrawAuthorization(pod, address, Number(id))
+    await revokeAuthorization(pod, address, Number(id))
     return reply.redirect(OIDC_PATHS.applications, 303)
   }
   // A form can only post.

@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Provider } from 'oidc-provider'
-import { openUserAt } from '../../domain/accounts/authorizations.js'
+import { findActiveUser } from '../../domain/accounts/authorizations.js'
 import { OIDC_LIMITS } from '../../limits.js'
 import { RequestFault } from '../server/request-faults.js'
 import { OIDC_PATHS } from './paths.js'
@@ -76,7 +76,7 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
   return {
     async address() {
       const { accountId } = await session()
-      return accountId !== undefined && (await openUserAt(app.pod, accountId)) ? accountId : undefined
+      return accountId !== undefined && (await findActiveUser(app.pod, accountId)) ? accountId : undefined
     },
     async signIn(address, interaction) {
       if (interaction) return continueAs(interaction, address)

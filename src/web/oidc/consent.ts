@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { authorize, endGrant, endSessions } from '../../domain/accounts/authorizations.js'
+import { authorizeClient, endSessions, revokeGrant } from '../../domain/accounts/authorizations.js'
 import { findClient, type RegisteredClient } from '../../domain/accounts/clients.js'
 import { readScopes, type Scope } from '../../domain/accounts/scopes.js'
 import { consentPage } from '../pages/consent-page.js'
@@ -59,11 +59,11 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
       const denied = { error: 'access_denied', error_description: 'the user said no' }
       return reply.redirect(await browser.decide(interaction, denied), 303)
     }
-    const grantId = await authorize(pod, whose(address, client), scopes satisfies readonly Scope[])
+    const grantId = await authorizeClient(pod, whose(address, client), scopes satisfies readonly Scope[])
     const target = await browser.decide(interaction, { consent: { grantId } })
     if ((await browser.address()) !== address) {
       // All access of the account was ended at the same moment; what has been stored since ends as well.
-      await Promise.all([endGrant(pod, grantId), endSessions(pod, address)])
+      await Promise.all([revokeGrant(pod, grantId), endSessions(pod, address)])
       throw nothingAsked()
     }
     return reply.redirect(target, 303)

@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto'
 import type { Configuration, Provider } from 'oidc-provider'
-import { hashToken } from '../../domain/accounts/access.js'
-import { findGrantOf, openUserAt } from '../../domain/accounts/authorizations.js'
+import { findActiveUser, findGrantOfClient } from '../../domain/accounts/authorizations.js'
 import { findClient, isClientSecret } from '../../domain/accounts/clients.js'
 import { SCOPES } from '../../domain/accounts/scopes.js'
-import { signingKey } from '../../domain/accounts/signing-keys.js'
-import { subjectOf } from '../../domain/accounts/user-info.js'
+import { loadSigningKey } from '../../domain/accounts/signing-keys.js'
+import { hashToken } from '../../domain/accounts/token-hash.js'
+import { findSubject } from '../../domain/accounts/user-info.js'
 import { OIDC_LIMITS } from '../../limits.js'
 import { renewRefreshToken } from '../../persistence/accounts/issued-tokens.js'
 import type { Pod } from '../../pod/pod.js'
@@ -34,7 +34,7 @@ export function providerOf(pod: Pod): () => Promise<Provider> {
 
 async function openProvider(pod: Pod): Promise<Provider> {
   const library = await loadLibrary(pod.log)
-  const key = await signingKey(pod)
+  const key = await loadSigningKey(pod)
   const provider = new library.Provider(pod.config.url, {
     ...settings(pod, library),
     adapter: openAdapters(pod, library),
@@ -51,7 +51,7 @@ async function openProvider(pod: Pod): Promise<Provider> {
     isSecret: isClientSecret,
     async subject(address, clientId) {
       const client = await findClient(pod, clientId)
-      return client === undefined ? address : subjectOf(pod, address, client)
+      return client === undefined ? address : findSubject(pod, address, client)
     },
     renew: (refreshToken) =>
       renewRefreshToken(pod.db, hashToken(refreshToken), {
@@ -126,13 +126,13 @@ function settings(pod: Pod, library: Library): Configuration {
         `${prompt.name === 'consent' ? OIDC_PATHS.consent : OIDC_PATHS.signIn}?request=${uid}`,
     },
     async findAccount(_ctx, address) {
-      if (!(await openUserAt(pod, address))) return undefined
+      if (!(await findActiveUser(pod, address))) return undefined
       return { accountId: address, claims: async () => ({ sub: address }) }
     },
     async loadExistingGrant({ oidc }) {
       const { account, client, provider } = oidc
       if (!account || !client) return undefined
-      const grant = await findGrantOf(pod, { address: account.accountId, clientId: client.clientId })
+      const grant = await findGrantOfClient(pod, { address: account.accountId, clientId: client.clientId })
       return grant && provider.Grant.find(grant.grantId)
     },
     renderError: answerFault,

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { findClient } from '../../domain/accounts/clients.js'
-import { signIn, usernameIn } from '../../domain/accounts/sign-in.js'
+import { normaliseUsername, signIn } from '../../domain/accounts/sign-in.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { countRateLimited, countSignInFailure } from '../limits/rejection-metrics.js'
 import { formPolicy } from '../pages/forms.js'
@@ -29,7 +29,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const interaction = uid === undefined ? undefined : await browser.request(uid)
     const params = interaction?.params ?? {}
     const client = interaction && (await findClient(pod, String(params['client_id'])))
-    const hint = usernameIn(pod, String(params['login_hint'] ?? ''))
+    const hint = normaliseUsername(pod, String(params['login_hint'] ?? ''))
     const { podName, host } = pod.config
     return reply
       .type('text/html; charset=utf-8')
@@ -60,7 +60,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const browser = await browserOf(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')
-    const username = usernameIn(pod, formText(request, 'username') ?? '')
+    const username = normaliseUsername(pod, formText(request, 'username') ?? '')
     const password = formText(request, 'password')
     if (username === '' || password === undefined) {
       const errors = {

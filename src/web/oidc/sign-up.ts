@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
-import { newAccountRefusals } from '../../domain/accounts/accounts.js'
-import { signUp, signUpRefusal } from '../../domain/accounts/invitations.js'
-import { usernameIn } from '../../domain/accounts/sign-in.js'
+import { findNewAccountRefusals } from '../../domain/accounts/accounts.js'
+import { findSignUpRefusal, signUp } from '../../domain/accounts/invitations.js'
+import { normaliseUsername } from '../../domain/accounts/sign-in.js'
 import { Refusal } from '../../domain/refusals.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { formPolicy } from '../pages/forms.js'
@@ -29,7 +29,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   async function show(reply: FastifyReply, browser: Browser, visit: Visit) {
     const { podName, host } = pod.config
     reply.type('text/html; charset=utf-8')
-    const refused = await signUpRefusal(pod, visit.invitation)
+    const refused = await findSignUpRefusal(pod, visit.invitation)
     if (refused) return reply.code(403).send(noSignUpPage(podName, refused.message))
     if (visit.request !== undefined) await browser.request(visit.request)
     return reply.header('content-security-policy', formPolicy({ leadsToClient: visit.request !== undefined })).send(
@@ -50,7 +50,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   /** All errors at once, in the order of the fields. */
   async function findErrors(form: { readonly username: string; readonly password: string; readonly again: string }) {
     const { username, password, again } = form
-    const refusals = (await newAccountRefusals(pod, { username, password })).map(errorOf)
+    const refusals = (await findNewAccountRefusals(pod, { username, password })).map(errorOf)
     const errors: readonly (SignUpError | undefined)[] = [
       username === ''
         ? { field: 'username', message: 'Enter a username.' }
@@ -76,7 +76,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     browser.checkForm(formText(request, 'form'))
     const visit = { request: formText(request, 'request'), invitation: formText(request, 'invitation') }
     const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
-    const username = usernameIn(pod, formText(request, 'username') ?? '')
+    const username = normaliseUsername(pod, formText(request, 'username') ?? '')
     const password = formText(request, 'password') ?? ''
     const errors = await findErrors({ username, password, again: formText(request, 'password_again') ?? '' })
     if (errors.length > 0) return show(reply.code(422), browser, { ...visit, username, errors })

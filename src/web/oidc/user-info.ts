@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { Viewer } from '../../domain/accounts/access.js'
 import { findUserInfo, type UserInfo } from '../../domain/accounts/user-info.js'
+import type { Viewer } from '../../domain/accounts/viewers.js'
 import { splitAddress } from '../../protocol/address.js'
 import { presentAvatar, presentName } from '../presenters/people.js'
 import { OIDC_PATHS } from './paths.js'

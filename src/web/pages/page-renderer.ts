@@ -1,5 +1,5 @@
 import { Piscina } from 'piscina'
-import { lookUpNames } from '../../domain/posts/public-posts.js'
+import { findKnownNames } from '../../domain/posts/public-posts.js'
 import { HTTP_LIMITS, PAGE_LIMITS } from '../../limits.js'
 import type { Pod } from '../../pod/pod.js'
 import { tooBusy } from '../server/request-faults.js'
@@ -47,7 +47,7 @@ export function openPageRenderer(pod: Pick<Pod, 'db' | 'config'>): PageRenderer 
     }
   }
 
-  const namedIn = async (texts: readonly string[]) => lookUpNames(pod, await run('findNames', texts))
+  const namedIn = async (texts: readonly string[]) => findKnownNames(pod, await run('findNames', texts))
 
   return {
     async postPage(facts) {

@@ -1,4 +1,4 @@
-import { isPicture, PHOTO_SIZES, photoFolder } from '../../domain/photos/photos.js'
+import { hasWebUrl, PHOTO_SIZE_PREFIXES, photoBaseUrl } from '../../domain/photos/photos.js'
 import type { PublicPost } from '../../domain/posts/public-posts.js'
 import type { Photo } from '../../persistence/models/photo.js'
 import type { Poll } from '../../persistence/models/poll.js'
@@ -73,7 +73,7 @@ function textHtml({ guid, text }: Post, { names, excerpt = false, topLevel }: Ca
 }
 
 function photosHtml(all: readonly Photo[], by: string, podUrl: string): string {
-  const pictures = all.filter(isPicture)
+  const pictures = all.filter(hasWebUrl)
   if (pictures.length === 0) return ''
   const html = pictures.map((photo, index) => {
     const number = pictures.length === 1 ? '' : ` ${index + 1} of ${pictures.length}`
@@ -84,9 +84,9 @@ function photosHtml(all: readonly Photo[], by: string, podUrl: string): string {
 
 /** A photo on another server is linked: loading it would tell that server who reads this page. */
 function photoHtml(photo: Photo, fallback: string, podUrl: string): string {
-  const folder = photoFolder(photo, podUrl)
+  const folder = photoBaseUrl(photo, podUrl)
   const name = encodeURIComponent(photo.name)
-  const path = ownPath(`${folder}${PHOTO_SIZES.large}${name}`, podUrl)
+  const path = ownPath(`${folder}${PHOTO_SIZE_PREFIXES.large}${name}`, podUrl)
   const description = photo.text?.trim() || fallback
   if (path === undefined) {
     return `<a href="${escapeHtml(folder + name)}" rel="nofollow ugc noopener"><span aria-hidden="true">🖼</span> <bdi>${escapeHtml(description)}</bdi></a>`

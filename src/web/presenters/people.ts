@@ -34,7 +34,7 @@ export function presentUnreadCounts(counts: ShownUnreadCounts) {
 
 /** Details that somebody else does not show are not there at all; those of the viewer are there and empty. */
 export function presentPerson(shown: VisiblePerson, podUrl: string): Static<typeof OtherPerson> {
-  const { person, profile, own, showsDetails, showsRelationship, relationship, aspects, blocked } = shown
+  const { person, profile, isOwn: own, showsDetails, showsRelationship, relationship, aspects, blocked } = shown
   return {
     ...presentNames(person),
     ...(own && { ...presentSettings(profile), ...WITHHELD }),

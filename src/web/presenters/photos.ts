@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { isPicture, PHOTO_SIZES, photoFolder } from '../../domain/photos/photos.js'
+import { hasWebUrl, PHOTO_SIZE_PREFIXES, photoBaseUrl } from '../../domain/photos/photos.js'
 import type { Photo as StoredPhoto } from '../../persistence/models/photo.js'
 import type { ListedPhoto } from '../../persistence/photos/list-photos.js'
 import { isUrl } from '../../protocol/is-url.js'
@@ -18,7 +18,7 @@ export function presentPhoto(photo: ListedPhoto, podUrl: string): Static<typeof 
 
 /** A photo as part of a post; undefined as above. */
 export function presentPicture(photo: PhotoFacts, podUrl: string): Static<typeof Picture> | undefined {
-  if (!isPicture(photo)) return undefined
+  if (!hasWebUrl(photo)) return undefined
   const addressAt = addressesOf(photo, podUrl)
   const [raw, large, medium, small] = [addressAt('raw'), addressAt('large'), addressAt('medium'), addressAt('small')]
   if (raw === undefined || large === undefined || medium === undefined || small === undefined) return undefined
@@ -34,12 +34,17 @@ export function presentPicture(photo: PhotoFacts, podUrl: string): Static<typeof
 const PLAIN_NAME = /^[\w-][\w.-]*$/
 
 /** The address of a folder is that of all that lies in it, so that only one is read; else each is. */
-function addressesOf(photo: PhotoFacts, podUrl: string): (size: keyof typeof PHOTO_SIZES) => string | undefined {
+function addressesOf(
+  photo: PhotoFacts,
+  podUrl: string,
+): (size: keyof typeof PHOTO_SIZE_PREFIXES) => string | undefined {
   const { name } = photo
-  const folder = photoFolder(photo, podUrl)
+  const folder = photoBaseUrl(photo, podUrl)
   const address = folder.endsWith('/') && PLAIN_NAME.test(name) ? addressOf(folder) : undefined
   return (size) =>
-    address === undefined ? addressOf(`${folder}${PHOTO_SIZES[size]}${name}`) : `${address}${PHOTO_SIZES[size]}${name}`
+    address === undefined
+      ? addressOf(`${folder}${PHOTO_SIZE_PREFIXES[size]}${name}`)
+      : `${address}${PHOTO_SIZE_PREFIXES[size]}${name}`
 }
 
 function addressOf(text: string): string | undefined {

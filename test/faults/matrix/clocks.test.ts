@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { mintToken } from '../../../src/domain/accounts/accounts.js'
 import { SCOPES } from '../../../src/domain/accounts/scopes.js'
+import { mintToken } from '../../../src/domain/accounts/tokens.js'
 import { birthdaysJob } from '../../../src/jobs/definitions.js'
 import { Contact } from '../../../src/persistence/models/contact.js'
 import { Profile } from '../../../src/persistence/models/person.js'

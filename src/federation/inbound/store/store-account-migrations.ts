@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueEachWith, toDispatch } from '../../../jobs/outbox/outbox.js'
+import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/outbox.js'
 import { lockProfileOwners, replaceProfiles } from '../../../persistence/inbound/replace-profiles.js'
 import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
@@ -107,11 +107,11 @@ async function tellNewIdentity(pod: Pod, transaction: Knex.Transaction, personId
     .where({ 'contacts.personId': personId, sharing: true })
     .orderBy('userId')
     .select('userId', 'receiving', 'users.personId as ownPersonId')
-  await enqueueEachWith(
+  await enqueueJobs(
     pod,
     transaction,
     contacts.map(({ userId, receiving, ownPersonId }) =>
-      toDispatch(ownPersonId, { record: 'contact', userId, personId, sharing: receiving, blocking: false }),
+      newDispatchJob(ownPersonId, { record: 'contact', userId, personId, sharing: receiving, blocking: false }),
     ),
   )
 }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { addMessages } from '../../../domain/conversations/messages.js'
 import { discoverMentionedJob } from '../../../jobs/definitions.js'
-import { enqueueAllWith } from '../../../jobs/outbox/outbox.js'
+import { enqueueJobsOfKind } from '../../../jobs/outbox/outbox.js'
 import { lockThings } from '../../../jobs/waiting/waiting-messages.js'
 import { LOOKUP_LIMITS } from '../../../limits.js'
 import {
@@ -84,7 +84,7 @@ async function lookForStrangers(
   )
   const strangers = new Set(await withoutKnown(transaction, unknown))
   const jobs = [...strangers].map((address) => ({ address }))
-  await enqueueAllWith(pod, transaction, discoverMentionedJob, jobs)
+  await enqueueJobsOfKind(pod, transaction, discoverMentionedJob, jobs)
   return strangers
 }
 

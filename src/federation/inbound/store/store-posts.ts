@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
-import { announceWith } from '../../../domain/notifications/announce.js'
+import { enqueueAnnouncement } from '../../../domain/notifications/announcements.js'
 import { notifyAbout } from '../../../domain/notifications/notifications.js'
-import { mentionedIn, taggedIn } from '../../../domain/posts/texts.js'
+import { readMentionedAddresses, readTagNames } from '../../../domain/posts/texts.js'
 import {
   type ArrivedPhoto,
   type ArrivedPost,
@@ -117,7 +117,7 @@ async function showToRecipients(
   const fresh = new Set(records.map(({ id }) => id))
   const delivered = shown.filter(({ postId }) => !fresh.has(postId))
   const notifications = await notifyAbout(transaction, { delivered }, now)
-  await announceWith(pod, transaction, { notifications, shown })
+  await enqueueAnnouncement(pod, transaction, { notifications, shown })
 }
 
 async function storeParts(
@@ -145,7 +145,7 @@ async function storeParts(
         postId,
         createdAt: timeOf(arrival, now),
         isPublic: entity.public,
-        names: taggedIn(entity.text),
+        names: readTagNames(entity.text),
       }
     }),
   )
@@ -153,7 +153,7 @@ async function storeParts(
     transaction,
     parts.map(({ postId, entity }) => ({
       postId,
-      addresses: mentionedIn(entity.text),
+      addresses: readMentionedAddresses(entity.text),
     })),
   )
 }

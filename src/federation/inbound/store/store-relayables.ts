@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
-import { mentionedIn, taggedIn } from '../../../domain/posts/texts.js'
+import { readMentionedAddresses, readTagNames } from '../../../domain/posts/texts.js'
 import { dispatchRelaysJob } from '../../../jobs/definitions.js'
-import { enqueueAllWith } from '../../../jobs/outbox/outbox.js'
+import { enqueueJobsOfKind } from '../../../jobs/outbox/outbox.js'
 import { DELIVERY_LIMITS } from '../../../limits.js'
 import { insertParticipations } from '../../../persistence/inbound/insert-participations.js'
 import {
@@ -44,13 +44,13 @@ export async function storeComments(
   await Tag.attachToAll(
     transaction,
     texts.map(({ commentId, text, postedAt, isPublic }) => {
-      return { commentId, createdAt: new Date(postedAt), isPublic, names: taggedIn(text) }
+      return { commentId, createdAt: new Date(postedAt), isPublic, names: readTagNames(text) }
     }),
   )
   await Mention.attachToAll(
     transaction,
     texts.map(({ commentId, text }) => {
-      return { commentId, addresses: mentionedIn(text) }
+      return { commentId, addresses: readMentionedAddresses(text) }
     }),
   )
   return stored
@@ -188,5 +188,5 @@ async function relay(
   for (let begin = 0; begin < relays.length; begin += DELIVERY_LIMITS.relaysAtOnce) {
     batches.push({ relays: relays.slice(begin, begin + DELIVERY_LIMITS.relaysAtOnce) })
   }
-  await enqueueAllWith(pod, transaction, dispatchRelaysJob, batches)
+  await enqueueJobsOfKind(pod, transaction, dispatchRelaysJob, batches)
 }

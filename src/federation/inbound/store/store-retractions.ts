@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { cancelOutgoing, sendOut } from '../../../domain/outbound/outgoing.js'
-import { destroyAndCancel } from '../../../domain/posts/retract.js'
+import { cancelCreations, enqueueMessage } from '../../../domain/outbound/outgoing-messages.js'
+import { destroyAndCancelCreations } from '../../../domain/posts/retract.js'
 import { stopSharing } from '../../../persistence/contacts/contact-changes.js'
 import {
   findRetractionTargets,
@@ -129,9 +129,9 @@ async function takeAway(
     recent.filter((guid) => passedOn.includes(guid)),
   )
   await deleteUnsentPairs(transaction, kind, passedOn)
-  await cancelOutgoing(transaction, gone)
+  await cancelCreations(transaction, gone)
   const emptiedIds = emptied.map(({ id }) => id)
-  await destroyAndCancel(transaction, 'post', emptiedIds)
+  await destroyAndCancelCreations(transaction, 'post', emptiedIds)
 }
 
 function isRelayable(kind: Destructible): kind is RelayableKind {
@@ -161,7 +161,7 @@ async function passOn(
   mentioned: readonly number[],
 ): Promise<void> {
   const entity = { type: 'retraction', author, target_guid: guid, target_type } as const
-  await sendOut(
+  await enqueueMessage(
     pod,
     transaction,
     {

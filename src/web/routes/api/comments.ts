@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import { requireTarget } from '../../../domain/accounts/access.js'
 import { createComment, findComment, listComments } from '../../../domain/interactions/comments.js'
 import { deleteComment } from '../../../domain/posts/deletions.js'
+import { requirePostOrComment } from '../../../domain/posts/post-access.js'
 import { dialectOf } from '../../api/dialect.js'
 import { missingFirst, readOrMissing } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
@@ -18,7 +18,7 @@ const oneUnderPost = Type.Object({ post_guid: Type.String(), comment_guid: Type.
 /** What people say under a post. */
 export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const postFirst = missingFirst<Static<typeof underPost>>((request) =>
-    requireTarget(app.pod, request.viewer, { postGuid: request.params.post_guid }),
+    requirePostOrComment(app.pod, request.viewer, { postGuid: request.params.post_guid }),
   )
 
   app.get(
@@ -40,7 +40,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { post_guid: postGuid } = request.params
       const page = await readOrMissing(
         () => readTimePage(request),
-        () => requireTarget(app.pod, request.viewer, { postGuid }),
+        () => requirePostOrComment(app.pod, request.viewer, { postGuid }),
       )
       const comments = await readList(request, (pod) => listComments(pod, request.viewer, postGuid, page))
       linkTimePages(request, reply, page, comments, { order: 'oldest first' })

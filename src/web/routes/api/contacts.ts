@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { findAspect } from '../../../domain/contacts/aspects.js'
-import { listContacts, listContactsIn, requireOwnContacts } from '../../../domain/contacts/contact-lists.js'
+import { listContacts, listContactsInAspect, requireOwnContacts } from '../../../domain/contacts/contact-lists.js'
 import { addToAspect, removeFromAspect } from '../../../domain/contacts/contacts.js'
 import { missingFirst } from '../../api/missing-first.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
@@ -50,7 +50,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { page, contacts } = await readList(request, async (pod) => {
         const { id } = await findAspect(pod, request.viewer, readRowId(request.params.aspect_id))
         const page = readIndexPage(request)
-        return { page, contacts: await listContactsIn(pod, id, page) }
+        return { page, contacts: await listContactsInAspect(pod, id, page) }
       })
       linkIndexPages(request, reply, page, contacts)
       return contacts.items.map((person) => presentPersonSummary(person, app.pod.config.url))

@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import {
+  createMessage,
   findConversation,
   leaveConversation,
   listConversations,
   listMessages,
-  markConversation,
+  setConversationRead,
   startConversation,
-  writeMessage,
 } from '../../../domain/conversations/conversations.js'
 import { dialectOf } from '../../api/dialect.js'
 import { missingFirst, readOrMissing } from '../../api/missing-first.js'
@@ -128,7 +128,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: { scopes, refusals: { ...missing, invalid: 422 } },
     handler: async (request) => {
       const read = readBoolean(request.body.read)
-      const conversation = await markConversation(app.pod, request.viewer, request.params.guid, read)
+      const conversation = await setConversationRead(app.pod, request.viewer, request.params.guid, read)
       return presentMarkedConversation(conversation, dialectOf(request))
     },
   })
@@ -197,7 +197,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { guid: conversationGuid } = request.params
-      const message = await writeMessage(app.pod, request.viewer, { conversationGuid, text: request.body.body })
+      const message = await createMessage(app.pod, request.viewer, { conversationGuid, text: request.body.body })
       return reply.code(201).send(presentMessage(message, app.pod.config.url))
     },
   )

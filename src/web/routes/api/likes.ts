@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import { requireTarget } from '../../../domain/accounts/access.js'
 import { createLike, listLikes } from '../../../domain/interactions/likes.js'
 import { deleteLike } from '../../../domain/posts/deletions.js'
+import { requirePostOrComment } from '../../../domain/posts/post-access.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentLike } from '../../presenters/reactions.js'
@@ -47,7 +47,7 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       async (request, reply) => {
         const { page, likes } = await readList(request, async (pod) => {
-          const target = await requireTarget(pod, request.viewer, targetOf(request.params))
+          const target = await requirePostOrComment(pod, request.viewer, targetOf(request.params))
           const page = readIndexPage(request)
           return { page, likes: await listLikes(pod, request.viewer, target, page) }
         })

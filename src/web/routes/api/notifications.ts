@@ -2,9 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import {
   findNotification,
-  findNotifications,
-  markNotification,
-  openNotification,
+  listNotifications,
+  readNotification,
+  setNotificationRead,
 } from '../../../domain/notifications/notifications.js'
 import { countUnread } from '../../../domain/notifications/unread-counts.js'
 import { dialectOf } from '../../api/dialect.js'
@@ -58,7 +58,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...(type !== undefined && { type: readNotificationType(type) }),
       }
       const [notifications, counts] = await readList(request, (pod) =>
-        Promise.all([findNotifications(pod, request.viewer, filter), countUnread(pod, request.viewer)]),
+        Promise.all([listNotifications(pod, request.viewer, filter), countUnread(pod, request.viewer)]),
       )
       sendUnreadCounts(reply, counts)
       linkTimePages(request, reply, page, notifications)
@@ -81,7 +81,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       // HEAD is safe (RFC 9110, 9.2.1): it marks nothing as read.
-      const read = request.method === 'HEAD' ? findNotification : openNotification
+      const read = request.method === 'HEAD' ? findNotification : readNotification
       const notification = await read(app.pod, request.viewer, request.params.notification_id)
       sendUnreadCounts(reply, await countUnread(app.pod, request.viewer))
       return presentNotification(notification, dialectOf(request))
@@ -105,7 +105,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     handler: async (request, reply) => {
       const read = readBoolean(request.body.read)
       const { notification_id: guid } = request.params
-      const notification = await markNotification(app.pod, request.viewer, guid, { read })
+      const notification = await setNotificationRead(app.pod, request.viewer, guid, { read })
       sendUnreadCounts(reply, await countUnread(app.pod, request.viewer))
       return presentNotification(notification, dialectOf(request))
     },

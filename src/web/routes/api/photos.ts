@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { changeAltText } from '../../../domain/photos/change-photo.js'
 import { type NewPhoto, uploadPhoto } from '../../../domain/photos/uploads.js'
-import { findNewPhoto, findPhoto, listOwnPhotos } from '../../../domain/photos/visible-photos.js'
+import { findCreatedPhoto, findPhoto, listOwnPhotos } from '../../../domain/photos/visible-photos.js'
 import { deletePhoto } from '../../../domain/posts/deletions.js'
 import { HTTP_LIMITS, PHOTO_LIMITS } from '../../../limits.js'
 import { sourceOf } from '../../../networks/network-source.js'
@@ -52,7 +52,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
   })
 
   const ownPhoto = missingFirst<Static<typeof params>>((request) =>
-    findNewPhoto(app.pod, request.viewer, request.params.photo_guid),
+    findCreatedPhoto(app.pod, request.viewer, request.params.photo_guid),
   )
 
   app.get(
@@ -136,7 +136,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
         return uploadPhoto(app.pod, viewer, await readUpload(request), madeWithin)
       }
       const guid = await turnstile.pass(viewer.userId, upload, signal)
-      return present(await findNewPhoto(app.pod, viewer, guid))
+      return present(await findCreatedPhoto(app.pod, viewer, guid))
     },
   )
 
@@ -161,7 +161,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     async (request) => {
       const { photo_guid: guid } = request.params
       await changeAltText(app.pod, request.viewer, { guid, altText: request.body.alt_text })
-      return present(await findNewPhoto(app.pod, request.viewer, guid))
+      return present(await findCreatedPhoto(app.pod, request.viewer, guid))
     },
   )
 
@@ -206,7 +206,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     }
     try {
       const guid = await turnstile.pass(viewer.userId, upload, request.signal)
-      return await findNewPhoto(app.pod, viewer, guid)
+      return await findCreatedPhoto(app.pod, viewer, guid)
     } finally {
       if (!isTaken) await dropUploads(app.pod.config.uploadsDir, [photo.file])
     }

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import { requireTarget } from '../../../domain/accounts/access.js'
-import { hide, mute, subscribe } from '../../../domain/interactions/post-interactions.js'
-import { vote } from '../../../domain/interactions/votes.js'
+import { mutePost, setPostHidden, subscribeToPost } from '../../../domain/interactions/post-interactions.js'
+import { voteInPoll } from '../../../domain/interactions/votes.js'
+import { requirePostOrComment } from '../../../domain/posts/post-access.js'
 import { missingFirst } from '../../api/missing-first.js'
 import { BooleanField, readBoolean } from '../../schemas/booleans.js'
 import { numberField } from '../../schemas/numbers.js'
@@ -16,7 +16,7 @@ const AnswerId = numberField({ minimum: 1, digits: 15, description: 'The `id` of
 /** What somebody wants to hear and see of a post, and what they choose in its poll. */
 export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const postFirst = missingFirst<Static<typeof params>>((request) =>
-    requireTarget(app.pod, request.viewer, { postGuid: request.params.post_guid }),
+    requirePostOrComment(app.pod, request.viewer, { postGuid: request.params.post_guid }),
   )
 
   app.post(
@@ -34,7 +34,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['interactions'], refusals: { post_not_found: 404, already_subscribed: 409, ...unreadable } },
     },
     async (request, reply) => {
-      await subscribe(app.pod, request.viewer, request.params.post_guid)
+      await subscribeToPost(app.pod, request.viewer, request.params.post_guid)
       return reply.code(204).send(null)
     },
   )
@@ -54,7 +54,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['interactions'], refusals: { post_not_found: 404, not_subscribed: 410, ...unreadable } },
     },
     async (request, reply) => {
-      await mute(app.pod, request.viewer, request.params.post_guid)
+      await mutePost(app.pod, request.viewer, request.params.post_guid)
       return reply.code(204).send(null)
     },
   )
@@ -78,7 +78,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await hide(app.pod, request.viewer, request.params.post_guid, readBoolean(request.body.hide))
+      await setPostHidden(app.pod, request.viewer, request.params.post_guid, readBoolean(request.body.hide))
       return reply.code(204).send(null)
     },
   )
@@ -109,7 +109,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid } = request.params
-      await vote(app.pod, request.viewer, { postGuid, answerId: Number(request.body.poll_answer) })
+      await voteInPoll(app.pod, request.viewer, { postGuid, answerId: Number(request.body.poll_answer) })
       return reply.code(204).send(null)
     },
   )

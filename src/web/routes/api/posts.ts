@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { deletePost } from '../../../domain/posts/deletions.js'
 import { publishPost } from '../../../domain/posts/publish-post.js'
-import { findVisiblePost, findWrittenPost } from '../../../domain/posts/visible-posts.js'
+import { findCreatedPost, findVisiblePost } from '../../../domain/posts/visible-posts.js'
 import { presentPost } from '../../presenters/posts.js'
 import { refTo } from '../../schemas/common.js'
 import { NewPost, readNewPost } from '../../schemas/new-post.js'
@@ -62,7 +62,7 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { guid } = await publishPost(app.pod, request.viewer, readNewPost(request.body))
-      return presentPost(await findWrittenPost(app.pod, request.viewer, guid), app.pod.config.url)
+      return presentPost(await findCreatedPost(app.pod, request.viewer, guid), app.pod.config.url)
     },
   )
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import { requireTarget } from '../../../domain/accounts/access.js'
-import { report } from '../../../domain/moderation/reports.js'
+import { createReport } from '../../../domain/moderation/reports.js'
+import { requirePostOrComment } from '../../../domain/posts/post-access.js'
 import { missingFirst } from '../../api/missing-first.js'
 
 const tags = ['Reports']
@@ -26,7 +26,7 @@ const config = {
 export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const targetFirst = missingFirst<Static<typeof ofPost> & Partial<Static<typeof ofComment>>>(
     ({ viewer, params: { post_guid: postGuid, comment_guid: commentGuid } }) =>
-      requireTarget(app.pod, viewer, { postGuid, commentGuid }),
+      requirePostOrComment(app.pod, viewer, { postGuid, commentGuid }),
   )
 
   app.post(
@@ -46,7 +46,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid } = request.params
-      await report(app.pod, request.viewer, { postGuid, reason: request.body.reason })
+      await createReport(app.pod, request.viewer, { postGuid, reason: request.body.reason })
       return reply.code(204).send(null)
     },
   )
@@ -68,7 +68,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid, comment_guid: commentGuid } = request.params
-      await report(app.pod, request.viewer, { postGuid, commentGuid, reason: request.body.reason })
+      await createReport(app.pod, request.viewer, { postGuid, commentGuid, reason: request.body.reason })
       return reply.code(204).send(null)
     },
   )

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { requireTarget } from '../../../domain/accounts/access.js'
+import { requirePostOrComment } from '../../../domain/posts/post-access.js'
 import { createReshare, listReshares } from '../../../domain/posts/reshares.js'
-import { findWrittenPost } from '../../../domain/posts/visible-posts.js'
+import { findCreatedPost } from '../../../domain/posts/visible-posts.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentPost } from '../../presenters/posts.js'
@@ -33,7 +33,7 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { page, reshares } = await readList(request, async (pod) => {
-        const post = await requireTarget(pod, request.viewer, { postGuid: request.params.post_guid })
+        const post = await requirePostOrComment(pod, request.viewer, { postGuid: request.params.post_guid })
         const page = readIndexPage(request)
         return { page, reshares: await listReshares(pod, request.viewer, post, page) }
       })
@@ -61,7 +61,7 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { guid } = await createReshare(app.pod, request.viewer, request.params.post_guid)
-      return presentPost(await findWrittenPost(app.pod, request.viewer, guid), app.pod.config.url)
+      return presentPost(await findCreatedPost(app.pod, request.viewer, guid), app.pod.config.url)
     },
   )
 }

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { Viewer } from '../../../domain/accounts/access.js'
-import { SCOPE_OF_KIND } from '../../../domain/notifications/live-events.js'
+import type { Viewer } from '../../../domain/accounts/viewers.js'
+import { SCOPE_OF_ANNOUNCEMENT_KIND } from '../../../domain/notifications/live-events.js'
 import { HTTP_LIMITS } from '../../../limits.js'
 import type { AnnouncementKind } from '../../../persistence/notifications/announcements.js'
 import { insufficientScope } from '../../api/authentication.js'
@@ -69,9 +69,9 @@ export const streamingRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
 /** What is asked for has to be allowed; who asks for nothing gets what is. */
 function kindsOf({ scopes }: Viewer, types: string | undefined, realm: string): ReadonlySet<AnnouncementKind> {
-  const all = Object.keys(SCOPE_OF_KIND) as AnnouncementKind[]
+  const all = Object.keys(SCOPE_OF_ANNOUNCEMENT_KIND) as AnnouncementKind[]
   const wanted = all.filter((kind) => types === undefined || types.split(',').includes(kind))
-  const missing = wanted.map((kind) => SCOPE_OF_KIND[kind]).filter((scope) => !scopes.has(scope))
+  const missing = wanted.map((kind) => SCOPE_OF_ANNOUNCEMENT_KIND[kind]).filter((scope) => !scopes.has(scope))
   if (types !== undefined && missing.length > 0) throw insufficientScope(realm, missing)
   return new Set(wanted)
 }

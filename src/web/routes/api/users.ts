@@ -1,7 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { blockPerson, unblockPerson } from '../../../domain/people/blocks.js'
-import { findVisiblePerson, listPhotosOf, listPostsOf, requireAuthor } from '../../../domain/people/visible-people.js'
+import {
+  findVisiblePerson,
+  listVisiblePhotos,
+  listVisiblePosts,
+  requireAuthor,
+} from '../../../domain/people/visible-people.js'
 import { readOrMissing } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
@@ -62,7 +67,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         () => readTimePage(request),
         () => requireAuthor(app.pod, author),
       )
-      const posts = await readList(request, (pod) => listPostsOf(pod, request.viewer, author, page))
+      const posts = await readList(request, (pod) => listVisiblePosts(pod, request.viewer, author, page))
       linkTimePages(request, reply, page, posts)
       return posts.items.map((post) => presentPost(post, app.pod.config.url))
     },
@@ -89,7 +94,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         () => readTimePage(request),
         () => requireAuthor(app.pod, author),
       )
-      const photos = await readList(request, (pod) => listPhotosOf(pod, request.viewer, author, page))
+      const photos = await readList(request, (pod) => listVisiblePhotos(pod, request.viewer, author, page))
       linkTimePages(request, reply, page, photos)
       return photos.items.flatMap((photo) => presentPhoto(photo, app.pod.config.url) ?? [])
     },

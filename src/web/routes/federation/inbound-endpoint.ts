@@ -1,4 +1,4 @@
-import { openRecipients, type Recipients } from '../../../domain/accounts/known-recipients.js'
+import { openRecipientLookup, type RecipientLookup } from '../../../domain/accounts/recipient-lookup.js'
 import type { Refusal } from '../../../jobs/inbound/inbound-backlog.js'
 import { openPacking, type Packing, type PackingLimits } from '../../../jobs/inbound/pack-messages.js'
 import type { Pod } from '../../../pod/pod.js'
@@ -21,7 +21,7 @@ export type Outcome =
 /** Where messages of other pods come in: thousands a second at times, so they are counted and never logged. */
 export interface InboundEndpoint {
   readonly packing: Packing
-  readonly recipients: Recipients
+  readonly recipients: RecipientLookup
   count(channel: Channel, outcome: Outcome): void
   counts(): Iterable<{ readonly channel: Channel; readonly outcome: Outcome; readonly messages: number }>
 }
@@ -30,7 +30,7 @@ export function openInboundEndpoint(pod: Pod, limits?: PackingLimits): InboundEn
   const counted: Readonly<Record<Channel, Map<Outcome, number>>> = { public: new Map(), private: new Map() }
   return {
     packing: openPacking(pod, limits),
-    recipients: openRecipients(pod),
+    recipients: openRecipientLookup(pod),
     count(channel, outcome) {
       counted[channel].set(outcome, (counted[channel].get(outcome) ?? 0) + 1)
     },

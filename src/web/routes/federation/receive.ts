@@ -49,7 +49,7 @@ async function takePrivate(
   request: FastifyRequest,
   recipientGuid: string,
 ): Promise<Outcome> {
-  const isKnown = await orAway(() => recipients.areKnown(recipientGuid))
+  const isKnown = await orAway(() => recipients.isLocal(recipientGuid))
   if (isKnown === false) return 'unknown_recipient'
   if (isKnown !== true) return isKnown
   return takeIn(packing, request, async (envelope) => {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { findAnybody, findLocalPerson } from '../../../domain/people/people.js'
-import { findPublicPostPage, publicPostsOf, readPublicPosts } from '../../../domain/posts/public-posts.js'
+import { findKnownPerson, findLocalPerson } from '../../../domain/people/people.js'
+import { findPublicPostPage, listPublicPosts, readPublicPosts } from '../../../domain/posts/public-posts.js'
 import { lookUpPerson } from '../../../federation/discovery/look-up.js'
 import { podOrigin } from '../../../federation/discovery/pod-origin.js'
 import type { Person } from '../../../persistence/models/person.js'
@@ -23,7 +23,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
   const schema = { hide: true }
 
   async function findPerson(guid: string): Promise<Person> {
-    const person = isGuid(guid) ? await findAnybody(pod, { guid }) : undefined
+    const person = isGuid(guid) ? await findKnownPerson(pod, { guid }) : undefined
     if (person === undefined) throw unknownPerson()
     if (person.closedAt !== null) throw new RequestFault(410, 'This account was closed.')
     return person
@@ -57,7 +57,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
   app.get<ByGuid>('/people/:guid/stream', { config, schema }, async (request, reply) => {
     const person = await findPerson(request.params.guid)
     if (person.podId !== null) throw unknownPerson()
-    const posts = await publicPostsOf(pod, person.id, readMaxTime(queryText(request, 'max_time')))
+    const posts = await listPublicPosts(pod, person.id, readMaxTime(queryText(request, 'max_time')))
     return reply.type('application/json; charset=utf-8').send(posts.map(presentStreamItem))
   })
 

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import {
-  commentsUnder,
+  findCommentPage,
+  findCommentPosition,
   findPublicPost,
   type PagePosition,
   type PublicPost,
-  positionOfComment,
 } from '../../../domain/posts/public-posts.js'
 import { podOrigin } from '../../../federation/discovery/pod-origin.js'
 import { findFetchable } from '../../../persistence/outbound/find-fetchable.js'
@@ -42,12 +42,12 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
     }
     const comment = queryText(request, 'comment')
     const position = isGuid(comment ?? '')
-      ? await positionOfComment(pod, shared.post, comment ?? '')
+      ? await findCommentPosition(pod, shared.post, comment ?? '')
       : readPosition(request)
     const html = await app.publicPages.cache.get(keyOf(shared, position), async () =>
       app.publicPages.renderer.postPage({
         shared,
-        comments: await commentsUnder(pod, shared.post, position),
+        comments: await findCommentPage(pod, shared.post, position),
         position,
       }),
     )

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { removePhotoFilesJob, type Upload } from '../../jobs/definitions.js'
-import { enqueueEachWith, enqueueWith, toDispatch, type Work } from '../../jobs/outbox/outbox.js'
+import { enqueueJob, enqueueJobs, newDispatchJob, type Work } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Person } from '../../persistence/models/person.js'
 import { Photo } from '../../persistence/models/photo.js'
@@ -9,12 +9,12 @@ import { refuseUpload } from '../../persistence/photos/refused-uploads.js'
 import { sharePhoto } from '../../persistence/photos/share-photo.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
-import { PHOTO_SIZES, PORTRAIT, photoFolder } from './photos.js'
+import { PHOTO_SIZE_PREFIXES, PROFILE_PICTURE_PREFIX, photoBaseUrl } from './photos.js'
 
 type UploadWork = Work & { readonly data: Upload }
 
 /** A photo whose sizes are made and wait to be put where everybody finds them. */
-interface MadePhoto {
+interface ProcessedPhoto {
   readonly width: number
   readonly height: number
   /** Of all its sizes. */
@@ -23,21 +23,25 @@ interface MadePhoto {
 }
 
 /** An upload is a photo from now on, and what its owner wanted of it comes true, unless somebody else has done this meanwhile. */
-export async function keepPhoto(pod: Pod, work: UploadWork, { width, height, bytes, place }: MadePhoto): Promise<void> {
+export async function storePhoto(
+  pod: Pod,
+  work: UploadWork,
+  { width, height, bytes, place }: ProcessedPhoto,
+): Promise<void> {
   const { guid, name, userId, use, aspectIds, altText = null } = work.data
   await inTransaction(pod.db, async (transaction) => {
     await work.finish(transaction)
-    const author = await authorOf(transaction, userId)
+    const author = await lockAuthor(transaction, userId)
     const photo = await Photo.query(transaction)
       .insert({
         ...{ guid, authorId: author.id, name, width, height, bytes, text: altText },
         ...{ public: false, pending: use === 'pending', createdAt: pod.now() },
       })
       .returning('*')
-    if (use === 'profile') await showInProfile(pod, transaction, photo)
+    if (use === 'profile') await setProfilePicture(pod, transaction, photo)
     if (use === 'published') {
       await sharePhoto(transaction, photo.id, aspectIds)
-      await enqueueEachWith(pod, transaction, [toDispatch(author.id, { record: 'photo', guid })])
+      await enqueueJobs(pod, transaction, [newDispatchJob(author.id, { record: 'photo', guid })])
     }
     // Last, while nobody can withdraw the upload: files without a row would never be deleted.
     await place()
@@ -45,31 +49,31 @@ export async function keepPhoto(pod: Pod, work: UploadWork, { width, height, byt
 }
 
 /** Tells the one who waits why no photo comes of it. */
-export async function refusePhoto(pod: Pod, work: UploadWork, { message }: Refusal): Promise<void> {
+export async function refuseUploadedPhoto(pod: Pod, work: UploadWork, { message }: Refusal): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     await work.finish(transaction)
     await refuseUpload(transaction, work.data.guid, message)
     // A worker that died before may have put its files in their place.
-    await enqueueWith(pod, transaction, removePhotoFilesJob, { names: [work.data.name] })
+    await enqueueJob(pod, transaction, removePhotoFilesJob, { names: [work.data.name] })
   })
 }
 
 /** Held: with their account they would take the photo along, if it was there. */
-async function authorOf(transaction: Knex.Transaction, userId: number): Promise<Person> {
+async function lockAuthor(transaction: Knex.Transaction, userId: number): Promise<Person> {
   const user = await User.query(transaction).findById(userId).whereNull('closedAt').forShare()
   if (!user) throw new Refusal('account_closed', 'The account is closed.')
   return Person.query(transaction).findById(user.personId).throwIfNotFound()
 }
 
-async function showInProfile(pod: Pod, transaction: Knex.Transaction, photo: Photo): Promise<void> {
+async function setProfilePicture(pod: Pod, transaction: Knex.Transaction, photo: Photo): Promise<void> {
   const { authorId: personId, name } = photo
-  const urlOf = (prefix: string) => `${photoFolder(photo, pod.config.url)}${prefix}${name}`
+  const urlOf = (prefix: string) => `${photoBaseUrl(photo, pod.config.url)}${prefix}${name}`
   await Person.hold(transaction, personId)
   await Person.edit(transaction, personId, {
-    imageUrl: urlOf(PORTRAIT),
-    imageUrlMedium: urlOf(PHOTO_SIZES.medium),
-    imageUrlSmall: urlOf(PHOTO_SIZES.small),
+    imageUrl: urlOf(PROFILE_PICTURE_PREFIX),
+    imageUrlMedium: urlOf(PHOTO_SIZE_PREFIXES.medium),
+    imageUrlSmall: urlOf(PHOTO_SIZE_PREFIXES.small),
     updatedAt: pod.now(),
   })
-  await enqueueEachWith(pod, transaction, [toDispatch(personId, { record: 'profile', personId })])
+  await enqueueJobs(pod, transaction, [newDispatchJob(personId, { record: 'profile', personId })])
 }

@@ -33,7 +33,7 @@ export interface OutgoingMessage {
  * Writes an envelope and its deliveries in the caller's transaction, and knocks at the pods after the commit: public, one for
  * each pod of the audience; private, one for each person. A repeat makes no second envelope, except of a profile or a contact.
  */
-export async function sendOut(
+export async function enqueueMessage(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   message: OutgoingMessage,
@@ -45,7 +45,7 @@ export async function sendOut(
 }
 
 /** The same for any number of envelopes that are for one person each. */
-export async function sendPersonalMessages(
+export async function enqueuePersonalMessages(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   messages: readonly (OutgoingMessage & { readonly personId: number })[],
@@ -58,7 +58,7 @@ export async function sendPersonalMessages(
 export type Relay = OutgoingMessage & Pick<NewRelay, 'postId' | 'commentId' | 'authorId'>
 
 /** Writes the envelopes of any number of relays and their deliveries in the caller's transaction. */
-export async function sendRelays(
+export async function enqueueRelays(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   relays: readonly Relay[],
@@ -75,6 +75,6 @@ function rowOf<Message extends OutgoingMessage>(message: Message) {
  * What is deleted need not be told any more to those who have not heard of it. Called after the deletion in its transaction,
  * so that a dispatch that holds the record has come to its end.
  */
-export async function cancelOutgoing(transaction: Knex.Transaction, gone: readonly Told[]): Promise<void> {
+export async function cancelCreations(transaction: Knex.Transaction, gone: readonly Told[]): Promise<void> {
   await deleteCreations(transaction, gone)
 }

@@ -1,34 +1,38 @@
 import type { Knex } from 'knex'
 import { announceJob, type OutgoingRecord } from '../../jobs/definitions.js'
-import { enqueueEachWith, type ToDo, toDispatch, toDo, type Work } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs, type NewJob, newDispatchJob, newJob, type Work } from '../../jobs/outbox/outbox.js'
 import { giveSignal } from '../../jobs/signals.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { insertAnnouncements, type News } from '../../persistence/notifications/announcements.js'
 import type { Pod } from '../../pod/pod.js'
 
 /** Lets those who listen know of what this transaction has written. */
-export async function announceWith(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction, news: News): Promise<void> {
-  await enqueueEachWith(pod, transaction, announcement(news))
+export async function enqueueAnnouncement(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  news: News,
+): Promise<void> {
+  await enqueueJobs(pod, transaction, newAnnouncementJobs(news))
 }
 
 /** The same together with what other pods are to be told. */
-export async function dispatchAndAnnounce(
+export async function enqueueDispatchAndAnnouncement(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   senderId: number,
   record: OutgoingRecord,
   news: News,
 ): Promise<void> {
-  await enqueueEachWith(pod, transaction, [toDispatch(senderId, record), ...announcement(news)])
+  await enqueueJobs(pod, transaction, [newDispatchJob(senderId, record), ...newAnnouncementJobs(news)])
 }
 
 /** None where nothing is new. */
-export function announcement(news: News): readonly ToDo[] {
-  return Object.values(news).some((ids) => ids.length > 0) ? [toDo(announceJob, news)] : []
+export function newAnnouncementJobs(news: News): readonly NewJob[] {
+  return Object.values(news).some((ids) => ids.length > 0) ? [newJob(announceJob, news)] : []
 }
 
 /** Carries what is new to the web processes, and through them out of the pod. */
-export async function announce(pod: Pick<Pod, 'db'>, work: Work & { readonly data: News }): Promise<void> {
+export async function publishAnnouncements(pod: Pick<Pod, 'db'>, work: Work & { readonly data: News }): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     // First: whoever finds that it is done already must not have made others wait for a turn.
     await work.finish(transaction)

@@ -6,9 +6,9 @@ import type { Pod } from '../../pod/pod.js'
 import { isGuid } from '../../protocol/values.js'
 
 /** Who may get private messages here. */
-export interface Recipients {
+export interface RecipientLookup {
   /** Answered from memory for those who got one lately; nobody is said to be unknown before the database was asked. */
-  areKnown(guid: string): Promise<boolean>
+  isLocal(guid: string): Promise<boolean>
 }
 
 interface RecipientsLimits {
@@ -17,11 +17,11 @@ interface RecipientsLimits {
 }
 
 /** Whoever asks for many people asks one question at a time, so that strangers cannot keep the database busy with guesses. */
-export function openRecipients(
+export function openRecipientLookup(
   { db }: Pick<Pod, 'db'>,
   limits: RecipientsLimits = RECEIVE_LIMITS,
   now = () => performance.now(),
-): Recipients {
+): RecipientLookup {
   const known = new LRUCache<string, number>({ max: limits.recipients })
   const ask = groupCommit(
     { atOnce: 1, items: RECEIVE_LIMITS.recipientsPerQuestion, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
@@ -29,7 +29,7 @@ export function openRecipients(
   )
 
   return {
-    async areKnown(guid) {
+    async isLocal(guid) {
       if ((known.get(guid) ?? 0) > now()) return true
       known.delete(guid)
       if (!isGuid(guid) || !(await ask([guid])).has(guid)) return false

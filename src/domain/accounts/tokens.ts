@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto'
+import { raw } from 'objection'
+import { inTransaction } from '../../persistence/database/errors.js'
+import { AccessToken, Authorization } from '../../persistence/models/access-token.js'
+import type { Pod } from '../../pod/pod.js'
+import { Refusal } from '../refusals.js'
+import { changeOpenUser } from './accounts.js'
+import type { Scope } from './scopes.js'
+import { hashToken } from './token-hash.js'
+
+type TokenRefusal = 'token_unknown'
+
+export interface MintedToken {
+  /** Shown once: only its hash is kept. */
+  readonly accessToken: string
+  readonly scopes: readonly Scope[]
+  readonly expiresAt: Date
+}
+
+/** Makes a token without a browser, with an authorization of its own: several with different scopes exist side by side. */
+export async function mintToken(
+  pod: Pod,
+  username: string,
+  { scopes, lifetime }: { readonly scopes: readonly Scope[]; readonly lifetime: number },
+): Promise<MintedToken> {
+  const accessToken = randomBytes(32).toString('hex')
+  return changeOpenUser(pod, username, async (transaction, user) => {
+    const authorization = await Authorization.query(transaction)
+      .insert({ userId: user.id, clientId: null, scopes: [...scopes] })
+      .returning('*')
+    const { expiresAt } = await AccessToken.query(transaction)
+      .insert({
+        authorizationId: authorization.id,
+        tokenHash: hashToken(accessToken),
+        // By the clock of the database, which is the one that tokens are judged by.
+        expiresAt: raw(`date_trunc('milliseconds', now()) + make_interval(secs => ?)`, [lifetime]),
+      })
+      .returning('*')
+    if (expiresAt === null) throw new Error('A token came back from the database without an end.')
+    return { accessToken, scopes, expiresAt }
+  })
+}
+
+/** Ends a token. What the operator made goes as a whole; what a client was given keeps its other tokens. */
+export async function revokeToken(pod: Pod, accessToken: string): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    const [token] = await AccessToken.query(transaction)
+      .delete()
+      .where({ tokenHash: hashToken(accessToken) })
+      .returning('*')
+    if (!token)
+      throw new Refusal<TokenRefusal>(
+        'token_unknown',
+        'There is no such token: it was never made, or it is revoked already.',
+      )
+    await Authorization.query(transaction).delete().where({ id: token.authorizationId, clientId: null })
+  })
+}

@@ -1,0 +1,57 @@
+import { Comment } from '../../persistence/models/comment.js'
+import { Block } from '../../persistence/models/contact.js'
+import { Post } from '../../persistence/models/post.js'
+import { type ReadablePost, readablePost } from '../../persistence/posts/find-readable-post.js'
+import type { Pod } from '../../pod/pod.js'
+import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
+import { Refusal } from '../refusals.js'
+
+/** A post that the viewer may see and the token may show. Whether it is hidden or not there is nobody's business. */
+export async function requirePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<Post> {
+  const post = await Post.readableBy(pod.db, viewer, guid).withGraphFetched('author')
+  if (!post || !mayShowPost(viewer, post)) throw postNotFound()
+  return post
+}
+
+/** One that stands under this post. */
+export async function requireComment(pod: Pick<Pod, 'db'>, { id }: Post, guid: string): Promise<Comment> {
+  const comment = await Comment.query(pod.db).findOne({ guid, postId: id })
+  if (!comment) throw commentNotFound()
+  return comment
+}
+
+/** Whether a token may show what its user may see. */
+export function mayShowPost(viewer: Viewer, post: Pick<Post, 'public'>): boolean {
+  return post.public || visibilityForViewer(viewer) === 'readable'
+}
+
+/** A post, or a comment under it. */
+interface PostOrCommentGuids {
+  readonly postGuid: string
+  readonly commentGuid?: string | undefined
+}
+
+/** The same where nothing of the post is needed but its place. */
+export async function requirePostOrComment(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  target: PostOrCommentGuids,
+): Promise<ReadablePost> {
+  const post = await readablePost(pod.db, viewer, target)
+  if (!post || !mayShowPost(viewer, post)) throw postNotFound()
+  if (target.commentGuid !== undefined && post.commentId === null) throw commentNotFound()
+  return post
+}
+
+/** Only people of this pod are asked: another pod answers for its own. */
+export async function isViewerBlockedBy(pod: Pick<Pod, 'db'>, personId: number, viewer: Viewer): Promise<boolean> {
+  return Block.isThere(pod.db, { by: personId, personId: viewer.personId })
+}
+
+export function postNotFound(): Refusal<'post_not_found'> {
+  return new Refusal('post_not_found', 'This post does not exist, or you may not read it.')
+}
+
+export function commentNotFound(): Refusal<'comment_not_found'> {
+  return new Refusal('comment_not_found', 'This post has no comment with this guid.')
+}
