@@ -97,7 +97,7 @@ describe.each(queueBackends)('S98: work that is too much for one transaction, wi
     return slowest
   }
 
-  it(`the retraction of a post with ${COMMENTS} comments delays nothing else`, { timeout: 240_000 }, async () => {
+  it(`the retraction of a post with ${COMMENTS} comments delays nothing else`, { timeout: 480_000 }, async () => {
     const guid = newGuid()
     await addLongThread(guid)
     const retraction = { type: 'retraction', author: mallory.address, target_guid: guid, target_type: 'Post' } as const
@@ -111,12 +111,12 @@ describe.each(queueBackends)('S98: work that is too much for one transaction, wi
     await attack
 
     const purged = async () => expect(await pod.rows('comments', 'taggings')).toEqual([0, 0])
-    await vi.waitFor(purged, { timeout: 120_000, interval: 200 })
+    await vi.waitFor(purged, { timeout: 300_000, interval: 200 })
     expect(await pod.db('outbox').whereNotNull('failedAt')).toEqual([])
   })
 
   it(`${CONVERSATIONS} conversations with ${PARTICIPANTS} unknown participants leave room in the lock table`, {
-    timeout: 240_000,
+    timeout: 480_000,
   }, async () => {
     const { alice } = await pod.people('alice')
     const { address } = alice.account
@@ -136,7 +136,7 @@ describe.each(queueBackends)('S98: work that is too much for one transaction, wi
       const unknown = Array.from({ length: PARTICIPANTS }, (_, at) => `u${index}x${at}@nowhere${at % 8}.example`)
       await pod.privately(conversationAmong([mallory.address, address, ...unknown]), mallory, alice)
     }
-    await pod.settled(180_000)
+    await pod.settled(300_000)
     isOver = true
     await watching
 
