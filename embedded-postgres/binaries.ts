@@ -5,7 +5,7 @@ import { basename, dirname, join, relative } from 'node:path'
 import { hasCode } from '../src/errors/thrown.js'
 import { EmbeddedPostgresError } from './errors.js'
 
-/** The programs of PostgreSQL as npm delivers them. */
+/** The PostgreSQL programs of the npm package. */
 export interface Binaries {
   /** Holds `bin`, `lib` and `share`. */
   readonly folder: string
@@ -37,7 +37,7 @@ export async function findBinaries(
 
 /**
  * npm packages cannot hold symbolic links, so an install script of the package makes them; where install scripts do not
- * run, PostgreSQL does not find its libraries. Makes the missing links; false if the folder belongs to somebody else.
+ * run, PostgreSQL does not find its libraries. Makes the missing links; false if the folder is not writable.
  */
 export async function linkLibraries(binaries: Binaries): Promise<boolean> {
   for (const { source, target } of await readLinks(binaries)) {
@@ -56,7 +56,7 @@ export async function linkLibraries(binaries: Binaries): Promise<boolean> {
   return true
 }
 
-/** A copy in `home`, for when the originals are out of reach or cannot be completed. Made once for each version. */
+/** Copies the programs to `home` if the originals are unreachable or lack links; once per version. */
 export async function copyBinaries(binaries: Binaries, home: string): Promise<Binaries> {
   const root = join(home, `postgresql-${binaries.version}`)
   const copy = { ...binaries, folder: join(root, 'native') }

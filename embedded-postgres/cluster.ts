@@ -20,7 +20,7 @@ import { type Binaries, majorOf, programOf } from './binaries.js'
 import { EmbeddedPostgresError } from './errors.js'
 import { ownerFor, type RunAs, run } from './run-as.js'
 
-/** What PostgreSQL keeps on disk, and the password of its superuser. */
+/** The data directory of PostgreSQL and the password of its superuser. */
 export interface Cluster {
   readonly folder: string
   readonly password: string
@@ -30,7 +30,7 @@ export interface Cluster {
 export const SUPERUSER = 'pod'
 
 const CLUSTER = 'postgres'
-/** Inside the cluster, so that the two can neither be separated nor made by halves. */
+/** Inside the cluster, so that both are created, moved and deleted together. */
 const PASSWORD = 'pod.password'
 const INITDB_LIMIT_MS = 120_000
 
@@ -61,7 +61,7 @@ export async function hasCluster(dataDir: string): Promise<boolean> {
   return !(await isMissing(join(dataDir, CLUSTER, 'PG_VERSION')))
 }
 
-/** Makes the cluster under a temporary name, so that an interrupted start leaves none instead of half of one. */
+/** Makes the cluster under a temporary name and renames it, so that an interrupted start leaves no partial cluster. */
 export async function createCluster(
   place: { readonly dataDir: string; readonly home: string },
   binaries: Binaries,
@@ -86,7 +86,7 @@ export async function createCluster(
     await rename(folder, join(place.home, CLUSTER))
   } catch (error) {
     await rm(draft, { recursive: true, force: true, maxRetries: 3 })
-    // Another start may have been faster; its cluster is as good as ours.
+    // Another process may have made the cluster first; then that one is used.
     if (await isMissing(join(place.home, CLUSTER, 'PG_VERSION'))) {
       throw new EmbeddedPostgresError(
         `The database cannot be created in ${place.home} (${complaintOf(error)}): set another DATA_DIR, or DATABASE_URL to a PostgreSQL server of your own.`,
@@ -98,7 +98,7 @@ export async function createCluster(
   if (place.home !== place.dataDir) await linkCluster(place)
 }
 
-/** Data of another major version cannot be read; PostgreSQL itself would only say so in its log. */
+/** Throws if another major version of PostgreSQL made the data; PostgreSQL would report it only in its log. */
 export async function checkVersion(cluster: Cluster, binaries: Binaries): Promise<void> {
   const version = (await readFile(join(cluster.folder, 'PG_VERSION'), 'utf8').catch(() => 'unknown')).trim()
   if (version === majorOf(binaries)) return
@@ -108,7 +108,7 @@ export async function checkVersion(cluster: Cluster, binaries: Binaries): Promis
   )
 }
 
-/** Only root can have been somebody else before, and only root can give files away. */
+/** Changes the owner of the files. Only root may have run PostgreSQL as another user, and only root may chown. */
 export async function giveCluster(cluster: Cluster, runAs: RunAs): Promise<void> {
   const owner = ownerFor(runAs)
   if (owner === undefined || (await stat(cluster.folder)).uid === owner.uid) return
@@ -122,7 +122,7 @@ function initdbArguments(folder: string, passwordFile: string, fast: boolean): r
     '--auth=scram-sha-256',
     `--pwfile=${passwordFile}`,
     '--encoding=UTF8',
-    // Built in, so that every machine sorts and folds alike.
+    // The built-in locale: the same sorting and case folding on every machine.
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--data-checksums',
@@ -131,7 +131,7 @@ function initdbArguments(folder: string, passwordFile: string, fast: boolean): r
   ]
 }
 
-/** What interrupted starts left behind. A start that is creating one right now fails, and finds ours. */
+/** Removes drafts of interrupted starts. A concurrent start fails and then uses the finished cluster. */
 async function sweepDrafts(home: string): Promise<void> {
   const drafts = (await readdir(home)).filter((name) => name.startsWith(`${CLUSTER}.new-`))
   await Promise.all(drafts.map((name) => rm(join(home, name), { recursive: true, force: true, maxRetries: 3 })))
@@ -152,7 +152,7 @@ async function isMissing(path: string): Promise<boolean> {
   )
 }
 
-/** What `initdb` says last, or our own trouble with running it. */
+/** The last error line of `initdb`, or the error of running it. */
 function complaintOf(error: unknown): string {
   const output = error instanceof Error && 'stderr' in error ? String(error.stderr) : ''
   const lines = output.split('\n').filter((line) => line.trim() !== '')

@@ -4,10 +4,10 @@ import { messageOf } from '../src/errors/thrown.js'
 import { EmbeddedPostgresError } from './errors.js'
 import { isRoot } from './run-as.js'
 
-/** Whatever the pod keeps in its data folder guards itself by its own mode. */
+/** Files of the pod in the data folder; each has a restrictive mode of its own. */
 const KEPT_HERE = /^(postgres|secret-key|uploads|address\.json)/
 
-/** Closed to everybody else; root, whose database runs as another user, lets that user walk through, but not look around. */
+/** Makes the data folder with mode 0700; as root 0711, because the database runs as another user who must traverse it. */
 export async function makeDataFolder(dataDir: string): Promise<void> {
   try {
     await makeFolder(dataDir, isRoot() ? 0o711 : 0o700)
@@ -21,7 +21,7 @@ export async function makeDataFolder(dataDir: string): Promise<void> {
   }
 }
 
-/** Only a folder that is nothing but a pod's: DATA_DIR may be set to any folder, root's home included. */
+/** Opens only folders that contain nothing but pod files: DATA_DIR may be any folder, even root's home. */
 async function letThrough(dataDir: string): Promise<void> {
   const { mode, uid } = await stat(dataDir)
   if (uid !== 0 || (mode & 0o001) !== 0) return

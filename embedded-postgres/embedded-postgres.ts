@@ -10,7 +10,7 @@ import { stopServer } from './stop.js'
 
 export { EmbeddedPostgresError, hasCluster as hasEmbeddedPostgres }
 
-/** A PostgreSQL of the pod's own that somebody started. */
+/** A running embedded PostgreSQL, started by this or another process. */
 export interface RunningServer {
   /** For web, workers and commands: the role owns the database of the pod and is no superuser. */
   readonly url: string
@@ -56,8 +56,8 @@ export async function findRunningEmbeddedPostgres(dataDir: string): Promise<Runn
 }
 
 /**
- * The owner we wait for may stop the server instead of leaving it to us; then there is one to be started. A server that ends
- * may make us its owner before our session hears of it, but lets nobody new in.
+ * Becomes the owner of the server. The previous owner may stop the server meanwhile; then a new one is launched. A stopping server may
+ * still grant the lock, but accepts no new connection, so the server is looked up again.
  */
 async function own(dataDir: string, options: ServerOptions): Promise<Running> {
   for (let attempt = 1; ; attempt += 1) {

@@ -20,7 +20,7 @@ export interface ServerOptions {
   readonly maxConnections?: number
 }
 
-/** A server that answers. */
+/** A server that answers queries. */
 export interface Running {
   readonly cluster: Cluster
   readonly pid: number
@@ -35,10 +35,10 @@ interface Site {
   readonly runAs: RunAs
 }
 
-const HOMES_IN_THE_OPEN = '/var/lib/pod'
+const PUBLIC_HOMES = '/var/lib/pod'
 const DEFAULT_CONNECTIONS = 200
 const LOG_LIMIT_BYTES = 10_000_000
-/** Children of a killed server may still be at work, a port may be taken the moment it was found free. */
+/** Pauses between attempts: children of a killed server may still run, or the port may be taken meanwhile. */
 const PAUSES_MS = [0, 50, 100, 200, 400, 800, 1_600, 3_200]
 
 export async function findRunning(dataDir: string): Promise<Running | undefined> {
@@ -72,11 +72,11 @@ export async function launch(dataDir: string, options: ServerOptions): Promise<R
     await log.handle.close()
   }
   throw new EmbeddedPostgresError(
-    `PostgreSQL does not start on ${cluster.folder}: ${await complaintIn(log)} The whole story is in ${log.path}.`,
+    `PostgreSQL does not start on ${cluster.folder}: ${await complaintIn(log)} See ${log.path}.`,
   )
 }
 
-/** As root under a closed home, where not even user namespaces help, programs and data go to a place in the open. */
+/** Chooses user and folders. As root below a closed home, programs and data go to a public folder. */
 async function chooseSite(dataDir: string): Promise<Site> {
   const installed = await findBinaries()
   const binaries = (await linkLibraries(installed)) ? installed : await copyBinaries(installed, dataDir)
@@ -84,7 +84,7 @@ async function chooseSite(dataDir: string): Promise<Site> {
   if (!('failure' in runAs)) return { binaries, home: dataDir, runAs }
   if (!isRoot()) throw cannotRun(runAs.failure)
 
-  const home = join(HOMES_IN_THE_OPEN, createHash('sha256').update(dataDir).digest('hex').slice(0, 12))
+  const home = join(PUBLIC_HOMES, createHash('sha256').update(dataDir).digest('hex').slice(0, 12))
   await mkdir(home, { recursive: true, mode: 0o711 })
   const copy = await copyBinaries(installed, home)
   const runAsThere = await chooseRunAs(copy, home)
@@ -102,15 +102,15 @@ async function startOnce(
   await disownStalePid(cluster)
   const port = options.port ?? (await choosePort(cluster))
   const child = spawnAs(site.runAs, programOf(site.binaries, 'postgres'), serverArguments(cluster, port, options), {
-    // A session of its own: Ctrl-C reaches our processes first and the database last, from us.
+    // A process group of its own: Ctrl-C must not stop the database before the other processes.
     detached: true,
     stdio: ['ignore', log, log],
   })
   child.unref()
   const session = await Promise.race([
     openSession(cluster, async () => (isAlive(child) ? { port } : undefined)),
-    // Whoever has the port may let us wait for an answer.
-    once(child, 'exit').then(nobody, nobody),
+    // If another program has the port, the server exits while the connection attempt waits.
+    once(child, 'exit').then(noSession, noSession),
   ])
   return session && child.pid ? { cluster, session, pid: child.pid, startedHere: true } : undefined
 }
@@ -124,7 +124,7 @@ function serverArguments(cluster: Cluster, port: number, options: ServerOptions)
     shared_preload_libraries: '',
     log_destination: 'stderr',
     logging_collector: 'off',
-    // How late it writes what nobody waits for: at the default it wakes up five times a second as long as anything is written.
+    // Delay of asynchronous writes: with the default, the server wakes up five times a second while anything is written.
     wal_writer_delay: '1s',
     timezone: 'UTC',
     log_timezone: 'UTC',
@@ -136,7 +136,7 @@ function serverArguments(cluster: Cluster, port: number, options: ServerOptions)
   ]
 }
 
-function nobody(): undefined {}
+function noSession(): undefined {}
 
 function isAlive(child: ChildProcess): boolean {
   return child.pid !== undefined && child.exitCode === null && child.signalCode === null

@@ -12,7 +12,7 @@ export interface Postmaster {
   readonly port: number | undefined
 }
 
-/** The server that runs on this cluster, whoever started it. A pid file alone proves nothing. */
+/** The running server of this cluster. The pid file is verified: the pid may belong to another process. */
 export async function findPostmaster(cluster: Cluster): Promise<Postmaster | undefined> {
   const lines = await readPidFile(cluster)
   const pid = Number(lines?.[0])
@@ -20,7 +20,7 @@ export async function findPostmaster(cluster: Cluster): Promise<Postmaster | und
   return { pid, port: Number(lines?.[3]) || undefined }
 }
 
-/** Its command line is what a process cannot share with another one that got the same pid later. */
+/** Compares the command line: another process may have got the same pid later. */
 export async function isPostmaster(pid: number, cluster: Cluster): Promise<boolean> {
   if (!Number.isInteger(pid) || pid <= 0) return false
   try {
@@ -37,9 +37,8 @@ export async function isPostmaster(pid: number, cluster: Cluster): Promise<boole
 }
 
 /**
- * A killed server leaves its pid file, and PostgreSQL does not start while any process of the same user has that pid. Our own
- * pid in it, that of the parent, it takes for stale; the rest of the file it needs to see whether the old server's
- * children are still at work.
+ * A killed server leaves its pid file, and PostgreSQL does not start while any process of the same user has that pid. PostgreSQL takes
+ * the pid of its parent for stale, so this process writes its own. The other lines stay: with them PostgreSQL detects running children.
  */
 export async function disownStalePid(cluster: Cluster): Promise<void> {
   const lines = await readPidFile(cluster)
@@ -49,7 +48,7 @@ export async function disownStalePid(cluster: Cluster): Promise<void> {
   await writeFile(pidFileOf(cluster), [process.pid, ...lines.slice(1)].join('\n'))
 }
 
-/** The last port again if nobody else has it, so that whoever holds the address finds the server again after a crash. */
+/** The last port if it is free, so that processes find the server at the same address after a crash. */
 export async function choosePort(cluster: Cluster): Promise<number> {
   const options = await readFile(join(cluster.folder, 'postmaster.opts'), 'utf8').catch(() => '')
   const last = Number(/"-p" "(\d+)"/.exec(options)?.[1])

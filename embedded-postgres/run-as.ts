@@ -10,14 +10,14 @@ interface User {
   readonly gid: number
 }
 
-/** PostgreSQL refuses to run as root, so root has to run it as somebody else; and it wants whoever makes its files to have a name. */
+/** PostgreSQL refuses to run as root, and needs a user with a name. */
 export type RunAs =
   | { readonly kind: 'myself' }
   | (User & { readonly kind: 'user' })
-  /** In a user namespace we look like somebody else, while on disk everything stays ours. */
+  /** In a user namespace the process has another user id, while files keep the real owner. */
   | (User & { readonly kind: 'namespace' })
 
-/** Nothing of our own environment (secrets, `PG…` settings) reaches the server. */
+/** The server gets no other environment: no secrets, no `PG…` settings. */
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' }
 const PROBE_LIMIT_MS = 10_000
 
@@ -25,10 +25,10 @@ export function isRoot(): boolean {
   return process.geteuid?.() === 0
 }
 
-/** The first way in which PostgreSQL runs and reaches its data in `home`; or why the last one did not. */
+/** The first candidate with which PostgreSQL runs and reaches `home`; otherwise the last failure. */
 export async function chooseRunAs(binaries: Binaries, home: string): Promise<RunAs | { readonly failure: unknown }> {
   let failure: unknown
-  for (const candidate of isRoot() ? await waysOfRoot(home) : await waysOfUser()) {
+  for (const candidate of isRoot() ? await candidatesOfRoot(home) : await candidatesOfUser()) {
     try {
       await run(candidate, programOf(binaries, 'postgres'), ['--version'])
       if (candidate.kind !== 'myself') await run(candidate, 'test', ['-x', home])
@@ -40,7 +40,7 @@ export async function chooseRunAs(binaries: Binaries, home: string): Promise<Run
   return { failure }
 }
 
-/** Whom the files of the database have to belong to; undefined: whoever makes them. */
+/** The required owner of the database files; undefined: the current user. */
 export function ownerFor(runAs: RunAs): User | undefined {
   if (runAs.kind === 'myself') return undefined
   return runAs.kind === 'user' ? runAs : { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
@@ -69,7 +69,7 @@ function commandFor(runAs: RunAs, program: string, args: readonly string[]) {
   return { program: 'unshare', args: ['-U', `--map-user=${uid}`, `--map-group=${gid}`, program, ...args], options }
 }
 
-async function waysOfRoot(home: string): Promise<readonly RunAs[]> {
+async function candidatesOfRoot(home: string): Promise<readonly RunAs[]> {
   const users = [await ownerOf(join(home, 'postgres')), ...(await systemUsers('postgres', 'nobody'))]
   const known = users.filter((user) => user !== undefined)
   const inNamespace = known.slice(-1)
@@ -79,8 +79,8 @@ async function waysOfRoot(home: string): Promise<readonly RunAs[]> {
   ]
 }
 
-/** Containers run programs as users that the system has never heard of. */
-async function waysOfUser(): Promise<readonly RunAs[]> {
+/** In containers the user may have no entry in /etc/passwd. */
+async function candidatesOfUser(): Promise<readonly RunAs[]> {
   const myself = { kind: 'myself' } as const
   if (hasName()) return [myself]
   const inNamespace = (await systemUsers('nobody')).map((user) => ({ kind: 'namespace', ...user }) as const)
@@ -95,7 +95,7 @@ function hasName(): boolean {
   }
 }
 
-/** Who ran the database before keeps it, unless that was root in a namespace. */
+/** The previous owner of the database, unless that was root in a namespace. */
 async function ownerOf(cluster: string): Promise<User | undefined> {
   const owner = await stat(cluster).catch(() => undefined)
   return owner === undefined || owner.uid === 0 ? undefined : { uid: owner.uid, gid: owner.gid }

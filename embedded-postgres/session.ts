@@ -7,12 +7,12 @@ import { EmbeddedPostgresError } from './errors.js'
 import { isPostmaster } from './postmaster.js'
 import { type Login, superuserLogin } from './roles.js'
 
-/** A connection of the launcher's own. */
+/** A connection of the launcher. */
 export interface Session {
   readonly client: Client
   readonly port: number
   readonly ended: Promise<void>
-  /** From now on it does not keep our process alive. */
+  /** The connection no longer keeps the process alive. */
   unref(): void
 }
 
@@ -23,8 +23,8 @@ const WRONG_PASSWORD = '28P01'
 const NO_SUCH_DATABASE = '3D000'
 const LOCK_NOT_AVAILABLE = '55P03'
 const POLL_MS = 15
-/** Replaying the log after a crash may take as long as it takes: then the server answers that it is starting. */
-const SILENCE_LIMIT_MS = 30_000
+/** Time without an answer. Replaying the log after a crash may take longer: then the server answers that it is starting. */
+const NO_ANSWER_LIMIT_MS = 30_000
 /** The owner of a server makes role and database right after its start. */
 const PREPARED_LIMIT_MS = 10_000
 const PREPARED_POLL_MS = 100
@@ -39,9 +39,9 @@ export async function openSession(
   login = superuserLogin(cluster),
 ): Promise<Session | undefined> {
   const preparedUntil = Date.now() + (login.user === SUPERUSER ? 0 : PREPARED_LIMIT_MS)
-  let heardAt = Date.now()
+  let answeredAt = Date.now()
   let reason: unknown = new Error('it has opened no port')
-  while (Date.now() - heardAt < SILENCE_LIMIT_MS) {
+  while (Date.now() - answeredAt < NO_ANSWER_LIMIT_MS) {
     const server = await findServer()
     if (server === undefined) return undefined
     if (server.port !== undefined) {
@@ -49,7 +49,7 @@ export async function openSession(
         return await connect(login, server.port)
       } catch (error) {
         reason = error
-        if (hasCode(error, STARTING_UP)) heardAt = Date.now()
+        if (hasCode(error, STARTING_UP)) answeredAt = Date.now()
         if (hasCode(error, WRONG_PASSWORD, NO_SUCH_DATABASE)) {
           if (Date.now() >= preparedUntil) break
           await wait(PREPARED_POLL_MS)
@@ -59,14 +59,14 @@ export async function openSession(
     await wait(POLL_MS)
   }
   throw new EmbeddedPostgresError(
-    `The PostgreSQL that runs on ${cluster.folder} does not let us in (${messageOf(reason)}): end it (its process id is the first line of postmaster.pid there) and start again.`,
+    `The PostgreSQL that runs on ${cluster.folder} refuses the login (${messageOf(reason)}): end it (its process id is the first line of postmaster.pid there) and start again.`,
     { cause: reason },
   )
 }
 
 /**
- * The session holds a lock that goes away with our process, however it ends: so two pods never share a database folder, and
- * one that was killed never keeps its successor out.
+ * The session holds an advisory lock that ends with the process: two pods never share a data folder, and a killed pod never blocks
+ * its successor.
  */
 export async function becomeOwner({ client }: Session, dataDir: string): Promise<void> {
   try {

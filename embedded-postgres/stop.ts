@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Cluster } from './cluster.js'
 import { isPostmaster } from './postmaster.js'
 
-/** Fast (drops connections, writes everything down), then without ceremony (the next start replays the log). */
+/** Fast shutdown (drops connections, writes a checkpoint), then immediate (the next start replays the log), then kill. */
 const STEPS = [
   { signal: 'SIGINT', limitMs: 15_000 },
   { signal: 'SIGQUIT', limitMs: 8_000 },

@@ -14,9 +14,9 @@ export type Listen = { readonly host: string; readonly port: number } | { readon
 
 export const CLIENT_API_DIALECTS = ['standard', 'diaspora'] as const satisfies readonly ClientApiDialect[]
 
-/** Everything the pod can be told from outside. Nothing else reads `process.env`. */
+/** All settings of the pod. No other module reads `process.env`. */
 export interface Config {
-  /** The address others use; part of every identity, so it cannot change later. Never ends in a slash. */
+  /** The public URL; part of every identity, so it cannot change later. No trailing slash. */
   readonly url: string
   /** The part after the @ in every address of this pod. */
   readonly host: string
@@ -36,16 +36,16 @@ export interface Config {
   /** Jobs in hand at a time, by queue; what is not named here keeps its default. */
   readonly workerConcurrency: Readonly<Partial<Record<QueueName, number>>>
   readonly cryptoThreads: number
-  /** Messages of other pods that are accepted and not taken in yet; above it they are asked to come later. */
+  /** Bytes of accepted messages that are not stored yet; above the limit, senders get 503. */
   readonly inboundBytes: number
   readonly dataDir: string
-  /** Pictures, and what is on its way to become one; web and worker processes share it. */
+  /** Pictures and uploads in progress; shared by web and worker processes. */
   readonly uploadsDir: string
-  /** The largest picture that somebody may upload. */
+  /** The largest picture that may be uploaded. */
   readonly photoBytes: number
-  /** What the people of one other pod may send in a day; 0: as much as they like. */
+  /** Bytes that one other pod may send in a day; 0: unlimited. */
   readonly podBytesPerDay: number
-  /** What the photos of one person may take on the disk; 0: as much as they like. */
+  /** Bytes of the stored photos of one user; 0: unlimited. */
   readonly photoQuota: number
   /** Not set: made once, kept in the data folder. */
   readonly secretKey: string | undefined
@@ -55,11 +55,11 @@ export interface Config {
   /** Metrics and health. `default`: the usual ports, or the next free ones; `off`: not at all. */
   readonly adminListen: Listen | 'default' | 'off'
   readonly podName: string
-  /** The account that speaks for the pod; not set: the first administrator, else the first account. */
+  /** The account that signs participations; not set: the first administrator, else the first account. */
   readonly podminAccount: string | undefined
-  /** Who may sign up; told to everybody who asks what this pod is. */
+  /** Who may sign up; published in NodeInfo. */
   readonly registrations: 'open' | 'invite' | 'closed'
-  /** Whether everybody may know how many people, posts and comments there are. */
+  /** Whether NodeInfo publishes the numbers of users, posts and comments. */
   readonly statistics: boolean
   /**
    * Per network address and web process: failed sign-ins and sign-ups in five minutes, client registrations in an hour, token
@@ -72,16 +72,16 @@ export interface Config {
     readonly authorizations: number
     readonly pages: number
   }
-  /** What one person may change in a minute, in each process; 0: as much as they like. */
+  /** Writes of one user per minute and web process; 0: unlimited. */
   readonly writeLimit: number
-  /** How clients are answered in the few places where what is documented and what diaspora* does exclude each other. */
+  /** The shape of responses where the documented API and diaspora* differ. */
   readonly clientApiDialect: ClientApiDialect
   readonly usernameBlacklist: readonly string[]
-  /** Private addresses that this pod may ask all the same, for tests and playgrounds. */
+  /** Private addresses that the pod may connect to, for tests and development. */
   readonly allowPrivateAddresses: AllowPrivate
 }
 
-/** The settings are wrong; the message names each of them in a sentence. */
+/** Invalid settings; the message has a sentence for each. */
 export class SettingsError extends StartError {
   override name = 'SettingsError'
   readonly faults: readonly string[]
@@ -210,19 +210,19 @@ const settings = {
   },
 } as const satisfies Record<keyof Environment, object>
 
-// Only settings are coerced: an environment knows nothing but texts.
+// Types are coerced: environment variables are texts.
 const validate = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true }).compile<Environment>({
   type: 'object',
   properties: settings,
 })
 
-/** Reads the environment, or throws one error that names every variable that is wrong with it. */
+/** Reads the settings. Throws one SettingsError that names every invalid variable. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const variables: Record<string, unknown> = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== ''),
   )
   const wrong = validate(variables) ? [] : [...new Set((validate.errors ?? []).map(sentence))]
-  const given = variables as unknown as Environment // texts are texts even where a number is wrong, and nothing is returned then
+  const given = variables as unknown as Environment // with invalid values the function throws before it returns
 
   const faults = [...wrong]
   const url = readPodUrl(given.POD_URL ?? localUrl(given.PORT), faults)
@@ -244,7 +244,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     databaseReadUrl: given.DATABASE_READ_URL,
     databasePool: given.DATABASE_POOL,
     redisUrl: given.REDIS_URL,
-    // Whoever has Sentinels expects a fail-over, and one that forgets what was accepted would be none.
+    // A fail-over by Sentinel without an acknowledged replica would lose accepted messages.
     redisReplicas: given.REDIS_REPLICAS ?? (redis?.kind === 'sentinel' ? 1 : 0),
     workerQueues,
     workerConcurrency,
@@ -289,7 +289,7 @@ function sentence(error: ErrorObject): string {
   return `${name} must be ${'description' in setting ? setting.description : error.message}.`
 }
 
-/** A port that is wrong is one fault, not two; port 0 is not known before the pod listens. */
+/** The default URL. An invalid PORT is reported once, as PORT; port 0 is unknown before the pod listens. */
 function localUrl(port: number): string {
   const url = `http://localhost:${port || 3000}`
   return isUrl(url) ? url : 'http://localhost:3000'
@@ -346,7 +346,7 @@ function readConcurrency(text: string, faults: string[]): Config['workerConcurre
   return Object.fromEntries(pairs.map(([queue, jobs]) => [queue, Number(jobs)]))
 }
 
-/** Not set and empty are different things here: an empty text turns the admin server off. */
+/** Unset means the default ports; an empty text turns the operator's server off. */
 function readAdminListen(text: string | undefined, faults: string[]): Config['adminListen'] {
   if (text === undefined) return 'default'
   if (text.trim() === '') return 'off'
@@ -361,7 +361,7 @@ function readAdminListen(text: string | undefined, faults: string[]): Config['ad
   return { host: host?.replace(/^\[(.*)\]$/, '$1') ?? '127.0.0.1', port: Number(port) }
 }
 
-/** Nobody else can reach such a pod. */
+/** Whether the URL is reachable from this machine only. */
 export function isThisMachine(url: URL | string): boolean {
   const { hostname } = new URL(url)
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.[0-9.]+$/.test(hostname)

@@ -10,7 +10,7 @@ export interface KeptAddress {
 
 const FILE = 'address.json'
 
-/** For commands, which may have other settings than the pod. A pod without a data folder of its own keeps none. */
+/** Stores the address for commands, whose settings may differ. A pod without a writable data folder stores none. */
 export async function keepAddress(dataDir: string, url: string): Promise<void> {
   const path = join(dataDir, FILE)
   const draft = `${path}.${process.pid}`

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** What runs here, as its package says. */
+/** Name and version of the pod's software, from package.json. */
 export interface Software {
   readonly name: string
   readonly version: string
@@ -22,7 +22,7 @@ export function readSoftware(): Software {
   }
 }
 
-/** The folder of our package.json, seen from one of our files, compiled or not. */
+/** The folder of package.json, found from any source or compiled file below it. */
 export function projectFolder(folder: string): string {
   if (existsSync(join(folder, 'package.json'))) return folder
   if (dirname(folder) === folder)

@@ -1,9 +1,9 @@
-/** The process cannot start. The message says why and what to do, in sentences; nobody needs a stack to read it. */
+/** The process cannot start. The message gives reason and remedy in sentences; it is printed without a stack. */
 export class StartError extends Error {
   override name = 'StartError'
 }
 
-/** Ends a process that could not start: whoever keeps it hears the sentence, or else the people in front of it. */
+/** Ends a process that could not start. The message goes to the parent process if there is one, otherwise to stderr. */
 export function endUnstarted({ message }: StartError): void {
   if (process.send !== undefined) {
     process.send({ refused: message }, () => process.exit(1))

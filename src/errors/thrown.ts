@@ -1,9 +1,9 @@
-/** What was thrown, in words; it need not be an error. */
+/** The message of a thrown value, which may not be an Error. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
-/** Of the system or the database; empty: it has none. */
+/** The code of a system or database error; empty if there is none. */
 export function codeOf(thrown: unknown): string {
   return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : ''
 }

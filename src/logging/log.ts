@@ -4,14 +4,14 @@ import pretty from 'pino-pretty'
 import type { Config } from '../config/config.js'
 import { withoutStatement } from '../persistence/database/errors.js'
 
-/** Fields that may hold what nobody should read later, wherever they turn up. */
+/** Fields that may contain secrets; they are redacted in every log line. */
 const SECRET_FIELDS = ['authorization', 'cookie', 'password', 'access_token', 'refresh_token', 'client_secret', 'token']
 
 const STDOUT = 1
-/** For the log of whoever has an answer to write to the standard output. */
+/** For processes that write an answer to stdout. */
 export const STDERR = 2
 
-/** One logger per process; what it writes is read by people on a terminal and by programs elsewhere. */
+/** Opens the logger of a process: readable lines on a terminal, JSON otherwise. */
 export function openLog(
   config: Pick<Config, 'logLevel' | 'logFormat'>,
   name: string,
@@ -30,7 +30,7 @@ export function openLog(
   return pino(options, pretty({ destination: output, colorize: onTerminal, ignore: 'pid,hostname', sync: true }))
 }
 
-/** Database errors carry statement and values in their text and fields; a log may have the code, never the values. */
+/** Database errors contain statement and values; only their code and a shortened message are logged. */
 function writeError(error: Error): unknown {
   const { type, message, stack, code } = stdSerializers.err(error) as ReturnType<typeof stdSerializers.err> & {
     code?: unknown

@@ -1,34 +1,34 @@
 import { performance } from 'node:perf_hooks'
 
-/** An event loop, and a clock beside it. */
+/** An event loop and its clock. */
 export interface Loop {
   /** In milliseconds. */
   now(): number
-  /** The part of the time since this was last asked in which it had something to do. */
+  /** The busy fraction of the time since the last call. */
   utilization(): number
 }
 
-/** A sample wakes the process, which is most of what it costs a pod to do nothing. */
+/** Each sample wakes the process, which is most of the cost of an idle pod. */
 const OFTEN_MS = 100
-/** A loop that has little to do is hardly ever late. */
+/** An event loop with little work is rarely late. */
 const SELDOM_MS = 5_000
 const BUSY = 0.05
 
 export interface LoopWatch {
-  /** There is something to do: what takes too long should be seen soon. */
+  /** Samples often again, because work has arrived. */
   wake(): void
   stop(): void
 }
 
-/** Tells again and again by how many milliseconds the event loop is late. Who answers with true is told soon again, whatever there is to do. */
-export function watchLoopLag(tell: (lateMs: number) => boolean, loop: Loop = thisLoop()): LoopWatch {
+/** Reports the lag of the event loop in milliseconds, often while the loop is busy or `report` returns true, otherwise seldom. */
+export function watchLoopLag(report: (lateMs: number) => boolean, loop: Loop = thisLoop()): LoopWatch {
   let timer: NodeJS.Timeout
   let isAsleep = false
   const sampleIn = (period: number) => {
     isAsleep = period === SELDOM_MS
     const due = loop.now() + period
     timer = setTimeout(() => {
-      const isWanted = tell(Math.max(0, loop.now() - due))
+      const isWanted = report(Math.max(0, loop.now() - due))
       sampleIn(loop.utilization() > BUSY || isWanted ? OFTEN_MS : SELDOM_MS)
     }, period)
     timer.unref()

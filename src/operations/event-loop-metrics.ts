@@ -2,12 +2,12 @@ import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
 import { Gauge, type Registry } from 'prom-client'
 import { watchLoopLag } from '../logging/loop-lag.js'
 
-/** The library's own sampler wakes the process whether it has something to do or not: it sleeps for weeks. */
-export const LIBRARY_SLEEPS = { eventLoopMonitoringPrecision: 2 ** 31 - 1 }
+/** Effectively disables the library's sampler, which wakes idle processes. */
+export const LIBRARY_SAMPLER_OFF = { eventLoopMonitoringPrecision: 2 ** 31 - 1 }
 
 const MICROSECONDS = 1_000_000
 
-/** Under the names that the library gives to what its own sampler finds. */
+/** Statistics under the names that the library uses. */
 const FIGURES: Readonly<Record<string, (lag: RecordableHistogram) => number>> = {
   min: ({ min }) => min,
   max: ({ max }) => max,
@@ -18,7 +18,7 @@ const FIGURES: Readonly<Record<string, (lag: RecordableHistogram) => number>> = 
   p99: (lag) => lag.percentile(99),
 }
 
-/** How late the event loop was since this was last written down. */
+/** Registers the gauges of event loop lag; the returned function updates them with the lag since the last call. */
 export function openLoopGauges(registry: Registry): () => void {
   const lag = createHistogram()
   watchLoopLag((lateMs) => {

@@ -5,28 +5,28 @@ import { queueFacts } from '../jobs/operations/queue-facts.js'
 import type { Pod } from '../pod/pod.js'
 import { watchClosedConnections } from '../web/limits/closure-counts.js'
 import { showRejectionMetrics } from '../web/limits/rejection-metrics.js'
-import { LIBRARY_SLEEPS, openLoopGauges } from './event-loop-metrics.js'
+import { LIBRARY_SAMPLER_OFF, openLoopGauges } from './event-loop-metrics.js'
 import { watchInboundEndpoint } from './inbound-metrics.js'
 import { watchLive } from './live-metrics.js'
 import { showPool } from './pool-metrics.js'
 import { watchReplica } from './replica-metrics.js'
 
-/** What the operator's monitoring reads: one registry per process. */
+/** The metrics of a process. */
 export interface Metrics {
   readonly registry: Registry
-  /** Counts what this app answers, by the pattern of the route: paths would be one series per guid. */
+  /** Counts requests by route pattern: paths would make one series per guid. */
   watch(app: FastifyInstance): void
-  /** All of it as text; what the queue and the database have to say is asked for now. */
+  /** All metrics as text, with current figures of queue and database. */
   text(): Promise<string>
 }
 
-/** From a cached answer to the longest that a client waits. */
+/** From a cached response to the longest wait of a client. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry, ...LIBRARY_SLEEPS })
+  collectDefaultMetrics({ register: registry, ...LIBRARY_SAMPLER_OFF })
   const requests = new Counter({
     name: 'pod_http_requests_total',
     help: 'Requests answered.',
@@ -73,7 +73,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
   }
 }
 
-/** Always 1; the labels say what runs. */
+/** Always 1; the labels carry the versions. */
 function showBuild(registry: Registry, queueStore: string): void {
   const { name, version } = readSoftware()
   const build = new Gauge({
@@ -87,7 +87,7 @@ function showBuild(registry: Registry, queueStore: string): void {
 
 type Facts = Awaited<ReturnType<typeof queueFacts>>
 
-/** Old figures would look like new ones, so whatever cannot be asked for is left out. */
+/** Figures of an unreachable queue or database are removed: old ones would look current. */
 function openWorkGauges(registry: Registry): (facts: Facts | undefined) => void {
   const gauge = (name: string, help: string, ...labelNames: string[]) =>
     new Gauge({ name, help, labelNames, registers: [registry] })

@@ -5,7 +5,7 @@ import { addHealthRoutes, type Readiness } from '../web/server/health.js'
 import { serverOptions } from '../web/server/server-options.js'
 import type { Metrics } from './metrics.js'
 
-/** Where the operator looks when nothing else is set: one port for each kind of process. */
+/** The default ports of metrics and health, one for each kind of process. */
 export const ADMIN_PORTS = { web: 9394, worker: 9395 } as const
 
 export interface OperatorParts {
@@ -15,7 +15,7 @@ export interface OperatorParts {
   readiness(): Promise<Readiness>
 }
 
-/** What only the operator may see, on an address of its own: the public server must never have it. */
+/** The operator's server, on an address of its own: metrics must never be public. */
 export async function buildOperatorApp({ log, metrics, readiness }: OperatorParts): Promise<FastifyInstance> {
   const app = fastify({ ...serverOptions(log) })
   const read = singleFlight(() => metrics.text())

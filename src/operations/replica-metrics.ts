@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { ReadReplica } from '../persistence/database/read-replica.js'
 
-/** Where lists are read, and how old those of the replica may be. */
+/** Metrics of reads by database and of the age of the replica. */
 export function watchReplica(registry: Registry, replica: ReadReplica): void {
   new Counter({
     name: 'pod_lists_read_total',

@@ -30,7 +30,7 @@ export interface OpenPod extends Pod {
   close(): Promise<void>
 }
 
-/** What a process does with a pod decides how patient it is and how many connections it may take. */
+/** The kind of process decides its waiting time for the database and its number of connections. */
 export type ProcessKind = 'web' | 'worker' | 'command'
 
 interface Pieces {
@@ -39,13 +39,13 @@ interface Pieces {
   readonly now?: () => Date
 }
 
-/** Long-running processes may be started before their database; somebody waits in front of a command. */
+/** Milliseconds to wait for the database. Services may start before it; a person waits for a command. */
 const PATIENCE: Readonly<Record<ProcessKind, number>> = { web: 60_000, worker: 60_000, command: 3_000 }
 const COMMAND_POOL = 4
 /** A busy database answers later than usual; that is no outage. */
 const ANSWERED_WITHIN = 3_000
 
-/** Builds the real thing, or throws a StartError that says what is missing. */
+/** Opens all parts of a pod. Throws a StartError that names what is missing. */
 export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces): Promise<OpenPod> {
   const log = pieces.log ?? openLog(config, kind)
   const databaseUrl = await databaseUrlOf(config)
@@ -93,7 +93,7 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
   }
 }
 
-/** Only lists of clients are read there; everything else must not be a moment old. */
+/** Opens the read replica. Only lists for clients are read there; all other reads need current data. */
 function openReplica(config: Config, primaryUrl: string, kind: ProcessKind, log: Logger): ReadReplica | undefined {
   const { databaseReadUrl: replicaUrl, databasePool: pool = WEB_LIMITS.pool } = config
   if (replicaUrl === undefined || kind !== 'web') return undefined
@@ -106,7 +106,7 @@ function openReplica(config: Config, primaryUrl: string, kind: ProcessKind, log:
   })
 }
 
-/** The database that the settings name, or the embedded one that is running for this data folder. */
+/** The database of the settings, or the running embedded one of this data folder. */
 async function databaseUrlOf(config: Pick<Config, 'databaseUrl' | 'dataDir'>): Promise<string> {
   if (config.databaseUrl !== undefined) return config.databaseUrl
   const running = await findRunningEmbeddedPostgres(config.dataDir)
@@ -126,7 +126,7 @@ function limitsOf(config: Config, kind: ProcessKind) {
   return { ...limits, pool: kind === 'command' ? COMMAND_POOL : (config.databasePool ?? limits.pool) }
 }
 
-/** Waits for a database that is away, but not for one that will not have us, or is not as it must be. */
+/** Waits for an unreachable database, but not for one that refuses the login or lacks migrations. */
 async function untilReachable(
   db: Knex,
   databaseUrl: string,
@@ -135,19 +135,19 @@ async function untilReachable(
   check: () => Promise<void>,
 ): Promise<void> {
   const until = Date.now() + patience
-  let isTold = false
+  let isLogged = false
   for (;;) {
     const trouble = await troubleWith(db, check)
     if (trouble === undefined) return
     const sentence = whyUnreachable(trouble, databaseUrl)
     if (refusesUs(trouble) || Date.now() > until) throw new StartError(sentence)
-    if (!isTold) log.warn(`${sentence} Waiting for it ...`)
-    isTold = true
+    if (!isLogged) log.warn(`${sentence} Waiting for it ...`)
+    isLogged = true
     await pause(250)
   }
 }
 
-/** It may go away between two questions; whatever else is wrong with it is no reason to wait. */
+/** The error of an unavailable database, which may also fail between two statements. Other errors are thrown. */
 async function troubleWith(db: Knex, check: () => Promise<void>): Promise<unknown> {
   if (!(await databaseReachable(db))) return whyAway(db)
   try {
@@ -166,19 +166,19 @@ async function whyAway(db: Knex): Promise<unknown> {
   )
 }
 
-/** With the reason of the database or of the network, and without the password. */
+/** The error text, with the reason of database or network and without the password. */
 function whyUnreachable(trouble: unknown, databaseUrl: string): string {
   const { host, pathname, username } = new URL(databaseUrl)
-  return `The database ${pathname.slice(1)} at ${host} cannot be used as ${username || 'nobody'}: ${sentenceOf(trouble)}. Check DATABASE_URL, and that PostgreSQL runs there.`
+  return `The database ${pathname.slice(1)} at ${host} cannot be used as ${username || 'an unnamed user'}: ${sentenceOf(trouble)}. Check DATABASE_URL, and that PostgreSQL runs there.`
 }
 
-/** A name with several addresses fails with all their errors at once, and says nothing itself. */
+/** A host name with several addresses fails with an AggregateError without a message of its own. */
 function sentenceOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return sentenceOf(error.errors[0])
   return withoutStatement(messageOf(error))
 }
 
-/** With another key the accounts could neither read nor sign, and new ones would need a key of their own for ever. */
+/** Checks that the secret key opens the oldest private key: with another key no account could decrypt or sign. */
 async function checkSecretKey(db: Knex, secrets: Secrets, { secretKey, dataDir }: Config): Promise<void> {
   const oldest = await UserSecrets.query(db).orderBy('userId').first()
   if (oldest === undefined) return

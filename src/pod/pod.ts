@@ -8,11 +8,11 @@ import type { ReadDocument, ReceivedDocument } from '../protocol/discovery/docum
 import type { Relayable } from '../protocol/entities/relayables.js'
 import type { KnownKeys, Opened } from '../protocol/envelopes/open-envelope.js'
 
-/** What a use case may touch. Tests hand in a pod with one piece replaced. */
+/** The services of a pod. Tests replace single ones. */
 export interface Pod {
   readonly config: Config
   readonly db: Knex
-  /** Not set: there is none, and everything is read where it is written. */
+  /** Undefined: all reads go to the primary. */
   readonly replica?: ReadReplica
   readonly jobs: JobQueues
   readonly crypto: PodCrypto
@@ -22,63 +22,63 @@ export interface Pod {
   now(): Date
 }
 
-/** A new person's keys, as PEM texts: SPKI for everybody, PKCS#8 for nobody but us. */
+/** The keys of a new person as PEM: the public one as SPKI, the private one as PKCS#8. */
 export interface KeyPair {
   readonly publicKey: string
   readonly privateKey: string
 }
 
-/** Whole steps that run in threads: an event loop does no private-key work, verifies no batch of signatures and reads no document of another pod. */
+/** Steps that run in threads: private-key operations, verification of batches, and parsing documents of other pods. */
 export interface PodCrypto {
   generateKeyPair(): Promise<KeyPair>
-  /** Reads each envelope, verifies it and what is signed inside. One answer for each, in order. */
+  /** Opens each envelope and verifies its signatures. Results are in order of the messages. */
   openEnvelopes(messages: readonly SealedMessage[], keys: KnownKeys): Promise<readonly Opened[]>
   /** Decrypts private envelopes; their signatures are not verified yet. `undefined`: cannot be decrypted. */
   openEncryptedEnvelopes(messages: readonly EncryptedMessage[]): Promise<readonly (string | undefined)[]>
-  /** The mark of its author that a relayable carries wherever it goes. */
+  /** The author's signature of a relayable. */
   signRelayable(relayable: Relayable, key: KeyObject): Promise<string>
-  /** A payload in an envelope with the signature of its sender. */
+  /** Signs the payload and writes its magic envelope. */
   sealEnvelope(payload: string, sender: string, key: KeyObject): Promise<string>
   /** Encrypts the envelope for each recipient with their key. */
   encryptEnvelope(envelope: string, recipientKeys: readonly KeyObject[]): Promise<readonly string[]>
-  /** Anybody can publish any document, so that no event loop reads one. */
+  /** Parses a document of another pod with a deadline. */
   readDocument(document: ReceivedDocument): Promise<ReadDocument>
 }
 
 export interface SealedMessage {
   readonly envelope: string
-  /** Stands in for the times that an entity does not tell. */
+  /** The default for missing times of an entity. */
   readonly receivedAt: Date
 }
 
 export interface EncryptedMessage {
-  /** The body as it came. */
+  /** The body as it was received. */
   readonly encrypted: string
   readonly recipientKey: KeyObject
 }
 
-/** The only way out to other pods. What has a status is an answer; everything else is a RemotePodError. */
+/** All requests to other pods. A response with a status is an answer; any other outcome throws a RemotePodError. */
 export interface RemotePods {
   get(url: string | URL, options: GetOptions): Promise<RemoteAnswer>
   /** Follows no redirect and reads no body. */
-  post(url: string | URL, contentType: string, body: string | Buffer, options?: AskOptions): Promise<DeliveryAnswer>
+  post(url: string | URL, contentType: string, body: string | Buffer, options?: RequestOptions): Promise<DeliveryAnswer>
 }
 
-interface AskOptions {
-  /** Milliseconds for all of it, redirects and waiting for a turn included. */
+interface RequestOptions {
+  /** Milliseconds in all, redirects and waiting in the queue included. */
   readonly deadline?: number
   readonly signal?: AbortSignal | undefined
 }
 
-export interface GetOptions extends AskOptions {
+export interface GetOptions extends RequestOptions {
   readonly accept?: string
-  /** Of the body, packed as well as unpacked. */
+  /** Limit of the body, both compressed and decompressed. */
   readonly maxBytes: number
-  /** How many are followed; one more is a fault. */
+  /** Number of redirects to follow; one more is an error. */
   readonly redirects?: number
-  /** A redirect to another host is a fault. */
+  /** A redirect to another host is an error. */
   readonly sameHost?: boolean
-  /** Where plain http is open, it is tried when https does not work. */
+  /** Falls back to http if https fails and plain http is allowed for the host. */
   readonly orPlain?: boolean
 }
 
@@ -87,7 +87,7 @@ export interface RemoteAnswer {
   /** Where the answer came from, after redirects. */
   readonly url: URL
   readonly contentType: string | undefined
-  /** Empty unless the status is a good one: nobody needs the rest. */
+  /** Empty unless the status is 2xx. */
   readonly body: Buffer
 }
 
@@ -97,15 +97,15 @@ export interface DeliveryAnswer {
   readonly retryAfter: number | undefined
 }
 
-/** Seals what must not be readable in a dump of the database. */
-/** Whose a sealed text is. */
+/** The owner of a sealed text, bound as additional authenticated data. */
 export type SecretOwner = `user ${number}` | 'id tokens'
 
+/** Encrypts secrets in the database, so that a dump does not reveal them. */
 export interface Secrets {
-  /** It opens for the same owner only. */
+  /** The result opens for the same owner only. */
   seal(text: string, owner: SecretOwner): Buffer
-  /** Throws for another owner, and for what an earlier version has sealed without one. */
+  /** Throws for another owner, and for texts that an earlier version sealed without owner. */
   unseal(sealed: Buffer, owner: SecretOwner): string
-  /** Opens what an earlier version has sealed, so that it can be sealed for its owner. */
+  /** Opens a text that an earlier version sealed without owner. */
   unsealUnbound(sealed: Buffer): string
 }

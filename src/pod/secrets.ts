@@ -13,7 +13,7 @@ const TAG_BYTES = 16
 const SHORTEST_KEY = 32
 const KEY_FILE = 'secret-key'
 
-/** The key of everything sealed at rest: the setting, or one that is made once and kept in the data folder. */
+/** The key for secrets in the database: the setting, or a key made once and stored in the data folder. */
 export async function readSecretKey(config: Pick<Config, 'secretKey' | 'dataDir'>): Promise<Buffer> {
   const text = config.secretKey ?? (await keptKey(config.dataDir))
   return createHash('sha256').update(text).digest()
@@ -49,7 +49,7 @@ export function openSecrets(key: Buffer): Secrets {
   }
 }
 
-/** Web and worker may start at the same moment: the file appears whole or not at all, and only one of them makes it. */
+/** Reads or makes the key file. Web and worker may start at once: `link` makes the file appear complete and only once. */
 async function keptKey(dataDir: string): Promise<string> {
   const path = join(dataDir, KEY_FILE)
   const draft = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
@@ -71,10 +71,10 @@ async function keptKey(dataDir: string): Promise<string> {
   }
 }
 
-/** A file that was emptied or cut off would be a key like any other, and easy to guess. */
+/** An emptied or truncated file would be a weak key, so it is refused. */
 async function readKept(path: string): Promise<string> {
   const text = (await readFile(path, 'utf8')).trim()
-  if (text.length < SHORTEST_KEY) throw new Error('it holds no key; bring back the one from your backup')
+  if (text.length < SHORTEST_KEY) throw new Error('it holds no key; restore it from your backup')
   return text
 }
 
