@@ -73,7 +73,11 @@ async function tokensOf(pod: OpenPod): Promise<readonly string[]> {
     const username = `person${number}`
     await pod.db.transaction(async (transaction) => {
       const guid = newGuid()
-      const person = await Person.add(transaction, { guid, address: `${username}@pod.example`, publicKey: username })
+      const person = await Person.insertWithProfile(transaction, {
+        guid,
+        address: `${username}@pod.example`,
+        publicKey: username,
+      })
       const user = await User.query(transaction).insert({ username, personId: person.id }).returning('*')
       const secrets = { passwordHash: 'none', sealedPrivateKey: pod.secrets.seal('none', `user ${user.id}`) }
       await user.$relatedQuery('secrets', transaction).insert(secrets)

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander'
 import { homeOf, placeOf } from '../src/federation/discovery/pod-location.js'
 import { fetchableKind } from '../src/federation/outbound/serve-entity.js'
 import type { WantedEntity } from '../src/jobs/definitions.js'
-import type { PodPlace } from '../src/persistence/models/pod.js'
+import type { PodHost } from '../src/persistence/models/pod.js'
 import { addressOf } from '../src/protocol/address.js'
 import { isUrl } from '../src/protocol/is-url.js'
 import { readLinks } from '../src/protocol/mentions.js'
@@ -63,7 +63,7 @@ export function readProbeTarget(text: string): ProbeTarget {
 }
 
 /** Where a pod is that somebody has named, or that somebody lives on. */
-export function readPlace(text: string): PodPlace {
+export function readPlace(text: string): PodHost {
   const target = readProbeTarget(text)
   const url = target.kind === 'person' ? homeOf(target.address) : new URL(target.origin)
   if (url === undefined) throw new InvalidArgumentError('Its host is none of the web.')

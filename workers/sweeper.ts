@@ -7,7 +7,7 @@ import { wakeOverdue } from '../src/jobs/waiting/waiting-messages.js'
 import { WAITING_LIMITS, WORK_LIMITS } from '../src/limits.js'
 import { namedRow } from '../src/persistence/database/database.js'
 import { noteRun } from '../src/persistence/database/periodic-runs.js'
-import { FORGOTTEN_PODS, forgottenPods } from '../src/persistence/outbound/due-deliveries.js'
+import { findOverduePods, OVERDUE_PODS } from '../src/persistence/outbound/due-deliveries.js'
 import type { Pod } from '../src/pod/pod.js'
 import { repeat } from './run-periodically.js'
 
@@ -49,7 +49,7 @@ const anythingDue = `
     exists (select from outbox where failed_at is null and sweep_at <= now())
     or exists (select from waiting where due_at <= now())
     or exists (select from signer_lookups where ${FORGOTTEN_LOOKUPS})
-    or exists (select ${FORGOTTEN_PODS})
+    or exists (select ${OVERDUE_PODS})
     as due,
     not exists (select from periodic where name = 'sweep' and last_run_at > now() - interval '20 seconds') as silent,
     exists (select from waiting) or exists (select from outbox where failed_at is not null) as waits`
@@ -84,7 +84,7 @@ export async function sweep(pod: Pod): Promise<void> {
 
 /** At pods whose time has come, and at those whose knock was lost. */
 async function knockAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
-  const pods = await forgottenPods(transaction, WORK_LIMITS.sweptRows)
+  const pods = await findOverduePods(transaction, WORK_LIMITS.sweptRows)
   if (pods.length === 0) return
   const open = await queuesWithRoom(pod)
   const knocks = pods.filter(({ proven }) => open.includes(proven ? 'outbound' : 'outbound-slow'))

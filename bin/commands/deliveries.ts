@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { Post } from '../../src/persistence/models/post.js'
 import {
   type DeliveryReport,
-  deliveryReport,
+  findDeliveryReports,
   type MissingDelivery,
 } from '../../src/persistence/outbound/delivery-report.js'
 import { CommandError } from '../command-error.js'
@@ -23,7 +23,7 @@ export function deliveryCommands(program: Command): void {
 async function reportPost(guid: string, options: OutputOptions): Promise<void> {
   const { author, reports } = await withPod(async ({ db }) => {
     const post = await Post.query(db).findOne({ guid }).withGraphFetched('author')
-    return { author: post?.author?.address, reports: await deliveryReport(db, 'post', guid) }
+    return { author: post?.author?.address, reports: await findDeliveryReports(db, 'post', guid) }
   })
   if (author === undefined && reports.length === 0) throw new CommandError(`Nothing is known about a post ${guid}.`)
   print(options, { guid, author: author ?? null, messages: reports.map(present) }, describe(reports).map(printable))

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { notifyOfBirthdays } from '../../src/domain/notifications/birthdays.js'
 import { User } from '../../src/persistence/models/user.js'
-import { listedNotifications } from '../../src/persistence/notifications/list-notifications.js'
+import { listNotificationsOfUser } from '../../src/persistence/notifications/list-notifications.js'
 import { CommandError } from '../command-error.js'
 import { readCount, readDay } from '../options.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
@@ -38,7 +38,7 @@ async function list(username: string, options: ListOptions): Promise<void> {
   const { items } = await withPod(async (pod) => {
     const user = await User.byUsername(pod.db, username)
     if (user === undefined) throw new CommandError(`Nobody here is called ${username}.`)
-    return listedNotifications(pod.db, user.id, { onlyUnread: unread, limit })
+    return listNotificationsOfUser(pod.db, user.id, { onlyUnread: unread, limit })
   })
   const shown = items.map(({ guid, type, read, createdAt, updatedAt, target, actors }) => ({
     guid,

@@ -2,8 +2,8 @@ import { type Command, Option } from 'commander'
 import { blockPod, purgePod, putPodToSleep, unblockPod, wakePod } from '../../src/domain/moderation/pods.js'
 import { checkPod, noteCheck } from '../../src/federation/discovery/pod-info.js'
 import { askedAt, isThisPod } from '../../src/federation/discovery/pod-location.js'
-import { Pod as OtherPod, type PodPlace } from '../../src/persistence/models/pod.js'
-import { type KnownPod, type KnownPodFilter, knownPods } from '../../src/persistence/outbound/known-pods.js'
+import { Pod as OtherPod, type PodHost } from '../../src/persistence/models/pod.js'
+import { type KnownPod, type KnownPodFilter, listKnownPods } from '../../src/persistence/outbound/known-pods.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { CommandError } from '../command-error.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
@@ -48,7 +48,7 @@ export function podsCommands(program: Command): void {
   function command(
     name: string,
     description: string,
-    action: (place: PodPlace, options: OutputOptions) => Promise<void>,
+    action: (place: PodHost, options: OutputOptions) => Promise<void>,
   ): Command {
     return pods
       .command(name)
@@ -61,7 +61,7 @@ export function podsCommands(program: Command): void {
 }
 
 async function list({ state, ...options }: ListOptions): Promise<void> {
-  const pods = await withPod(({ db }) => knownPods(db, state === undefined ? {} : { state }))
+  const pods = await withPod(({ db }) => listKnownPods(db, state === undefined ? {} : { state }))
   const rows = pods.map((pod) => [
     nameOf(pod),
     stateOf(pod),
@@ -77,11 +77,11 @@ async function list({ state, ...options }: ListOptions): Promise<void> {
   ])
 }
 
-async function show(place: PodPlace, options: OutputOptions): Promise<void> {
+async function show(place: PodHost, options: OutputOptions): Promise<void> {
   printPod(await withPod((pod) => known(pod, place)), options)
 }
 
-async function probe(place: PodPlace, options: OutputOptions): Promise<void> {
+async function probe(place: PodHost, options: OutputOptions): Promise<void> {
   const found = await withPod(async (pod) => {
     const other = await known(pod, place)
     if (other.blockedAt !== null) throw new CommandError(`${nameOf(place)} is blocked, and nothing is asked of it.`)
@@ -100,10 +100,10 @@ interface BlockOptions extends OutputOptions {
   readonly yes?: boolean
 }
 
-async function block(place: PodPlace, { purge, yes, ...options }: BlockOptions): Promise<void> {
+async function block(place: PodHost, { purge, yes, ...options }: BlockOptions): Promise<void> {
   if (!purge) return change(place, options, blockPod, remember)
   if (!yes) {
-    const [pod] = await withPod(({ db }) => knownPods(db, { place }))
+    const [pod] = await withPod(({ db }) => listKnownPods(db, { place }))
     const people = pod?.people ?? 0
     throw new CommandError(
       `This would delete ${people === 1 ? '1 person' : `${people} people`} of ${nameOf(place)} with all that came from them, and cannot be undone: add --yes to do it.`,
@@ -121,10 +121,10 @@ async function block(place: PodPlace, { purge, yes, ...options }: BlockOptions):
 }
 
 async function change(
-  place: PodPlace,
+  place: PodHost,
   options: OutputOptions,
   run: (pod: Pod, podId: number) => Promise<void>,
-  find: (pod: Pod, place: PodPlace) => Promise<{ readonly id: number }> = known,
+  find: (pod: Pod, place: PodHost) => Promise<{ readonly id: number }> = known,
 ): Promise<void> {
   const changed = await withPod(async (pod) => {
     const { id } = await find(pod, place)
@@ -136,13 +136,13 @@ async function change(
 }
 
 /** A pod can be blocked before it is met. */
-async function remember({ config, db }: Pod, place: PodPlace): Promise<OtherPod> {
+async function remember({ config, db }: Pod, place: PodHost): Promise<OtherPod> {
   if (isThisPod(config, place)) throw new CommandError(`${nameOf(place)} is this pod.`)
-  return db.transaction((transaction) => OtherPod.at(transaction, { ...place, ssl: false }))
+  return db.transaction((transaction) => OtherPod.findOrInsert(transaction, { ...place, ssl: false }))
 }
 
-async function known({ db }: Pod, place: PodPlace): Promise<KnownPod> {
-  const [pod] = await knownPods(db, { place })
+async function known({ db }: Pod, place: PodHost): Promise<KnownPod> {
+  const [pod] = await listKnownPods(db, { place })
   if (pod === undefined) throw new CommandError(`No pod at ${nameOf(place)} has been met.`)
   return pod
 }
@@ -181,6 +181,6 @@ function stateOf({ blockedAt, asleep, nextTryAt, proven }: KnownPod): string {
   return proven ? 'proven' : 'unproven'
 }
 
-function nameOf({ host, port }: PodPlace): string {
+function nameOf({ host, port }: PodHost): string {
   return port === 443 ? host : `${host}:${port}`
 }

@@ -1,6 +1,6 @@
 import type { JobsOptions } from 'bullmq'
 import type { TextIds } from '../persistence/models/mention.js'
-import type { News } from '../persistence/notifications/announcements.js'
+import type { AnnouncedRows } from '../persistence/notifications/announcements.js'
 import { QUEUES, type QueueName } from './queues/queue-names.js'
 
 /** Everything that is said about a job once: where it waits, what it is called, how often it is tried, what it carries. */
@@ -103,7 +103,7 @@ export interface RelayedRecords {
 export const dispatchRelaysJob = defineJob<RelayedRecords>()('relay', 'dispatch-relays', patient)
 
 /** Lets those who listen know of what has been written. */
-export const announceJob = defineJob<News>()('notify', 'announce', patient)
+export const announceJob = defineJob<AnnouncedRows>()('notify', 'announce', patient)
 
 /** Asks the authors of public posts, of any number that came together, for what will be said under them. */
 export const participateJob = defineJob<{ readonly postGuids: readonly string[] }>()('relay', 'participate', {

@@ -265,7 +265,7 @@ describe.each(queueBackends)('deleting an aspect, with the queue in $store', (ba
     const { alice, bob, carol } = there
     await share(there, bob, carol, 'Friends')
     const busy = await there.pod.db.transaction()
-    await User.hold(busy, carol.viewer.userId)
+    await User.lock(busy, carol.viewer.userId)
     try {
       expectError(await alice.delete(`/aspects/${await aspectOf(there, bob, 'Friends')}`), 422)
     } finally {

@@ -157,7 +157,11 @@ describe('S82: subscribers on invented pods', () => {
 
   /** A person with the keys of mallory, on a pod of their own. */
   async function meetOn(transaction: Knex.Transaction, { address, guid, publicKey }: FakePerson): Promise<void> {
-    const { id: podId } = await OtherPod.at(transaction, { host: address.split('@')[1] ?? '', port: 443, ssl: true })
-    await Person.add(transaction, { guid, address, publicKey, podId })
+    const { id: podId } = await OtherPod.findOrInsert(transaction, {
+      host: address.split('@')[1] ?? '',
+      port: 443,
+      ssl: true,
+    })
+    await Person.insertWithProfile(transaction, { guid, address, publicKey, podId })
   }
 })

@@ -51,7 +51,7 @@ describe('notifications', () => {
     )
   const listen = (under: Post, ...people: Viewer[]) =>
     db.transaction((transaction) =>
-      Participation.hold(
+      Participation.addReason(
         transaction,
         under.id,
         people.map(({ personId }) => personId),

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import {
-  type Audience,
   cancelCreations,
   enqueueMessage,
   type OutgoingMessage,
+  type RecipientSelector,
 } from '../../src/domain/outbound/outgoing-messages.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
@@ -55,11 +55,11 @@ function message(fields: Partial<OutgoingMessage> = {}): OutgoingMessage {
   }
 }
 
-async function send(sent: OutgoingMessage, audience: Audience): Promise<void> {
+async function send(sent: OutgoingMessage, audience: RecipientSelector): Promise<void> {
   await pod.db.transaction((transaction) => enqueueMessage(pod, transaction, sent, audience))
 }
 
-function to(...people: readonly Person[]): Audience {
+function to(...people: readonly Person[]): RecipientSelector {
   return { of: 'people', personIds: people.map(({ id }) => id) }
 }
 

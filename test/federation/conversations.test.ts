@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { savePerson } from '../../src/federation/discovery/save-person.js'
-import { listedMessages } from '../../src/persistence/conversations/list-conversations.js'
+import { listMessagesOfConversation } from '../../src/persistence/conversations/list-conversations.js'
 import { insertAnnouncements } from '../../src/persistence/notifications/announcements.js'
 import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
 import { cardOf, newGuid } from '../support/fake-pod.js'
@@ -202,10 +202,12 @@ describe('a message', () => {
 
     await receive(pod, sealed(remy, ann, answer))
 
-    const { items } = await listedMessages(pod.db, ann.id, { conversationGuid: guid, offset: 0, limit: 10 })
+    const { items } = await listMessagesOfConversation(pod.db, ann.id, { conversationGuid: guid, offset: 0, limit: 10 })
     expect(items.at(-1)?.guid).toBe(answer.guid)
     const later = { conversationGuid: guid, offset: 0, limit: 10, onlyAfter: before.updatedAt }
-    expect((await listedMessages(pod.db, ann.id, later)).items.map((message) => message.guid)).toEqual([answer.guid])
+    expect((await listMessagesOfConversation(pod.db, ann.id, later)).items.map((message) => message.guid)).toEqual([
+      answer.guid,
+    ])
   })
 
   it('of a person who is blocked is unread for the others only', async () => {

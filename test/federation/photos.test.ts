@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { putPhotos } from '../../src/persistence/inbound/insert-photos.js'
+import { upsertPhotos } from '../../src/persistence/inbound/insert-photos.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import type { PhotoEntity } from '../../src/protocol/entities/posts.js'
 import { photoBy, pollWith, postBy } from '../support/entities.js'
@@ -63,7 +63,7 @@ describe('a photo on its own', () => {
       createdAt: new Date(),
     }
     const put = (author: Stranger, text: string) =>
-      pod.db.transaction((transaction) => putPhotos(transaction, [{ ...photo, author: author.address, text }]))
+      pod.db.transaction((transaction) => upsertPhotos(transaction, [{ ...photo, author: author.address, text }]))
 
     expect(await put(quin, 'First')).toMatchObject([{ guid: photo.guid, isNew: true }])
     expect(await put(remy, 'Mine')).toEqual([])

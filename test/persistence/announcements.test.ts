@@ -4,10 +4,10 @@ import { Mention } from '../../src/persistence/models/mention.js'
 import { Tag } from '../../src/persistence/models/tag.js'
 import type { User } from '../../src/persistence/models/user.js'
 import {
-  announcementsAfter,
+  type AnnouncedRows,
+  findAnnouncementRange,
   insertAnnouncements,
-  keptAnnouncements,
-  type News,
+  listAnnouncementsAfter,
 } from '../../src/persistence/notifications/announcements.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
 import { addPost, addStranger, addUser } from './world.js'
@@ -23,8 +23,8 @@ beforeAll(async () => {
 afterAll(() => database.close())
 beforeEach(() => db('announcements').delete())
 
-const announce = (news: News) => db.transaction((transaction) => insertAnnouncements(transaction, news))
-const announced = async () => (await announcementsAfter(db, 0)).map(({ subjectId, userId }) => [subjectId, userId])
+const announce = (news: AnnouncedRows) => db.transaction((transaction) => insertAnnouncements(transaction, news))
+const announced = async () => (await listAnnouncementsAfter(db, 0)).map(({ subjectId, userId }) => [subjectId, userId])
 
 it('lets one transaction after the other announce, so that ids are in the order of commits', async () => {
   const { id } = await addPost(db, alice.personId)
@@ -33,7 +33,7 @@ it('lets one transaction after the other announce, so that ids are in the order 
 
   const second = announce({ posts: [id] })
   await expect.poll(waiting).toBe(1)
-  expect(await announcementsAfter(db, 0)).toEqual([])
+  expect(await listAnnouncementsAfter(db, 0)).toEqual([])
   await first.commit()
   await second
 
@@ -109,12 +109,12 @@ describe('a post is announced where somebody here could have it in a stream:', (
 
 it('knows what is kept', async () => {
   await db.raw('truncate announcements restart identity')
-  expect(await keptAnnouncements(db)).toEqual({ from: 0, newest: 0 })
+  expect(await findAnnouncementRange(db)).toEqual({ from: 0, newest: 0 })
 
   const { id } = await addPost(db, alice.personId)
   for (let number = 0; number < 3; number += 1) await announce({ posts: [id] })
-  expect(await keptAnnouncements(db)).toEqual({ from: 0, newest: 3 })
+  expect(await findAnnouncementRange(db)).toEqual({ from: 0, newest: 3 })
 
   await db('announcements').where({ id: 1 }).delete()
-  expect(await keptAnnouncements(db)).toEqual({ from: 1, newest: 3 })
+  expect(await findAnnouncementRange(db)).toEqual({ from: 1, newest: 3 })
 })

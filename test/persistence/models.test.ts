@@ -91,7 +91,7 @@ describe.each(models)('$name', (model) => {
 describe('a person', () => {
   it('comes with a profile, and carries its name and picture', async () => {
     const person = await db.transaction((transaction) =>
-      Person.add(
+      Person.insertWithProfile(
         transaction,
         { guid: newGuid(), address: 'ann@pod.example', publicKey: 'key' },
         {
@@ -129,7 +129,7 @@ describe('a person', () => {
   ])('with the profile %j is shown as %j', async (profile, shown) => {
     const address = `${newGuid()}@pod.example`
     const person = await db.transaction((transaction) =>
-      Person.add(transaction, { guid: newGuid(), address, publicKey: 'key' }, profile),
+      Person.insertWithProfile(transaction, { guid: newGuid(), address, publicKey: 'key' }, profile),
     )
 
     expect(person).toMatchObject(shown)
@@ -202,7 +202,7 @@ describe('a token', () => {
     return { user, token, id, authorization }
   }
 
-  const holderOf = async (token: string) => (await AccessToken.holdersOf(db, [hashOf(token)])).get(0)
+  const holderOf = async (token: string) => (await AccessToken.findHoldersByHashes(db, [hashOf(token)])).get(0)
 
   it('says whose it is and what it allows', async () => {
     const { user, token, id, authorization } = await addToken('tia', ['profile', 'public:read'])
@@ -252,7 +252,7 @@ describe('a token', () => {
   it('is looked up together with others, each for itself', async () => {
     const [una, uwe] = [await addToken('una', ['profile']), await addToken('uwe', ['notifications'])]
 
-    const found = await AccessToken.holdersOf(db, [uwe.token, 'unknown', una.token].map(hashOf))
+    const found = await AccessToken.findHoldersByHashes(db, [uwe.token, 'unknown', una.token].map(hashOf))
 
     expect([...found.keys()].sort()).toEqual([0, 2])
     expect([found.get(0)?.tokenId, found.get(2)?.tokenId]).toEqual([uwe.id, una.id])

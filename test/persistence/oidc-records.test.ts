@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { keepRecord, trimInteractions } from '../../src/persistence/accounts/oidc-records.js'
+import { trimInteractions, upsertRecord } from '../../src/persistence/accounts/oidc-records.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
 let pod: TestPod
@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterAll(() => pod?.close())
 
 const keep = (uid: string, lifetime: number, payload: object = {}, kind: 'Interaction' | 'Session' = 'Interaction') =>
-  keepRecord(pod.pod.db, kind, { hash: randomBytes(32), uid, payload, lifetime })
+  upsertRecord(pod.pod.db, kind, { hash: randomBytes(32), uid, payload, lifetime })
 const kept = async () => (await pod.pod.db('oidcRecords').orderBy('uid').pluck('uid')) as string[]
 
 describe('trimInteractions', () => {

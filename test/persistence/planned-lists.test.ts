@@ -5,11 +5,14 @@ import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPersonJob } from '../../src/jobs/definitions.js'
 import { enqueueJobsOfKind, findMessageRows, takeRows, takeWork } from '../../src/jobs/outbox/outbox.js'
 import { type ParkedMessage, waitAndWake } from '../../src/jobs/waiting/waiting-messages.js'
-import { listedConversations, listedMessages } from '../../src/persistence/conversations/list-conversations.js'
+import {
+  listConversationsOfPerson,
+  listMessagesOfConversation,
+} from '../../src/persistence/conversations/list-conversations.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { inTransaction } from '../../src/persistence/database/errors.js'
 import { type ArrivedMessage, insertNewMessages } from '../../src/persistence/inbound/insert-conversations.js'
-import { type ArrivedPost, authorsOfPosts, insertNewPosts } from '../../src/persistence/inbound/insert-posts.js'
+import { type ArrivedPost, findPostAuthors, insertNewPosts } from '../../src/persistence/inbound/insert-posts.js'
 import {
   type ArrivedComment,
   type ArrivedLike,
@@ -20,14 +23,14 @@ import {
 } from '../../src/persistence/inbound/insert-relayables.js'
 import { findPostReferences } from '../../src/persistence/inbound/post-references.js'
 import { findRetractionTargets } from '../../src/persistence/inbound/retraction-targets.js'
-import { listedComments } from '../../src/persistence/interactions/list-comments.js'
-import { listedReactions } from '../../src/persistence/interactions/list-reactions.js'
+import { listCommentsOfPost } from '../../src/persistence/interactions/list-comments.js'
+import { listReactions } from '../../src/persistence/interactions/list-reactions.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { insertAnnouncements } from '../../src/persistence/notifications/announcements.js'
 import { insertCausedNotifications } from '../../src/persistence/notifications/insert-notifications.js'
-import { listedNotifications } from '../../src/persistence/notifications/list-notifications.js'
-import type { CausingRows } from '../../src/persistence/notifications/notification-recipients.js'
+import { listNotificationsOfUser } from '../../src/persistence/notifications/list-notifications.js'
+import type { NotificationCauseRows } from '../../src/persistence/notifications/notification-recipients.js'
 import { listedPhotosOf } from '../../src/persistence/photos/list-photos.js'
 import { listedPostsOf } from '../../src/persistence/posts/list-posts.js'
 import { viewerOf } from '../support/network.js'
@@ -85,20 +88,23 @@ async function fill(): Promise<void> {
 }
 
 it.each<[string, () => Promise<unknown>]>([
-  ['notifications newest first', () => listedNotifications(db, viewer.userId, { limit: 15 })],
-  ['notifications newest first, long', () => listedNotifications(db, viewer.userId, { limit: 100 })],
-  ['conversations newest first', () => listedConversations(db, viewer.personId, { limit: 15 })],
-  ['conversations newest first, long', () => listedConversations(db, viewer.personId, { limit: 100 })],
-  ['likes-of-post 16', () => listedReactions(db, viewer, { kind: 'likes-of-post', id: 1 }, { offset: 0, limit: 15 })],
+  ['notifications newest first', () => listNotificationsOfUser(db, viewer.userId, { limit: 15 })],
+  ['notifications newest first, long', () => listNotificationsOfUser(db, viewer.userId, { limit: 100 })],
+  ['conversations newest first', () => listConversationsOfPerson(db, viewer.personId, { limit: 15 })],
+  ['conversations newest first, long', () => listConversationsOfPerson(db, viewer.personId, { limit: 100 })],
+  ['likes-of-post 16', () => listReactions(db, viewer, { kind: 'likes-of-post', id: 1 }, { offset: 0, limit: 15 })],
   [
     'reshares-of-post 101',
-    () => listedReactions(db, viewer, { kind: 'reshares-of-post', id: 1 }, { offset: 0, limit: 99 }),
+    () => listReactions(db, viewer, { kind: 'reshares-of-post', id: 1 }, { offset: 0, limit: 99 }),
   ],
   [
     'comments readable oldest first',
-    () => listedComments(db, viewer, { postGuid, visibility: 'readable', page: { limit: 15 } }),
+    () => listCommentsOfPost(db, viewer, { postGuid, visibility: 'readable', page: { limit: 15 } }),
   ],
-  ['messages 16', () => listedMessages(db, viewer.personId, { conversationGuid: postGuid, offset: 0, limit: 15 })],
+  [
+    'messages 16',
+    () => listMessagesOfConversation(db, viewer.personId, { conversationGuid: postGuid, offset: 0, limit: 15 }),
+  ],
   ['posts-of-person readable newest first', posts],
   [
     'photos-of-person readable newest first',
@@ -109,7 +115,7 @@ it.each<[string, () => Promise<unknown>]>([
   ['new-messages', () => inTransaction(db, (transaction) => insertNewMessages(transaction, [message()]))],
   ['references', () => findPostReferences(db, { posts: [postGuid], deleted: [postGuid] })],
   ['retraction-targets', () => findRetractionTargets(db, [{ type: 'Post', guid: postGuid }])],
-  ['authors-of-posts', () => authorsOfPosts(db, [postGuid])],
+  ['authors-of-posts', () => findPostAuthors(db, [postGuid])],
   ['new-posts', () => inTransaction(db, (transaction) => insertNewPosts(transaction, [post()]))],
   ['new-comments', () => inTransaction(db, (transaction) => insertComments(transaction, [comment()]))],
   ['new-likes', () => inTransaction(db, (transaction) => insertLikes(transaction, [like()]))],
@@ -146,7 +152,7 @@ function posts() {
   return listedPostsOf(db, viewer, { authorGuid, visibility: 'readable', page: { limit: 15 } })
 }
 
-function told(causes: Partial<CausingRows>) {
+function told(causes: Partial<NotificationCauseRows>) {
   const none = { posts: [], comments: [], likes: [], reshares: [], sharing: [], delivered: [] }
   return inTransaction(db, (transaction) => insertCausedNotifications(transaction, { ...none, ...causes }, new Date()))
 }

@@ -17,29 +17,29 @@ import {
 import { giveUpOverdueUnproven, giveUpSigners } from '../../src/jobs/waiting/unproven-messages.js'
 import { giveUp, waitAndWake, wakeOverdue } from '../../src/jobs/waiting/waiting-messages.js'
 import {
-  listedConversation,
-  listedConversations,
-  listedMessages,
+  findListedConversation,
+  listConversationsOfPerson,
+  listMessagesOfConversation,
 } from '../../src/persistence/conversations/list-conversations.js'
 import { openDatabase, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { inTransaction } from '../../src/persistence/database/errors.js'
-import { listedComments } from '../../src/persistence/interactions/list-comments.js'
-import { listedReactions } from '../../src/persistence/interactions/list-reactions.js'
+import { listCommentsOfPost } from '../../src/persistence/interactions/list-comments.js'
+import { listReactions } from '../../src/persistence/interactions/list-reactions.js'
 import { findPostsToParticipateIn } from '../../src/persistence/interactions/outgoing-participations.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { listedNotifications } from '../../src/persistence/notifications/list-notifications.js'
+import { listNotificationsOfUser } from '../../src/persistence/notifications/list-notifications.js'
 import { DELIVERY_PRIORITY } from '../../src/persistence/outbound/delivery-priority.js'
 import {
-  dueDeliveries,
-  forgottenPods,
+  findDueDeliveries,
+  findOverduePods,
+  findPodsToCheck,
   giveUpDeliveries,
   leasePod,
-  podsToCheck,
+  recordDeliveryResults,
   releasePod,
-  settleDeliveries,
 } from '../../src/persistence/outbound/due-deliveries.js'
-import { findFetchable } from '../../src/persistence/outbound/find-fetchable.js'
+import { findFetchableEntity } from '../../src/persistence/outbound/find-fetchable.js'
 import { shownPerson } from '../../src/persistence/people/find-visible-person.js'
 import { listedPhotosOf } from '../../src/persistence/photos/list-photos.js'
 import { readablePost } from '../../src/persistence/posts/find-readable-post.js'
@@ -191,10 +191,10 @@ const owner = '00000000-0000-4000-8000-000000000000'
 
 async function settleOne(): Promise<unknown> {
   await leasePod(workerDb, { podId, owner, milliseconds: 60_000, onlyProven: false })
-  const [due] = await dueDeliveries(workerDb, podId, 1)
+  const [due] = await findDueDeliveries(workerDb, podId, 1)
   const arrived = due === undefined ? [] : [due.id]
   const settlement = { podId, owner, milliseconds: 60_000, arrived, failed: [], redirects: 3, hasAnswered: true }
-  await settleDeliveries(workerDb, { ...settlement, note: { kind: 'well' } })
+  await recordDeliveryResults(workerDb, { ...settlement, podHealth: { kind: 'well' } })
   return releasePod(workerDb, podId, owner)
 }
 
@@ -245,8 +245,8 @@ function conversation() {
 const message = () => ({ waitsFor: `post:${newGuid()}`, payload: newGuid(), acceptedAt: new Date(), times: 0 }) as const
 
 it.each<readonly [string, () => Promise<unknown>]>([
-  ['the head of the line of a pod', () => dueDeliveries(workerDb, podId, 20)],
-  ['the first one of the line', () => dueDeliveries(workerDb, podId, 1)],
+  ['the head of the line of a pod', () => findDueDeliveries(workerDb, podId, 20)],
+  ['the first one of the line', () => findDueDeliveries(workerDb, podId, 1)],
   ['the end of a round', settleOne],
   [
     'a message to one person',
@@ -299,7 +299,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['the retraction of something unknown', () => receiveBatch(worker(), [open(quin, retracted('Post', newGuid()))])],
   ['a contact that arrives', () => receiveBatch(worker(), [sealed(quin, ann, contact())])],
   ['a conversation that arrives', () => receiveBatch(worker(), [sealed(quin, ann, conversation())])],
-  ['who has signed', () => Person.signers(workerDb, [quin.address, 'one@pod17.example'])],
+  ['who has signed', () => Person.findSigners(workerDb, [quin.address, 'one@pod17.example'])],
   [
     'unproven messages that begin to wait',
     () => within((transaction) => waitAndWake(pod, transaction, [unprovenMessage()], [])),
@@ -329,9 +329,9 @@ it.each<readonly [string, () => Promise<unknown>]>([
 })
 
 it.each<readonly [string, () => Promise<unknown>]>([
-  ['pods whose job was lost', () => forgottenPods(workerDb, 100)],
+  ['pods whose job was lost', () => findOverduePods(workerDb, 100)],
   ['what pods that are asleep do not get', () => giveUpDeliveries(workerDb, 1_000)],
-  ['pods to check', () => podsToCheck(workerDb, { checkEveryHours: 24, recheckMinutes: 30, checksAtOnce: 60 })],
+  ['pods to check', () => findPodsToCheck(workerDb, { checkEveryHours: 24, recheckMinutes: 30, checksAtOnce: 60 })],
   ['bounds of messages that wait', () => boundMessages({ ...pod, db: workerDb })],
   ['hosts whose look-ups were lost', () => forgottenHosts(workerDb, 100)],
   ['work that was left behind', () => within((transaction) => leftBehind(transaction, ['relay'], 100))],
@@ -343,28 +343,28 @@ it.each<readonly [string, () => Promise<unknown>]>([
 
 const streams: readonly Stream[] = ['main', 'all aspects', 'activity', 'mentions', 'tags', 'liked', 'commented']
 it.each<readonly [string, () => Promise<unknown>]>([
-  ['notifications', () => listedNotifications(webDb, ann.userId, { limit: 15 })],
-  ['conversations', () => listedConversations(webDb, ann.id, { limit: 15 })],
+  ['notifications', () => listNotificationsOfUser(webDb, ann.userId, { limit: 15 })],
+  ['conversations', () => listConversationsOfPerson(webDb, ann.id, { limit: 15 })],
   [
     'posts of a person',
     () => listedPostsOf(webDb, reader(), { authorGuid: ann.guid, visibility: 'readable', page: { limit: 15 } }),
   ],
-  ['comments', () => listedComments(webDb, reader(), { postGuid, visibility: 'readable', page: { limit: 15 } })],
+  ['comments', () => listCommentsOfPost(webDb, reader(), { postGuid, visibility: 'readable', page: { limit: 15 } })],
   ['a post', () => listedPost(webDb, reader(), { guid: postGuid, visibility: 'readable' })],
   ['whether a post is visible', () => readablePost(webDb, reader(), { postGuid })],
-  ['something public', () => findFetchable(webDb, 'post', postGuid)],
-  ['a public comment', () => findFetchable(webDb, 'comment', hashOf('c17'))],
+  ['something public', () => findFetchableEntity(webDb, 'post', postGuid)],
+  ['a public comment', () => findFetchableEntity(webDb, 'comment', hashOf('c17'))],
   ['a person', () => shownPerson(webDb, reader(), quin.guid)],
-  [
-    'likes of a post',
-    () => listedReactions(webDb, reader(), { kind: 'likes-of-post', id: 1 }, { offset: 0, limit: 15 }),
-  ],
+  ['likes of a post', () => listReactions(webDb, reader(), { kind: 'likes-of-post', id: 1 }, { offset: 0, limit: 15 })],
   [
     'photos of a person',
     () => listedPhotosOf(webDb, reader(), { authorGuid: quin.guid, visibility: 'readable', page: { limit: 15 } }),
   ],
-  ['a conversation', () => listedConversation(webDb, ann.id, hashOf('v17'))],
-  ['messages', () => listedMessages(webDb, ann.id, { conversationGuid: hashOf('v17'), offset: 0, limit: 15 })],
+  ['a conversation', () => findListedConversation(webDb, ann.id, hashOf('v17'))],
+  [
+    'messages',
+    () => listMessagesOfConversation(webDb, ann.id, { conversationGuid: hashOf('v17'), offset: 0, limit: 15 }),
+  ],
   ...streams.map((stream): [string, () => Promise<unknown>] => [
     `the stream ${stream}`,
     () => listedStream(webDb, reader(), { stream, visibility: 'readable', page: { limit: 15 } }),

@@ -12,7 +12,7 @@ export function newGuid(): string {
 /** Somebody who lives here. */
 export async function addUser(db: Knex, username: string): Promise<User> {
   return db.transaction(async (transaction) => {
-    const person = await Person.add(transaction, {
+    const person = await Person.insertWithProfile(transaction, {
       guid: newGuid(),
       address: `${username}@pod.example`,
       publicKey: `public key of ${username}`,
@@ -35,7 +35,12 @@ export async function addStranger(db: Knex, address: string): Promise<Person> {
       .onConflict(['host', 'port'])
       .merge(['host'])
       .returning('*')
-    return Person.add(transaction, { guid: newGuid(), address, publicKey: `public key of ${address}`, podId: pod.id })
+    return Person.insertWithProfile(transaction, {
+      guid: newGuid(),
+      address,
+      publicKey: `public key of ${address}`,
+      podId: pod.id,
+    })
   })
 }
 

@@ -67,7 +67,7 @@ export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitan
   async function meet({ guid, address, publicKey }: FakePerson): Promise<number> {
     const podId = listeners.ids[hosts.indexOf(address.split('@')[1] ?? '')] ?? Number.NaN
     const { id } = await pod.db.transaction((transaction) =>
-      Person.add(transaction, { guid, address, publicKey, podId }),
+      Person.insertWithProfile(transaction, { guid, address, publicKey, podId }),
     )
     return id
   }

@@ -18,7 +18,7 @@ export async function knowPod({ db }: Pod, host: string, changes: Partial<OtherP
 
 /** Somebody who has been met and lives there. */
 async function knowPerson({ db }: Pod, { guid, address, publicKey }: FakePerson, podId: number): Promise<Person> {
-  return db.transaction((transaction) => Person.add(transaction, { guid, address, publicKey, podId }))
+  return db.transaction((transaction) => Person.insertWithProfile(transaction, { guid, address, publicKey, podId }))
 }
 
 interface ToWrite {

@@ -34,7 +34,7 @@ export async function addStranger(pod: Pod, address: string, facts: StrangerFact
       .onConflict(['host', 'port'])
       .merge(['host'])
       .returning('*')
-    return Person.add(
+    return Person.insertWithProfile(
       transaction,
       {
         guid: facts.guid ?? newGuid(),

@@ -133,8 +133,8 @@ export async function startReceivingPod(options: ReceivingPodOptions): Promise<R
 async function meet({ db }: Pod, { address, guid, publicKey }: FakePerson): Promise<Person> {
   return db.transaction(async (transaction) => {
     const [, host = ''] = address.split('@')
-    const { id: podId } = await OtherPod.at(transaction, { host, port: 443, ssl: true })
-    return Person.add(transaction, { guid, address, publicKey, podId })
+    const { id: podId } = await OtherPod.findOrInsert(transaction, { host, port: 443, ssl: true })
+    return Person.insertWithProfile(transaction, { guid, address, publicKey, podId })
   })
 }
 

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { giveSignal } from '../../src/jobs/signals.js'
 import { LIVE_LIMITS, type LiveLimits } from '../../src/limits.js'
-import { keptAnnouncements } from '../../src/persistence/notifications/announcements.js'
+import { findAnnouncementRange } from '../../src/persistence/notifications/announcements.js'
 import { buildApp } from '../../src/web/server/app.js'
 import type { ApiPerson } from '../support/api-pod.js'
 import { openEventStream } from '../support/event-stream.js'
@@ -44,7 +44,7 @@ describe('those who listen', () => {
     base = `http://127.0.0.1:${port()}`
   }
   const port = () => (app.server.address() as AddressInfo).port // it listens on a port
-  const newest = async () => (await keptAnnouncements(api.pod.db)).newest
+  const newest = async () => (await findAnnouncementRange(api.pod.db)).newest
 
   /** Of a post, as if it were shown to her now. */
   async function tell(subjectId: number, transaction?: Knex.Transaction): Promise<void> {

@@ -42,7 +42,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
   async function addLocal(name: string, closedAt?: Date): Promise<string> {
     const guid = newGuid()
     const fields = { guid, address: `${name}@pod.example`, publicKey: readKey('1.public.pem') }
-    const person = await pod.db.transaction((transaction) => Person.add(transaction, fields))
+    const person = await pod.db.transaction((transaction) => Person.insertWithProfile(transaction, fields))
     if (closedAt) await person.$query(pod.db).patch({ closedAt })
     return guid
   }
@@ -153,7 +153,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     const guid = newGuid()
     expect((await post(`/receive/users/${guid}`, encryptedEnvelope)).statusCode).toBe(404)
     await pod.db.transaction((transaction) =>
-      Person.add(transaction, { guid, address: 'new@pod.example', publicKey: readKey('1.public.pem') }),
+      Person.insertWithProfile(transaction, { guid, address: 'new@pod.example', publicKey: readKey('1.public.pem') }),
     )
 
     await using taken = takeMessages(pod)

@@ -6,7 +6,7 @@ import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
 import { type Knock, knock, knockAfter } from '../../src/jobs/outbox/enqueue-deliveries.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod as OtherPod } from '../../src/persistence/models/pod.js'
-import { forgottenPods } from '../../src/persistence/outbound/due-deliveries.js'
+import { findOverduePods } from '../../src/persistence/outbound/due-deliveries.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { maintenanceHandlers, prune } from '../../workers/handlers/maintenance.js'
 import { outboundHandlers, outboundSlowHandlers } from '../../workers/handlers/outbound.js'
@@ -200,8 +200,11 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     await write(...dead, proven)
     await later()
 
-    expect(await forgottenPods(pod.db, 1)).toEqual([{ podId: proven.id, proven: true }])
-    expect((await forgottenPods(pod.db, 3)).map(({ podId }) => podId)).toEqual([proven.id, ...dead.map(({ id }) => id)])
+    expect(await findOverduePods(pod.db, 1)).toEqual([{ podId: proven.id, proven: true }])
+    expect((await findOverduePods(pod.db, 3)).map(({ podId }) => podId)).toEqual([
+      proven.id,
+      ...dead.map(({ id }) => id),
+    ])
   })
 
   it('go on by themselves after the queue was emptied', async () => {

@@ -3,8 +3,8 @@ import { hash } from '@node-rs/argon2'
 import type { Knex } from 'knex'
 import { giveSignal } from '../../jobs/signals.js'
 import { TEXT_LIMITS } from '../../limits.js'
-import { dropCodesOf } from '../../persistence/accounts/issued-tokens.js'
-import { dropSessionsOf } from '../../persistence/accounts/oidc-records.js'
+import { deleteUnusedCodes } from '../../persistence/accounts/issued-tokens.js'
+import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
 import { Authorization } from '../../persistence/models/access-token.js'
 import { Aspect } from '../../persistence/models/aspect.js'
@@ -60,7 +60,7 @@ export async function createUser(
 
   try {
     return await inTransaction(pod.db, async (transaction) => {
-      const person = await Person.add(transaction, {
+      const person = await Person.insertWithProfile(transaction, {
         guid: randomBytes(16).toString('hex'),
         address: `${username}@${pod.config.host}`,
         publicKey: keys.publicKey,
@@ -117,8 +117,8 @@ export async function setPassword(
   const passwordHash = await hash(password, ARGON2)
   await changeOpenUser(pod, username, async (transaction, user) => {
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
-    await dropSessionsOf(transaction, personOf(user).address)
-    if (keepsApplications) await dropCodesOf(transaction, user.id)
+    await deleteSessions(transaction, personOf(user).address)
+    if (keepsApplications) await deleteUnusedCodes(transaction, user.id)
     else await deleteAuthorizations(transaction, user.id)
   })
 }
@@ -146,7 +146,7 @@ export async function closeUser(pod: Pod, username: string): Promise<void> {
     await user.$query(transaction).patch({ closedAt, role: null })
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash: null })
     await deleteAuthorizations(transaction, user.id)
-    await dropSessionsOf(transaction, personOf(user).address)
+    await deleteSessions(transaction, personOf(user).address)
     await emptyPeople(transaction, [user.personId], closedAt)
   })
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { giveSignal } from '../../jobs/signals.js'
-import { dropSessionsOf } from '../../persistence/accounts/oidc-records.js'
+import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Authorization } from '../../persistence/models/access-token.js'
 import { Client } from '../../persistence/models/client.js'
@@ -71,7 +71,7 @@ export async function revokeGrant(pod: Pick<Pod, 'db'>, grantId: string): Promis
 
 /** Ends all sessions of an account, and authorization requests in which its password was given. */
 export async function endSessions(pod: Pick<Pod, 'db'>, address: string): Promise<void> {
-  await dropSessionsOf(pod.db, address)
+  await deleteSessions(pod.db, address)
 }
 
 /** The newest first; those of the operator are not the user's to take back. */

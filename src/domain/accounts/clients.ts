@@ -89,7 +89,7 @@ export async function findClient(pod: Pick<Pod, 'db'>, clientId: string): Promis
 
 /** Newest first. */
 export async function listClients(pod: Pick<Pod, 'db'>, limit: number): Promise<readonly ListedClient[]> {
-  const clients = await Client.newest(pod.db, limit)
+  const clients = await Client.listNewest(pod.db, limit)
   return clients.map(({ users, ...client }) => ({ ...registeredClient(client), users }))
 }
 

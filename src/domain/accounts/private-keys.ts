@@ -5,7 +5,7 @@ import { readPrivateKey } from '../../protocol/signatures/rsa.js'
 
 /** The key of somebody who lives here, to be used in a thread and forgotten. */
 export async function loadPrivateKey(pod: Pick<Pod, 'db' | 'secrets'>, personId: number): Promise<KeyObject> {
-  const kept = await UserSecrets.ofPerson(pod.db, personId)
+  const kept = await UserSecrets.findByPerson(pod.db, personId)
   if (kept === undefined) throw new Error(`Person ${personId} has no private key here.`)
   const key = readPrivateKey(pod.secrets.unseal(kept.sealedPrivateKey, `user ${kept.userId}`))
   if (key === undefined) throw new Error(`The private key of person ${personId} cannot be used.`)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hash, verify } from '@node-rs/argon2'
-import { dropSessionsOf } from '../../persistence/accounts/oidc-records.js'
+import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { User, UserSecrets } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { ARGON2 } from './accounts.js'
@@ -34,7 +34,7 @@ export async function signIn(
     address,
     async confirm() {
       if (await UserSecrets.query(pod.db).findOne({ userId: user.id, passwordHash })) return true
-      await dropSessionsOf(pod.db, address)
+      await deleteSessions(pod.db, address)
       return false
     },
   }

@@ -33,7 +33,7 @@ export function openViewerLookup({ db }: Pick<Pod, 'db'>): ViewerLookup {
     { atOnce: Number.POSITIVE_INFINITY, items: TOKENS_AT_ONCE, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
     async (tokens: readonly string[]) => {
       const each = [...new Set(tokens)]
-      const holders = await AccessToken.holdersOf(db, each.map(hashToken))
+      const holders = await AccessToken.findHoldersByHashes(db, each.map(hashToken))
       return new Map(each.map((token, place) => [token, holders.get(place)]))
     },
   )
@@ -57,7 +57,7 @@ export async function findViewersByTokenIds(
   pod: Pick<Pod, 'db'>,
   tokenIds: readonly number[],
 ): Promise<ReadonlyMap<number, Viewer>> {
-  const holders = await AccessToken.viewersOf(pod.db, tokenIds)
+  const holders = await AccessToken.findHoldersByIds(pod.db, tokenIds)
   return new Map(
     holders.flatMap((holder) => {
       const viewer = viewerOfToken(holder)

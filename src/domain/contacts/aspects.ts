@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { TEXT_LIMITS } from '../../limits.js'
-import { type ListedAspect, listedAspect, listedAspects } from '../../persistence/contacts/list-aspects.js'
+import { findAspectOfUser, type ListedAspect, listAspectsOfUser } from '../../persistence/contacts/list-aspects.js'
 import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
 import { Aspect } from '../../persistence/models/aspect.js'
 import { User } from '../../persistence/models/user.js'
@@ -20,12 +20,12 @@ export interface AspectChange {
 }
 
 export async function listAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, page: IndexPage): Promise<Page<ListedAspect>> {
-  return listedAspects(pod.db, viewer.userId, page)
+  return listAspectsOfUser(pod.db, viewer.userId, page)
 }
 
 /** One of the viewer's own. */
 export async function findAspect(pod: Pick<Pod, 'db'>, viewer: Viewer, id: number): Promise<ListedAspect> {
-  const aspect = await listedAspect(pod.db, viewer.userId, id)
+  const aspect = await findAspectOfUser(pod.db, viewer.userId, id)
   if (aspect === undefined) throw refusal('aspect_not_found', 'You have no aspect with this id.')
   return aspect
 }
@@ -51,7 +51,9 @@ export async function ownAspectIds(
 
 /** It comes behind all others. */
 export async function createAspect(pod: Pick<Pod, 'db'>, viewer: Viewer, name: string): Promise<ListedAspect> {
-  return changeLocked(pod, viewer, (transaction) => Aspect.append(transaction, viewer.userId, requireAspectName(name)))
+  return changeLocked(pod, viewer, (transaction) =>
+    Aspect.insertLast(transaction, viewer.userId, requireAspectName(name)),
+  )
 }
 
 /** All of it or nothing. */
@@ -68,7 +70,7 @@ export async function changeAspect(
       await Aspect.query(transaction)
         .findById(aspect.id)
         .patch({ name: requireAspectName(name) })
-    if (position !== undefined) await Aspect.move(transaction, { userId, id: aspect.id, position })
+    if (position !== undefined) await Aspect.moveTo(transaction, { userId, id: aspect.id, position })
     return findAspect({ db: transaction }, viewer, id)
   })
 }
@@ -81,7 +83,7 @@ async function changeLocked<Result>(
 ): Promise<Result> {
   try {
     return await inTransaction(pod.db, async (transaction) => {
-      await User.hold(transaction, userId)
+      await User.lock(transaction, userId)
       return work(transaction)
     })
   } catch (error) {

@@ -1,4 +1,8 @@
-import { type ListedPerson, listedContacts, listedContactsIn } from '../../persistence/contacts/list-contacts.js'
+import {
+  type ListedPerson,
+  listContactsOfAspect,
+  listContactsOfUser,
+} from '../../persistence/contacts/list-contacts.js'
 import { shownAuthor } from '../../persistence/people/find-visible-person.js'
 import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
@@ -16,7 +20,7 @@ export async function requireOwnContacts(pod: Pick<Pod, 'db'>, viewer: Viewer, p
 
 /** Whoever the viewer shares with, and whoever shares with the viewer. */
 export async function listContacts(pod: Pick<Pod, 'db'>, viewer: Viewer, page: IndexPage): Promise<Page<ListedPerson>> {
-  return listedContacts(pod.db, viewer.userId, page)
+  return listContactsOfUser(pod.db, viewer.userId, page)
 }
 
 /** Whoever is in an aspect, which must be the viewer's. */
@@ -25,5 +29,5 @@ export async function listContactsInAspect(
   aspectId: number,
   page: IndexPage,
 ): Promise<Page<ListedPerson>> {
-  return listedContactsIn(pod.db, aspectId, page)
+  return listContactsOfAspect(pod.db, aspectId, page)
 }

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { enqueueJobs, type NewJob, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import {
   followBack,
-  type Sharing,
+  type SharingPair,
   startReceiving,
   startSharing,
   stopReceiving,
@@ -78,7 +78,7 @@ export async function deleteAspect(pod: Pod, viewer: Viewer, aspectId: number): 
       .where({ userId: viewer.userId })
       .whereIn('id', filedHere)
       .pluck('person_id')
-    await User.hold(transaction, viewer.userId, people)
+    await User.lock(transaction, viewer.userId, people)
     await findAspect({ db: transaction }, viewer, aspectId)
     const members = await transaction('contacts')
       .whereIn('id', filedHere)
@@ -105,9 +105,9 @@ export async function deleteAspect(pod: Pod, viewer: Viewer, aspectId: number): 
 export async function beginSharing(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
-  pairs: readonly Sharing[],
+  pairs: readonly SharingPair[],
   now: Date,
-): Promise<readonly Sharing[]> {
+): Promise<readonly SharingPair[]> {
   const begun = await startSharing(transaction, pairs)
   await enqueueAnnouncement(pod, transaction, {
     notifications: await notifyAbout(transaction, { sharing: begun }, now),
@@ -166,7 +166,7 @@ async function deliverSharing(pod: Pod, transaction: Knex.Transaction, viewer: V
 }
 
 /** That somebody of this pod shares with a person elsewhere, and who that is. */
-function newIntroductionJobs({ userId, personId }: Sharing, to: number): readonly NewJob[] {
+function newIntroductionJobs({ userId, personId }: SharingPair, to: number): readonly NewJob[] {
   return [
     newDispatchJob(personId, { record: 'contact', userId, personId: to, sharing: true, blocking: false }),
     newDispatchJob(personId, { record: 'profile', personId, to }),
@@ -187,7 +187,7 @@ async function lockViewerAndPerson(
   { aspectId, personGuid }: Membership,
 ): Promise<Person> {
   const person = await Person.query(transaction).findOne({ guid: personGuid })
-  await User.hold(transaction, viewer.userId, person ? [person.id] : [])
+  await User.lock(transaction, viewer.userId, person ? [person.id] : [])
   await findAspect({ db: transaction }, viewer, aspectId)
   if (person === undefined) throw refusal('person_not_found', 'This person does not exist, or you may not see them.')
   return person

@@ -3,11 +3,11 @@ import { newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { TEXT_LIMITS } from '../../limits.js'
 import {
   type ConversationFilter,
+  findListedConversation,
   type ListedConversation,
   type ListedMessage,
-  listedConversation,
-  listedConversations,
-  listedMessages,
+  listConversationsOfPerson,
+  listMessagesOfConversation,
   type MessageFilter,
 } from '../../persistence/conversations/list-conversations.js'
 import { inTransaction } from '../../persistence/database/errors.js'
@@ -45,7 +45,7 @@ export async function startConversation(pod: Pod, viewer: Viewer, input: NewConv
     const recipients = await requireMutualContacts(transaction, viewer, input.recipientGuids)
     const participants = [author, ...recipients.map(({ address }) => address)]
     await insertNewConversations(transaction, [
-      { guid, author, subject, participants, strangers: [], createdAt, arrivedAt: createdAt },
+      { guid, author, subject, participants, unknownParticipants: [], createdAt, arrivedAt: createdAt },
     ])
     const first = { guid: newGuid(), conversationGuid: guid, author, text, createdAt, arrivedAt: createdAt }
     await addMessages(pod, transaction, [first], [newDispatchJob(viewer.personId, { record: 'conversation', guid })])
@@ -86,7 +86,7 @@ export async function listConversations(
   viewer: Viewer,
   filter: ConversationFilter,
 ): Promise<Page<ListedConversation>> {
-  return listedConversations(pod.db, viewer.personId, filter)
+  return listConversationsOfPerson(pod.db, viewer.personId, filter)
 }
 
 /** Looking at it does not make it read. */
@@ -95,7 +95,7 @@ export async function findConversation(
   viewer: Viewer,
   guid: string,
 ): Promise<ListedConversation> {
-  const conversation = await listedConversation(pod.db, viewer.personId, guid)
+  const conversation = await findListedConversation(pod.db, viewer.personId, guid)
   if (conversation === undefined) throw conversationNotFound()
   return conversation
 }
@@ -107,7 +107,7 @@ export async function listMessages(
   conversationGuid: string,
   filter: MessageFilter,
 ): Promise<Page<ListedMessage>> {
-  const messages = await listedMessages(pod.db, viewer.personId, { ...filter, conversationGuid })
+  const messages = await listMessagesOfConversation(pod.db, viewer.personId, { ...filter, conversationGuid })
   // Where nothing was found, there may be no such conversation either.
   if (messages.items.length === 0) await findConversation(pod, viewer, conversationGuid)
   return messages

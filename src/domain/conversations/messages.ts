@@ -1,6 +1,10 @@
 import type { Knex } from 'knex'
 import { enqueueJobs, type NewJob } from '../../jobs/outbox/outbox.js'
-import { type ArrivedMessage, insertNewMessages, type NewRow } from '../../persistence/inbound/insert-conversations.js'
+import {
+  type ArrivedMessage,
+  type InsertedRow,
+  insertNewMessages,
+} from '../../persistence/inbound/insert-conversations.js'
 import type { Pod } from '../../pod/pod.js'
 import { newAnnouncementJobs } from '../notifications/announcements.js'
 
@@ -10,7 +14,7 @@ export async function addMessages(
   transaction: Knex.Transaction,
   messages: readonly ArrivedMessage[],
   also: readonly NewJob[] = [],
-): Promise<readonly NewRow[]> {
+): Promise<readonly InsertedRow[]> {
   const written = await insertNewMessages(transaction, messages)
   await enqueueJobs(pod, transaction, [...also, ...newAnnouncementJobs({ messages: written.map(({ id }) => id) })])
   return written

@@ -1,5 +1,9 @@
 import { inTransaction } from '../../persistence/database/errors.js'
-import { type ListedComment, listedComment, listedComments } from '../../persistence/interactions/list-comments.js'
+import {
+  findListedComment,
+  type ListedComment,
+  listCommentsOfPost,
+} from '../../persistence/interactions/list-comments.js'
 import { Comment } from '../../persistence/models/comment.js'
 import { Mention } from '../../persistence/models/mention.js'
 import { Post } from '../../persistence/models/post.js'
@@ -26,7 +30,7 @@ export async function listComments(
   postGuid: string,
   page: TimePage,
 ): Promise<Page<ListedComment>> {
-  const comments = await listedComments(pod.db, viewer, { postGuid, visibility: visibilityForViewer(viewer), page })
+  const comments = await listCommentsOfPost(pod.db, viewer, { postGuid, visibility: visibilityForViewer(viewer), page })
   // Where nothing was found, there may be no such post either.
   if (comments.items.length === 0) await requirePostOrComment(pod, viewer, { postGuid })
   return comments
@@ -34,7 +38,7 @@ export async function listComments(
 
 /** One that the viewer has just seen. */
 export async function findComment(pod: Pick<Pod, 'db'>, viewer: Viewer, id: number): Promise<ListedComment> {
-  const comment = await listedComment(pod.db, viewer, id)
+  const comment = await findListedComment(pod.db, viewer, id)
   if (!comment) throw refusal('comment_not_found', 'This comment was deleted in the meantime.')
   return comment
 }
@@ -64,7 +68,7 @@ export async function createComment(
     created_at: createdAt,
   }))
   return inTransaction(pod.db, async (transaction) => {
-    await Post.hold(transaction, post.id)
+    await Post.lock(transaction, post.id)
     const comment = await Comment.query(transaction)
       .insert({
         guid,

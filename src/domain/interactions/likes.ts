@@ -1,5 +1,5 @@
 import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
-import { type ListedReaction, listedReactions } from '../../persistence/interactions/list-reactions.js'
+import { type ListedReaction, listReactions } from '../../persistence/interactions/list-reactions.js'
 import { Comment } from '../../persistence/models/comment.js'
 import { Like } from '../../persistence/models/like.js'
 import { Post } from '../../persistence/models/post.js'
@@ -24,8 +24,8 @@ export function listLikes(
   { id, commentId }: Pick<ReadablePost, 'id' | 'commentId'>,
   page: IndexPage,
 ): Promise<Page<ListedReaction>> {
-  if (commentId === null) return listedReactions(pod.db, viewer, { kind: 'likes-of-post', id }, page)
-  return listedReactions(pod.db, viewer, { kind: 'likes-of-comment', id: commentId }, page)
+  if (commentId === null) return listReactions(pod.db, viewer, { kind: 'likes-of-post', id }, page)
+  return listReactions(pod.db, viewer, { kind: 'likes-of-comment', id: commentId }, page)
 }
 
 /** Likes a post, or a comment under it; one's own too. */
@@ -52,7 +52,7 @@ export async function createLike(
   }))
   try {
     return await inTransaction(pod.db, async (transaction) => {
-      await Post.hold(transaction, post.id)
+      await Post.lock(transaction, post.id)
       const like = await Like.query(transaction)
         .insert({
           guid,

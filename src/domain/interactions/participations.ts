@@ -18,7 +18,7 @@ export async function participateInPost(
 ): Promise<void> {
   await unmutePost(transaction, viewer, post)
   if (post.authorId === viewer.personId) return
-  const [held] = await Participation.hold(transaction, post.id, [viewer.personId])
+  const [held] = await Participation.addReason(transaction, post.id, [viewer.personId])
   if (held?.count === 1) await enqueueParticipation(pod, transaction, post, held)
 }
 

@@ -13,8 +13,8 @@ type InteractionRefusal = 'already_subscribed' | 'not_subscribed' | 'already_hid
 export async function subscribeToPost(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
   const post = await requirePost(pod, viewer, postGuid)
   await inTransaction(pod.db, async (transaction) => {
-    await Post.hold(transaction, post.id)
-    const [held] = await Participation.hold(transaction, post.id, [viewer.personId])
+    await Post.lock(transaction, post.id)
+    const [held] = await Participation.addReason(transaction, post.id, [viewer.personId])
     if (held === undefined) throw postNotFound()
     if (held.count > 1) throw refusal('already_subscribed', 'You are already subscribed to this post.')
     await unmutePost(transaction, viewer, post)
@@ -26,7 +26,7 @@ export async function subscribeToPost(pod: Pod, viewer: Viewer, postGuid: string
 export async function mutePost(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
   const post = await requirePost(pod, viewer, postGuid)
   await inTransaction(pod.db, async (transaction) => {
-    await Post.hold(transaction, post.id)
+    await Post.lock(transaction, post.id)
     const left = await Participation.query(transaction).delete().where({ postId: post.id, authorId: viewer.personId })
     if (left === 0) throw refusal('not_subscribed', 'You are not subscribed to this post.')
     await transaction('mutedPosts')

@@ -19,7 +19,7 @@ export async function voteInPoll(
   input: { readonly postGuid: string; readonly answerId: number },
 ): Promise<PollParticipation> {
   const post = await requirePost(pod, viewer, input.postGuid)
-  const root = post.type === 'Reshare' ? await Post.rootOf(pod.db, post) : post
+  const root = post.type === 'Reshare' ? await Post.findRoot(pod.db, post) : post
   const poll = root && (await Poll.query(pod.db).findOne({ postId: root.id }))
   const answer = poll && (await PollAnswer.query(pod.db).findOne({ id: input.answerId, pollId: poll.id }))
   if (!root || !poll || !answer) throw refusal('answer_not_found', 'This post has no poll answer with this id.')
@@ -37,7 +37,7 @@ export async function voteInPoll(
   }))
   try {
     return await inTransaction(pod.db, async (transaction) => {
-      await Post.hold(transaction, post.id, root.id)
+      await Post.lock(transaction, post.id, root.id)
       const row = { guid, pollId: poll.id, pollAnswerId: answer.id, authorId: viewer.personId, createdAt: pod.now() }
       const participation = await PollParticipation.query(transaction)
         .insert({ ...row, ...signature })

@@ -1,7 +1,7 @@
-import { listedMessagesOf, type MessageInConversation } from '../../persistence/conversations/list-conversations.js'
+import { listMessagesByIds, type MessageInConversation } from '../../persistence/conversations/list-conversations.js'
 import type { Announcement, AnnouncementKind } from '../../persistence/notifications/announcements.js'
-import { listedAnnouncedPosts } from '../../persistence/notifications/list-announced-posts.js'
-import { type ListedNotification, listedNotificationsOf } from '../../persistence/notifications/list-notifications.js'
+import { listAnnouncedPosts } from '../../persistence/notifications/list-announced-posts.js'
+import { type ListedNotification, listNotificationsByIds } from '../../persistence/notifications/list-notifications.js'
 import type { ListedPost } from '../../persistence/posts/list-posts.js'
 import { mainStreamMembers } from '../../persistence/streams/main-stream-members.js'
 import type { Pod } from '../../pod/pod.js'
@@ -81,10 +81,10 @@ export async function findLiveEvents(
   const allowed = announcements.filter(({ kind }) => viewer.scopes.has(SCOPE_OF_ANNOUNCEMENT_KIND[kind]))
   // One after the other: somebody who listens takes no more than one of the connections that requests need.
   const notifications = await findSubjects(allowed, 'notification', (ids) =>
-    listedNotificationsOf(db, viewer.userId, ids),
+    listNotificationsByIds(db, viewer.userId, ids),
   )
-  const messages = await findSubjects(allowed, 'message', (ids) => listedMessagesOf(db, viewer.personId, ids))
-  const posts = await findSubjects(allowed, 'post', (ids) => listedAnnouncedPosts(db, viewer, ids))
+  const messages = await findSubjects(allowed, 'message', (ids) => listMessagesByIds(db, viewer.personId, ids))
+  const posts = await findSubjects(allowed, 'post', (ids) => listAnnouncedPosts(db, viewer, ids))
   return allowed.flatMap(({ id, kind, subjectId }): LiveEvent[] => {
     const [notification, message, post] = [notifications.get(subjectId), messages.get(subjectId), posts.get(subjectId)]
     if (kind === 'notification') return notification === undefined ? [] : [{ id, kind, notification }]

@@ -3,9 +3,9 @@ import { isUniqueViolation } from '../../persistence/database/errors.js'
 import { Notification } from '../../persistence/models/notification.js'
 import { insertCausedNotifications } from '../../persistence/notifications/insert-notifications.js'
 import {
+  findListedNotification,
   type ListedNotification,
-  listedNotification,
-  listedNotifications,
+  listNotificationsOfUser,
   type NotificationFilter,
 } from '../../persistence/notifications/list-notifications.js'
 import type { Page } from '../../persistence/sql/keyset-page.js'
@@ -50,7 +50,7 @@ export function listNotifications(
   viewer: Viewer,
   filter: NotificationFilter,
 ): Promise<Page<ListedNotification>> {
-  return listedNotifications(pod.db, viewer.userId, filter)
+  return listNotificationsOfUser(pod.db, viewer.userId, filter)
 }
 
 /** The viewer's own, and as it is: to look for it does not make it read. */
@@ -59,7 +59,7 @@ export async function findNotification(
   viewer: Viewer,
   guid: string,
 ): Promise<ListedNotification> {
-  const notification = await listedNotification(pod.db, viewer.userId, guid)
+  const notification = await findListedNotification(pod.db, viewer.userId, guid)
   if (notification !== undefined) return notification
   throw new Refusal<NotificationRefusal>('notification_not_found', 'This notification does not exist.')
 }

@@ -1,19 +1,18 @@
 import type { Knex } from 'knex'
 import { knockAfter } from '../../jobs/outbox/enqueue-deliveries.js'
+import { deleteCreations, type RecordKey } from '../../persistence/outbound/cancel-deliveries.js'
+import { DELIVERY_PRIORITY, type DeliveryPriority } from '../../persistence/outbound/delivery-priority.js'
 import {
-  type Audience,
-  deleteCreations,
   insertDeliveries,
   insertPersonalDeliveries,
   insertRelays,
   type NewRelay,
-  type Told,
-} from '../../persistence/outbound/audiences.js'
-import { DELIVERY_PRIORITY, type DeliveryPriority } from '../../persistence/outbound/delivery-priority.js'
+  type RecipientSelector,
+} from '../../persistence/outbound/insert-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
 import { type Entity, writeEntity } from '../../protocol/entities/registry.js'
 
-export type { Audience }
+export type { RecipientSelector }
 
 /** One envelope that leaves this pod. */
 export interface OutgoingMessage {
@@ -37,7 +36,7 @@ export async function enqueueMessage(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   message: OutgoingMessage,
-  audience: Audience,
+  audience: RecipientSelector,
 ): Promise<void> {
   const row = rowOf(message)
   const reached = await insertDeliveries(transaction, row, audience)
@@ -75,6 +74,6 @@ function rowOf<Message extends OutgoingMessage>(message: Message) {
  * What is deleted need not be told any more to those who have not heard of it. Called after the deletion in its transaction,
  * so that a dispatch that holds the record has come to its end.
  */
-export async function cancelCreations(transaction: Knex.Transaction, gone: readonly Told[]): Promise<void> {
+export async function cancelCreations(transaction: Knex.Transaction, gone: readonly RecordKey[]): Promise<void> {
   await deleteCreations(transaction, gone)
 }

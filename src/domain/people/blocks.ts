@@ -18,7 +18,7 @@ export async function blockPerson(pod: Pod, viewer: Viewer, personGuid: string):
     const person = await findPerson(transaction, personGuid)
     if (person.id === viewer.personId) throw refusal('own_person', 'You cannot block yourself.')
     const pair = { userId: viewer.userId, personId: person.id }
-    await User.hold(transaction, viewer.userId, [person.id])
+    await User.lock(transaction, viewer.userId, [person.id])
     const [added] = await transaction('blocks').insert(pair).onConflict().ignore().returning('personId')
     if (added === undefined) throw refusal('already_blocked', 'You already block this person.')
 
@@ -73,7 +73,7 @@ async function markNotificationsRead(
     .where({ userId, read: false })
     .whereExists(actors().where({ personId }))
     .whereNotExists(actors().whereNot({ personId }))
-  await Notification.collectAgain(transaction, userId)
+  await Notification.resumeMerging(transaction, userId)
 }
 
 function refusal(reason: BlockRefusal, message: string): Refusal<BlockRefusal> {

@@ -25,12 +25,12 @@ export async function findLocalPerson(
   pod: Pick<Pod, 'db'>,
   address: string,
 ): Promise<Pick<Person, 'guid' | 'address'> | undefined> {
-  return Person.localByAddress(pod.db, address)
+  return Person.findLocalByAddress(pod.db, address)
 }
 
 /** What everybody may know of somebody who lives here. */
 export async function findLocalCard(pod: Pick<Pod, 'db'>, guid: string): Promise<LocalCard | undefined> {
-  return isGuid(guid) ? Person.localCard(pod.db, guid) : undefined
+  return isGuid(guid) ? Person.findLocalCard(pod.db, guid) : undefined
 }
 
 /** Anyone who is known here, wherever they live, with profile and pod. */

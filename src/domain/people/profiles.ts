@@ -30,10 +30,10 @@ export async function changeProfile(pod: Pod, viewer: Viewer, change: ProfileCha
   const wanted = validateChange(change)
   await inTransaction(pod.db, async (transaction) => {
     const { personId } = viewer
-    await Person.hold(transaction, personId)
+    await Person.lock(transaction, personId)
     const profile = await Profile.query(transaction).findById(personId).throwIfNotFound()
     if (isUnchanged(profile, wanted)) return
-    await Person.edit(transaction, personId, { ...wanted, updatedAt: pod.now() })
+    await Person.updateProfile(transaction, personId, { ...wanted, updatedAt: pod.now() })
     await enqueueJobs(pod, transaction, [newDispatchJob(personId, { record: 'profile', personId })])
   })
   return findOwnProfile(pod, viewer)

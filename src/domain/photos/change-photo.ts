@@ -1,7 +1,7 @@
 import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { Photo } from '../../persistence/models/photo.js'
-import { deleteCreations } from '../../persistence/outbound/audiences.js'
+import { deleteCreations } from '../../persistence/outbound/cancel-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'

@@ -68,8 +68,8 @@ async function lockAuthor(transaction: Knex.Transaction, userId: number): Promis
 async function setProfilePicture(pod: Pod, transaction: Knex.Transaction, photo: Photo): Promise<void> {
   const { authorId: personId, name } = photo
   const urlOf = (prefix: string) => `${photoBaseUrl(photo, pod.config.url)}${prefix}${name}`
-  await Person.hold(transaction, personId)
-  await Person.edit(transaction, personId, {
+  await Person.lock(transaction, personId)
+  await Person.updateProfile(transaction, personId, {
     imageUrl: urlOf(PROFILE_PICTURE_PREFIX),
     imageUrlMedium: urlOf(PHOTO_SIZE_PREFIXES.medium),
     imageUrlSmall: urlOf(PHOTO_SIZE_PREFIXES.small),

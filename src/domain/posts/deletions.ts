@@ -9,7 +9,7 @@ import { Post } from '../../persistence/models/post.js'
 import { emptyWithoutPhotos } from '../../persistence/posts/destroy-entities.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
-import type { Audience } from '../outbound/outgoing-messages.js'
+import type { RecipientSelector } from '../outbound/outgoing-messages.js'
 import { Refusal } from '../refusals.js'
 import { commentNotFound, mayShowPost, postNotFound, requireComment, requirePost } from './post-access.js'
 import { type EntityToRetract, retractEntity } from './retract.js'
@@ -18,7 +18,7 @@ type DeletionRefusal = 'not_author' | 'insufficient_scope' | 'not_liked' | 'phot
 
 /** A post of the viewer's own, with all that is under it; reshares of it stay, with nothing to show. */
 export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promise<void> {
-  const post = await Post.readableBy(pod.db, viewer, guid)
+  const post = await Post.findReadable(pod.db, viewer, guid)
   // Whether a token may delete something private of one's own is another question than whether it may read it.
   const isOwn = post?.authorId === viewer.personId
   if (!post || !(isOwn || mayShowPost(viewer, post))) {
@@ -69,7 +69,7 @@ export async function deleteLike(
   if (!like) throw refusal('not_liked', 'You have not liked this.')
 
   const deleted = await inTransaction(pod.db, async (transaction) => {
-    await Post.hold(transaction, post.id)
+    await Post.lock(transaction, post.id)
     const { id, guid, authorId } = like
     return retractEntity(pod, transaction, {
       ...{ kind: 'like', type: 'Like', id, guid, authorId, public: post.public, retractedById: authorId },
@@ -125,19 +125,19 @@ function newPostRetraction(viewer: Viewer, post: Pick<Post, 'id' | 'guid' | 'pub
 }
 
 /** Everybody who has the post, and these; under the post of another pod it is for that pod to tell them. */
-function recipientsUnderPost({ id, author, authorId }: Post, others: readonly number[]): Audience {
+function recipientsUnderPost({ id, author, authorId }: Post, others: readonly number[]): RecipientSelector {
   if (author === undefined) throw new Error(`The author of post ${id} was not read with it.`)
   return author.podId === null ? { of: 'post', postId: id, and: others } : { of: 'people', personIds: [authorId] }
 }
 
 /** Whoever has a photo as their picture has none without it, and everybody is told. */
 async function removeFromProfile(pod: Pod, transaction: Knex.Transaction, { authorId, name }: Photo): Promise<void> {
-  await Person.hold(transaction, authorId)
+  await Person.lock(transaction, authorId)
   const profile = await Profile.query(transaction).findById(authorId).throwIfNotFound()
   const { imageUrl, imageUrlMedium, imageUrlSmall } = profile
   if (![imageUrl, imageUrlMedium, imageUrlSmall].some((url) => url?.endsWith(name))) return
   const none = { imageUrl: null, imageUrlMedium: null, imageUrlSmall: null }
-  await Person.edit(transaction, authorId, { ...none, updatedAt: pod.now() })
+  await Person.updateProfile(transaction, authorId, { ...none, updatedAt: pod.now() })
   await enqueueJobs(pod, transaction, [newDispatchJob(authorId, { record: 'profile', personId: authorId })])
 }
 

@@ -8,7 +8,7 @@ import { Refusal } from '../refusals.js'
 
 /** A post that the viewer may see and the token may show. Whether it is hidden or not there is nobody's business. */
 export async function requirePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<Post> {
-  const post = await Post.readableBy(pod.db, viewer, guid).withGraphFetched('author')
+  const post = await Post.findReadable(pod.db, viewer, guid).withGraphFetched('author')
   if (!post || !mayShowPost(viewer, post)) throw postNotFound()
   return post
 }
@@ -45,7 +45,7 @@ export async function requirePostOrComment(
 
 /** Only people of this pod are asked: another pod answers for its own. */
 export async function isViewerBlockedBy(pod: Pick<Pod, 'db'>, personId: number, viewer: Viewer): Promise<boolean> {
-  return Block.isThere(pod.db, { by: personId, personId: viewer.personId })
+  return Block.exists(pod.db, { by: personId, personId: viewer.personId })
 }
 
 export function postNotFound(): Refusal<'post_not_found'> {

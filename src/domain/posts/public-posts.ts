@@ -135,7 +135,7 @@ async function readPosts(pod: Source, which: QueryBuilder<Post>): Promise<readon
 
 async function findRoot(pod: Source, post: Post): Promise<PublicPost | undefined> {
   if (post.type !== 'Reshare') return undefined
-  const root = await Post.rootOf(pod.db, post)
+  const root = await Post.findRoot(pod.db, post)
   return root && findPublicPost(pod, root.guid)
 }
 

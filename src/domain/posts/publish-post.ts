@@ -6,7 +6,7 @@ import { Photo } from '../../persistence/models/photo.js'
 import { Poll } from '../../persistence/models/poll.js'
 import { Location, Post } from '../../persistence/models/post.js'
 import { Tag } from '../../persistence/models/tag.js'
-import { involve } from '../../persistence/notifications/activity.js'
+import { addActivityEntries } from '../../persistence/notifications/activity.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { ownAspectIds } from '../contacts/aspects.js'
@@ -61,7 +61,7 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
         interactedAt: pod.now(),
       })
       .returning('*')
-    await Photo.joinPost(transaction, photos, post)
+    await Photo.attachToPost(transaction, photos, post)
     if (location !== undefined) await Location.query(transaction).insert({ postId: post.id, ...location })
     if (input.poll !== undefined) await addPoll(transaction, post, input.poll)
     await Tag.attach(
@@ -72,7 +72,7 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
     const mentioned = readMentionedAddresses(text)
     await Mention.attach(transaction, { postId: post.id }, mentioned)
     if (!input.public) await Post.shareWith(transaction, post.id, aspectIds)
-    await involve(transaction, post.id, [viewer.personId])
+    await addActivityEntries(transaction, post.id, [viewer.personId])
     const concerning = mentioned.length === 0 ? {} : { posts: [post.id] }
     const notifications = await notifyAbout(transaction, concerning, post.createdAt)
     await enqueueDispatchAndAnnouncement(

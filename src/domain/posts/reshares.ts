@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
-import { type ListedReaction, listedReactions } from '../../persistence/interactions/list-reactions.js'
+import { type ListedReaction, listReactions } from '../../persistence/interactions/list-reactions.js'
 import { Participation } from '../../persistence/models/participation.js'
 import { Person } from '../../persistence/models/person.js'
 import { Post } from '../../persistence/models/post.js'
-import { involve } from '../../persistence/notifications/activity.js'
+import { addActivityEntries } from '../../persistence/notifications/activity.js'
 import type { ReadablePost } from '../../persistence/posts/find-readable-post.js'
 import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
@@ -26,13 +26,13 @@ export async function listReshares(
   page: IndexPage,
 ): Promise<Page<ListedReaction>> {
   if (!post.public) return { items: [], more: false }
-  return listedReactions(pod.db, viewer, { kind: 'reshares-of-post', id: post.id }, page)
+  return listReactions(pod.db, viewer, { kind: 'reshares-of-post', id: post.id }, page)
 }
 
 /** Shows a public post of somebody else to the viewer's contacts. Of a reshare, it is the root that is shown. */
 export async function createReshare(pod: Pod, viewer: Viewer, postGuid: string): Promise<Post> {
   const post = await requirePost(pod, viewer, postGuid)
-  const root = post.type === 'Reshare' ? await Post.rootOf(pod.db, post) : post
+  const root = post.type === 'Reshare' ? await Post.findRoot(pod.db, post) : post
   if (root === undefined) throw refusal('root_not_found', 'The original post of this reshare was deleted.')
   if (!root.public) throw refusal('not_public', 'Only public posts can be reshared.')
   if (root.authorId === viewer.personId) throw refusal('own_post', 'You cannot reshare your own post.')
@@ -46,7 +46,7 @@ export async function createReshare(pod: Pod, viewer: Viewer, postGuid: string):
 }
 
 async function insertReshare(pod: Pod, transaction: Knex.Transaction, viewer: Viewer, root: Post): Promise<Post> {
-  await Post.hold(transaction, root.id)
+  await Post.lock(transaction, root.id)
   const reshare = await Post.query(transaction)
     .insert({
       guid: newGuid(),
@@ -58,7 +58,7 @@ async function insertReshare(pod: Pod, transaction: Knex.Transaction, viewer: Vi
       interactedAt: pod.now(),
     })
     .returning('*')
-  await involve(transaction, reshare.id, [viewer.personId])
+  await addActivityEntries(transaction, reshare.id, [viewer.personId])
   await participateInPost(pod, transaction, viewer, root)
   await subscribeRootAuthor(transaction, root, reshare)
   await Post.query(transaction)
@@ -78,7 +78,7 @@ async function insertReshare(pod: Pod, transaction: Knex.Transaction, viewer: Vi
 /** Who wrote a post hears of what is said where it is reshared; on another pod, that pod sees to it. */
 async function subscribeRootAuthor(transaction: Knex.Transaction, root: Post, reshare: Post): Promise<void> {
   const author = await Person.query(transaction).findById(root.authorId).whereNull('podId')
-  if (author !== undefined) await Participation.hold(transaction, reshare.id, [author.id])
+  if (author !== undefined) await Participation.addReason(transaction, reshare.id, [author.id])
 }
 
 function refusal(reason: CreateReshareRefusal, message: string): Refusal<CreateReshareRefusal> {

@@ -3,11 +3,11 @@ import { isUndispatched } from '../../jobs/outbox/outbox.js'
 import { lockThings } from '../../jobs/waiting/waiting-messages.js'
 import { Person } from '../../persistence/models/person.js'
 import { Tombstone } from '../../persistence/models/tombstone.js'
-import { deleteRetractions, deleteUnsentPairs } from '../../persistence/outbound/audiences.js'
+import { deleteRetractions, deleteRetractionsOfUnsentCreations } from '../../persistence/outbound/cancel-deliveries.js'
 import { type Destroyed, type Destructible, destroy } from '../../persistence/posts/destroy-entities.js'
 import type { Pod } from '../../pod/pod.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
-import { type Audience, cancelCreations, enqueueMessage } from '../outbound/outgoing-messages.js'
+import { cancelCreations, enqueueMessage, type RecipientSelector } from '../outbound/outgoing-messages.js'
 
 /** Something that one of our people takes back. */
 export interface EntityToRetract {
@@ -20,7 +20,7 @@ export interface EntityToRetract {
   /** Its author, or the author of the post it is under. */
   readonly retractedById: number
   readonly public: boolean
-  readonly recipients: Audience
+  readonly recipients: RecipientSelector
 }
 
 /**
@@ -43,9 +43,9 @@ export async function retractEntity(
   const gone = await destroy(transaction, kind, [id])
   // The record is gone, so a dispatch of it has either come to its end or will find nothing.
   if (await isUndispatched(transaction, authorId, { record: kind, guid })) await deleteRetractions(transaction, message)
-  else await deleteUnsentPairs(transaction, kind, [guid])
+  else await deleteRetractionsOfUnsentCreations(transaction, kind, [guid])
   await cancelCreations(transaction, gone)
-  await Tombstone.leave(transaction, [{ type, guid, by: by.address }])
+  await Tombstone.insertMany(transaction, [{ type, guid, by: by.address }])
   return gone.length > 0
 }
 

@@ -1,7 +1,7 @@
 import { checkPodJob } from '../../jobs/definitions.js'
 import { DELIVERY_LIMITS } from '../../limits.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
-import { podsToCheck } from '../../persistence/outbound/due-deliveries.js'
+import { findPodsToCheck } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
 import { isOurTrouble } from '../remote-pod/remote-pod-error.js'
 import { checkPod, noteCheck } from './pod-info.js'
@@ -9,7 +9,7 @@ import { askedAt } from './pod-location.js'
 
 /** Has every pod looked at once a day, each at its own time, and those sooner that were heard of while they were offline. */
 export async function checkPods({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
-  const pods = await podsToCheck(db, DELIVERY_LIMITS)
+  const pods = await findPodsToCheck(db, DELIVERY_LIMITS)
   const each = pods.map((podId) => ({ data: { podId }, unique: `check-${podId}` }))
   await jobs.enqueueEach(checkPodJob, each, { again: true })
 }

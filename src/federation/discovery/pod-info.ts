@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import { raw } from 'objection'
 import { messageOf } from '../../errors/thrown.js'
 import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../../limits.js'
-import { Pod as OtherPod, type PodPlace, type PodStatus } from '../../persistence/models/pod.js'
-import { reviveGivenUp } from '../../persistence/outbound/due-deliveries.js'
+import { Pod as OtherPod, type PodHost, type PodStatus } from '../../persistence/models/pod.js'
+import { reviveDeliveriesOfPod } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod, RemoteAnswer } from '../../pod/pod.js'
 import type { NodeInfo } from '../../protocol/discovery/node-info.js'
 import { ProtocolError } from '../../protocol/errors.js'
@@ -41,7 +41,7 @@ export async function checkPod(pod: Asking, origin: string): Promise<PodCheck> {
 }
 
 /** Keeps the outcome in the row of the pod, and revives what was given up when it is back; undefined: nobody of it has been met yet. */
-export async function noteCheck(db: Knex, place: PodPlace, check: PodCheck, now: Date): Promise<OtherPod | undefined> {
+export async function noteCheck(db: Knex, place: PodHost, check: PodCheck, now: Date): Promise<OtherPod | undefined> {
   const isOffline = check.status !== 'no_errors' && check.status !== 'version_failed'
   const known = await OtherPod.query(db).findOne({ host: place.host, port: place.port }).select('offlineSince')
   const [noted] = await OtherPod.query(db)
@@ -60,7 +60,7 @@ export async function noteCheck(db: Knex, place: PodPlace, check: PodCheck, now:
     })
     .returning('*')
   const isBack = !isOffline && known !== undefined && known.offlineSince !== null
-  if (isBack && noted !== undefined) await reviveGivenUp(db, noted.id)
+  if (isBack && noted !== undefined) await reviveDeliveriesOfPod(db, noted.id)
   return noted
 }
 

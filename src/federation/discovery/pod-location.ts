@@ -1,11 +1,11 @@
 import type { Config } from '../../config/config.js'
-import type { Pod as OtherPod, PodPlace } from '../../persistence/models/pod.js'
+import type { Pod as OtherPod, PodHost } from '../../persistence/models/pod.js'
 import { splitAddress } from '../../protocol/address.js'
 import { isUrl } from '../../protocol/is-url.js'
 import { podOrigin } from './pod-origin.js'
 
 /** The place of a pod, however its address is written. */
-export function placeOf(url: URL): PodPlace {
+export function placeOf(url: URL): PodHost {
   const port = url.port === '' || url.port === '80' ? 443 : Number(url.port)
   return { host: url.hostname, port }
 }
@@ -22,12 +22,12 @@ export function askedAt(pod: Pick<OtherPod, 'host' | 'port' | 'ssl'>): string | 
 }
 
 /** This pod is asked by its own functions, never over the network. */
-export function isThisPod({ url }: Pick<Config, 'url'>, place: PodPlace): boolean {
+export function isThisPod({ url }: Pick<Config, 'url'>, place: PodHost): boolean {
   return isSamePlace(placeOf(new URL(url)), place)
 }
 
 /** A host with and without `www.` is one. */
-export function isSamePlace(one: PodPlace, other: PodPlace): boolean {
+export function isSamePlace(one: PodHost, other: PodHost): boolean {
   return one.port === other.port && withoutWww(one.host) === withoutWww(other.host)
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { lockThings, waitAndWake } from '../../jobs/waiting/waiting-messages.js'
 import { despiteLocks, inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
-import { admitToConversations } from '../../persistence/inbound/insert-conversations.js'
+import { addNamedParticipant } from '../../persistence/inbound/insert-conversations.js'
 import { Person, type ProfileFields } from '../../persistence/models/person.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import { takeOwnGuids } from '../../persistence/people/person-guids.js'
@@ -48,13 +48,16 @@ async function save(pod: Pod, transaction: Knex.Transaction, found: FoundPerson)
   if (known === undefined) {
     const guids = await findFreeGuid(transaction, found)
     const publicKey = readKey(found)
-    const { id: podId } = await OtherPod.at(transaction, { ...placeOf(podUrl), ssl: podUrl.protocol === 'https:' })
+    const { id: podId } = await OtherPod.findOrInsert(transaction, {
+      ...placeOf(podUrl),
+      ssl: podUrl.protocol === 'https:',
+    })
     const identity = { ...guids, address, publicKey, podId, refreshedAt: began }
-    const { id } = await Person.add(transaction, identity, profileOf(hcard, podUrl))
-    await admitToConversations(transaction, { id, address })
+    const { id } = await Person.insertWithProfile(transaction, identity, profileOf(hcard, podUrl))
+    await addNamedParticipant(transaction, { id, address })
     await waitAndWake(pod, transaction, [], [person])
   } else {
-    await Person.refresh(transaction, known.id, profileOf(hcard, podUrl), began)
+    await Person.refreshProfile(transaction, known.id, profileOf(hcard, podUrl), began)
     if (known.guidAtPod !== null) await takeOwnGuids(transaction, [known.id])
   }
   return Person.byAddress(transaction, address).throwIfNotFound()

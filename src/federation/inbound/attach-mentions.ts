@@ -33,7 +33,7 @@ export async function lookForMentioned(
 export async function attachFound(pod: Pod, work: Work, person: Pick<Person, 'id'>, texts: TextIds): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     await work.finish(transaction)
-    await Mention.attachLate(transaction, person.id, texts)
+    await Mention.attachPersonLater(transaction, person.id, texts)
   })
 }
 
@@ -46,7 +46,7 @@ function namingElsewhere(pod: Pod, { id, arrival: { entity } }: StoredRecord): r
 /** Asked of the mentions, and not of the people: somebody may have become known since the text was stored. */
 async function strangersIn(transaction: Knex.Transaction, texts: readonly Naming[]): Promise<readonly Naming[]> {
   const idsOf = (kind: keyof TextIds) => texts.filter((text) => text.kind === kind).map(({ id }) => id)
-  const rows = await Mention.attachedTo(transaction, { posts: idsOf('posts'), comments: idsOf('comments') })
+  const rows = await Mention.findAttached(transaction, { posts: idsOf('posts'), comments: idsOf('comments') })
   const attached = new Set(rows.map(({ kind, id, address }) => `${kind} ${id} ${address}`))
   return texts.map(({ kind, id, addresses }) => {
     const strangers = addresses.filter((address) => !attached.has(`${kind} ${id} ${address}`))

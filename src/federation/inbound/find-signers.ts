@@ -23,7 +23,7 @@ export interface Signer {
 /** Everybody of these who is known, with one statement. */
 export async function findSigners(db: Knex, addresses: readonly string[]): Promise<readonly Signer[]> {
   if (addresses.length === 0) return []
-  const rows = await Person.signers(db, addresses)
+  const rows = await Person.findSigners(db, addresses)
   return rows.map(({ publicKey, ...signer }) => ({ ...signer, key: keyOf(publicKey) }))
 }
 

@@ -85,7 +85,7 @@ async function findBlockedHomes({ db }: Pick<Pod, 'db'>, opened: Iterable<Opened
     const home = homeOf(address)
     return home === undefined ? [] : [{ address, ...placeOf(home) }]
   })
-  return new Set(await OtherPod.blockedAmong(db, places))
+  return new Set(await OtherPod.findBlockedAddresses(db, places))
 }
 
 /**

@@ -1,6 +1,10 @@
 import type { Thing } from '../../jobs/waiting/waiting-messages.js'
 import { findConversations } from '../../persistence/conversations/find-conversations.js'
-import { findPostReferences, type KnownPart, type KnownRoot } from '../../persistence/inbound/post-references.js'
+import {
+  findPostReferences,
+  type ReferencedPart,
+  type ReferencedPost,
+} from '../../persistence/inbound/post-references.js'
 import { findRetractionTargets } from '../../persistence/inbound/retraction-targets.js'
 import type { Destructible } from '../../persistence/posts/destroy-entities.js'
 import type { Pod } from '../../pod/pod.js'
@@ -10,10 +14,10 @@ import type { References } from '../../protocol/envelopes/sender-rules.js'
 import type { Arrival } from './batch.js'
 import type { StorableEntity } from './store/storable-entity.js'
 
-type KnownThing = NonNullable<References['root']> & Partial<Pick<KnownRoot, 'readers'>>
+type KnownThing = NonNullable<References['root']> & Partial<Pick<ReferencedPost, 'readers'>>
 type Target = NonNullable<References['target']>
 type Conversation = NonNullable<References['conversation']>
-type Parent = Pick<KnownRoot, 'kind' | 'guid'>
+type Parent = Pick<ReferencedPost, 'kind' | 'guid'>
 type Sent = Pick<Arrival<StorableEntity>, 'entity' | 'sender'>
 
 /** What a batch refers to, as far as it is known; by kind or type and guid where it says so. */
@@ -95,7 +99,7 @@ export function referencesOf(entity: StorableEntity, found: Found): References {
 /** From here on this counts as known: what comes with it in one batch is stored after it. What is here already comes first. */
 export function addComing(entity: StorableEntity, { root }: References, found: Found): void {
   const { roots, targets, conversations, reshares, owners, retracted } = found
-  const addRoot = (kind: KnownRoot['kind'], guid: string, thing: KnownThing) => {
+  const addRoot = (kind: ReferencedPost['kind'], guid: string, thing: KnownThing) => {
     if (!roots.has(`${kind} ${guid}`)) roots.set(`${kind} ${guid}`, thing)
   }
   const addTarget = (types: readonly TargetType[], guid: string, target: Target) => {
@@ -191,7 +195,7 @@ function guidOf(entity: StorableEntity): readonly string[] {
 }
 
 /** Everything in a post that has a guid of its own in all of the pod; answers have one within their poll. */
-function partsOf(entity: StorableEntity): readonly Pick<KnownPart, 'type' | 'guid'>[] {
+function partsOf(entity: StorableEntity): readonly Pick<ReferencedPart, 'type' | 'guid'>[] {
   if (entity.type !== 'status_message') return []
   const { photos, poll } = entity
   return [...photos, ...(poll === undefined ? [] : [poll])]
@@ -199,7 +203,7 @@ function partsOf(entity: StorableEntity): readonly Pick<KnownPart, 'type' | 'gui
 
 /** True for a part of a post whose guid another author has already used. */
 export function isForeignPart(
-  { type, guid }: Pick<KnownPart, 'type' | 'guid'>,
+  { type, guid }: Pick<ReferencedPart, 'type' | 'guid'>,
   author: string,
   { owners }: Found,
 ): boolean {

@@ -5,13 +5,13 @@ import { DELIVERY_LIMITS, type DeliveryLimits } from '../../limits.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import {
   type DueDelivery,
-  dueDeliveries,
-  isLeftToOthers,
+  findDueDeliveries,
+  isLeasableWhenUnproven,
   type LeasedPod,
   leasePod,
-  type PodNote,
+  type PodHealthChange,
+  recordDeliveryResults,
   releasePod,
-  settleDeliveries,
 } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
 import { podOrigin } from '../discovery/pod-origin.js'
@@ -56,7 +56,7 @@ export async function deliver(pod: Pod, podId: number, { lane, signal, ...option
   const lease = { podId, owner, milliseconds: limits.leaseMs, onlyProven: lane === 'outbound' }
   const other = await leasePod(pod.db, lease)
   if (other === undefined) {
-    const isInWrongLane = lane === 'outbound' && (await isLeftToOthers(pod.db, podId))
+    const isInWrongLane = lane === 'outbound' && (await isLeasableWhenUnproven(pod.db, podId))
     if (isInWrongLane) await knock(pod, [{ podId, proven: false }])
     return
   }
@@ -78,7 +78,7 @@ async function drainPod(drain: Drain): Promise<'released' | 'gave way' | 'time o
   while (performance.now() < until) {
     // The first one is a probe: a pod that does not answer costs one exchange and no more.
     const began = performance.now()
-    const rows = await dueDeliveries(drain.pod.db, drain.other.id, hasAnswered ? drain.limits.rowsAtOnce : 1)
+    const rows = await findDueDeliveries(drain.pod.db, drain.other.id, hasAnswered ? drain.limits.rowsAtOnce : 1)
     const due = shortRound(rows, drain.limits)
     const sealed = await sealDeliveries(
       drain.pod,
@@ -226,9 +226,9 @@ async function send(drain: Drain, delivery: SealedDelivery, hasAnswered: boolean
 }
 
 /** True: more is due, and this process still has the lease. */
-async function settle(drain: Drain, sent: readonly Sent[], note: PodNote): Promise<boolean> {
+async function settle(drain: Drain, sent: readonly Sent[], note: PodHealthChange): Promise<boolean> {
   const { pod, other, owner, limits } = drain
-  return settleDeliveries(pod.db, {
+  return recordDeliveryResults(pod.db, {
     podId: other.id,
     owner,
     milliseconds: limits.leaseMs,
@@ -237,7 +237,7 @@ async function settle(drain: Drain, sent: readonly Sent[], note: PodNote): Promi
       const failure = failureOf(outcome, due, limits)
       return failure === undefined ? [] : [{ ...failure, id: due.id, encryptedEnvelope }]
     }),
-    note,
+    podHealth: note,
     hasAnswered: sent.some(isAnswered),
     redirects: limits.redirects,
   })

@@ -4,7 +4,7 @@ import type { RelayedRecords } from '../../jobs/definitions.js'
 import type { Work } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
-import { holdRelayables, type RelayableKind } from '../../persistence/outbound/lock-dispatched.js'
+import { lockRelayedRecords, type RelayableKind } from '../../persistence/outbound/lock-dispatched.js'
 import type { Pod } from '../../pod/pod.js'
 import type { CommentEntity, LikeEntity, PollParticipationEntity } from '../../protocol/entities/relayables.js'
 import { commentEntities, likeEntities, voteEntities } from './relayable-entities.js'
@@ -44,7 +44,7 @@ async function relaysOfKind(
   guids: readonly string[],
 ): Promise<readonly Relay[]> {
   if (guids.length === 0) return []
-  const held = await holdRelayables(transaction, kind, guids)
+  const held = await lockRelayedRecords(transaction, kind, guids)
   const entities = new Map((await kinds[kind]({ db: transaction }, guids)).map((entity) => [entity.guid, entity]))
   return held.flatMap(({ guid, id, root, author }) => {
     const entity = entities.get(guid)

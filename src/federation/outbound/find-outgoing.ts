@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Audience, OutgoingMessage } from '../../domain/outbound/outgoing-messages.js'
+import type { OutgoingMessage, RecipientSelector } from '../../domain/outbound/outgoing-messages.js'
 import type { OutgoingRecord } from '../../jobs/definitions.js'
 import { Block, Contact } from '../../persistence/models/contact.js'
 import { Person } from '../../persistence/models/person.js'
@@ -8,11 +8,11 @@ import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.
 import {
   type DispatchedMessage,
   type DispatchedRelayable,
-  holdConversation,
-  holdMessage,
-  holdPhoto,
-  holdPost,
-  holdRelayable,
+  lockDispatchedConversation,
+  lockDispatchedMessage,
+  lockDispatchedPhoto,
+  lockDispatchedPost,
+  lockDispatchedRelayable,
   type RelayableKind,
 } from '../../persistence/outbound/lock-dispatched.js'
 import type { Pod } from '../../pod/pod.js'
@@ -25,7 +25,7 @@ import { commentEntity, likeEntity, participationEntity, voteEntity } from './re
 /** Something that is to be told to other pods, and to whom. */
 export interface Outgoing {
   readonly message: OutgoingMessage
-  readonly audience: Audience
+  readonly audience: RecipientSelector
   /** Text of our own people that everybody may read; people whom it names may have to be found first. */
   readonly names?: Naming
 }
@@ -57,8 +57,9 @@ const kinds: {
   like: (source, { guid }) => outgoingRelayable(source, 'like', guid, likeEntity),
   poll_participation: (source, { guid }) => outgoingRelayable(source, 'poll_participation', guid, voteEntity),
   participation: outgoingParticipation,
-  conversation: (source, record) => outgoingConversation(source, record, holdConversation, conversationEntity),
-  message: (source, record) => outgoingConversation(source, record, holdMessage, messageEntity),
+  conversation: (source, record) =>
+    outgoingConversation(source, record, lockDispatchedConversation, conversationEntity),
+  message: (source, record) => outgoingConversation(source, record, lockDispatchedMessage, messageEntity),
   profile: outgoingProfile,
   contact: outgoingContact,
 }
@@ -74,7 +75,7 @@ export async function outgoingOf(
 }
 
 async function outgoingPost(source: Source, { guid }: { readonly guid: string }): Promise<Outgoing | undefined> {
-  const post = await holdPost(source.db, guid)
+  const post = await lockDispatchedPost(source.db, guid)
   const entity = post && (await postEntity(source, guid))
   if (post === undefined || entity === undefined) return undefined
   return {
@@ -86,7 +87,7 @@ async function outgoingPost(source: Source, { guid }: { readonly guid: string })
 
 /** As part of a post it goes to those who have the post. */
 async function outgoingPhoto(source: Source, { guid }: { readonly guid: string }): Promise<Outgoing | undefined> {
-  const photo = await holdPhoto(source.db, guid)
+  const photo = await lockDispatchedPhoto(source.db, guid)
   const entity = photo && (await photoEntity(source, guid))
   if (photo === undefined || entity === undefined) return undefined
   return {
@@ -101,7 +102,7 @@ async function outgoingRelayable(
   guid: string,
   entityOf: (source: Source, guid: string) => Promise<Entity | undefined>,
 ): Promise<Outgoing | undefined> {
-  const record = await holdRelayable(source.db, kind, guid)
+  const record = await lockDispatchedRelayable(source.db, kind, guid)
   const way = record && wayOf(kind, record)
   const entity = way && (await entityOf(source, guid))
   if (record === undefined || way === undefined || entity === undefined) return undefined
@@ -121,13 +122,13 @@ async function outgoingRelayable(
 function wayOf(
   kind: RelayableKind,
   { id, author, root }: DispatchedRelayable,
-): { readonly senderId: number; readonly audience: Audience } | undefined {
+): { readonly senderId: number; readonly audience: RecipientSelector } | undefined {
   if (root.author.isLocal) {
-    const audience: Audience = {
+    const audience: RecipientSelector = {
       of: 'post',
       postId: root.id,
-      ...(kind === 'comment' && { andMentionedIn: id }),
-      ...(!author.isLocal && { exceptPodOfPerson: author.id }),
+      ...(kind === 'comment' && { mentionedInCommentId: id }),
+      ...(!author.isLocal && { exceptPodOfPersonId: author.id }),
     }
     return { senderId: root.author.id, audience }
   }
@@ -140,7 +141,7 @@ async function outgoingParticipation(
   source: Source,
   { guid }: { readonly guid: string },
 ): Promise<Outgoing | undefined> {
-  const participation = await holdRelayable(source.db, 'participation', guid)
+  const participation = await lockDispatchedRelayable(source.db, 'participation', guid)
   if (!participation?.author.isLocal) return undefined
   const entity = await participationEntity(source, guid)
   if (entity === undefined) return undefined
@@ -171,7 +172,7 @@ async function outgoingProfile(
   { personId, to }: { readonly personId: number; readonly to?: number },
 ): Promise<Outgoing | undefined> {
   // Nobody changes it until it is written, so that of two changes the older one is never told last.
-  await Person.hold(source.db, personId)
+  await Person.lock(source.db, personId)
   const user = await openUser(source, { personId })
   const entity = await profileEntity(source, personId)
   if (user?.person === undefined || entity === undefined) return undefined
@@ -189,7 +190,7 @@ async function outgoingContact(
   const recipient = await Person.query(source.db).findById(contact.personId)
   if (user?.person === undefined || recipient === undefined) return undefined
   // One after the other, and only what is so now: whatever has changed since has a record of its own, which may come first.
-  await Person.hold(source.db, user.personId)
+  await Person.lock(source.db, user.personId)
   if (!(await isStillSo(source, contact))) return undefined
   const entity = contactEntity(user.person, recipient, contact)
   return {

@@ -1,6 +1,6 @@
 import { DELIVERY_LIMITS, type DeliveryLimits } from '../../limits.js'
 import type { PodStatus } from '../../persistence/models/pod.js'
-import type { DueDelivery, FailedDelivery, PodNote } from '../../persistence/outbound/due-deliveries.js'
+import type { DueDelivery, FailedDelivery, PodHealthChange } from '../../persistence/outbound/due-deliveries.js'
 import type { DeliveryAnswer } from '../../pod/pod.js'
 import { faultOf, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'
 
@@ -92,7 +92,7 @@ export function failureOf(
 }
 
 /** What one round of deliveries says about their pod, all in all: that something arrived weighs more than that something was refused. */
-export function noteOf(outcomes: readonly Outcome[], failures: number, random = Math.random): PodNote {
+export function noteOf(outcomes: readonly Outcome[], failures: number, random = Math.random): PodHealthChange {
   const away = outcomes.find((outcome) => outcome.kind === 'away')
   if (away !== undefined) {
     const n = Math.min(failures + 1, DELIVERY_LIMITS.podFailures)

@@ -1,9 +1,9 @@
 import { loadPrivateKey } from '../../domain/accounts/private-keys.js'
 import {
-  type Fetchable,
+  type EntityAuthor,
+  type FetchableEntity,
   type FetchableKind,
-  findFetchable,
-  type Owner,
+  findFetchableEntity,
 } from '../../persistence/outbound/find-fetchable.js'
 import type { Pod } from '../../pod/pod.js'
 import { writeEntity } from '../../protocol/entities/registry.js'
@@ -40,7 +40,7 @@ export async function serveEntity(
 ): Promise<Served | undefined> {
   const kind = fetchableKind(type)
   if (kind === undefined || !isGuid(guid)) return undefined
-  const found = await findFetchable(pod.db, kind, guid)
+  const found = await findFetchableEntity(pod.db, kind, guid)
   // Asked each time: what is deleted, or whose author has left, is gone at once.
   if (found === undefined || found.postAuthor.closed) return undefined
 
@@ -55,11 +55,11 @@ export async function serveEntity(
 }
 
 /** Who signs it, or whose pod is asked: other pods take a comment from the author of its post, whoever wrote it. */
-function ownerOf({ author, postAuthor }: Fetchable): Owner {
+function ownerOf({ author, postAuthor }: FetchableEntity): EntityAuthor {
   return postAuthor.pod === null ? postAuthor : author
 }
 
-async function sealed(pod: Pod, { record, guid }: Fetchable, owner: Owner): Promise<string | undefined> {
+async function sealed(pod: Pod, { record, guid }: FetchableEntity, owner: EntityAuthor): Promise<string | undefined> {
   const entity = await (record === 'post' ? postEntity(pod, guid) : commentEntity(pod, guid))
   if (entity === undefined) return undefined
   return pod.crypto.sealEnvelope(writeEntity(entity), owner.address, await loadPrivateKey(pod, owner.personId))

@@ -1,8 +1,8 @@
 import type { Job } from 'bullmq'
 import {
   type DeadDelivery,
-  deadDeliveries,
-  dropDeliveries,
+  deleteDeadDeliveries,
+  listDeadDeliveries,
   reviveDeliveries,
 } from '../../persistence/outbound/dead-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
@@ -84,7 +84,7 @@ export async function replayDeadLetters(pod: Pieces, filter: DeadLetterFilter = 
 /** Forgets them for good; returns how many. */
 export async function dropDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
   const letters = await find(pod, filter)
-  for (const ids of chunksOf(deliveriesAmong(letters))) await dropDeliveries(pod.db, ids)
+  for (const ids of chunksOf(deliveriesAmong(letters))) await deleteDeadDeliveries(pod.db, ids)
   for (const ids of chunksOf(letters.flatMap(({ outboxId }) => outboxId ?? []))) {
     await pod
       .db('outbox')
@@ -224,7 +224,7 @@ async function foundDeliveries(
 ): Promise<readonly DeadDelivery[]> {
   const [, digits] = /^delivery-([0-9]{1,15})$/.exec(id ?? '') ?? []
   const isMeant = (queue === undefined || queue === 'outbound') && (id === undefined || digits !== undefined)
-  return isMeant ? deadDeliveries(db, { id: digits === undefined ? undefined : Number(digits), fault, limit }) : []
+  return isMeant ? listDeadDeliveries(db, { id: digits === undefined ? undefined : Number(digits), fault, limit }) : []
 }
 
 function letterOfDelivery(delivery: DeadDelivery): FoundLetter {

@@ -1,4 +1,4 @@
-import { IS_ASLEEP } from '../../persistence/outbound/due-deliveries.js'
+import { POD_IS_ASLEEP } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
 import type { QueueCounts } from '../queues/inspect-queues.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
@@ -61,7 +61,7 @@ async function factsOfRows({ db }: Pick<Pod, 'db'>): Promise<Omit<QueueFacts, 'q
         'waiting', count(*) filter (where state = 'waiting'),
         'dead', count(*) filter (where state = 'dead')
       ) from deliveries join pods on pods.id = deliveries.pod_id) as deliveries,
-      (select count(*) from pods where ${IS_ASLEEP}) as asleep,
+      (select count(*) from pods where ${POD_IS_ASLEEP}) as asleep,
       (select extract(epoch from now() - last_run_at) from periodic where name = 'sweep') as last_sweep`)
   const [row] = rows
   return {
@@ -74,7 +74,7 @@ async function factsOfRows({ db }: Pick<Pod, 'db'>): Promise<Omit<QueueFacts, 'q
 }
 
 const isDue = `state = 'waiting' and due_at <= now() and (next_try_at is null or next_try_at <= now()) and blocked_at is null
-  and not ${IS_ASLEEP}`
+  and not ${POD_IS_ASLEEP}`
 
 /**
  * Whether nothing is left to do: no job but the scheduled ones, no outbox row but those of dead letters, no due delivery.

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { LOOKUP_LIMITS } from '../../limits.js'
 import { named } from '../../persistence/database/database.js'
-import { type Counts, countColumns, countsRaised, NO_COUNTS } from '../../persistence/inbound/raise-counts.js'
+import { type Counts, NO_COUNTS, raiseCountsSteps, raiseCountsValues } from '../../persistence/inbound/raise-counts.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import { rowsAsColumns } from '../../persistence/sql/rows-as-columns.js'
 import type { Pod } from '../../pod/pod.js'
@@ -329,8 +329,8 @@ async function wake(
     select waiting.id from unnest(${opaqueParam('$1', 'text[]')}) as thing join waiting on waits_for = thing
     order by waiting.id limit ${WOKEN_AT_ONCE}
   ) as oldest where waiting.id = oldest.id`
-  const statement = woken(which, false, `, ${countsRaised(2)}`)
-  return named(transaction, 'woken', statement, [things, ...countColumns(counts)])
+  const statement = woken(which, false, `, ${raiseCountsSteps(2)}`)
+  return named(transaction, 'woken', statement, [things, ...raiseCountsValues(counts)])
 }
 
 /** What must not wait any longer. */

@@ -12,7 +12,7 @@ export interface ClaimedKey extends KeyOwner {
   readonly claim: string
 }
 
-export interface KeptAnswer {
+export interface StoredAnswer {
   readonly fingerprint: Buffer
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -24,7 +24,7 @@ export type KeyState =
   | { readonly state: 'claimed'; readonly claim: string }
   | { readonly state: 'running' }
   | { readonly state: 'lost' }
-  | ({ readonly state: 'answered' } & KeptAnswer)
+  | ({ readonly state: 'answered' } & StoredAnswer)
 
 /** Of any number who want a key at the same time one gets it. Whoever has had it for too long, and done nothing, is no longer there. */
 export async function claimKey(db: Knex, { authorizationId, key }: KeyOwner): Promise<KeyState> {
@@ -38,7 +38,7 @@ export async function claimKey(db: Knex, { authorizationId, key }: KeyOwner): Pr
 }
 
 /** Keeps an answer for those who ask again; one that comes too late is not kept. */
-export async function keepAnswer(db: Knex, mine: ClaimedKey, answer: KeptAnswer): Promise<void> {
+export async function storeAnswer(db: Knex, mine: ClaimedKey, answer: StoredAnswer): Promise<void> {
   const { fingerprint, status, headers, body } = answer
   const values = [mine.authorizationId, mine.key, mine.claim, fingerprint, status, JSON.stringify(headers), body]
   await named(db, 'keep-idempotent-answer', answered, values)

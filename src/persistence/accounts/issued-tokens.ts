@@ -23,7 +23,7 @@ const HASH_COLUMNS: Readonly<Record<TokenKind, string>> = {
 }
 
 /** False: the authorization is gone. */
-export async function keepToken(
+export async function insertToken(
   db: Knex,
   kind: TokenKind,
   token: {
@@ -82,7 +82,7 @@ export async function findToken(db: Knex, kind: TokenKind, hash: Buffer): Promis
 }
 
 /** False: somebody was faster. */
-export async function consumeCode(db: Knex, hash: Buffer): Promise<boolean> {
+export async function markCodeConsumed(db: Knex, hash: Buffer): Promise<boolean> {
   const codes = await db('authorization_codes')
     .where({ codeHash: hash, consumedAt: null })
     .update({ consumedAt: db.raw(`date_trunc('milliseconds', now())`) })
@@ -90,13 +90,13 @@ export async function consumeCode(db: Knex, hash: Buffer): Promise<boolean> {
 }
 
 /** The codes that were issued to applications of a user and not exchanged yet. */
-export async function dropCodesOf(db: Knex, userId: number): Promise<void> {
+export async function deleteUnusedCodes(db: Knex, userId: number): Promise<void> {
   await db('authorization_codes')
     .whereIn('authorizationId', db('authorizations').where({ userId }).select('id'))
     .where({ consumedAt: null })
     .delete()
 }
 
-export async function dropToken(db: Knex, kind: TokenKind, hash: Buffer): Promise<void> {
+export async function deleteToken(db: Knex, kind: TokenKind, hash: Buffer): Promise<void> {
   await db(`${kind}s`).where(HASH_COLUMNS[kind], hash).delete()
 }

@@ -3,7 +3,7 @@ import type { Knex } from 'knex'
 /** What the authorization server remembers for a while: who is signed in, and who is being asked something. */
 export type RecordKind = 'Session' | 'Interaction'
 
-export async function keepRecord(
+export async function upsertRecord(
   db: Knex,
   kind: RecordKind,
   record: {
@@ -48,7 +48,7 @@ export async function trimInteractions(db: Knex, kept: number): Promise<number> 
 }
 
 /** Ends all sessions of an account, and every authorization request in which its password was given. */
-export async function dropSessionsOf(db: Knex, address: string): Promise<void> {
+export async function deleteSessions(db: Knex, address: string): Promise<void> {
   await db.raw(
     `delete from oidc_records
      where (model = 'Session' and payload ->> 'accountId' = :address)
@@ -61,6 +61,6 @@ export async function dropSessionsOf(db: Knex, address: string): Promise<void> {
   )
 }
 
-export async function dropRecord(db: Knex, kind: RecordKind, idHash: Buffer): Promise<void> {
+export async function deleteRecord(db: Knex, kind: RecordKind, idHash: Buffer): Promise<void> {
   await db('oidc_records').where({ model: kind, idHash }).delete()
 }

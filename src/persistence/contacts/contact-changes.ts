@@ -1,12 +1,12 @@
 import type { Knex } from 'knex'
 
 /** Somebody, and the user of this pod they begin or cease to share with. */
-export interface Sharing {
+export interface SharingPair {
   readonly userId: number
   readonly personId: number
 }
 
-export interface FollowedBack extends Sharing {
+export interface FollowedBackPair extends SharingPair {
   /** The person that the user is. */
   readonly ownPersonId: number
   /** The user that the person is; null: they live elsewhere. */
@@ -16,29 +16,29 @@ export interface FollowedBack extends Sharing {
 /** Any number with one statement; returns those for whom it is new. */
 export async function startSharing(
   transaction: Knex.Transaction,
-  pairs: readonly Sharing[],
-): Promise<readonly Sharing[]> {
+  pairs: readonly SharingPair[],
+): Promise<readonly SharingPair[]> {
   if (pairs.length === 0) return []
-  const { rows } = await transaction.raw(started, [JSON.stringify(pairs)])
+  const { rows } = await transaction.raw(insertSharing, [JSON.stringify(pairs)])
   return rows
 }
 
 /** The users of these who want it share with these people from now on, unless they do already or block them. */
 export async function followBack(
   transaction: Knex.Transaction,
-  pairs: readonly Sharing[],
-): Promise<readonly FollowedBack[]> {
+  pairs: readonly SharingPair[],
+): Promise<readonly FollowedBackPair[]> {
   if (pairs.length === 0) return []
-  const { rows } = await transaction.raw(followedBack, [JSON.stringify(pairs)])
+  const { rows } = await transaction.raw(followBackStatement, [JSON.stringify(pairs)])
   return rows
 }
 
 /** The user shares with the person from now on; `begun` if that is new. Their row is held. */
 export async function startReceiving(
   transaction: Knex.Transaction,
-  { userId, personId }: Sharing,
+  { userId, personId }: SharingPair,
 ): Promise<{ readonly id: number; readonly begun: boolean }> {
-  const { rows } = await transaction.raw(receivingStarted, [userId, personId])
+  const { rows } = await transaction.raw(insertReceiving, [userId, personId])
   if (rows.length > 0) return { id: rows[0].id, begun: true }
   const contact = await transaction('contacts').where({ userId, personId }).forUpdate().first('id')
   if (contact === undefined) return startReceiving(transaction, { userId, personId }) // it went between the two
@@ -48,28 +48,28 @@ export async function startReceiving(
 /** What the users were told about it goes as well. Returns those of whom it was true until now. */
 export async function stopSharing(
   transaction: Knex.Transaction,
-  pairs: readonly Sharing[],
-): Promise<readonly Sharing[]> {
-  return stop(transaction, pairs, sharingStopped)
+  pairs: readonly SharingPair[],
+): Promise<readonly SharingPair[]> {
+  return lockAndStop(transaction, pairs, stopSharingStatement)
 }
 
 /** The users of these share no longer with these people. Returns those of whom it was true until now. */
 export async function stopReceiving(
   transaction: Knex.Transaction,
-  pairs: readonly Sharing[],
-): Promise<readonly Sharing[]> {
-  return stop(transaction, pairs, receivingStopped)
+  pairs: readonly SharingPair[],
+): Promise<readonly SharingPair[]> {
+  return lockAndStop(transaction, pairs, stopReceivingStatement)
 }
 
 /** Whether a row goes or stays depends on its other half: nobody may change that in between. */
-async function stop(
+async function lockAndStop(
   transaction: Knex.Transaction,
-  pairs: readonly Sharing[],
+  pairs: readonly SharingPair[],
   statement: string,
-): Promise<readonly Sharing[]> {
+): Promise<readonly SharingPair[]> {
   if (pairs.length === 0) return []
   const json = JSON.stringify(pairs)
-  await transaction.raw(locked, [json])
+  await transaction.raw(lockContacts, [json])
   const { rows } = await transaction.raw(statement, [json])
   return rows
 }
@@ -78,24 +78,24 @@ const pairsAsRows = `(
     select distinct "userId", "personId" from json_to_recordset(?::json) as pair("userId" bigint, "personId" bigint)
   )`
 
-const locked = `
+const lockContacts = `
   select from contacts join ${pairsAsRows} as pair on user_id = "userId" and person_id = "personId"
   order by user_id, person_id
   for update of contacts`
 
-const started = `
+const insertSharing = `
   insert into contacts (user_id, person_id, sharing)
   select "userId", "personId", true from ${pairsAsRows} as pair
   order by "userId", "personId"
   on conflict (user_id, person_id) do update set sharing = true where not contacts.sharing
   returning user_id as "userId", person_id as "personId"`
 
-const receivingStarted = `
+const insertReceiving = `
   insert into contacts (user_id, person_id, receiving) values (?, ?, true)
   on conflict (user_id, person_id) do update set receiving = true where not contacts.receiving
   returning id`
 
-const followedBack = `
+const followBackStatement = `
   with followed as (
     update contacts set receiving = true
     from ${pairsAsRows} as pair
@@ -112,7 +112,7 @@ const followedBack = `
   )
   select "userId", "personId", "ownPersonId", "theirUserId" from followed order by 1, 2`
 
-const sharingStopped = `
+const stopSharingStatement = `
   with pair as ${pairsAsRows}, ended as (
     delete from contacts using pair
     where user_id = "userId" and person_id = "personId" and sharing and not receiving
@@ -131,7 +131,7 @@ const sharingStopped = `
   select * from stopped`
 
 /** A contact whose row goes takes along what the user was told about it. */
-const receivingStopped = `
+const stopReceivingStatement = `
   with pair as ${pairsAsRows}, ended as (
     delete from contacts using pair
     where user_id = "userId" and person_id = "personId" and receiving and not sharing

@@ -6,7 +6,7 @@ import { type IndexPage, type Page, pageOf } from '../sql/keyset-page.js'
 export type ListedAspect = Pick<Aspect, 'id' | 'name' | 'position'>
 
 /** In the order that their owner has given them. */
-export async function listedAspects(db: Knex, userId: number, page: IndexPage): Promise<Page<ListedAspect>> {
+export async function listAspectsOfUser(db: Knex, userId: number, page: IndexPage): Promise<Page<ListedAspect>> {
   const found = await named<ListedAspect>(
     db,
     'aspects',
@@ -17,7 +17,7 @@ export async function listedAspects(db: Knex, userId: number, page: IndexPage): 
 }
 
 /** Undefined: the user has no such aspect. */
-export async function listedAspect(db: Knex, userId: number, id: number): Promise<ListedAspect | undefined> {
+export async function findAspectOfUser(db: Knex, userId: number, id: number): Promise<ListedAspect | undefined> {
   const [aspect] = await named<ListedAspect>(
     db,
     'aspect',

@@ -6,19 +6,19 @@ import { type IndexPage, type Page, pageOf } from '../sql/keyset-page.js'
 export type ListedPerson = Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>
 
 /** All that a user shares with, and all that share with the user. */
-export async function listedContacts(db: Knex, userId: number, page: IndexPage): Promise<Page<ListedPerson>> {
-  return listed(db, 'contacts', 'contacts where contacts.user_id = $1', userId, page)
+export async function listContactsOfUser(db: Knex, userId: number, page: IndexPage): Promise<Page<ListedPerson>> {
+  return listPeople(db, 'contacts', 'contacts where contacts.user_id = $1', userId, page)
 }
 
-export async function listedContactsIn(db: Knex, aspectId: number, page: IndexPage): Promise<Page<ListedPerson>> {
+export async function listContactsOfAspect(db: Knex, aspectId: number, page: IndexPage): Promise<Page<ListedPerson>> {
   const inAspect = `
     aspect_memberships join contacts on contacts.id = aspect_memberships.contact_id
     where aspect_memberships.aspect_id = $1`
-  return listed(db, 'contacts in aspect', inAspect, aspectId, page)
+  return listPeople(db, 'contacts in aspect', inAspect, aspectId, page)
 }
 
 /** Who has no name comes behind all who have one. */
-async function listed(
+async function listPeople(
   db: Knex,
   name: string,
   contacts: string,

@@ -41,7 +41,7 @@ export interface ListedMessage {
 }
 
 /** The newest first, if the page names no place. */
-export async function listedConversations(
+export async function listConversationsOfPerson(
   db: Knex,
   personId: number,
   filter: ConversationFilter,
@@ -60,7 +60,7 @@ export async function listedConversations(
 }
 
 /** Undefined: there is none that this person still has. */
-export async function listedConversation(
+export async function findListedConversation(
   db: Knex,
   personId: number,
   guid: string,
@@ -74,7 +74,7 @@ export async function listedConversation(
 }
 
 /** In the order of arrival; nothing, where this person has no conversation of that name. */
-export async function listedMessages(
+export async function listMessagesOfConversation(
   db: Knex,
   personId: number,
   { conversationGuid, onlyAfter, ...page }: MessageFilter & { readonly conversationGuid: string },
@@ -85,15 +85,15 @@ export async function listedMessages(
   const name = onlyAfter === undefined ? 'messages' : 'messages changed-after'
   const most = mostOf(page)
   const all = await namedRow<FoundMessages>(db, `${name} ${most}`, () => messages(later, most), values)
-  const { guid: guids, text, createdAt, authorId } = messageForm.read(all.messages)
+  const { guid: guids, text, createdAt, authorId } = messageForm.read(all.messagesStatement)
   const person = personAmong(all.people)
-  const found = guids.map((guid, place) => ({
+  const queryConversations = guids.map((guid, place) => ({
     guid,
     text: valueAt(text, place),
     createdAt: new Date(valueAt(createdAt, place)),
     author: person(valueAt(authorId, place)),
   }))
-  return pageOf(found, page)
+  return pageOf(queryConversations, page)
 }
 
 /** A message where its conversation is not known from the question. */
@@ -103,7 +103,7 @@ export interface MessageInConversation extends ListedMessage {
 }
 
 /** Those that are in conversations which this person still has, in no order that matters. */
-export function listedMessagesOf(
+export function listMessagesByIds(
   db: Knex,
   personId: number,
   ids: readonly number[],
@@ -136,7 +136,7 @@ const messageForm = columnForm({
 
 /** All in one row, as that of the conversations. */
 interface FoundMessages {
-  readonly messages: Written
+  readonly messagesStatement: Written
   readonly people: Written
 }
 
@@ -189,7 +189,7 @@ interface FoundConversations {
 }
 
 async function found(db: Knex, { name, which, values }: ConversationQuery): Promise<readonly ListedConversation[]> {
-  const all = await namedRow<FoundConversations>(db, name, () => shown(which), values)
+  const all = await namedRow<FoundConversations>(db, name, () => conversationsStatement(which), values)
   const { id: ids, guid, subject, createdAt } = conversationForm.read(all.conversations)
   const places = new Map(ids.map((id, place) => [id, place]))
   const participantsOf = peopleOfEach(participantForm.read(all.participants), personAmong(all.people))
@@ -209,7 +209,7 @@ async function found(db: Knex, { name, which, values }: ConversationQuery): Prom
 }
 
 /** Each table is searched once for all conversations. */
-function shown(which: string): string {
+function conversationsStatement(which: string): string {
   return `
     select visibilities, conversations, participants, ${peopleOf('taking_part.person_ids')} as people
     from (

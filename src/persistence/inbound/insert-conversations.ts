@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from '../database/database.js'
-import { takenBack } from '../models/tombstone.js'
+import { isRetracted } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
@@ -11,7 +11,7 @@ export interface ArrivedConversation {
   readonly subject: string
   readonly participants: readonly string[]
   /** Those of them who are not known here, and live elsewhere. */
-  readonly strangers: readonly string[]
+  readonly unknownParticipants: readonly string[]
   readonly createdAt: Date
   /** By the clock of this pod. */
   readonly arrivedAt: Date
@@ -27,7 +27,7 @@ export interface ArrivedMessage {
   readonly arrivedAt: Date
 }
 
-export interface NewRow {
+export interface InsertedRow {
   readonly id: number
   readonly guid: string
 }
@@ -39,7 +39,7 @@ export interface NewRow {
 export async function insertNewConversations(
   transaction: Knex.Transaction,
   conversations: readonly ArrivedConversation[],
-): Promise<readonly NewRow[]> {
+): Promise<readonly InsertedRow[]> {
   if (conversations.length === 0) return []
   const { rows } = await transaction.raw(newConversations, [JSON.stringify(conversations)])
   return rows
@@ -52,9 +52,9 @@ export async function insertNewConversations(
 export async function insertNewMessages(
   transaction: Knex.Transaction,
   messages: readonly ArrivedMessage[],
-): Promise<readonly NewRow[]> {
+): Promise<readonly InsertedRow[]> {
   if (messages.length === 0) return []
-  return named<NewRow>(transaction, 'new-messages', newMessages, [
+  return named<InsertedRow>(transaction, 'new-messages', newMessages, [
     messages.map(({ guid }) => guid),
     messages.map(({ conversationGuid }) => conversationGuid),
     messages.map(({ author }) => author),
@@ -75,7 +75,7 @@ export async function findRefusedConversations(
 }
 
 /** Whose these are, of those that are here. */
-export async function authorsOf(
+export async function findAuthorsByGuid(
   transaction: Knex.Transaction,
   table: 'conversations' | 'messages',
   guids: readonly string[],
@@ -86,7 +86,7 @@ export async function authorsOf(
 }
 
 /** Somebody is known from now on and sees the conversations that named them before. */
-export async function admitToConversations(
+export async function addNamedParticipant(
   transaction: Knex.Transaction,
   person: { readonly id: number; readonly address: string },
 ): Promise<void> {
@@ -94,7 +94,7 @@ export async function admitToConversations(
 }
 
 /** Between two messages of a conversation, and before the first one. */
-const A_MOMENT = `interval '1 millisecond'`
+const ONE_MILLISECOND = `interval '1 millisecond'`
 
 const conversationRows = `
   select * from json_to_recordset(?::json) as row(
@@ -107,9 +107,9 @@ const newConversations = `
     ${conversationRows}
   ), inserted as (
     insert into conversations (guid, author_id, subject, created_at, updated_at)
-    select arrived.guid, people.id, arrived.subject, arrived."createdAt", arrived."arrivedAt" - ${A_MOMENT}
+    select arrived.guid, people.id, arrived.subject, arrived."createdAt", arrived."arrivedAt" - ${ONE_MILLISECOND}
     from arrived ${rowByRow('people', 'people.address = arrived.author')}
-    where people.closed_at is null and not ${takenBack('conversations', 'arrived.guid', ['people.id'])}
+    where people.closed_at is null and not ${isRetracted('conversations', 'arrived.guid', ['people.id'])}
     order by arrived.guid
     on conflict do nothing
     returning id, guid, created_at, updated_at
@@ -156,8 +156,8 @@ const newMessages = `
     insert into messages (guid, conversation_id, author_id, text, created_at, arrived_at)
     select
       arrived.guid, locked.id, people.id, arrived.text, arrived."createdAt",
-      greatest(arrived."arrivedAt", locked.updated_at + ${A_MOMENT})
-        + ${A_MOMENT} * (row_number() over (partition by locked.id order by arrived.place) - 1)
+      greatest(arrived."arrivedAt", locked.updated_at + ${ONE_MILLISECOND})
+        + ${ONE_MILLISECOND} * (row_number() over (partition by locked.id order by arrived.place) - 1)
     from arrived
     join locked on locked.guid = arrived."conversationGuid"
     ${rowByRow('people', 'people.address = arrived.author')}

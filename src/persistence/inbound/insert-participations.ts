@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { DELIVERY_LIMITS } from '../../limits.js'
-import { takenBack } from '../models/tombstone.js'
+import { isRetracted } from '../models/tombstone.js'
 import { hasRow } from '../sql/has-row.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
@@ -40,7 +40,7 @@ const newParticipations = `
     ${rowByRow('people', 'people.address = given.author')}
     ${rowByRow('pods', 'pods.id = people.pod_id')}
     ${rowByRow('posts', `posts.guid = given."postGuid"`)}
-    where people.closed_at is null and not ${takenBack('participations', 'given.guid', ['people.id'])}
+    where people.closed_at is null and not ${isRetracted('participations', 'given.guid', ['people.id'])}
       and ${hasRow(samePair)} is not true
   ), room as materialized (
     select post_id, ${DELIVERY_LIMITS.participantsUnanswered} - (

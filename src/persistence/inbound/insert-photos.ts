@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
-import { takenBack } from '../models/tombstone.js'
+import { isRetracted } from '../models/tombstone.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
 /** A photo that comes by itself; its post may be here, or come later. */
-export interface ArrivedLonePhoto {
+export interface ArrivedSeparatePhoto {
   readonly guid: string
   readonly author: string
   readonly public: boolean
@@ -26,9 +26,9 @@ export interface PhotoRow {
  * Inserts any number with one statement, or updates what the same author has sent before; what is somebody else's is left out.
  * Nothing becomes public by an update, or moves to another post.
  */
-export async function putPhotos(
+export async function upsertPhotos(
   transaction: Knex.Transaction,
-  photos: readonly ArrivedLonePhoto[],
+  photos: readonly ArrivedSeparatePhoto[],
 ): Promise<readonly PhotoRow[]> {
   if (photos.length === 0) return []
   const { rows } = await transaction.raw(put, [JSON.stringify(photos)])
@@ -36,7 +36,7 @@ export async function putPhotos(
 }
 
 /** Whose these photos are, of those that are here. */
-export async function authorsOfPhotos(
+export async function findPhotoAuthors(
   transaction: Knex.Transaction,
   guids: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
@@ -46,7 +46,7 @@ export async function authorsOfPhotos(
 }
 
 /** These users may see these photos, whatever becomes of the post. */
-export async function showPhotosTo(
+export async function insertPhotoVisibilities(
   transaction: Knex.Transaction,
   shown: readonly { readonly photoId: number; readonly userId: number }[],
 ): Promise<void> {
@@ -66,7 +66,7 @@ const put = `
   )
   ${rowByRow('people', 'people.address = arrived.author')}
   left join posts on posts.guid = arrived."postGuid" and posts.author_id = people.id and posts.type = 'StatusMessage'
-  where people.closed_at is null and not ${takenBack('photos', 'arrived.guid', ['people.id'])}
+  where people.closed_at is null and not ${isRetracted('photos', 'arrived.guid', ['people.id'])}
   order by arrived.guid
   on conflict (guid) do update set
     text = excluded.text, remote_path = excluded.remote_path, name = excluded.name, height = excluded.height,

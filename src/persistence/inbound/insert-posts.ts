@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { named } from '../database/database.js'
-import { takenBack } from '../models/tombstone.js'
+import { isRetracted } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
@@ -73,7 +73,7 @@ export async function insertNewPosts(
 }
 
 /** Shows private posts of these authors with their photos to people who live here; returns what is really new. */
-export async function showPosts(
+export async function insertPostVisibilities(
   transaction: Knex.Transaction,
   posts: readonly { readonly guid: string; readonly author: string; readonly userId: number }[],
 ): Promise<readonly { readonly userId: number; readonly postId: number }[]> {
@@ -83,17 +83,14 @@ export async function showPosts(
 }
 
 /** Whose these posts are, of those that are here. */
-export async function authorsOfPosts(db: Knex, guids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+export async function findPostAuthors(db: Knex, guids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   if (guids.length === 0) return new Map()
   const rows = await named<{ guid: string; address: string }>(db, 'authors-of-posts', postAuthors, [guids])
   return new Map(rows.map((row) => [row.guid, row.address]))
 }
 
 /** A photo of the same author that came before its post becomes part of it; one of somebody else stays as it is. */
-export async function putPhotosIntoPosts(
-  transaction: Knex.Transaction,
-  photos: readonly ArrivedPhoto[],
-): Promise<void> {
+export async function upsertPostPhotos(transaction: Knex.Transaction, photos: readonly ArrivedPhoto[]): Promise<void> {
   if (photos.length > 0) await transaction.raw(photosOfPosts, [JSON.stringify(photos)])
 }
 
@@ -136,7 +133,7 @@ const newPosts = `
       select id, guid from posts where cardinality(array_remove(${opaqueParam('$7', 'text[]')}, null)) > 0
     ) as roots on roots.guid = arrived.root_guid
     where (arrived.root_guid is null or roots.id is not null)
-      and not ${takenBack('posts', 'arrived.guid', ['authors.id'])}
+      and not ${isRetracted('posts', 'arrived.guid', ['authors.id'])}
     order by authors.id, roots.id, arrived.guid
     on conflict do nothing
     returning id, guid, root_id, created_at

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { named } from '../database/database.js'
 import type { SignedElements } from '../models/comment.js'
-import { takenBack } from '../models/tombstone.js'
+import { isRetracted } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
@@ -34,7 +34,7 @@ export interface RelayableOutcome {
   /** Null: it was not inserted. */
   readonly id: number | null
   /** Who wrote what was here before under this guid; null: nothing was. */
-  readonly writtenBy: string | null
+  readonly existingAuthor: string | null
   /** The post that it leads to; null: what it belongs to is not here. */
   readonly root: {
     readonly local: boolean
@@ -49,20 +49,20 @@ export interface RelayableOutcome {
 
 /** Inserts any number with one statement, and tells of each what became of it; counting them is left to arrived-counts.ts. */
 export async function insertComments(transaction: Knex.Transaction, comments: readonly ArrivedComment[]) {
-  return outcomes(transaction, 'new-comments', newComments, comments, rowsAsColumns(comments, ['text']))
+  return insertAndReport(transaction, 'new-comments', newComments, comments, rowsAsColumns(comments, ['text']))
 }
 
 /** The same for likes. */
 export async function insertLikes(transaction: Knex.Transaction, likes: readonly ArrivedLike[]) {
-  return outcomes(transaction, 'new-likes', newLikes, likes, rowsAsColumns(likes, ['parentType', 'positive']))
+  return insertAndReport(transaction, 'new-likes', newLikes, likes, rowsAsColumns(likes, ['parentType', 'positive']))
 }
 
 /** The same for votes. */
 export async function insertVotes(transaction: Knex.Transaction, votes: readonly ArrivedVote[]) {
-  return outcomes(transaction, 'new-votes', newVotes, votes, rowsAsColumns(votes, ['answer']))
+  return insertAndReport(transaction, 'new-votes', newVotes, votes, rowsAsColumns(votes, ['answer']))
 }
 
-async function outcomes(
+async function insertAndReport(
   transaction: Knex.Transaction,
   name: string,
   statement: string,
@@ -71,13 +71,13 @@ async function outcomes(
 ): Promise<readonly RelayableOutcome[]> {
   return named<RelayableOutcome>(transaction, name, statement, [
     ...rowsAsColumns(relayables, ['guid', 'author', 'parent', 'createdAt']),
-    ...signaturesOf(relayables),
+    ...signatureColumns(relayables),
     ...particular,
   ])
 }
 
 /** Most batches keep none; a column that is too short is filled up by the server. */
-function signaturesOf(relayables: readonly ArrivedRelayable[]): readonly (readonly unknown[])[] {
+function signatureColumns(relayables: readonly ArrivedRelayable[]): readonly (readonly unknown[])[] {
   if (relayables.every(({ signed }) => signed === undefined)) return [[], []]
   return [
     relayables.map(({ signed }) => signed?.signature),
@@ -87,7 +87,7 @@ function signaturesOf(relayables: readonly ArrivedRelayable[]): readonly (readon
 
 type Table = 'comments' | 'likes' | 'poll_participations'
 
-interface Placement {
+interface RelayableKindSql {
   readonly table: Table
   /** The columns of what is particular to the kind, as they come, with the types of their values. */
   readonly arrived: Readonly<Record<string, 'text' | 'boolean'>>
@@ -97,7 +97,7 @@ interface Placement {
 }
 
 /** Who wrote each of them, and what it is about. A signature is kept where it is needed again: to pass it on. */
-function placed({ table, arrived, columns, joins }: Placement): string {
+function arrivedAndPlaced({ table, arrived, columns, joins }: RelayableKindSql): string {
   const particular = Object.values(arrived).map((type, index) => `$${7 + index}::${type}[]`)
   return `
   with arrived as (
@@ -116,7 +116,7 @@ function placed({ table, arrived, columns, joins }: Placement): string {
         select from blocks join users on users.id = blocks.user_id
         where users.person_id = roots.author_id and blocks.person_id = people.id
       ) as ignored,
-      ${takenBack(table, 'arrived.guid', ['people.id', 'roots.author_id'])} as buried
+      ${isRetracted(table, 'arrived.guid', ['people.id', 'roots.author_id'])} as buried
     from arrived
     join people on people.address = arrived.author
     ${joins}
@@ -124,7 +124,7 @@ function placed({ table, arrived, columns, joins }: Placement): string {
   )`
 }
 
-function told(table: Table): string {
+function selectOutcomes(table: Table): string {
   return `
   select
     arrived.guid,
@@ -141,13 +141,13 @@ function told(table: Table): string {
   left join inserted on inserted.guid = arrived.guid`
 }
 
-const isTakenIn = `not ignored and not misses and not buried`
+const IS_INSERTABLE = `not ignored and not misses and not buried`
 
 const signatureIfLocal = `case when local then signature end, case when local then elements::jsonb end`
 
 /** Each in the order of what is unique beside the guid, whose lock is held: two batches never wait for each other. */
 const newComments = `
-  ${placed({
+  ${arrivedAndPlaced({
     table: 'comments',
     arrived: { text: 'text' },
     columns: 'roots.id as post_id, false as misses',
@@ -155,14 +155,14 @@ const newComments = `
   })}, inserted as (
     insert into comments (guid, post_id, author_id, text, author_signature, signed_elements, created_at)
     select guid, post_id, author_id, text, ${signatureIfLocal}, created_at
-    from placed where ${isTakenIn} order by guid
+    from placed where ${IS_INSERTABLE} order by guid
     on conflict do nothing
     returning id, guid
   )
-  ${told('comments')}`
+  ${selectOutcomes('comments')}`
 
 const newLikes = `
-  ${placed({
+  ${arrivedAndPlaced({
     table: 'likes',
     arrived: { parent_type: 'text', positive: 'boolean' },
     columns: `case when parent_type = 'Post' then roots.id end as post_id, roots.comment_id, false as misses`,
@@ -180,14 +180,14 @@ const newLikes = `
       guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at
     )
     select guid, author_id, post_id, comment_id, positive, ${signatureIfLocal}, created_at
-    from placed where ${isTakenIn} order by post_id, comment_id, author_id
+    from placed where ${IS_INSERTABLE} order by post_id, comment_id, author_id
     on conflict do nothing
     returning id, guid
   )
-  ${told('likes')}`
+  ${selectOutcomes('likes')}`
 
 const newVotes = `
-  ${placed({
+  ${arrivedAndPlaced({
     table: 'poll_participations',
     arrived: { answer: 'text' },
     columns: 'polls.id as poll_id, poll_answers.id as poll_answer_id, poll_answers.id is null as misses',
@@ -200,8 +200,8 @@ const newVotes = `
       guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, created_at
     )
     select guid, poll_id, poll_answer_id, author_id, ${signatureIfLocal}, created_at
-    from placed where ${isTakenIn} order by poll_id, author_id
+    from placed where ${IS_INSERTABLE} order by poll_id, author_id
     on conflict do nothing
     returning id, guid
   )
-  ${told('poll_participations')}`
+  ${selectOutcomes('poll_participations')}`

@@ -3,7 +3,7 @@ import { named } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
 /** The post that something known here leads to: a post to itself, a comment and a poll to the post they are part of. */
-export interface KnownRoot {
+export interface ReferencedPost {
   readonly kind: 'post' | 'comment' | 'poll'
   readonly guid: string
   /** Of the post. */
@@ -16,7 +16,7 @@ export interface KnownRoot {
 }
 
 /** Something that was deleted, and who did it; there may be others. */
-interface Deleted {
+interface DeletedEntity {
   readonly type: string
   readonly guid: string
   readonly by: string
@@ -25,14 +25,14 @@ interface Deleted {
 }
 
 /** A part of a post that is known here. */
-export interface KnownPart {
+export interface ReferencedPart {
   readonly type: 'photo' | 'poll'
   readonly guid: string
   readonly author: string
 }
 
 /** Guids of what is looked for. */
-interface Wanted {
+interface ReferenceGuids {
   readonly posts?: readonly string[]
   readonly comments?: readonly string[]
   readonly polls?: readonly string[]
@@ -44,24 +44,24 @@ interface Wanted {
   readonly authors?: readonly string[]
 }
 
-interface Known {
-  readonly roots: readonly KnownRoot[]
-  readonly parts: readonly KnownPart[]
-  readonly deleted: readonly Deleted[]
+interface References {
+  readonly roots: readonly ReferencedPost[]
+  readonly parts: readonly ReferencedPart[]
+  readonly deleted: readonly DeletedEntity[]
 }
 
 /** Those of these that are known here, with one statement. */
-export async function findPostReferences(db: Knex, wanted: Wanted): Promise<Known> {
+export async function findPostReferences(db: Knex, wanted: ReferenceGuids): Promise<References> {
   const { posts = [], comments = [], polls = [], parts = [], deleted = [], authors = [] } = wanted
   const guids = [posts, comments, polls, parts, deleted].map((some) => [...new Set(some)])
   const [known] = guids.some((some) => some.length > 0)
-    ? await named<Known>(db, 'references', references, [...guids, [...new Set(authors)]])
+    ? await named<References>(db, 'references', references, [...guids, [...new Set(authors)]])
     : []
   return known ?? { roots: [], parts: [], deleted: [] }
 }
 
 /** A list is empty in most batches. Without saying so, the server may read all of a table that looks small to join it with nothing. */
-function isAnyIn(list: `$${number}`): string {
+function isNotEmpty(list: `$${number}`): string {
   return `cardinality(${opaqueParam(list, 'text[]')}) > 0`
 }
 
@@ -88,12 +88,12 @@ const roots = `
     select 'comment', comments.guid, posts.author_id, posts.public, posts.id
     from unnest(${opaqueParam('$2', 'text[]')}) as guid join comments using (guid)
     join posts on posts.id = comments.post_id
-    where ${isAnyIn('$2')}
+    where ${isNotEmpty('$2')}
     union all
     select 'poll', polls.guid, posts.author_id, posts.public, posts.id
     from unnest(${opaqueParam('$3', 'text[]')}) as guid join polls using (guid)
     join posts on posts.id = polls.post_id
-    where ${isAnyIn('$3')}
+    where ${isNotEmpty('$3')}
   ) as found
   join people on people.id = found.author_id`
 
@@ -101,13 +101,13 @@ const parts = `
   select 'photo' as type, photos.guid, people.address as author
   from unnest(${opaqueParam('$4', 'text[]')}) as guid join photos using (guid)
   join people on people.id = photos.author_id
-  where ${isAnyIn('$4')}
+  where ${isNotEmpty('$4')}
   union all
   select 'poll', polls.guid, people.address
   from unnest(${opaqueParam('$4', 'text[]')}) as guid join polls using (guid)
   join posts on posts.id = polls.post_id
   join people on people.id = posts.author_id
-  where ${isAnyIn('$4')}`
+  where ${isNotEmpty('$4')}`
 
 const tombstones = `
   select tombstones.target_type as type, tombstones.guid, people.address as by, people.pod_id is null as local

@@ -16,29 +16,29 @@ export interface PostCount {
 }
 
 /** Likes of a comment. */
-export interface PartCount {
+export interface CountByGuid {
   readonly guid: string
   readonly count: number
 }
 
 /** Votes for an answer: its guid is its own within the poll only. */
-export interface AnswerCount extends PartCount {
+export interface AnswerCount extends CountByGuid {
   readonly poll: string
 }
 
 export interface Counts {
   readonly posts: readonly PostCount[]
-  readonly comments: readonly PartCount[]
+  readonly comments: readonly CountByGuid[]
   readonly answers: readonly AnswerCount[]
 }
 
 /** Raises all counters of a batch. */
 export async function raiseCounts(transaction: Knex.Transaction, counts: Counts): Promise<void> {
-  await named(transaction, 'raised-counts', `with ${countsRaised(1)} select`, countColumns(counts))
+  await named(transaction, 'raised-counts', `with ${raiseCountsSteps(1)} select`, raiseCountsValues(counts))
 }
 
 /** The values of countsRaised. */
-export function countColumns({ posts, comments, answers }: Counts): readonly (readonly unknown[])[] {
+export function raiseCountsValues({ posts, comments, answers }: Counts): readonly (readonly unknown[])[] {
   return [
     ...rowsAsColumns(posts, ['guid', 'comments', 'likes', 'reshares', 'latest']),
     ...rowsAsColumns(comments, ['guid', 'count']),
@@ -51,7 +51,7 @@ export function countColumns({ posts, comments, answers }: Counts): readonly (re
  * two batches never wait for each other, and the later in a transaction it comes, the shorter others wait who count on the same
  * posts.
  */
-export function countsRaised(first: number): string {
+export function raiseCountsSteps(first: number): string {
   const column = (place: number, type: string) => `$${first + place}::${type}[]`
   const list = (place: number) => opaqueParam(`$${first + place}`, 'text[]')
   return `

@@ -32,7 +32,7 @@ export async function findRetractionTargets(
 ): Promise<ReadonlyMap<string, RetractionTarget>> {
   if (targets.length === 0) return new Map()
   const values = [targets.map(({ type }) => type), targets.map(({ guid }) => guid)]
-  const rows = await named<TargetRow>(db, 'retraction-targets', knownTargets, values)
+  const rows = await named<TargetRow>(db, 'retraction-targets', selectTargets, values)
   return new Map(rows.map(({ root, ...row }) => [`${row.type} ${row.guid}`, { ...row, root: root ?? undefined }]))
 }
 
@@ -42,7 +42,7 @@ const TABLES = { comment: 'comments', like: 'likes', poll_participation: 'poll_p
  * The guids of relayables that are so young that an envelope of them is still in its table if there ever was one: envelopes without
  * deliveries are kept for a day.
  */
-export async function recentRelayables(
+export async function findRecentRelayables(
   db: Knex,
   kind: keyof typeof TABLES,
   ids: readonly number[],
@@ -68,7 +68,7 @@ const withoutRoot = Object.entries(alone).map(
   where wanted.type in (${types.map((type) => `'${type}'`).join(', ')})`,
 )
 
-const knownTargets = `
+const selectTargets = `
   with wanted as (
     select distinct type, guid from unnest(${opaqueParam('$1', 'text[]')}, $2::text[]) as wanted (type, guid)
   ), found as (

@@ -23,7 +23,7 @@ export interface ListedComment extends Pick<Comment, 'id' | 'guid' | 'text' | 'l
 }
 
 /** The oldest first, if the page names no place; nothing, when no visible post has that guid. */
-export async function listedComments(
+export async function listCommentsOfPost(
   db: Knex,
   reader: Reader,
   {
@@ -38,13 +38,13 @@ export async function listedComments(
   const post = `select posts.id from posts where posts.guid = $3 and ${visibilityCondition[visibility]}`
   const some = `select * from comments where post_id = (${post}) ${condition} ${order}`
   const which = `select * from (${some}) as found limit ${most}`
-  return pageOf(await found(db, reader, { name: `comments ${visibility} ${name}`, which, values }), page)
+  return pageOf(await queryComments(db, reader, { name: `comments ${visibility} ${name}`, which, values }), page)
 }
 
 /** Undefined: it is gone. */
-export async function listedComment(db: Knex, reader: Reader, id: number): Promise<ListedComment | undefined> {
+export async function findListedComment(db: Knex, reader: Reader, id: number): Promise<ListedComment | undefined> {
   const which = 'select * from comments where id = $3'
-  const [comment] = await found(db, reader, { name: 'comment', which, values: [id] })
+  const [comment] = await queryComments(db, reader, { name: 'comment', which, values: [id] })
   return comment
 }
 
@@ -80,12 +80,12 @@ interface Found {
   readonly actions: Written
 }
 
-async function found(
+async function queryComments(
   db: Knex,
   { userId, personId }: Reader,
   { name, which, values }: CommentQuery,
 ): Promise<readonly ListedComment[]> {
-  const all = await namedRow<Found>(db, name, () => shown(which), [userId, personId, ...values])
+  const all = await namedRow<Found>(db, name, () => commentsStatement(which), [userId, personId, ...values])
   const { id: ids, guid, text, likesCount, createdAt, authorId } = commentForm.read(all.comments)
   const person = personAmong(all.people)
   const mentionedIn = peopleOfEach(mentionForm.read(all.mentions), person)
@@ -102,7 +102,7 @@ async function found(
   }))
 }
 
-function shown(which: string): string {
+function commentsStatement(which: string): string {
   return `
     select
       comments, mentions, ${peopleOf('page.author_ids || mentioning.person_ids')} as people,

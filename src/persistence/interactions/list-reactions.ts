@@ -14,26 +14,29 @@ export interface ListedReaction extends Pick<Like, 'guid' | 'createdAt'> {
 const TARGET = opaqueParam('$2', 'bigint')
 
 /** What there can be reactions to, and how they say so. */
-const reactions = {
+const REACTION_SOURCES = {
   'likes-of-post': `likes where post_id = ${TARGET} and positive`,
   'likes-of-comment': `likes where comment_id = ${TARGET} and positive`,
   'reshares-of-post': `posts where root_id = ${TARGET}`,
 } as const
 
 /** The reader's own first, then the others from the oldest on. */
-export async function listedReactions(
+export async function listReactions(
   db: Knex,
   { personId }: Pick<Reader, 'personId'>,
-  { kind, id }: { readonly kind: keyof typeof reactions; readonly id: number },
+  { kind, id }: { readonly kind: keyof typeof REACTION_SOURCES; readonly id: number },
   page: IndexPage,
 ): Promise<Page<ListedReaction>> {
   const values = [personId, id, page.limit + 1, page.offset]
   const most = mostOf(page)
-  return pageOf(await named<ListedReaction>(db, `${kind} ${most}`, () => shown(reactions[kind], most), values), page)
+  return pageOf(
+    await named<ListedReaction>(db, `${kind} ${most}`, () => reactionsStatement(REACTION_SOURCES[kind], most), values),
+    page,
+  )
 }
 
 /** Of each there is at most one by one person: it takes the first place, and the others move up by as much. */
-function shown(some: string, most: number): string {
+function reactionsStatement(some: string, most: number): string {
   const [reader, limit, offset] = [
     opaqueParam('$1', 'bigint'),
     opaqueParam('$3', 'bigint'),

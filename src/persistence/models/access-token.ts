@@ -75,19 +75,22 @@ export class AccessToken extends Model {
   declare createdAt: Date
 
   /** By the places of these tokens, each of which is there once; whose place is empty does not exist. */
-  static async holdersOf(db: Knex, tokenHashes: readonly Buffer[]): Promise<ReadonlyMap<number, TokenHolder>> {
+  static async findHoldersByHashes(
+    db: Knex,
+    tokenHashes: readonly Buffer[],
+  ): Promise<ReadonlyMap<number, TokenHolder>> {
     const rows = await named<TokenHolder & { readonly place: number }>(db, 'holders-of-tokens', holders, [tokenHashes])
     return new Map(rows.map((row) => [row.place, row]))
   }
 
   /** Of tokens that were looked up before: those that are still there. */
-  static async viewersOf(db: Knex, ids: readonly number[]): Promise<readonly TokenHolder[]> {
+  static async findHoldersByIds(db: Knex, ids: readonly number[]): Promise<readonly TokenHolder[]> {
     return named<TokenHolder>(db, 'access-token-viewers', `${viewer} where access_tokens.id = any($1::bigint[])`, [ids])
   }
 }
 
 /** Longer than any replica that is used may be late. */
-const LATELY = `interval '1 minute'`
+const MAX_REPLICA_DELAY = `interval '1 minute'`
 
 const columns = `
     access_tokens.id as "tokenId",
@@ -108,8 +111,8 @@ const columns = `
     users.closed_at is not null as closed,
     -- Before a new token there may have been anything, and nobody has noted it: further than any log will ever be.
     case
-      when access_tokens.created_at > now() - ${LATELY} then ${Number.MAX_SAFE_INTEGER}
-      else (select position from last_writes where user_id = users.id and noted_at > now() - ${LATELY})
+      when access_tokens.created_at > now() - ${MAX_REPLICA_DELAY} then ${Number.MAX_SAFE_INTEGER}
+      else (select position from last_writes where user_id = users.id and noted_at > now() - ${MAX_REPLICA_DELAY})
     end as "writtenUpTo"`
 
 const tables = `

@@ -27,14 +27,14 @@ export class Aspect extends Model {
   })
 
   /** Behind all others of its owner, who must be held. */
-  static async append(transaction: Knex.Transaction, userId: number, name: string): Promise<Aspect> {
+  static async insertLast(transaction: Knex.Transaction, userId: number, name: string): Promise<Aspect> {
     const last = await this.query(transaction).where({ userId }).orderBy('position', 'desc').first().select('position')
     const position = (last?.position ?? 0) + 1
     return this.query(transaction).insert({ userId, name, position }).returning('*')
   }
 
   /** To a place among the others of its owner, who must be held. */
-  static async move(
+  static async moveTo(
     transaction: Knex.Transaction,
     { userId, id, position }: Pick<Aspect, 'userId' | 'id' | 'position'>,
   ): Promise<void> {

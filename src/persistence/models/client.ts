@@ -23,7 +23,7 @@ export class Client extends Model {
   declare updatedAt: Date
 
   /** With how many people have authorized each. */
-  static async newest(db: Knex, limit: number): Promise<readonly (ClientRow & { readonly users: number })[]> {
+  static async listNewest(db: Knex, limit: number): Promise<readonly (ClientRow & { readonly users: number })[]> {
     return db('clients')
       .select('clients.*', db.raw('(select count(*) from authorizations where client_id = clients.id) as users'))
       .orderBy([

@@ -48,7 +48,7 @@ export class Block extends Model {
   declare createdAt: Date
 
   /** Whether somebody of this pod blocks a person. */
-  static async isThere(
+  static async exists(
     db: Knex,
     { by, personId }: { readonly by: number; readonly personId: number },
   ): Promise<boolean> {

@@ -27,13 +27,13 @@ export class Mention extends Model {
   }
 
   /** Whom these texts mention by now. */
-  static async attachedTo(transaction: Knex.Transaction, { posts, comments }: TextIds): Promise<readonly Attached[]> {
+  static async findAttached(transaction: Knex.Transaction, { posts, comments }: TextIds): Promise<readonly Attached[]> {
     const { rows } = await transaction.raw(attached, [[...posts], [...comments]])
     return rows
   }
 
   /** Attaches one person to all these texts, as far as both are still there: whoever leaves takes their mentions along. */
-  static async attachLate(
+  static async attachPersonLater(
     transaction: Knex.Transaction,
     personId: number,
     { posts, comments }: TextIds,

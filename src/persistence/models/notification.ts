@@ -67,8 +67,8 @@ export class Notification extends Model {
   }
 
   /** After some that collect were read: an unread one about the same thing, the newest if there are several, does so again. */
-  static async collectAgain(db: Knex, userId: number): Promise<void> {
-    await db.raw(newestCollects, [userId])
+  static async resumeMerging(db: Knex, userId: number): Promise<void> {
+    await db.raw(resumeMergingIntoNewest, [userId])
   }
 }
 
@@ -91,7 +91,7 @@ const markOneRead = `
     order by other.updated_at desc, other.id desc limit 1
   )`
 
-const newestCollects = `
+const resumeMergingIntoNewest = `
   update notifications set superseded = false where id in (
     select distinct on (type, target_id) id from notifications as left_over
     where user_id = ? and not read and superseded and not exists (

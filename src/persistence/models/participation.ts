@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { involve } from '../notifications/activity.js'
+import { addActivityEntries } from '../notifications/activity.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
 
@@ -27,14 +27,14 @@ export class Participation extends Model {
   })
 
   /** One more reason for each of these people to hear of the post; a count of one says that it is the first. */
-  static async hold(
+  static async addReason(
     transaction: Knex.Transaction,
     postId: number,
     personIds: readonly number[],
   ): Promise<readonly Pick<Participation, 'guid' | 'authorId' | 'count'>[]> {
     const ids = [...new Set(personIds)].sort((one, other) => one - other)
-    const { rows } = await transaction.raw(holdParticipations, [ids, postId])
-    await involve(transaction, postId, ids)
+    const { rows } = await transaction.raw(upsertParticipations, [ids, postId])
+    await addActivityEntries(transaction, postId, ids)
     return rows
   }
 }
@@ -52,7 +52,7 @@ function textOfGuid(personGuid: string, postGuid: string): string {
 }
 
 /** As `participationGuid`, unless another row has taken that guid: anybody can compute it. */
-const holdParticipations = `
+const upsertParticipations = `
   insert into participations (post_id, guid, author_id)
   select posts.id, coalesce(
     (select derived.guid where not exists (

@@ -50,7 +50,7 @@ export class Person extends Model {
   }
 
   /** Undefined: nobody of this address lives here, or they have left. */
-  static async localByAddress(db: Knex, address: string): Promise<Pick<Person, 'guid' | 'address'> | undefined> {
+  static async findLocalByAddress(db: Knex, address: string): Promise<Pick<Person, 'guid' | 'address'> | undefined> {
     const [person] = await named<Pick<Person, 'guid' | 'address'>>(db, 'local-person', localByAddress, [address])
     return person
   }
@@ -62,7 +62,7 @@ export class Person extends Model {
   }
 
   /** Undefined: nobody of this guid lives here, or they have left. */
-  static async localCard(db: Knex, guid: string): Promise<LocalCard | undefined> {
+  static async findLocalCard(db: Knex, guid: string): Promise<LocalCard | undefined> {
     const [card] = await named<LocalCard>(db, 'local-card', localCard, [guid])
     return card
   }
@@ -73,14 +73,18 @@ export class Person extends Model {
   }
 
   /** Everybody of these who is known, with what decides whether their word counts. */
-  static async signers(db: Knex, addresses: readonly string[]): Promise<readonly SignerRow[]> {
+  static async findSigners(db: Knex, addresses: readonly string[]): Promise<readonly SignerRow[]> {
     return named<SignerRow>(db, 'signers', signers, [[...addresses]])
   }
 
   /** A person never exists without a profile. */
-  static async add(transaction: Knex.Transaction, person: NewPerson, profile: ProfileFields = {}): Promise<Person> {
+  static async insertWithProfile(
+    transaction: Knex.Transaction,
+    person: NewPerson,
+    profile: ProfileFields = {},
+  ): Promise<Person> {
     const added = await this.query(transaction)
-      .insert({ ...person, ...shownOf(profile) })
+      .insert({ ...person, ...listedColumns(profile) })
       .returning('*')
     added.profile = await Profile.query(transaction)
       .insert({ ...profile, personId: added.id })
@@ -89,30 +93,30 @@ export class Person extends Model {
   }
 
   /** Whoever changes a person or their profile holds the person first, so that two of them never wait for each other. */
-  static async hold(transaction: Knex.Transaction, personId: number): Promise<void> {
+  static async lock(transaction: Knex.Transaction, personId: number): Promise<void> {
     await this.query(transaction).findById(personId).select('id').forNoKeyUpdate()
   }
 
   /** What somebody who lives here shows of themselves from now on; they must be held. */
-  static async edit(transaction: Knex.Transaction, personId: number, profile: ProfileFields): Promise<void> {
+  static async updateProfile(transaction: Knex.Transaction, personId: number, profile: ProfileFields): Promise<void> {
     const changed = await Profile.query(transaction).patchAndFetchById(personId, profile)
-    await this.query(transaction).findById(personId).patch(shownOf(changed))
+    await this.query(transaction).findById(personId).patch(listedColumns(changed))
   }
 
   /** What another pod tells about its person, unless something newer than `since` has come from there. */
-  static async refresh(
+  static async refreshProfile(
     transaction: Knex.Transaction,
     personId: number,
     profile: ProfileFields,
     since: Date,
   ): Promise<void> {
-    await this.hold(transaction, personId)
+    await this.lock(transaction, personId)
     const [changed] = await Profile.query(transaction)
       .patch({ ...profile, updatedAt: since })
       .where({ personId })
       .where((older) => older.whereNull('acceptedAt').orWhere('acceptedAt', '<', since))
       .returning('*')
-    const shown = changed === undefined ? {} : shownOf(changed)
+    const shown = changed === undefined ? {} : listedColumns(changed)
     await this.query(transaction)
       .findById(personId)
       .patch({ ...shown, refreshedAt: since })
@@ -185,7 +189,7 @@ type NewPerson = Pick<Person, 'guid' | 'address' | 'publicKey'> & {
 export type ProfileFields = Partial<Omit<Profile, keyof Model | 'personId'>>
 
 /** What of a profile is copied to its person, so that a list of people reads one table. */
-function shownOf(profile: ProfileFields): Pick<Person, 'name' | 'avatarUrl'> {
+function listedColumns(profile: ProfileFields): Pick<Person, 'name' | 'avatarUrl'> {
   const { firstName, lastName, imageUrlMedium, imageUrl } = profile
   return {
     name: `${firstName ?? ''} ${lastName ?? ''}`.trim(),

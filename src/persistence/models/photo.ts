@@ -31,7 +31,7 @@ export class Photo extends Model {
   declare post?: Post | null
 
   /** They become part of a post in this order, and are for everybody if the post is. */
-  static async joinPost(
+  static async attachToPost(
     transaction: Knex.Transaction,
     photos: readonly Pick<Photo, 'id'>[],
     post: Pick<Post, 'id' | 'public'>,

@@ -53,7 +53,7 @@ export class Pod extends Model {
   declare createdAt: Date
 
   /** The pod at this place, remembered from now on if it is new. Https that was seen once counts for good. */
-  static async at(transaction: Knex.Transaction, place: PodPlace & { readonly ssl: boolean }): Promise<Pod> {
+  static async findOrInsert(transaction: Knex.Transaction, place: PodHost & { readonly ssl: boolean }): Promise<Pod> {
     return this.query(transaction)
       .insert({ host: place.host, port: place.port, ssl: place.ssl })
       .onConflict(['host', 'port'])
@@ -62,7 +62,7 @@ export class Pod extends Model {
   }
 
   /** A message has come from these people: those of their pods that are offline are worth a look, and their next try is due. */
-  static async wasHeardOf(transaction: Knex.Transaction, addresses: readonly string[]): Promise<void> {
+  static async requestChecks(transaction: Knex.Transaction, addresses: readonly string[]): Promise<void> {
     await transaction.raw(
       `update pods set check_wanted = true, next_try_at = date_trunc('milliseconds', now())
        where id in (
@@ -75,16 +75,16 @@ export class Pod extends Model {
   }
 
   /** The operator wants nothing to do with the pod at this place. */
-  static async isBlocked(db: Knex, { host, port }: PodPlace): Promise<boolean> {
+  static async isBlocked(db: Knex, { host, port }: PodHost): Promise<boolean> {
     const hosts = [host, host.replace(/^www\./, '')]
     const found = await this.query(db).findOne({ port }).whereIn('host', hosts).whereNotNull('blockedAt').select('id')
     return found !== undefined
   }
 
   /** The addresses of those whose pods are blocked, with one statement. */
-  static async blockedAmong(
+  static async findBlockedAddresses(
     db: Knex,
-    homes: readonly (PodPlace & { readonly address: string })[],
+    homes: readonly (PodHost & { readonly address: string })[],
   ): Promise<readonly string[]> {
     if (homes.length === 0) return []
     const { rows } = await db.raw(
@@ -98,7 +98,7 @@ export class Pod extends Model {
 }
 
 /** What tells pods apart; 443 stands for both default ports. */
-export interface PodPlace {
+export interface PodHost {
   readonly host: string
   readonly port: number
 }

@@ -131,7 +131,7 @@ export class Post extends Model {
   })
 
   /** What the person may see: public, their own, or delivered to them. */
-  static readableBy(
+  static findReadable(
     db: Knex,
     { userId, personId }: { readonly userId: number; readonly personId: number },
     guid: string,
@@ -150,13 +150,13 @@ export class Post extends Model {
    * Whoever changes something under posts holds the posts first, as their deletion does: likes, votes, participations and
    * marks are changed in many orders, and two of them would wait for each other.
    */
-  static async hold(transaction: Knex.Transaction, ...ids: readonly number[]): Promise<void> {
-    await named(transaction, 'held-posts', held, [ids])
+  static async lock(transaction: Knex.Transaction, ...ids: readonly number[]): Promise<void> {
+    await named(transaction, 'held-posts', lockPosts, [ids])
   }
 
   /** The post that a reshare shows in the end; undefined: it is gone, or this is no reshare. */
-  static async rootOf(db: Knex, { id }: Pick<Post, 'id'>): Promise<Post | undefined> {
-    const { rows } = await db.raw(absoluteRoot, [id])
+  static async findRoot(db: Knex, { id }: Pick<Post, 'id'>): Promise<Post | undefined> {
+    const { rows } = await db.raw(selectRoot, [id])
     return rows.length === 0 ? undefined : this.query(db).findById(rows[0].id)
   }
 
@@ -166,10 +166,10 @@ export class Post extends Model {
   }
 }
 
-const held = 'select id from posts where id = any($1::bigint[]) order by id for no key update'
+const lockPosts = 'select id from posts where id = any($1::bigint[]) order by id for no key update'
 
 /** Reshares of reshares come from other pods; a chain of them ends somewhere. */
-const absoluteRoot = `
+const selectRoot = `
   with recursive chain as (
     select id, root_id, type, 0 as depth from posts where id = ?
     union all
@@ -178,7 +178,7 @@ const absoluteRoot = `
   select id from chain where type = 'StatusMessage' and depth > 0`
 
 /** The local people in these aspects; a part of statements that give them something. */
-export const localMembers = `
+export const LOCAL_ASPECT_MEMBERS = `
   select distinct users.id from aspect_memberships
   join contacts on contacts.id = aspect_memberships.contact_id
   join users on users.person_id = contacts.person_id and users.closed_at is null
@@ -192,9 +192,9 @@ const sharePost = [
    where photos.post_id = :postId`,
   `insert into post_visibilities (user_id, post_id, author_id, created_at)
    select members.id, posts.id, posts.author_id, posts.created_at
-   from (${localMembers}) as members join posts on posts.id = :postId`,
+   from (${LOCAL_ASPECT_MEMBERS}) as members join posts on posts.id = :postId`,
   `insert into photo_visibilities (user_id, photo_id)
-   select members.id, photos.id from (${localMembers}) as members, photos where photos.post_id = :postId`,
+   select members.id, photos.id from (${LOCAL_ASPECT_MEMBERS}) as members, photos where photos.post_id = :postId`,
 ]
 
 export class Location extends Model {

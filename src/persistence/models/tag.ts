@@ -34,13 +34,13 @@ export class Tag extends Model {
     const names = [...new Set(targets.flatMap((target) => target.names))].sort()
     if (names.length === 0) return
     const publicNames = new Set(targets.flatMap((target) => (target.isPublic ? target.names : [])))
-    await this.make(transaction, names, publicNames)
+    await this.insertMissing(transaction, names, publicNames)
     await transaction.raw(taggings, [JSON.stringify(targets)])
   }
 
   /** Whether it is new that the user follows it. */
   static async follow(db: Knex, userId: number, name: string): Promise<boolean> {
-    await this.make(db, [name])
+    await this.insertMissing(db, [name])
     const { rowCount } = await db.raw(
       `insert into tag_followings (user_id, tag_id) select ?, id from tags where name = ? on conflict do nothing`,
       [userId, name],
@@ -58,7 +58,7 @@ export class Tag extends Model {
   }
 
   /** Only a later statement sees a name which somebody else has made in the meantime. */
-  private static async make(
+  private static async insertMissing(
     db: Knex,
     names: readonly string[],
     publicNames: ReadonlySet<string> = new Set(),

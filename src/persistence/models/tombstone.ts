@@ -24,7 +24,7 @@ export class Tombstone extends Model {
   })
 
   /** By address of whoever takes it back; the type as retractions name it. */
-  static async leave(
+  static async insertMany(
     transaction: Knex.Transaction,
     tombstones: readonly { readonly type: string; readonly guid: string; readonly by: string }[],
   ): Promise<void> {
@@ -47,7 +47,7 @@ const names = {
  * Whether one of these people has taken back what is about to be inserted, as a condition of that statement: with the lock of
  * the thing held, nothing can come in between.
  */
-export function takenBack(table: keyof typeof names, guid: string, by: readonly string[]): string {
+export function isRetracted(table: keyof typeof names, guid: string, by: readonly string[]): string {
   return `exists (
     select from tombstones
     where target_type in (${names[table].map((name) => `'${name}'`).join(', ')})

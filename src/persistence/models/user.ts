@@ -63,7 +63,7 @@ export class User extends Model {
    * Whoever changes what belongs together holds the user first, so that two of them take turns; and with the user those of
    * these people who live here, where both sides change.
    */
-  static async hold(transaction: Knex.Transaction, userId: number, personIds: readonly number[] = []): Promise<void> {
+  static async lock(transaction: Knex.Transaction, userId: number, personIds: readonly number[] = []): Promise<void> {
     await this.query(transaction)
       .where({ id: userId })
       .orWhereIn('personId', [...personIds])
@@ -86,7 +86,7 @@ export class UserSecrets extends Model {
   declare bound: boolean
 
   /** Undefined: the person does not live here. */
-  static ofPerson(db: Knex, personId: number): QueryBuilder<UserSecrets, UserSecrets | undefined> {
+  static findByPerson(db: Knex, personId: number): QueryBuilder<UserSecrets, UserSecrets | undefined> {
     return this.query(db).findOne({ userId: User.query(db).select('id').where({ personId }) })
   }
 }

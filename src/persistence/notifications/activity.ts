@@ -5,12 +5,12 @@ import { named } from '../database/database.js'
  * A post comes into the activity of these people, with what was said under it until now; those who live elsewhere have none
  * here. The post is held: who says something under it at this moment finds them, or is found.
  */
-export async function involve(
+export async function addActivityEntries(
   transaction: Knex.Transaction,
   postId: number,
   personIds: readonly number[],
 ): Promise<void> {
-  await named(transaction, 'involve', involved, [postId, personIds])
+  await named(transaction, 'involve', insertActivityEntries, [postId, personIds])
 }
 
 /**
@@ -26,7 +26,7 @@ export function stir(postIds: string): string {
       and activity_entries.interacted_at < posts.interacted_at`
 }
 
-const involved = `
+const insertActivityEntries = `
   insert into activity_entries (user_id, post_id, interacted_at)
   select users.id, post.id, post.interacted_at
   from (select id, interacted_at from posts where id = $1 for no key update) as post

@@ -16,7 +16,7 @@ export interface Announcement {
 export const ANNOUNCEMENTS_AT_ONCE = 100
 
 /** What is new, by the ids of its rows. */
-export interface News {
+export interface AnnouncedRows {
   readonly notifications?: readonly number[]
   readonly messages?: readonly number[]
   /** For everybody in whose stream they are. */
@@ -31,7 +31,7 @@ export interface News {
  */
 export async function insertAnnouncements(
   transaction: Knex.Transaction,
-  { notifications = [], messages = [], posts = [], shown = [] }: News,
+  { notifications = [], messages = [], posts = [], shown = [] }: AnnouncedRows,
 ): Promise<number> {
   await named(
     transaction,
@@ -39,7 +39,7 @@ export async function insertAnnouncements(
     `select pg_advisory_xact_lock(hashtextextended('announcements', 0))`,
     [],
   )
-  const rows = await named(transaction, 'new-announcements', newAnnouncements, [
+  const rows = await named(transaction, 'new-announcements', insertAnnouncementRows, [
     notifications,
     messages,
     posts,
@@ -50,34 +50,34 @@ export async function insertAnnouncements(
 }
 
 /** The latest there is, and the oldest after which none is missing; both are 0 where there has never been one. */
-export async function keptAnnouncements(db: Knex): Promise<{ readonly from: number; readonly newest: number }> {
+export async function findAnnouncementRange(db: Knex): Promise<{ readonly from: number; readonly newest: number }> {
   const [kept = { from: 0, newest: 0 }] = await named<{ from: number; newest: number }>(
     db,
     'kept-announcements',
-    ends,
+    selectRange,
     [],
   )
   return kept
 }
 
 /** The oldest first, of everybody. */
-export function announcementsAfter(db: Knex, id: number): Promise<readonly Announcement[]> {
-  return named<Announcement>(db, 'announcements-after', after, [id])
+export function listAnnouncementsAfter(db: Knex, id: number): Promise<readonly Announcement[]> {
+  return named<Announcement>(db, 'announcements-after', selectAfter, [id])
 }
 
 /** The same of one user, up to an id, with all that may be in their stream. */
-export function announcementsBetween(
+export function listAnnouncementsOfUser(
   db: Knex,
   { userId, after, upTo }: { readonly userId: number; readonly after: number; readonly upTo: number },
 ): Promise<readonly Announcement[]> {
-  return named<Announcement>(db, 'announcements-between', between, [userId, after, upTo])
+  return named<Announcement>(db, 'announcements-between', selectOfUser, [userId, after, upTo])
 }
 
 /** Old posts come too, because somebody has reshared or linked to them: in a stream they are where nobody looks. */
-const NEW_FOR = `interval '2 days'`
+const MAX_POST_AGE = `interval '2 days'`
 
 /** A message is announced to all participants, its author included, except to those who block the author. */
-const newAnnouncements = `
+const insertAnnouncementRows = `
   with news as (
     select 'notification' as kind, notifications.id as subject_id, notifications.user_id
     from notifications where notifications.id = any(${opaqueParam('$1', 'bigint[]')}::bigint[])
@@ -92,7 +92,7 @@ const newAnnouncements = `
     union all
     select 'post', posts.id, null
     from posts
-    where posts.id = any(${opaqueParam('$3', 'bigint[]')}::bigint[]) and posts.created_at > now() - ${NEW_FOR} and (
+    where posts.id = any(${opaqueParam('$3', 'bigint[]')}::bigint[]) and posts.created_at > now() - ${MAX_POST_AGE} and (
       exists (select from users where users.person_id = posts.author_id)
       or exists (select from contacts where contacts.person_id = posts.author_id and contacts.receiving)
       or exists (select from mentions join users on users.person_id = mentions.person_id where mentions.post_id = posts.id)
@@ -108,15 +108,15 @@ const newAnnouncements = `
   select kind, subject_id, user_id from news order by kind, subject_id, user_id
   returning id`
 
-const ends = `
+const selectRange = `
   select coalesce(min(id) - 1, 0) as from, coalesce(max(id), 0) as newest from announcements`
 
 const columns = `id, kind, subject_id as "subjectId", user_id as "userId"`
 
-const after = `select ${columns} from announcements where id > $1 order by id limit ${ANNOUNCEMENTS_AT_ONCE}`
+const selectAfter = `select ${columns} from announcements where id > $1 order by id limit ${ANNOUNCEMENTS_AT_ONCE}`
 
 /** Each half from an index of its own: what others are told would be in the way. */
-const between = `
+const selectOfUser = `
   select * from (
     (select ${columns} from announcements where user_id = $1 and id > $2 and id <= $3 order by id limit ${ANNOUNCEMENTS_AT_ONCE})
     union all

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { named } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { stir } from './activity.js'
-import { type CausingRows, whoIsTold } from './notification-recipients.js'
+import { type NotificationCauseRows, recipientSteps } from './notification-recipients.js'
 
 /**
  * Tells everybody concerned of any number of these with one statement: what is unread about the same thing is added to, the
@@ -10,11 +10,11 @@ import { type CausingRows, whoIsTold } from './notification-recipients.js'
  */
 export async function insertCausedNotifications(
   transaction: Knex.Transaction,
-  causes: CausingRows,
+  causes: NotificationCauseRows,
   now: Date,
 ): Promise<readonly number[]> {
   const values: unknown[] = [now]
-  const { names, steps, occurrences } = whoIsTold(causes, values)
+  const { names, steps, occurrences } = recipientSteps(causes, values)
   if (names.length === 0) return []
   const text = causedNotifications(steps, occurrences, causes.comments.length > 0)
   const name = `caused-notifications ${names.join(' ')}`

@@ -44,10 +44,10 @@ export interface ListedNotification {
   readonly actors: readonly PersonSummary[]
 }
 
-const MOST_ACTORS = 50
+const MAX_ACTORS = 50
 
 /** The newest first, if the page names no place. */
-export async function listedNotifications(
+export async function listNotificationsOfUser(
   db: Knex,
   userId: number,
   filter: NotificationFilter,
@@ -63,28 +63,28 @@ export async function listedNotifications(
     select * from notifications where user_id = $1 ${conditions.join(' ')} ${part.condition} ${part.order}`
   const page = `select * from (${some}) as found limit ${part.most}`
   const name = ['notifications', ...names, part.name].join(' ')
-  return pageOf(await found(db, { name, which: page, values }), filter)
+  return pageOf(await queryNotifications(db, { name, which: page, values }), filter)
 }
 
 /** Undefined: there is none of the user's own with that guid. */
-export async function listedNotification(
+export async function findListedNotification(
   db: Knex,
   userId: number,
   guid: string,
 ): Promise<ListedNotification | undefined> {
   const one = `select * from notifications where guid = $2 and user_id = $1`
-  const [notification] = await found(db, { name: 'notification', which: one, values: [userId, guid] })
+  const [notification] = await queryNotifications(db, { name: 'notification', which: one, values: [userId, guid] })
   return notification
 }
 
 /** Those of the user's own that are still there, in no order that matters. */
-export async function listedNotificationsOf(
+export async function listNotificationsByIds(
   db: Knex,
   userId: number,
   ids: readonly number[],
 ): Promise<readonly ListedNotification[]> {
   const some = `select * from notifications where user_id = $1 and id = any($2::bigint[])`
-  return found(db, { name: 'notifications-of-ids', which: some, values: [userId, ids] })
+  return queryNotifications(db, { name: 'notifications-of-ids', which: some, values: [userId, ids] })
 }
 
 interface NotificationQuery {
@@ -116,8 +116,11 @@ interface Found {
   readonly people: Written
 }
 
-async function found(db: Knex, { name, which, values }: NotificationQuery): Promise<readonly ListedNotification[]> {
-  const all = await namedRow<Found>(db, name, () => shown(which), values)
+async function queryNotifications(
+  db: Knex,
+  { name, which, values }: NotificationQuery,
+): Promise<readonly ListedNotification[]> {
+  const all = await namedRow<Found>(db, name, () => notificationsStatement(which), values)
   const { id: ids, guid, type, read, createdAt, updatedAt, postId } = notificationForm.read(all.notifications)
   const person = personAmong(all.people)
   const targetOf = targetAmong(targetForm.read(all.targets), person)
@@ -144,7 +147,7 @@ function targetAmong({ id: ids, guid, authorId }: ColumnLists<RowOf<typeof targe
 }
 
 /** Posts and actors are looked up for all notifications at once: each by itself would need a search and an order of its own. */
-function shown(which: string): string {
+function notificationsStatement(which: string): string {
   return `
     select notifications, targets, actors, ${peopleOf('about.author_ids || doing.person_ids')} as people
     from (
@@ -165,4 +168,4 @@ const firstActors = `
     select notification_id, person_id, row_number() over (partition by notification_id order by id) as place
     from notification_actors where notification_id = any(page.ids)
   ) as actor
-  where place <= ${MOST_ACTORS}`
+  where place <= ${MAX_ACTORS}`

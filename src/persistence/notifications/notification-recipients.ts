@@ -1,7 +1,7 @@
 import { opaqueParam } from '../sql/opaque-param.js'
 
 /** What has just happened, by the ids of its rows. */
-export interface CausingRows {
+export interface NotificationCauseRows {
   readonly posts: readonly number[]
   readonly comments: readonly number[]
   readonly likes: readonly number[]
@@ -11,7 +11,7 @@ export interface CausingRows {
 }
 
 /** Parts of a statement: steps to know it, and everybody who is to be told of something, by whom and of what. */
-interface WhoIsTold {
+interface RecipientSteps {
   /** Of the kinds of causes there are: each set of them is a statement of its own. */
   readonly names: readonly string[]
   readonly steps: string
@@ -22,41 +22,43 @@ interface WhoIsTold {
  * Adds what the parts need to the values. Only kinds of which there is something are in them: to plan and begin all of them
  * takes longer than to tell somebody. For the same reason no plan is made for how many there are.
  */
-export function whoIsTold(causes: CausingRows, values: unknown[]): WhoIsTold {
+export function recipientSteps(causes: NotificationCauseRows, values: unknown[]): RecipientSteps {
   const { comments, likes, reshares, sharing } = causes
   const mentioning = [...causes.posts.map((postId) => ({ userId: null, postId })), ...causes.delivered]
   const list = (ids: readonly (number | null)[]) => opaqueParam(`$${values.push(ids)}`, 'bigint[]')
   const kinds = [
-    comments.length > 0 && { name: 'comments', ...ofComments(list(comments)) },
+    comments.length > 0 && { name: 'comments', ...commentSteps(list(comments)) },
     mentioning.length > 0 && {
       name: 'posts',
-      ...ofPosts(list(mentioning.map(({ postId }) => postId)), list(mentioning.map(({ userId }) => userId))),
+      ...mentionSteps(list(mentioning.map(({ postId }) => postId)), list(mentioning.map(({ userId }) => userId))),
     },
-    likes.length > 0 && { name: 'likes', ...ofLikes(list(likes)) },
-    reshares.length > 0 && { name: 'reshares', ...ofReshares(list(reshares)) },
+    likes.length > 0 && { name: 'likes', ...likeSteps(list(likes)) },
+    reshares.length > 0 && { name: 'reshares', ...reshareSteps(list(reshares)) },
     sharing.length > 0 && {
       name: 'sharing',
-      ...ofSharing(list(sharing.map(({ userId }) => userId)), list(sharing.map(({ personId }) => personId))),
+      ...sharingSteps(list(sharing.map(({ userId }) => userId)), list(sharing.map(({ personId }) => personId))),
     },
   ].filter((kind) => kind !== false)
   return {
     names: kinds.map(({ name }) => name),
     steps: kinds.map(({ steps }) => steps).join(', '),
-    occurrences: kinds.flatMap(({ told }) => told.map((step) => `select * from ${step}`)).join(' union all '),
+    occurrences: kinds
+      .flatMap(({ occurrenceSteps: told }) => told.map((step) => `select * from ${step}`))
+      .join(' union all '),
   }
 }
 
 /** Steps of a statement, and which of them tell somebody: type, user, actor, post, comment, mention, person, and place among the causes. */
-interface Telling {
+interface CauseSteps {
   readonly steps: string
-  readonly told: readonly string[]
+  readonly occurrenceSteps: readonly string[]
 }
 
 /**
  * A comment tells whoever it mentions only of the mention. Under a private post, a mention counts for those who have shown
  * that they can see it.
  */
-function ofComments(ids: string): Telling {
+function commentSteps(ids: string): CauseSteps {
   const steps = `
   comment as (
     select comments.id, comments.post_id, comments.author_id, posts.author_id as post_author_id, posts.public, cause.place
@@ -94,11 +96,11 @@ function ofComments(ids: string): Telling {
         or not exists (select from hidden_posts where user_id = users.id and post_id = comment.post_id)
       )
   )`
-  return { steps, told: ['mentioned_in_comment', 'commented'] }
+  return { steps, occurrenceSteps: ['mentioned_in_comment', 'commented'] }
 }
 
 /** Whom a post mentions; a user, if there is one, is the only one to be told. */
-function ofPosts(ids: string, userIds: string): Telling {
+function mentionSteps(ids: string, userIds: string): CauseSteps {
   const steps = `
   mentioned as (
     select
@@ -109,10 +111,10 @@ function ofPosts(ids: string, userIds: string): Telling {
     join users on users.person_id = mentions.person_id and users.id = coalesce(cause.user_id, users.id)
     where posts.public or exists (select from post_visibilities where user_id = users.id and post_id = posts.id)
   )`
-  return { steps, told: ['mentioned'] }
+  return { steps, occurrenceSteps: ['mentioned'] }
 }
 
-function ofLikes(ids: string): Telling {
+function likeSteps(ids: string): CauseSteps {
   const steps = `
   liked as (
     select
@@ -125,10 +127,10 @@ function ofLikes(ids: string): Telling {
     join users on users.person_id = coalesce(comments.author_id, posts.author_id)
     where users.person_id <> likes.author_id
   )`
-  return { steps, told: ['liked'] }
+  return { steps, occurrenceSteps: ['liked'] }
 }
 
-function ofReshares(ids: string): Telling {
+function reshareSteps(ids: string): CauseSteps {
   const steps = `
   reshared as (
     select
@@ -139,10 +141,10 @@ function ofReshares(ids: string): Telling {
     join users on users.person_id = roots.author_id
     where users.person_id <> reshares.author_id
   )`
-  return { steps, told: ['reshared'] }
+  return { steps, occurrenceSteps: ['reshared'] }
 }
 
-function ofSharing(userIds: string, personIds: string): Telling {
+function sharingSteps(userIds: string, personIds: string): CauseSteps {
   const steps = `
   started_sharing as (
     select
@@ -150,5 +152,5 @@ function ofSharing(userIds: string, personIds: string): Telling {
     from unnest(${userIds}, ${personIds}) with ordinality as cause(user_id, person_id, place)
     join users on users.id = cause.user_id
   )`
-  return { steps, told: ['started_sharing'] }
+  return { steps, occurrenceSteps: ['started_sharing'] }
 }

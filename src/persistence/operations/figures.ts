@@ -9,7 +9,7 @@ export interface Figure {
 
 /** Any number with one statement, all to this minute. */
 export async function addFigures(db: Knex, figures: readonly Figure[]): Promise<void> {
-  if (figures.length > 0) await db.raw(newFigures, [JSON.stringify(figures)])
+  if (figures.length > 0) await db.raw(insertFigures, [JSON.stringify(figures)])
 }
 
 /** The sums over the last full minutes, or over those and what there is of this one. */
@@ -17,11 +17,11 @@ export async function sumFigures(
   db: Knex,
   { minutes, full }: { readonly minutes: number; readonly full: boolean },
 ): Promise<readonly Figure[]> {
-  const { rows } = await db.raw(summed, [minutes, full])
+  const { rows } = await db.raw(selectSums, [minutes, full])
   return rows
 }
 
-const newFigures = `
+const insertFigures = `
   insert into figures (minute, name, labels, count)
   select date_trunc('minute', now()), name, labels, sum(count)
   from json_to_recordset(?::json) as added(name text, labels jsonb, count bigint)
@@ -29,7 +29,7 @@ const newFigures = `
   order by name, labels
   on conflict (minute, name, labels) do update set count = figures.count + excluded.count`
 
-const summed = `
+const selectSums = `
   select name, labels, sum(count)::float as count
   from figures
   where minute >= date_trunc('minute', now()) - make_interval(mins => ?::integer)

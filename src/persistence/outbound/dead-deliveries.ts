@@ -18,7 +18,7 @@ export interface DeadDelivery {
 }
 
 /** The latest first. */
-export async function deadDeliveries(
+export async function listDeadDeliveries(
   db: Knex,
   {
     id,
@@ -59,7 +59,7 @@ export async function reviveDeliveries(db: Knex, ids: readonly number[]): Promis
 }
 
 /** Forgets them, also in the count of those that were to arrive. */
-export async function dropDeliveries(db: Knex, ids: readonly number[]): Promise<void> {
+export async function deleteDeadDeliveries(db: Knex, ids: readonly number[]): Promise<void> {
   await db.raw(
     `with dropped as (
        delete from deliveries where id = any(?) and state = 'dead' returning message_id

@@ -22,7 +22,7 @@ export interface MissingDelivery {
 }
 
 /** The messages about a record that are still known, in the order in which they were written. */
-export async function deliveryReport(db: Knex, record: string, guid: string): Promise<readonly DeliveryReport[]> {
+export async function findDeliveryReports(db: Knex, record: string, guid: string): Promise<readonly DeliveryReport[]> {
   const { rows } = await db.raw(
     `select messages.verb, messages.created_at as "writtenAt", messages.sent_to as "sentTo",
        greatest(messages.sent_to - count(deliveries.id), 0) as arrived,

@@ -4,18 +4,18 @@ import type { PodStatus } from '../models/pod.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 
 /** Its last exchange went well, and not long ago. */
-export const IS_PROVEN = `coalesce(pods.failures = 0 and pods.last_success_at > now() - interval '7 days', false)`
+export const POD_IS_PROVEN = `coalesce(pods.failures = 0 and pods.last_success_at > now() - interval '7 days', false)`
 
 /** Has been offline for so long that nothing is stored for it any more, or was put to sleep since it is offline. */
-export const IS_ASLEEP = `coalesce(pods.offline_since <= greatest(now() - interval '14 days', pods.asleep_at), false)`
+export const POD_IS_ASLEEP = `coalesce(pods.offline_since <= greatest(now() - interval '14 days', pods.asleep_at), false)`
 
 /** Has waited for as long as anything waits. */
-const IS_OLD = `deliveries.created_at <= now() - interval '${DELIVERY_LIMITS.asleepAfterDays} days'`
+const DELIVERY_IS_EXPIRED = `deliveries.created_at <= now() - interval '${DELIVERY_LIMITS.asleepAfterDays} days'`
 
 /** Nothing stands in the way of an exchange with this pod now. */
-const IS_OPEN = `pods.blocked_at is null
+const POD_ACCEPTS_DELIVERIES = `pods.blocked_at is null
   and (pods.next_try_at is null or pods.next_try_at <= now())
-  and not ${IS_ASLEEP}`
+  and not ${POD_IS_ASLEEP}`
 
 /** A pod that is ours to deliver to, until the lease ends. */
 export interface LeasedPod {
@@ -28,7 +28,7 @@ export interface LeasedPod {
   readonly takesParticipations: boolean
 }
 
-interface LeaseWish {
+interface LeaseRequest {
   readonly podId: number
   readonly owner: string
   readonly milliseconds: number
@@ -38,15 +38,15 @@ interface LeaseWish {
 /** Takes a pod that is to be tried now and that nobody else delivers to; undefined: there is none. */
 export async function leasePod(
   db: Knex,
-  { podId, owner, milliseconds, onlyProven }: LeaseWish,
+  { podId, owner, milliseconds, onlyProven }: LeaseRequest,
 ): Promise<LeasedPod | undefined> {
   const { rows } = await db.raw(
     `update pods
      set drained_by = :owner, drained_until = now() + :milliseconds * interval '1 millisecond'
      where id = :podId
        and (drained_until is null or drained_until <= now())
-       and ${IS_OPEN}
-       and (${IS_PROVEN} or not cast(:onlyProven as boolean))
+       and ${POD_ACCEPTS_DELIVERIES}
+       and (${POD_IS_PROVEN} or not cast(:onlyProven as boolean))
      returning id, host, port, ssl, failures, participation_at is not null as "takesParticipations"`,
     { podId, owner, milliseconds, onlyProven },
   )
@@ -54,11 +54,11 @@ export async function leasePod(
 }
 
 /** Whether a pod could be leased if it did not have to be proven. */
-export async function isLeftToOthers(db: Knex, podId: number): Promise<boolean> {
+export async function isLeasableWhenUnproven(db: Knex, podId: number): Promise<boolean> {
   const { rows } = await db.raw(
     `select exists (
        select from pods
-       where id = ? and not ${IS_PROVEN} and ${IS_OPEN} and (drained_until is null or drained_until <= now())
+       where id = ? and not ${POD_IS_PROVEN} and ${POD_ACCEPTS_DELIVERIES} and (drained_until is null or drained_until <= now())
      ) as "isLeft"`,
     [podId],
   )
@@ -97,8 +97,8 @@ export interface DueDelivery {
  * Returns what one pod is to get now: own words first, then relays, then participations, each in the order of writing. A
  * delivery that refers to something that still waits for this pod is held: it gets the due time and the place of that.
  */
-export async function dueDeliveries(db: Knex, podId: number, limit: number): Promise<readonly DueDelivery[]> {
-  const { rows } = await db.raw(dueRows, { podId, limit })
+export async function findDueDeliveries(db: Knex, podId: number, limit: number): Promise<readonly DueDelivery[]> {
+  const { rows } = await db.raw(selectDueDeliveries, { podId, limit })
   return rows
 }
 
@@ -107,7 +107,7 @@ export async function dueDeliveries(db: Knex, podId: number, limit: number): Pro
  * at, message by message. Statistics of a shorter table must not lead to another plan: `offset 0` keeps the order of the
  * joins, the row comparison fits deliveries_once and no other index, and the other conditions fit none.
  */
-const dueRows = `
+const selectDueDeliveries = `
   with head as materialized (
     select id, message_id, pod_id, person_id, attempts, encrypted_envelope, priority, created_at
     from deliveries
@@ -169,7 +169,7 @@ export interface FailedDelivery {
 }
 
 /** What these exchanges say about the pod. */
-export type PodNote =
+export type PodHealthChange =
   | { readonly kind: 'well' }
   /** It answers, and not as it should; so many of the answers lead elsewhere, or the last of them does not. */
   | { readonly kind: 'refuses'; readonly status: PodStatus; readonly error: string; readonly moved: number }
@@ -180,13 +180,13 @@ export type PodNote =
   /** Nothing. */
   | { readonly kind: 'unknown' }
 
-export interface Settlement {
+export interface DeliveryResults {
   readonly podId: number
   readonly owner: string
   readonly milliseconds: number
   readonly arrived: readonly number[]
   readonly failed: readonly FailedDelivery[]
-  readonly note: PodNote
+  readonly podHealth: PodHealthChange
   /** An answer came, with whatever status. */
   readonly hasAnswered: boolean
   /** So many redirects in a row make somebody look. */
@@ -197,8 +197,8 @@ export interface Settlement {
  * Writes down how a round went. The pod is given back with it unless more is due; who wrote something in between has either
  * been seen here or finds the pod free. False: nothing is left to do with it.
  */
-export async function settleDeliveries(db: Knex, settlement: Settlement): Promise<boolean> {
-  const { podId, owner, milliseconds, arrived, failed, note, hasAnswered, redirects } = settlement
+export async function recordDeliveryResults(db: Knex, settlement: DeliveryResults): Promise<boolean> {
+  const { podId, owner, milliseconds, arrived, failed, podHealth: note, hasAnswered, redirects } = settlement
   const { rows } = await db.raw(
     `with arrived as (
        delete from deliveries where id = any(:arrived) returning priority
@@ -209,8 +209,8 @@ export async function settleDeliveries(db: Knex, settlement: Settlement): Promis
          last_fault = failure.fault,
          encrypted_envelope = coalesce(deliveries.encrypted_envelope, failure."encryptedEnvelope"),
          due_at = coalesce(now() + failure.seconds * interval '1 second', due_at),
-         state = case when failure.dead or ${IS_OLD} then 'dead' else state end,
-         died_at = case when failure.dead or ${IS_OLD} then now() end
+         state = case when failure.dead or ${DELIVERY_IS_EXPIRED} then 'dead' else state end,
+         died_at = case when failure.dead or ${DELIVERY_IS_EXPIRED} then now() end
        from json_to_recordset(:failed) as failure(
          id bigint, status smallint, fault text, counts boolean, seconds double precision, dead boolean, "encryptedEnvelope" text
        )
@@ -221,7 +221,7 @@ export async function settleDeliveries(db: Knex, settlement: Settlement): Promis
          where pod_id = :podId and state = 'waiting' and due_at <= now() and id <> all(:settled)
        ) and :kind not in ('away', 'silent') as is_due
      )
-     update pods set ${noted[note.kind]},
+     update pods set ${podHealthColumns[note.kind]},
        answered_at = coalesce(answered_at, case when cast(:hasAnswered as boolean) then now() end),
        participation_at = coalesce(participation_at, (
          select now() where exists (select from arrived where priority = ${DELIVERY_PRIORITY.participation})
@@ -246,29 +246,29 @@ export async function settleDeliveries(db: Knex, settlement: Settlement): Promis
   return rows[0]?.isDue ?? false
 }
 
-const isOffline = `offline_since = coalesce(offline_since, now())`
+const SET_OFFLINE_SINCE = `offline_since = coalesce(offline_since, now())`
 
 /** Single conditional changes: what was read before may be old by now. */
-const noted: Readonly<Record<PodNote['kind'], string>> = {
+const podHealthColumns: Readonly<Record<PodHealthChange['kind'], string>> = {
   well: `
     status = case when status = 'version_failed' then status else 'no_errors' end,
     last_error = case when status = 'version_failed' then last_error end,
     failures = 0, next_try_at = null, offline_since = null, redirects = 0, last_success_at = now()`,
   refuses: `
-    status = :status, last_error = :error, ${isOffline},
+    status = :status, last_error = :error, ${SET_OFFLINE_SINCE},
     redirects = case when cast(:moved as integer) > 0 then redirects + cast(:moved as integer) else 0 end,
     check_wanted = check_wanted or (redirects < :redirects and redirects + cast(:moved as integer) >= :redirects)`,
   away: `
-    status = :status, last_error = :error, ${isOffline}, redirects = 0,
+    status = :status, last_error = :error, ${SET_OFFLINE_SINCE}, redirects = 0,
     failures = failures + 1, next_try_at = now() + :seconds * interval '1 second'`,
   silent: `last_success_at = null`,
   unknown: `redirects = redirects`,
 }
 
 /** Pods with something due that nobody delivers to, and for which a knock seems to be lost. */
-export const FORGOTTEN_PODS = `
+export const OVERDUE_PODS = `
   from pods
-  where ${IS_OPEN}
+  where ${POD_ACCEPTS_DELIVERIES}
     and (drained_until is null or drained_until <= now())
     and exists (
       select from deliveries
@@ -276,12 +276,12 @@ export const FORGOTTEN_PODS = `
     )`
 
 /** Those that will answer come first. */
-export async function forgottenPods(
+export async function findOverduePods(
   db: Knex,
   limit: number,
 ): Promise<readonly { readonly podId: number; readonly proven: boolean }[]> {
   const { rows } = await db.raw(
-    `select id as "podId", ${IS_PROVEN} as proven ${FORGOTTEN_PODS} order by proven desc, id limit ?`,
+    `select id as "podId", ${POD_IS_PROVEN} as proven ${OVERDUE_PODS} order by proven desc, id limit ?`,
     [limit],
   )
   return rows
@@ -295,7 +295,7 @@ export async function giveUpDeliveries(db: Knex, limit: number): Promise<number>
        select deliveries.id, case when pods.blocked_at is null then 'pod_asleep' else 'pod_blocked' end as fault
        from pods
        join deliveries on deliveries.pod_id = pods.id and deliveries.state = 'waiting'
-       where pods.blocked_at is not null or ${IS_ASLEEP}
+       where pods.blocked_at is not null or ${POD_IS_ASLEEP}
        limit ?
      ) as lost
      where deliveries.id = lost.id`,
@@ -305,16 +305,16 @@ export async function giveUpDeliveries(db: Knex, limit: number): Promise<number>
 }
 
 /** Makes due again what was given up while this pod was asleep, unless it is too old by now. */
-export async function reviveGivenUp(db: Knex, podId: number): Promise<void> {
+export async function reviveDeliveriesOfPod(db: Knex, podId: number): Promise<void> {
   await db.raw(
     `update deliveries set state = 'waiting', died_at = null, due_at = date_trunc('milliseconds', now())
-     where pod_id = ? and state = 'dead' and last_fault = 'pod_asleep' and not ${IS_OLD}`,
+     where pod_id = ? and state = 'dead' and last_fault = 'pod_asleep' and not ${DELIVERY_IS_EXPIRED}`,
     [podId],
   )
 }
 
 /** Pods that nobody has looked at for a day, and sooner those that were heard of while they were offline. */
-export async function podsToCheck(
+export async function findPodsToCheck(
   db: Knex,
   {
     checkEveryHours,

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { named } from '../database/database.js'
 
 /** Somebody whose word something is, and the pod that has it; null: this one. */
-export interface Owner {
+export interface EntityAuthor {
   readonly personId: number
   readonly address: string
   readonly closed: boolean
@@ -10,53 +10,57 @@ export interface Owner {
 }
 
 /** Something public that is known here, and whose it is. */
-export interface Fetchable {
+export interface FetchableEntity {
   readonly record: 'post' | 'comment'
   /** Of the record itself: asked for a poll, it is the guid of its post. */
   readonly guid: string
   readonly postGuid: string
-  readonly author: Owner
+  readonly author: EntityAuthor
   /** The author of the post, which for a post is the author. */
-  readonly postAuthor: Owner
+  readonly postAuthor: EntityAuthor
 }
 
 export type FetchableKind = 'post' | 'poll' | 'comment'
 
 /** Undefined: it is unknown here, or not public. */
-export async function findFetchable(db: Knex, kind: FetchableKind, guid: string): Promise<Fetchable | undefined> {
-  const [found] = await named<Fetchable>(db, `fetchable-${kind}`, statements[kind], [guid])
+export async function findFetchableEntity(
+  db: Knex,
+  kind: FetchableKind,
+  guid: string,
+): Promise<FetchableEntity | undefined> {
+  const [found] = await named<FetchableEntity>(db, `fetchable-${kind}`, statements[kind], [guid])
   return found
 }
 
 const statements: Readonly<Record<FetchableKind, string>> = {
   post: `
     select 'post' as record, posts.guid, posts.guid as "postGuid",
-      ${owner('post_author')} as author, ${owner('post_author')} as "postAuthor"
+      ${authorAsJson('post_author')} as author, ${authorAsJson('post_author')} as "postAuthor"
     from posts
-    ${people('post_author', 'posts.author_id')}
+    ${joinPersonAndPod('post_author', 'posts.author_id')}
     where posts.guid = $1 and posts.public`,
   poll: `
     select 'post' as record, posts.guid, posts.guid as "postGuid",
-      ${owner('post_author')} as author, ${owner('post_author')} as "postAuthor"
+      ${authorAsJson('post_author')} as author, ${authorAsJson('post_author')} as "postAuthor"
     from polls
     join posts on posts.id = polls.post_id
-    ${people('post_author', 'posts.author_id')}
+    ${joinPersonAndPod('post_author', 'posts.author_id')}
     where polls.guid = $1 and posts.public`,
   comment: `
     select 'comment' as record, comments.guid, posts.guid as "postGuid",
-      ${owner('author')} as author, ${owner('post_author')} as "postAuthor"
+      ${authorAsJson('author')} as author, ${authorAsJson('post_author')} as "postAuthor"
     from comments
     join posts on posts.id = comments.post_id
-    ${people('author', 'comments.author_id')}
-    ${people('post_author', 'posts.author_id')}
+    ${joinPersonAndPod('author', 'comments.author_id')}
+    ${joinPersonAndPod('post_author', 'posts.author_id')}
     where comments.guid = $1 and posts.public`,
 }
 
-function people(name: string, id: string): string {
+function joinPersonAndPod(name: string, id: string): string {
   return `join people ${name} on ${name}.id = ${id} left join pods ${name}_pod on ${name}_pod.id = ${name}.pod_id`
 }
 
-function owner(name: string): string {
+function authorAsJson(name: string): string {
   return `json_build_object(
         'personId', ${name}.id, 'address', ${name}.address, 'closed', ${name}.closed_at is not null,
         'pod', case when ${name}_pod.id is not null then json_build_object(

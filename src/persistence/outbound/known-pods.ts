@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import type { PodPlace, PodStatus } from '../models/pod.js'
-import { IS_ASLEEP, IS_PROVEN } from './due-deliveries.js'
+import type { PodHost, PodStatus } from '../models/pod.js'
+import { POD_IS_ASLEEP, POD_IS_PROVEN } from './due-deliveries.js'
 
 /** Another pod as an operator sees it. */
 export interface KnownPod {
@@ -28,24 +28,24 @@ export interface KnownPod {
 }
 
 export interface KnownPodFilter {
-  readonly place?: PodPlace
+  readonly place?: PodHost
   readonly state?: 'blocked' | 'asleep' | 'offline'
 }
 
 const states = {
   blocked: `pods.blocked_at is not null`,
-  asleep: IS_ASLEEP,
+  asleep: POD_IS_ASLEEP,
   offline: `pods.offline_since is not null`,
 } as const
 
 /** By host. */
-export async function knownPods(db: Knex, { place, state }: KnownPodFilter = {}): Promise<readonly KnownPod[]> {
+export async function listKnownPods(db: Knex, { place, state }: KnownPodFilter = {}): Promise<readonly KnownPod[]> {
   const { rows } = await db.raw(
     `select pods.id, pods.host, pods.port, pods.status, pods.last_error as "lastError", pods.software,
        pods.software_version as "softwareVersion", pods.failures, pods.next_try_at as "nextTryAt",
        pods.offline_since as "offlineSince", pods.last_success_at as "lastSuccessAt", pods.checked_at as "checkedAt",
        pods.blocked_at as "blockedAt", pods.skipped_deliveries as "skippedDeliveries",
-       ${IS_PROVEN} as proven, ${IS_ASLEEP} as asleep,
+       ${POD_IS_PROVEN} as proven, ${POD_IS_ASLEEP} as asleep,
        (select count(*) from people where people.pod_id = pods.id) as people,
        coalesce(counted.waiting, 0) as waiting,
        coalesce(counted.dead, 0) as dead

@@ -18,13 +18,13 @@ export interface DispatchedPhoto {
 /** What is said about a post, with what decides who passes it on. */
 export interface DispatchedRelayable {
   readonly id: number
-  readonly author: Party
+  readonly author: DispatchedPerson
   /** Of a comment; else empty. */
   readonly text: string
-  readonly root: { readonly id: number; readonly public: boolean; readonly author: Party }
+  readonly root: { readonly id: number; readonly public: boolean; readonly author: DispatchedPerson }
 }
 
-interface Party {
+interface DispatchedPerson {
   readonly id: number
   /** Lives here, and has not left. */
   readonly isLocal: boolean
@@ -38,15 +38,21 @@ export interface DispatchedMessage {
 export type RelayableKind = 'comment' | 'like' | 'poll_participation'
 
 /** Undefined, here and below: it is gone, or its author is. */
-export async function holdPost(transaction: Knex.Transaction, guid: string): Promise<DispatchedPost | undefined> {
+export async function lockDispatchedPost(
+  transaction: Knex.Transaction,
+  guid: string,
+): Promise<DispatchedPost | undefined> {
   return first(transaction, post, guid)
 }
 
-export async function holdPhoto(transaction: Knex.Transaction, guid: string): Promise<DispatchedPhoto | undefined> {
+export async function lockDispatchedPhoto(
+  transaction: Knex.Transaction,
+  guid: string,
+): Promise<DispatchedPhoto | undefined> {
   return first(transaction, photo, guid)
 }
 
-export async function holdRelayable(
+export async function lockDispatchedRelayable(
   transaction: Knex.Transaction,
   kind: RelayableKind | 'participation',
   guid: string,
@@ -60,7 +66,7 @@ export interface RelayedRecord extends DispatchedRelayable {
 }
 
 /** The same for any number of one kind, with one statement. */
-export async function holdRelayables(
+export async function lockRelayedRecords(
   transaction: Knex.Transaction,
   kind: RelayableKind,
   guids: readonly string[],
@@ -70,14 +76,17 @@ export async function holdRelayables(
   return rows
 }
 
-export async function holdConversation(
+export async function lockDispatchedConversation(
   transaction: Knex.Transaction,
   guid: string,
 ): Promise<DispatchedMessage | undefined> {
   return first(transaction, conversation, guid)
 }
 
-export async function holdMessage(transaction: Knex.Transaction, guid: string): Promise<DispatchedMessage | undefined> {
+export async function lockDispatchedMessage(
+  transaction: Knex.Transaction,
+  guid: string,
+): Promise<DispatchedMessage | undefined> {
   return first(transaction, message, guid)
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { deleteCreations } from '../outbound/audiences.js'
+import { deleteCreations } from '../outbound/cancel-deliveries.js'
 import { ROWS_AT_ONCE, softDeletePosts } from '../posts/delete-posts.js'
 import { destroy } from '../posts/destroy-entities.js'
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { localMembers } from '../models/post.js'
+import { LOCAL_ASPECT_MEMBERS } from '../models/post.js'
 
 /** Gives a photo that is no part of a post to the people in these aspects who live here. */
 export async function sharePhoto(
@@ -16,5 +16,5 @@ const share = [
   `insert into photo_aspects (photo_id, aspect_id)
    select cast(:photoId as bigint), id from aspects where id = any(:aspectIds) order by id for key share`,
   `insert into photo_visibilities (user_id, photo_id)
-   select members.id, cast(:photoId as bigint) from (${localMembers}) as members`,
+   select members.id, cast(:photoId as bigint) from (${LOCAL_ASPECT_MEMBERS}) as members`,
 ]

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { deleteCreations } from '../outbound/audiences.js'
+import { deleteCreations } from '../outbound/cancel-deliveries.js'
 
 /** Rows under one post that are still deleted in the transaction of a retraction, and rows that one later transaction deletes. */
 export const ROWS_AT_ONCE = 1_000

@@ -4,10 +4,10 @@ import { PHOTO_LIMITS } from '../../limits.js'
 import {
   type ClaimedKey,
   claimKey,
-  type KeptAnswer,
   type KeyOwner,
-  keepAnswer,
   releaseKey,
+  type StoredAnswer,
+  storeAnswer,
   workOn,
 } from '../../persistence/accounts/idempotency-keys.js'
 import { pathOf } from '../server/paths.js'
@@ -68,7 +68,7 @@ export function addIdempotency(app: FastifyInstance): void {
       const fingerprint = fingerprintOf(claimedKey.asked, request)
       const answer = fingerprint === undefined ? undefined : answerOf(reply, fingerprint, payload)
       if (answer === undefined || mayEndOtherwise(reply)) await releaseKey(app.pod.db, claimedKey)
-      else await keepAnswer(app.pod.db, claimedKey, answer)
+      else await storeAnswer(app.pod.db, claimedKey, answer)
     } catch (err) {
       // Whoever asks again is told for a while that it is under way.
       request.log.warn({ err }, 'could not keep the answer to a request with a key')
@@ -151,7 +151,7 @@ async function replay(
   request: FastifyRequest,
   reply: FastifyReply,
   asked: Buffer,
-  kept: KeptAnswer,
+  kept: StoredAnswer,
 ): Promise<FastifyReply> {
   const { photoBytes } = request.server.pod.config
   await request.uploadHash?.read(photoBytes * PHOTO_LIMITS.timesRead)
@@ -179,7 +179,7 @@ function mayEndOtherwise({ statusCode }: FastifyReply): boolean {
   return statusCode >= 500 || statusCode === 429
 }
 
-function answerOf(reply: FastifyReply, fingerprint: Buffer, payload: unknown): KeptAnswer {
+function answerOf(reply: FastifyReply, fingerprint: Buffer, payload: unknown): StoredAnswer {
   const headers = Object.fromEntries(
     KEPT_HEADERS.flatMap((name) => {
       const value = reply.getHeader(name)

@@ -13,9 +13,9 @@ import { noteWrites } from '../../persistence/database/last-writes.js'
 import {
   ANNOUNCEMENTS_AT_ONCE,
   type Announcement,
-  announcementsAfter,
-  announcementsBetween,
-  keptAnnouncements,
+  findAnnouncementRange,
+  listAnnouncementsAfter,
+  listAnnouncementsOfUser,
 } from '../../persistence/notifications/announcements.js'
 import type { Pod } from '../../pod/pod.js'
 import { dialectContext } from '../api/dialect.js'
@@ -91,7 +91,7 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
   /** Tells all who are up to date of what comes next; false: there is nothing. */
   async function tellNext(): Promise<boolean> {
     const after = cursor
-    const announcements = await announcementsAfter(pod.db, after)
+    const announcements = await listAnnouncementsAfter(pod.db, after)
     const upTo = announcements.at(-1)?.id
     if (upTo === undefined) return false
     if (cursor !== after) return true // all have gone, and who came then has not heard as much
@@ -166,13 +166,13 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
 
   /** The next of what a listener has missed; returns whether that was all. */
   async function tellMissed(listener: Listener): Promise<boolean> {
-    const { from, newest } = await keptAnnouncements(pod.db)
+    const { from, newest } = await findAnnouncementRange(pod.db)
     if (listener.position === undefined) return await place(listener, newest, placeText(newest))
     const gap = gapBefore(listener, listener.position, { from, newest })
     if (gap !== undefined) return await place(listener, newest, resetText(newest, gap))
 
     const { userId } = listener.viewer
-    const missed = await announcementsBetween(pod.db, { userId, after: listener.position, upTo: newest })
+    const missed = await listAnnouncementsOfUser(pod.db, { userId, after: listener.position, upTo: newest })
     const isAll = missed.length < ANNOUNCEMENTS_AT_ONCE
     const audience = await groupAnnouncementsByRecipient(pod, missed, [listener])
     await checkTokens([...audience.keys()])

@@ -4,18 +4,18 @@ import { findClient } from '../../domain/accounts/clients.js'
 import { hashToken } from '../../domain/accounts/token-hash.js'
 import { OIDC_LIMITS } from '../../limits.js'
 import {
-  consumeCode,
-  dropToken,
+  deleteToken,
   findToken,
-  keepToken,
+  insertToken,
+  markCodeConsumed,
   type TokenKind,
 } from '../../persistence/accounts/issued-tokens.js'
 import {
-  dropRecord,
+  deleteRecord,
   findRecord,
-  keepRecord,
   type RecordKind,
   trimInteractions,
+  upsertRecord,
 } from '../../persistence/accounts/oidc-records.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Library } from './library.js'
@@ -60,7 +60,7 @@ function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind):
   return {
     ...nothing,
     async upsert(id, { jti: _jti, grantId = '', ...payload }, expiresIn = 0) {
-      const kept = await keepToken(pod.db, kind, {
+      const kept = await insertToken(pod.db, kind, {
         hash: hashToken(id),
         grantId,
         payload:
@@ -98,13 +98,13 @@ function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind):
       }
     },
     async consume(id) {
-      if (await consumeCode(pod.db, hashToken(id))) return
+      if (await markCodeConsumed(pod.db, hashToken(id))) return
       // Two came with one code at the same moment: nobody knows which of them is the thief.
       const token = await findToken(pod.db, kind, hashToken(id))
       if (token) await revokeGrant(pod, token.grantId)
       throw new InvalidGrant('the code has been used')
     },
-    destroy: (id) => dropToken(pod.db, kind, hashToken(id)),
+    destroy: (id) => deleteToken(pod.db, kind, hashToken(id)),
   }
 }
 
@@ -124,7 +124,12 @@ function recordAdapter(pod: Pod, kind: RecordKind): Adapter {
   return {
     ...nothing,
     async upsert(id, payload, lifetime = 0) {
-      await keepRecord(pod.db, kind, { hash: hashToken(id), uid: payload.uid, payload: withoutIds(payload), lifetime })
+      await upsertRecord(pod.db, kind, {
+        hash: hashToken(id),
+        uid: payload.uid,
+        payload: withoutIds(payload),
+        lifetime,
+      })
       upserts += 1
       if (kind !== 'Interaction' || upserts % OIDC_LIMITS.interactionsBetweenTrims !== 0) return
       const deleted = await trimInteractions(pod.db, OIDC_LIMITS.interactions)
@@ -135,7 +140,7 @@ function recordAdapter(pod: Pod, kind: RecordKind): Adapter {
       return payload && { ...payload, jti: id }
     },
     findByUid: (uid) => findRecord(pod.db, kind, { uid }),
-    destroy: (id) => dropRecord(pod.db, kind, hashToken(id)),
+    destroy: (id) => deleteRecord(pod.db, kind, hashToken(id)),
   }
 }
 

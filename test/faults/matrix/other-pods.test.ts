@@ -42,7 +42,7 @@ async function followFrom(server: ScriptedServer, changes: Partial<OtherPod> = {
   const { id } = await knowPod(pod, host, changes)
   const { guid, address, publicKey } = others.person(`fan@${host}`)
   const person = await pod.db.transaction((transaction) =>
-    Person.add(transaction, { guid, address, publicKey, podId: id }),
+    Person.insertWithProfile(transaction, { guid, address, publicKey, podId: id }),
   )
   await pod.db('contacts').insert({ userId: bob.userId, personId: person.id, sharing: true, receiving: false })
   return id

@@ -1,4 +1,4 @@
-import type { AnswerCount, Counts, PartCount, PostCount } from '../../../persistence/inbound/raise-counts.js'
+import type { AnswerCount, CountByGuid, Counts, PostCount } from '../../../persistence/inbound/raise-counts.js'
 import type { StoredRecord } from '../batch.js'
 
 type Mutable<Row> = { -readonly [Column in keyof Row]: Row[Column] }
@@ -6,7 +6,7 @@ type Mutable<Row> = { -readonly [Column in keyof Row]: Row[Column] }
 /** What was stored, counted for what it stands under: comments, likes, votes and reshares. */
 export function countsOf(records: readonly StoredRecord[], now: Date): Counts {
   const posts = new Map<string, Mutable<PostCount>>()
-  const comments = new Map<string, Mutable<PartCount>>()
+  const comments = new Map<string, Mutable<CountByGuid>>()
   const answers = new Map<string, Mutable<AnswerCount>>()
   for (const {
     arrival: { entity },
@@ -43,7 +43,7 @@ function postIn(posts: Map<string, Mutable<PostCount>>, guid: string): Mutable<P
   return fresh
 }
 
-function partIn(parts: Map<string, Mutable<PartCount>>, guid: string): Mutable<PartCount> {
+function partIn(parts: Map<string, Mutable<CountByGuid>>, guid: string): Mutable<CountByGuid> {
   const known = parts.get(guid)
   if (known !== undefined) return known
   const fresh = { guid, count: 0 }

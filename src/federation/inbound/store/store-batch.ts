@@ -97,7 +97,7 @@ export async function storeBatch(pod: Pod, batch: Batch): Promise<Ended> {
     )
     // Whose activity a comment moves is found once the post is held, which counting does.
     await followUp(pod, transaction, records, [...rejected, ...stored.flatMap((some) => some.rejected)])
-    if (ready.some(({ signer }) => signer.offline)) await OtherPod.wasHeardOf(transaction, sendersOf(ready))
+    if (ready.some(({ signer }) => signer.offline)) await OtherPod.requestChecks(transaction, sendersOf(ready))
     return {
       records,
       rejected: stored.flatMap((some) => some.rejected),

@@ -7,10 +7,10 @@ import { LOOKUP_LIMITS } from '../../../limits.js'
 import {
   type ArrivedConversation,
   type ArrivedMessage,
-  authorsOf,
+  findAuthorsByGuid,
   findRefusedConversations,
+  type InsertedRow,
   insertNewConversations,
-  type NewRow,
 } from '../../../persistence/inbound/insert-conversations.js'
 import { Person } from '../../../persistence/models/person.js'
 import type { Pod } from '../../../pod/pod.js'
@@ -26,7 +26,7 @@ export async function storeConversations(
   now: Date,
   pod: Pod,
 ): Promise<StoreResult<ConversationEntity>> {
-  const known = await authorsOf(transaction, 'conversations', arrivals.map(guidOf))
+  const known = await findAuthorsByGuid(transaction, 'conversations', arrivals.map(guidOf))
   const first = firstOfEach(arrivals.filter(({ entity }) => !known.has(entity.guid)))
   const refusedConversations = await findRefusedConversations(
     transaction,
@@ -117,7 +117,9 @@ function conversationOf(
     author: entity.author,
     subject: entity.subject,
     participants,
-    strangers: participants.filter((address) => strangers.has(address)).slice(0, LOOKUP_LIMITS.strangersOfText),
+    unknownParticipants: participants
+      .filter((address) => strangers.has(address))
+      .slice(0, LOOKUP_LIMITS.strangersOfText),
     createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
     arrivedAt: now,
   }
@@ -146,7 +148,7 @@ function firstOfEach<Entity extends Talk>(arrivals: readonly Arrival<Entity>[]):
 
 function recordsOf<Entity extends Talk>(
   arrivals: ReadonlyMap<string, Arrival<Entity>>,
-  rows: readonly NewRow[],
+  rows: readonly InsertedRow[],
 ): readonly StoredRecord<Entity>[] {
   return rows.flatMap(({ id, guid }) => {
     const arrival = arrivals.get(guid)
@@ -168,7 +170,7 @@ async function sortRepeats(
   table: 'conversations' | 'messages',
   arrivals: readonly Arrival<Talk>[],
 ): Promise<{ readonly ignored: readonly IgnoredMessage[]; readonly rejected: readonly RejectedMessage[] }> {
-  const authors = await authorsOf(transaction, table, arrivals.map(guidOf))
+  const authors = await findAuthorsByGuid(transaction, table, arrivals.map(guidOf))
   const ignored: IgnoredMessage[] = []
   const rejected: RejectedMessage[] = []
   for (const arrival of arrivals) {

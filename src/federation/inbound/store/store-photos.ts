@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import {
-  type ArrivedLonePhoto,
-  authorsOfPhotos,
-  putPhotos,
-  showPhotosTo,
+  type ArrivedSeparatePhoto,
+  findPhotoAuthors,
+  insertPhotoVisibilities,
+  upsertPhotos,
 } from '../../../persistence/inbound/insert-photos.js'
 import type { PhotoEntity } from '../../../protocol/entities/posts.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoreResult } from '../batch.js'
@@ -18,7 +18,7 @@ export async function storePhotos(
 ): Promise<StoreResult<PhotoEntity>> {
   const shown = arrivals.filter(({ entity }) => isOnTheWeb(entity.remote_photo_path))
   const authors = new Map(
-    await authorsOfPhotos(
+    await findPhotoAuthors(
       transaction,
       shown.map(({ entity }) => entity.guid),
     ),
@@ -31,13 +31,13 @@ export async function storePhotos(
     authors.set(guid, owner)
     if (owner === author) last.set(guid, arrival)
   }
-  const rows = await putPhotos(
+  const rows = await upsertPhotos(
     transaction,
     [...last.values()].map((arrival) => photoOf(arrival, now)),
   )
   const ids = new Map(rows.map(({ guid, id }) => [guid, id]))
   const theirs = shown.filter(({ entity }) => authors.get(entity.guid) === entity.author && ids.has(entity.guid))
-  await showPhotosTo(
+  await insertPhotoVisibilities(
     transaction,
     theirs.flatMap(({ entity, recipient }) => {
       const photoId = ids.get(entity.guid)
@@ -59,7 +59,7 @@ export async function storePhotos(
   }
 }
 
-function photoOf({ entity, message }: Arrival<PhotoEntity>, now: Date): ArrivedLonePhoto {
+function photoOf({ entity, message }: Arrival<PhotoEntity>, now: Date): ArrivedSeparatePhoto {
   return {
     guid: entity.guid,
     author: entity.author,

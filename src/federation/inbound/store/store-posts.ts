@@ -5,12 +5,12 @@ import { readMentionedAddresses, readTagNames } from '../../../domain/posts/text
 import {
   type ArrivedPhoto,
   type ArrivedPost,
-  authorsOfPosts,
+  findPostAuthors,
   insertLocations,
   insertNewPosts,
   insertPolls,
-  putPhotosIntoPosts,
-  showPosts,
+  insertPostVisibilities,
+  upsertPostPhotos,
 } from '../../../persistence/inbound/insert-posts.js'
 import { Mention } from '../../../persistence/models/mention.js'
 import { Tag } from '../../../persistence/models/tag.js'
@@ -78,7 +78,7 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
 
   const fresh = new Set(records.map(({ arrival }) => arrival))
   const others = arrivals.filter((arrival) => !fresh.has(arrival))
-  const authors = await authorsOfPosts(
+  const authors = await findPostAuthors(
     transaction,
     others.map(({ entity }) => entity.guid),
   )
@@ -108,7 +108,7 @@ async function showToRecipients(
   { records }: StoreResult<StatusMessageEntity>,
   now: Date,
 ): Promise<void> {
-  const shown = await showPosts(
+  const shown = await insertPostVisibilities(
     transaction,
     arrivals.flatMap(({ recipient, entity: { guid, author } }) =>
       recipient === undefined ? [] : [{ guid, author, userId: recipient.userId }],
@@ -127,7 +127,7 @@ async function storeParts(
 ): Promise<void> {
   const parts = records.map(({ id, arrival }) => ({ postId: id, arrival, entity: arrival.entity }))
   const photos = parts.flatMap(({ postId, arrival, entity }) => photosOf(postId, arrival, entity.photos, now))
-  await putPhotosIntoPosts(transaction, [...new Map(photos.map((photo) => [photo.guid, photo])).values()])
+  await upsertPostPhotos(transaction, [...new Map(photos.map((photo) => [photo.guid, photo])).values()])
   await insertPolls(
     transaction,
     parts.flatMap(({ postId, entity: { poll } }) =>

@@ -148,8 +148,8 @@ async function storeRelayables<Entity extends Relayable>(
     const first = firsts.get(entity.guid)
     const outcome = outcomes.get(entity.guid)
     if (first === undefined || outcome === undefined) throw new Error('A relayable has no outcome.')
-    const isNew = arrival === first && outcome.writtenBy === null
-    const fault = faultOf(entity.author, outcome.writtenBy ?? first.entity.author, outcome)
+    const isNew = arrival === first && outcome.existingAuthor === null
+    const fault = faultOf(entity.author, outcome.existingAuthor ?? first.entity.author, outcome)
     if (fault !== undefined) rejected.push({ message, arrival, ...fault })
     else if (isNew && outcome.id !== null) records.push({ id: outcome.id, arrival })
     else if (isNew)

@@ -3,13 +3,16 @@ import { cancelCreations, enqueueMessage } from '../../../domain/outbound/outgoi
 import { destroyAndCancelCreations } from '../../../domain/posts/retract.js'
 import { stopSharing } from '../../../persistence/contacts/contact-changes.js'
 import {
+  findRecentRelayables,
   findRetractionTargets,
   type RetractionTarget,
-  recentRelayables,
 } from '../../../persistence/inbound/retraction-targets.js'
 import { Mention } from '../../../persistence/models/mention.js'
 import { Tombstone } from '../../../persistence/models/tombstone.js'
-import { deleteRetractionsOfUndispatched, deleteUnsentPairs } from '../../../persistence/outbound/audiences.js'
+import {
+  deleteRetractionsOfUndispatched,
+  deleteRetractionsOfUnsentCreations,
+} from '../../../persistence/outbound/cancel-deliveries.js'
 import { DELIVERY_PRIORITY } from '../../../persistence/outbound/delivery-priority.js'
 import type { RelayableKind } from '../../../persistence/outbound/lock-dispatched.js'
 import {
@@ -59,7 +62,7 @@ export async function leaveTombstones(
   const tombstones = arrivals
     .filter(({ entity }) => entity.target_type !== 'Person')
     .map(({ entity, sender }) => ({ type: entity.target_type, guid: entity.target_guid, by: sender }))
-  await Tombstone.leave(transaction, tombstones)
+  await Tombstone.insertMany(transaction, tombstones)
 }
 
 /** Looked for once more: since it was found the target may have gone, or come with this very batch. */
@@ -113,7 +116,7 @@ async function takeAway(
   const mentions = kind === 'comment' ? await Mention.query(transaction).whereRaw('comment_id = any(?)', [ids]) : []
   const emptied = kind === 'photo' ? await emptyWithoutPhotos(transaction, ids) : []
   const isPassedOn = found.some(({ target }) => target.root?.local)
-  const recent = isPassedOn && isRelayable(kind) ? await recentRelayables(transaction, kind, ids) : []
+  const recent = isPassedOn && isRelayable(kind) ? await findRecentRelayables(transaction, kind, ids) : []
   const gone = await destroy(transaction, kind, ids)
 
   const passedOn: string[] = []
@@ -128,7 +131,7 @@ async function takeAway(
     kind,
     recent.filter((guid) => passedOn.includes(guid)),
   )
-  await deleteUnsentPairs(transaction, kind, passedOn)
+  await deleteRetractionsOfUnsentCreations(transaction, kind, passedOn)
   await cancelCreations(transaction, gone)
   const emptiedIds = emptied.map(({ id }) => id)
   await destroyAndCancelCreations(transaction, 'post', emptiedIds)
@@ -173,7 +176,7 @@ async function passOn(
       entity,
       priority: DELIVERY_PRIORITY.relay,
     },
-    { of: 'post', postId: root.postId, exceptPodOfPerson: authorId, and: root.public ? mentioned : [] },
+    { of: 'post', postId: root.postId, exceptPodOfPersonId: authorId, and: root.public ? mentioned : [] },
   )
 }
 

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { type LookUp, lookUpLinked, lookUpPerson, lookUpPost } from '../../../federation/discovery/look-up.js'
 import { fetchableKind } from '../../../federation/outbound/serve-entity.js'
 import type { Person } from '../../../persistence/models/person.js'
-import { type Fetchable, findFetchable } from '../../../persistence/outbound/find-fetchable.js'
+import { type FetchableEntity, findFetchableEntity } from '../../../persistence/outbound/find-fetchable.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { EntityLink } from '../../../protocol/mentions.js'
 import { readPastedLink } from '../../../protocol/pasted-links.js'
@@ -30,18 +30,18 @@ function lookUpPath(pod: Pod, text: string): LookUp<string> {
   const { link } = pasted
   const kind = fetchableKind(link.type)
   if (kind === undefined) return { find: async () => undefined }
-  const find = async () => pathTo(await findFetchable(pod.db, kind, link.guid), link)
+  const find = async () => pathTo(await findFetchableEntity(pod.db, kind, link.guid), link)
   return kind === 'comment' ? { find } : lookUpLinked(pod, link, kind, find)
 }
 
 /** A pod has pages of posts of other pods too, so the host says nothing about the author. */
 async function pathToPost(pod: Pod, guid: string): Promise<string | undefined> {
-  const found = await findFetchable(pod.db, 'post', guid)
+  const found = await findFetchableEntity(pod.db, 'post', guid)
   return found === undefined || found.postAuthor.closed ? undefined : `/posts/${found.postGuid}`
 }
 
 /** A link may claim any author; it only leads on if that is true. */
-function pathTo(found: Fetchable | undefined, { author }: EntityLink): string | undefined {
+function pathTo(found: FetchableEntity | undefined, { author }: EntityLink): string | undefined {
   if (found?.author.address !== author || found.postAuthor.closed) return undefined
   return found.record === 'comment'
     ? `/posts/${found.postGuid}?comment=${found.guid}#${found.guid}`

@@ -7,7 +7,7 @@ import {
   type PublicPost,
 } from '../../../domain/posts/public-posts.js'
 import { podOrigin } from '../../../federation/discovery/pod-origin.js'
-import { findFetchable } from '../../../persistence/outbound/find-fetchable.js'
+import { findFetchableEntity } from '../../../persistence/outbound/find-fetchable.js'
 import { isGuid } from '../../../protocol/values.js'
 import { readPosition } from '../../pages/list-pages.js'
 import { presentPublicPost } from '../../presenters/posts.js'
@@ -26,7 +26,7 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
 
   app.get<ByGuid>('/posts/:guid', { config, schema }, async (request, reply) => {
     const { guid } = request.params
-    const found = isGuid(guid) ? await findFetchable(pod.db, 'post', guid) : undefined
+    const found = isGuid(guid) ? await findFetchableEntity(pod.db, 'post', guid) : undefined
     if (found === undefined || found.author.closed) throw noPost()
     if (found.author.pod !== null) {
       const origin = podOrigin(found.author.pod)

@@ -2,18 +2,18 @@ import type { Knex } from 'knex'
 import { DELIVERY_LIMITS } from '../../limits.js'
 import { rowByRow } from '../sql/row-by-row.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
-import { IS_ASLEEP, IS_PROVEN } from './due-deliveries.js'
+import { POD_IS_ASLEEP, POD_IS_PROVEN } from './due-deliveries.js'
 
 /** Who is to hear of something. Those who live here are among them and get no delivery. */
-export type Audience =
+export type RecipientSelector =
   | {
       /** Everybody who has this post of one of our people. */
       readonly of: 'post'
       readonly postId: number
       /** Nobody on the pod of this person: it has it already, and has told its own people. */
-      readonly exceptPodOfPerson?: number
+      readonly exceptPodOfPersonId?: number
       /** And everybody whom this comment mentions, if the post is public. */
-      readonly andMentionedIn?: number
+      readonly mentionedInCommentId?: number
       readonly and?: readonly number[]
     }
   /** The same for a photo that is no part of a post. */
@@ -22,7 +22,7 @@ export type Audience =
   | { readonly of: 'contacts'; readonly userId: number; readonly and?: readonly number[] }
   | { readonly of: 'people'; readonly personIds: readonly number[] }
 
-export interface NewMessage {
+export interface NewOutboundMessage {
   readonly record: string
   readonly guid: string
   readonly verb: string
@@ -46,17 +46,17 @@ export interface ReachedPod {
  */
 export async function insertDeliveries(
   transaction: Knex.Transaction,
-  message: NewMessage,
-  audience: Audience,
+  message: NewOutboundMessage,
+  audience: RecipientSelector,
 ): Promise<readonly ReachedPod[]> {
-  const { rows } = await transaction.raw(deliveriesTo(members[audience.of]), {
+  const { rows } = await transaction.raw(insertDeliveriesTo(recipientQueries[audience.of]), {
     ...message,
     postId: audience.of === 'post' ? audience.postId : null,
-    commentId: audience.of === 'post' ? (audience.andMentionedIn ?? null) : null,
+    commentId: audience.of === 'post' ? (audience.mentionedInCommentId ?? null) : null,
     photoId: audience.of === 'photo' ? audience.photoId : null,
     userId: audience.of === 'contacts' ? audience.userId : null,
     people: audience.of === 'people' ? [...audience.personIds] : [...(audience.and ?? [])],
-    exceptPodOf: audience.of === 'post' ? (audience.exceptPodOfPerson ?? null) : null,
+    exceptPodOf: audience.of === 'post' ? (audience.exceptPodOfPersonId ?? null) : null,
   })
   return rows
 }
@@ -64,15 +64,15 @@ export async function insertDeliveries(
 /** The same for messages that are for one person each, and all different: any number with one statement. */
 export async function insertPersonalDeliveries(
   transaction: Knex.Transaction,
-  messages: readonly (NewMessage & { readonly personId: number })[],
+  messages: readonly (NewOutboundMessage & { readonly personId: number })[],
 ): Promise<readonly ReachedPod[]> {
   if (messages.length === 0) return []
-  const { rows } = await transaction.raw(personalDeliveries, [JSON.stringify(messages)])
+  const { rows } = await transaction.raw(insertPersonalDeliveryRows, [JSON.stringify(messages)])
   return rows
 }
 
 /** A relayable of another pod, under a local post, for the subscribers of the post. */
-export interface NewRelay extends NewMessage {
+export interface NewRelay extends NewOutboundMessage {
   readonly postId: number
   /** The people whom this comment mentions receive it too, if the post is public. */
   readonly commentId: number | null
@@ -86,79 +86,13 @@ export async function insertRelays(
   relays: readonly NewRelay[],
 ): Promise<readonly ReachedPod[]> {
   if (relays.length === 0) return []
-  const { rows } = await transaction.raw(deliveriesOfRelays, [JSON.stringify(relays)])
+  const { rows } = await transaction.raw(insertRelayDeliveries, [JSON.stringify(relays)])
   return rows
 }
 
-/** Something that was told, or was to be told. */
-export interface Told {
-  readonly record: string
-  readonly guid: string
-}
-
-/** Takes back what has not arrived yet, wherever it was to go. */
-export async function deleteCreations(transaction: Knex.Transaction, gone: readonly Told[]): Promise<void> {
-  if (gone.length === 0) return
-  await transaction.raw(
-    `delete from outbound_messages using unnest(?::text[], ?::text[]) as gone (record, guid)
-     where outbound_messages.record = gone.record and outbound_messages.guid = gone.guid and verb = 'create'`,
-    [gone.map(({ record }) => record), gone.map(({ guid }) => guid)],
-  )
-}
-
-/** Deletes the retraction of something that nobody was sent. */
-export async function deleteRetractions(transaction: Knex.Transaction, { record, guid }: Told): Promise<void> {
-  await transaction('outboundMessages').where({ record, guid, verb: 'retract' }).delete()
-}
-
-/** Deletes the retractions of records without an envelope of their own: no job has dispatched them. */
-export async function deleteRetractionsOfUndispatched(
-  transaction: Knex.Transaction,
-  record: string,
-  guids: readonly string[],
-): Promise<void> {
-  if (guids.length === 0) return
-  await transaction.raw(
-    `delete from outbound_messages as messages
-     where record = ? and verb = 'retract' and guid = any(?) and not exists (
-       select from outbound_messages as created
-       where created.record = messages.record and created.guid = messages.guid and created.verb = 'create'
-     )`,
-    [record, [...guids]],
-  )
-}
-
-/**
- * Deletes the deliveries of retractions that go where the creation waits and was certainly never sent: its delivery has seen no
- * exchange, nobody delivers to the pod now, and the pod is not away, unless it was when the creation was written.
- */
-export async function deleteUnsentPairs(
-  transaction: Knex.Transaction,
-  record: string,
-  guids: readonly string[],
-): Promise<void> {
-  if (guids.length > 0) await transaction.raw(unsentPairs, { record, guids: [...guids] })
-}
-
-const unsentPairs = `
-  with unsent as (
-    select messages.guid, created.pod_id, created.person_id
-    from outbound_messages as messages
-    ${rowByRow('deliveries', 'deliveries.message_id = messages.id', 'created')}
-    ${rowByRow('pods', 'pods.id = created.pod_id')}
-    where messages.record = :record and messages.guid = any(:guids) and messages.verb = 'create'
-      and created.state = 'waiting' and created.attempts = 0 and coalesce(created.last_fault, 'dns') in ('dns', 'ssl')
-      and pods.drained_by is null and (pods.offline_since is null or pods.offline_since < messages.created_at)
-  )
-  delete from deliveries
-  using outbound_messages as messages, unsent
-  where messages.record = :record and messages.guid = unsent.guid and messages.verb = 'retract'
-    and deliveries.message_id = messages.id and deliveries.pod_id = unsent.pod_id
-    and deliveries.person_id is not distinct from unsent.person_id`
-
 /** Ids of people, some of them several times. */
-const members: Readonly<Record<Audience['of'], string>> = {
-  post: subscribersOf('cast(:postId as bigint)', 'cast(:commentId as bigint)'),
+const recipientQueries: Readonly<Record<RecipientSelector['of'], string>> = {
+  post: selectSubscribers('cast(:postId as bigint)', 'cast(:commentId as bigint)'),
   photo: `
     with photo as (select id, author_id, public from photos where id = cast(:photoId as bigint))
     select contacts.person_id as id from photo
@@ -176,7 +110,7 @@ const members: Readonly<Record<Audience['of'], string>> = {
 }
 
 /** Who receives what is said under a post of a local user; `commentId` is null unless a comment mentions more people. */
-function subscribersOf(postId: string, commentId: string): string {
+function selectSubscribers(postId: string, commentId: string): string {
   return `
     with post as (select id, author_id, root_id, public from posts where id = ${postId})
     select contacts.person_id as id from post
@@ -206,7 +140,7 @@ function subscribersOf(postId: string, commentId: string): string {
 }
 
 /** What did not go to pods that are asleep is counted there, what goes out makes their jobs. */
-const countedAndTold = `locked as (
+const COUNT_SKIPPED_AND_RETURN_PODS = `locked as (
     select id from pods where id in (select pod_id from skipped) order by id for no key update
   ), counted as (
     update pods set skipped_deliveries = pods.skipped_deliveries + skipped.count
@@ -220,7 +154,7 @@ const countedAndTold = `locked as (
  * Who was named is told even when their account is closed: it may be the very message that says so. A message that is there
  * already is touched, so that nobody clears it away meanwhile.
  */
-function deliveriesTo(audience: string): string {
+function insertDeliveriesTo(audience: string): string {
   return `
     with wanted as (
       select id, false as named from (${audience}) as audience
@@ -230,8 +164,8 @@ function deliveriesTo(audience: string): string {
       select
         people.id as person_id,
         pods.id as pod_id,
-        ${IS_ASLEEP} as asleep,
-        ${IS_PROVEN} as proven
+        ${POD_IS_ASLEEP} as asleep,
+        ${POD_IS_PROVEN} as proven
       from (select id, bool_or(named) as named from wanted group by id) as persons
       ${rowByRow('people', 'people.id = persons.id')}
       ${rowByRow('pods', 'pods.id = people.pod_id')}
@@ -260,10 +194,10 @@ function deliveriesTo(audience: string): string {
       from recipients
       where asleep
       group by pod_id
-    ), ${countedAndTold}`
+    ), ${COUNT_SKIPPED_AND_RETURN_PODS}`
 }
 
-const personalDeliveries = `
+const insertPersonalDeliveryRows = `
   with given as (
     select * from json_to_recordset(?::json) as row(
       record text, guid text, verb text, "senderId" bigint, public boolean, entity text, "personId" bigint,
@@ -271,7 +205,7 @@ const personalDeliveries = `
     )
   ), recipients as (
     -- One lookup for each message: the planner must not read all people or pods because it believes them to be few.
-    select given.*, pods.id as pod_id, ${IS_ASLEEP} as asleep, ${IS_PROVEN} as proven
+    select given.*, pods.id as pod_id, ${POD_IS_ASLEEP} as asleep, ${POD_IS_PROVEN} as proven
     from given
     cross join lateral (select pod_id from people where people.id = given."personId" offset 0) as people
     cross join lateral (select * from pods where pods.id = people.pod_id offset 0) as pods
@@ -293,13 +227,13 @@ const personalDeliveries = `
     returning pod_id
   ), skipped as (
     select pod_id, count(*) from recipients where asleep group by pod_id
-  ), ${countedAndTold}`
+  ), ${COUNT_SKIPPED_AND_RETURN_PODS}`
 
 /**
  * Reads the subscribers of each post once, whatever the number of relays under it. A pod that has never answered keeps only a
  * few relays waiting: names of pods can be invented in any number. What is left out is counted as for pods that are asleep.
  */
-const deliveriesOfRelays = `
+const insertRelayDeliveries = `
   with relays as (
     select * from json_to_recordset(?::json) as row(
       record text, guid text, verb text, "senderId" bigint, public boolean, entity text, priority smallint,
@@ -308,7 +242,7 @@ const deliveriesOfRelays = `
   ), subscribers as (
     select roots."postId", audience.id as person_id
     from (select distinct "postId" from relays) as roots
-    cross join lateral (${subscribersOf('roots."postId"', 'cast(null as bigint)')}) as audience
+    cross join lateral (${selectSubscribers('roots."postId"', 'cast(null as bigint)')}) as audience
     group by 1, 2
   ), wanted as (
     select relays.record, relays.guid, subscribers.person_id from relays join subscribers using ("postId")
@@ -320,7 +254,7 @@ const deliveriesOfRelays = `
   ), recipients as (
     select relays.record, relays.guid, pods.id as pod_id,
       case when not relays.public then people.id end as person_id,
-      ${IS_ASLEEP} as asleep, ${IS_PROVEN} as proven, pods.answered_at is null as unanswered
+      ${POD_IS_ASLEEP} as asleep, ${POD_IS_PROVEN} as proven, pods.answered_at is null as unanswered
     from wanted
     join relays using (record, guid)
     ${rowByRow('people', 'people.id = wanted.person_id')}
@@ -368,4 +302,4 @@ const deliveriesOfRelays = `
       select pod_id from placed where place > room
     ) as left_out
     group by pod_id
-  ), ${countedAndTold}`
+  ), ${COUNT_SKIPPED_AND_RETURN_PODS}`

@@ -1,0 +1,68 @@
+import type { Knex } from 'knex'
+import { rowByRow } from '../sql/row-by-row.js'
+
+/** Something that was told, or was to be told. */
+export interface RecordKey {
+  readonly record: string
+  readonly guid: string
+}
+
+/** Takes back what has not arrived yet, wherever it was to go. */
+export async function deleteCreations(transaction: Knex.Transaction, gone: readonly RecordKey[]): Promise<void> {
+  if (gone.length === 0) return
+  await transaction.raw(
+    `delete from outbound_messages using unnest(?::text[], ?::text[]) as gone (record, guid)
+     where outbound_messages.record = gone.record and outbound_messages.guid = gone.guid and verb = 'create'`,
+    [gone.map(({ record }) => record), gone.map(({ guid }) => guid)],
+  )
+}
+
+/** Deletes the retraction of something that nobody was sent. */
+export async function deleteRetractions(transaction: Knex.Transaction, { record, guid }: RecordKey): Promise<void> {
+  await transaction('outboundMessages').where({ record, guid, verb: 'retract' }).delete()
+}
+
+/** Deletes the retractions of records without an envelope of their own: no job has dispatched them. */
+export async function deleteRetractionsOfUndispatched(
+  transaction: Knex.Transaction,
+  record: string,
+  guids: readonly string[],
+): Promise<void> {
+  if (guids.length === 0) return
+  await transaction.raw(
+    `delete from outbound_messages as messages
+     where record = ? and verb = 'retract' and guid = any(?) and not exists (
+       select from outbound_messages as created
+       where created.record = messages.record and created.guid = messages.guid and created.verb = 'create'
+     )`,
+    [record, [...guids]],
+  )
+}
+
+/**
+ * Deletes the deliveries of retractions that go where the creation waits and was certainly never sent: its delivery has seen no
+ * exchange, nobody delivers to the pod now, and the pod is not away, unless it was when the creation was written.
+ */
+export async function deleteRetractionsOfUnsentCreations(
+  transaction: Knex.Transaction,
+  record: string,
+  guids: readonly string[],
+): Promise<void> {
+  if (guids.length > 0) await transaction.raw(deleteUnsentRetractions, { record, guids: [...guids] })
+}
+
+const deleteUnsentRetractions = `
+  with unsent as (
+    select messages.guid, created.pod_id, created.person_id
+    from outbound_messages as messages
+    ${rowByRow('deliveries', 'deliveries.message_id = messages.id', 'created')}
+    ${rowByRow('pods', 'pods.id = created.pod_id')}
+    where messages.record = :record and messages.guid = any(:guids) and messages.verb = 'create'
+      and created.state = 'waiting' and created.attempts = 0 and coalesce(created.last_fault, 'dns') in ('dns', 'ssl')
+      and pods.drained_by is null and (pods.offline_since is null or pods.offline_since < messages.created_at)
+  )
+  delete from deliveries
+  using outbound_messages as messages, unsent
+  where messages.record = :record and messages.guid = unsent.guid and messages.verb = 'retract'
+    and deliveries.message_id = messages.id and deliveries.pod_id = unsent.pod_id
+    and deliveries.person_id is not distinct from unsent.person_id`
