@@ -1,11 +1,11 @@
 import { pino } from 'pino'
 import { readConfig } from '../src/config/config.js'
-import { authoriseBatch } from '../src/federation/inbound/authorise-batch.js'
+import { authorise } from '../src/federation/inbound/authorise.js'
 import type { Arrival } from '../src/federation/inbound/batch.js'
-import { openBatch } from '../src/federation/inbound/open-batch.js'
-import { resolveBatch } from '../src/federation/inbound/resolve-batch.js'
+import { openEnvelopes } from '../src/federation/inbound/open-envelopes.js'
+import { commitBatch } from '../src/federation/inbound/receive-batch.js'
+import { resolveReferences } from '../src/federation/inbound/resolve-references.js'
 import type { StorableEntity } from '../src/federation/inbound/store/storable-entity.js'
-import { storeBatch } from '../src/federation/inbound/store/store-batch.js'
 import { type OpenPod, openPod } from '../src/pod/open-pod.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, medianCpu, type Result, spreadOf } from './bench.js'
@@ -73,7 +73,7 @@ async function openAll(pod: OpenPod, { messages }: InboundCorpus): Promise<Arriv
   const arrivals: Arrival<StorableEntity>[] = []
   for (let opened = 0; opened < messages.length; opened += OPENED_AT_ONCE) {
     const part = messages.slice(opened, opened + OPENED_AT_ONCE)
-    const { ready } = await openBatch(
+    const { ready } = await openEnvelopes(
       pod,
       part.map(({ envelope }) => ({ envelope, acceptedAt })),
     )
@@ -120,9 +120,9 @@ async function measureRound(
 }
 
 async function store(pod: OpenPod, arrivals: Arrivals): Promise<void> {
-  const resolved = await resolveBatch(pod, arrivals)
-  const { ready } = authoriseBatch(resolved.ready)
-  await storeBatch(pod, { ready, waiting: resolved.waiting, rejected: [], ignored: [] })
+  const resolved = await resolveReferences(pod, arrivals)
+  const { ready } = authorise(resolved.ready)
+  await commitBatch(pod, { ready, waiting: resolved.waiting, rejected: [], ignored: [] })
 }
 
 function resultOf(size: number, rounds: readonly Round[]): Result {

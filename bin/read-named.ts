@@ -1,6 +1,6 @@
 import querystring from 'node:querystring'
 import { InvalidArgumentError } from 'commander'
-import { homeOf, placeOf } from '../src/federation/discovery/pod-location.js'
+import { homeUrlOf, podHostOf } from '../src/federation/discovery/pod-location.js'
 import { fetchableKind } from '../src/federation/outbound/serve-entity.js'
 import type { WantedEntity } from '../src/jobs/definitions.js'
 import type { PodHost } from '../src/persistence/models/pod.js'
@@ -65,9 +65,9 @@ export function readProbeTarget(text: string): ProbeTarget {
 /** Where a pod is that somebody has named, or that somebody lives on. */
 export function readPlace(text: string): PodHost {
   const target = readProbeTarget(text)
-  const url = target.kind === 'person' ? homeOf(target.address) : new URL(target.origin)
+  const url = target.kind === 'person' ? homeUrlOf(target.address) : new URL(target.origin)
   if (url === undefined) throw new InvalidArgumentError('Its host is none of the web.')
-  return placeOf(url)
+  return podHostOf(url)
 }
 
 /** Of `pod.example`, `pod.example:3000` or `https://pod.example/whatever`. */

@@ -253,7 +253,7 @@ export const LOOKUP_LIMITS = {
   /** Entities fetched because of one message. Without a total, ten links per text on two levels are 110 requests. */
   fetchesOfMessage: 30,
   /** Unknown people mentioned in a text; each causes a look-up at a pod. */
-  strangersOfText: 50,
+  unknownPeopleOfText: 50,
   /** People and tags stored with a text. */
   mentionsOfText: 100,
   tagsOfText: 100,
@@ -359,10 +359,10 @@ export const SIGNER_LIMITS = {
   /** Concurrent look-ups at one host; one until the host has answered. */
   atOnce: 4,
   /** At a host that has never answered. A slower first answer is not worth a slot. */
-  strangeHostMs: 6_000,
+  unknownHostMs: 6_000,
   knownHostMs: 15_000,
   /** Attempts of one look-up, and the waits between them in seconds. */
-  triesAtStrangeHost: 3,
+  triesAtUnknownHost: 3,
   triesAtKnownHost: 6,
   retrySeconds: [30, 300, 1_800, 7_200, 7_200],
   /** Delay for a host whose budget of the minute is used up. */

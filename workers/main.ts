@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { type Config, readConfig } from '../src/config/config.js'
 import { endUnstarted, StartError } from '../src/errors/start-error.js'
-import { showReceiveFigures } from '../src/federation/inbound/receive-figures.js'
-import { showDeliveryFigures } from '../src/federation/outbound/delivery-figures.js'
+import { registerReceiveMetrics } from '../src/federation/inbound/receive-metrics.js'
+import { registerDeliveryMetrics } from '../src/federation/outbound/delivery-metrics.js'
 import { keepFigures } from '../src/jobs/operations/persisted-counters.js'
 import { showWaitingFigures } from '../src/jobs/waiting/waiting-metrics.js'
 import { WORK_LIMITS } from '../src/limits.js'
@@ -68,8 +68,8 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   const uploads = keepsPictures ? keepUploadsSwept(pod) : undefined
   const metrics = openMetrics(pod)
   showCryptoMetrics(metrics.registry, crypto)
-  showReceiveFigures(metrics.registry)
-  showDeliveryFigures(metrics.registry)
+  registerReceiveMetrics(metrics.registry)
+  registerDeliveryMetrics(metrics.registry)
   showJobFigures(metrics.registry)
   showWaitingFigures(metrics.registry)
   const figures = keepFigures(pod, metrics.registry)

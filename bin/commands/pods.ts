@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { blockPod, purgePod, putPodToSleep, unblockPod, wakePod } from '../../src/domain/moderation/pods.js'
-import { checkPod, noteCheck } from '../../src/federation/discovery/pod-info.js'
-import { askedAt, isThisPod } from '../../src/federation/discovery/pod-location.js'
+import { checkPod, savePodCheck } from '../../src/federation/discovery/pod-info.js'
+import { isThisPod, requestOriginOf } from '../../src/federation/discovery/pod-location.js'
 import { Pod as OtherPod, type PodHost } from '../../src/persistence/models/pod.js'
 import { type KnownPod, type KnownPodFilter, listKnownPods } from '../../src/persistence/outbound/known-pods.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -85,9 +85,9 @@ async function probe(place: PodHost, options: OutputOptions): Promise<void> {
   const found = await withPod(async (pod) => {
     const other = await known(pod, place)
     if (other.blockedAt !== null) throw new CommandError(`${nameOf(place)} is blocked, and nothing is asked of it.`)
-    const origin = askedAt({ ...other, ssl: true })
+    const origin = requestOriginOf({ ...other, ssl: true })
     if (origin === undefined) throw new CommandError(`${nameOf(place)} is no place that can be asked.`)
-    await noteCheck(pod.db, place, await checkPod(pod, origin), pod.now())
+    await savePodCheck(pod.db, place, await checkPod(pod, origin), pod.now())
     return known(pod, place)
   })
   printPod(found, options)

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { authoriseBatch } from '../../src/federation/inbound/authorise-batch.js'
+import { authorise } from '../../src/federation/inbound/authorise.js'
 import type {
   Arrival,
   IgnoredMessage,
@@ -7,9 +7,9 @@ import type {
   RejectedMessage,
   WaitingMessage,
 } from '../../src/federation/inbound/batch.js'
-import { openBatch } from '../../src/federation/inbound/open-batch.js'
+import { openEnvelopes } from '../../src/federation/inbound/open-envelopes.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
-import { type Resolved, resolveBatch } from '../../src/federation/inbound/resolve-batch.js'
+import { type ResolvedArrival, resolveReferences } from '../../src/federation/inbound/resolve-references.js'
 import { inTransaction } from '../../src/persistence/database/errors.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { beginCounting, type Effects } from './effects.js'
@@ -21,7 +21,7 @@ export interface DryRun {
   /** The step that let it go no further; undefined: it went through all of them. */
   readonly stoppedAt: StepName | undefined
   readonly arrival: Arrival | undefined
-  readonly resolved: Resolved | undefined
+  readonly resolved: ResolvedArrival | undefined
   /** One of these at most. */
   readonly rejected: RejectedMessage | undefined
   readonly ignored: IgnoredMessage | undefined
@@ -57,9 +57,9 @@ class Undone extends Error {
 /** The steps that only look are taken one by one first, to see what each of them finds. */
 async function walk(pod: Pod, transaction: Knex.Transaction, message: InboundMessage): Promise<DryRun> {
   const effects = await beginCounting(transaction)
-  const opened = await openBatch(pod, [message])
-  const resolved = await resolveBatch(pod, opened.ready)
-  const authorised = authoriseBatch(resolved.ready)
+  const opened = await openEnvelopes(pod, [message])
+  const resolved = await resolveReferences(pod, opened.ready)
+  const authorised = authorise(resolved.ready)
   const end = await receiveBatch(pod, [message])
 
   const [rejected, ignored, waiting] = [end.rejected[0], end.ignored[0], end.waiting[0]]

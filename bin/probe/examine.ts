@@ -1,5 +1,5 @@
-import { noteCheck } from '../../src/federation/discovery/pod-info.js'
-import { placeOf } from '../../src/federation/discovery/pod-location.js'
+import { savePodCheck } from '../../src/federation/discovery/pod-info.js'
+import { podHostOf } from '../../src/federation/discovery/pod-location.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
@@ -37,7 +37,7 @@ async function comparedWithKnown(
 /** A pod; how it is found is kept if anybody of it is known here. */
 export async function examinePod(pod: Pod, origin: string): Promise<readonly Finding[]> {
   const { check, findings } = await probePod(pod, origin)
-  const noted = await noteCheck(pod.db, placeOf(new URL(origin)), check, pod.now())
+  const noted = await savePodCheck(pod.db, podHostOf(new URL(origin)), check, pod.now())
   return noted === undefined
     ? findings
     : [...findings, ok('noted', `The pod is known here; it is listed as ${noted.status} from now on.`)]

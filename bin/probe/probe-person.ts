@@ -1,7 +1,7 @@
 import { messageOf } from '../../src/errors/thrown.js'
 import { jrdTypes, webFingerUrl } from '../../src/federation/discovery/discover-person.js'
-import { homeOf } from '../../src/federation/discovery/pod-location.js'
-import { profileImage } from '../../src/federation/discovery/profile-image.js'
+import { homeUrlOf } from '../../src/federation/discovery/pod-location.js'
+import { profileImageUrl } from '../../src/federation/discovery/profile-image.js'
 import { splitAddress } from '../../src/protocol/address.js'
 import { readHcard, readWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
 import { readHcardFields } from '../../src/protocol/discovery/hcard-fields.js'
@@ -23,7 +23,7 @@ const NETWORK_REL = 'http://joindiaspora.com/seed_location'
 
 /** Discovers somebody step by step, as every other pod does before it takes in anything of them. */
 export async function probePerson(pod: Asking, address: string): Promise<ProbedPerson> {
-  const home = homeOf(address)
+  const home = homeUrlOf(address)
   if (home === undefined) return { findings: [fail('address', `${address} names no host of the web.`)] }
   const asked = await ask(pod, webFingerUrl(home, address), jrdTypes)
   if ('trouble' in asked) return { findings: [fail('webfinger', asked.trouble)] }
@@ -157,7 +157,7 @@ async function imageIn(pod: Asking, frame: string, text: string, podUrl: string)
     return fail(frame, `There is no picture of class photo with a URL inside of it: other pods refuse the person.`)
   }
   if (/user\/default/.test(text)) return ok(frame, 'The person has no picture of their own.')
-  const url = profileImage(text, podUrl)
+  const url = profileImageUrl(text, podUrl)
   if (url === null) return warn(frame, `${shown(text)} is no address of the web, and counts as no picture.`)
   const asked = await ask(pod, url, 'image/*')
   if ('trouble' in asked) return warn(frame, `${url} cannot be shown: ${asked.trouble}`)

@@ -57,7 +57,7 @@ export async function startAttackedPod(options: ReceivingPodOptions): Promise<At
       const changed = Object.entries(after).map(([table, count]) => [table, count - (before[table] ?? 0)] as const)
       return {
         statuses,
-        faults: said.filter(({ msg }) => msg === 'dropped').map(({ fault }) => fault),
+        faults: said.filter(({ msg }) => msg === 'inbound message rejected').map(({ fault }) => fault),
         changes: Object.fromEntries(changed.filter(([, change]) => change !== 0)),
       }
     },

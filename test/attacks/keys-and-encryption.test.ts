@@ -63,7 +63,7 @@ describe('S20: an envelope that cannot be decrypted', () => {
     expect(new Set(statuses)).toEqual(new Set([202]))
     const said = pod.book.entries().slice(line)
     const ends = said
-      .filter(({ msg }) => msg === 'dropped')
+      .filter(({ msg }) => msg === 'inbound message rejected')
       .map(({ level, fault, reason }) => ({ level, fault, reason }))
     expect(ends).toHaveLength(broken.length)
     expect(new Set(ends.map((end) => JSON.stringify(end))).size).toBe(1)

@@ -134,7 +134,7 @@ describe('S75: nothing that must not be read is in the log after', () => {
       WRITTEN,
     )
 
-    expect(pod.book.entries().filter(({ msg }) => msg === 'dropped').length).toBeGreaterThan(3)
+    expect(pod.book.entries().filter(({ msg }) => msg === 'inbound message rejected').length).toBeGreaterThan(3)
     expectNothing()
   })
 

@@ -92,7 +92,7 @@ describe.each(queueBackends)('S90: signers whom nobody has proven, with the queu
     // Batches that are stored at the same time do not see what the others park.
     expect(rows).toBeLessThanOrEqual(2 * WAITING_LIMITS.unprovenMessagesOfHost + BATCHES)
     const asked = others.requests.filter((request) => request.startsWith('tar'))
-    expect(asked.length).toBeLessThanOrEqual(2 * SIGNER_LIMITS.triesAtStrangeHost)
+    expect(asked.length).toBeLessThanOrEqual(2 * SIGNER_LIMITS.triesAtUnknownHost)
   }, 180_000)
 
   it('2 000 invented hosts of one domain stand behind a newcomer', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { attachFound } from '../../src/federation/inbound/attach-mentions.js'
 import { followUp } from '../../src/federation/inbound/follow-up.js'
+import { attachDiscoveredPerson } from '../../src/federation/inbound/mentioned-people.js'
 import type { DataOf, discoverMentionedJob } from '../../src/jobs/definitions.js'
 import { AlreadyDone, type TakenWork, takeWork } from '../../src/jobs/outbox/outbox.js'
 import { Comment } from '../../src/persistence/models/comment.js'
@@ -213,7 +213,7 @@ describe('who has been found is not mentioned', () => {
     const { id } = await pod.meet(zoe.address)
     await Person.query(pod.db).findById(id).patch({ closedAt: new Date() })
 
-    await attachFound(pod, work, { id }, work.data.arrivedIn ?? { posts: [], comments: [] })
+    await attachDiscoveredPerson(pod, work, { id }, work.data.arrivedIn ?? { posts: [], comments: [] })
 
     expect(await mentionedIn(post)).toEqual([])
     expect(await searches()).toEqual([])

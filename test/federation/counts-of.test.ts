@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Signer } from '../../src/federation/inbound/find-signers.js'
-import { countsOf } from '../../src/federation/inbound/store/counts-of-stored.js'
+import { counterChangesOf } from '../../src/federation/inbound/store/counter-changes.js'
 import { commentBy } from '../support/entities.js'
 import { newGuid, startFakePods } from '../support/fake-pod.js'
 
@@ -18,6 +18,6 @@ it('a comment lifts its post by the time of its arrival, not by its own', async 
   } as const
   const now = new Date('2026-01-02T03:04:05Z')
 
-  expect(countsOf([{ id: 1, arrival }], now).posts).toMatchObject([{ guid: entity.parent_guid, latest: now }])
+  expect(counterChangesOf([{ id: 1, arrival }], now).posts).toMatchObject([{ guid: entity.parent_guid, latest: now }])
   await others.close()
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
-import { noteCheck } from '../../src/federation/discovery/pod-info.js'
+import { savePodCheck } from '../../src/federation/discovery/pod-info.js'
 import { deliver } from '../../src/federation/outbound/deliver.js'
 import type { DeliveryLimits } from '../../src/limits.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
@@ -429,7 +429,7 @@ describe('the schedule', () => {
     expect(await other.deliveries()).toMatchObject([1, 2].map(() => ({ state: 'dead', lastFault: 'pod_asleep' })))
 
     const row = await other.row()
-    await noteCheck(pod.db, row, { status: 'no_errors', error: null }, new Date())
+    await savePodCheck(pod.db, row, { status: 'no_errors', error: null }, new Date())
 
     expect((await other.deliveries()).map(({ state }) => state)).toEqual(['dead', 'waiting'])
     other.answer(202)

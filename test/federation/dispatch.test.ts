@@ -7,7 +7,7 @@ import { changeAltText } from '../../src/domain/photos/change-photo.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { dispatch } from '../../src/federation/outbound/dispatch.js'
-import { outgoingOf } from '../../src/federation/outbound/find-outgoing.js'
+import { planDispatch } from '../../src/federation/outbound/dispatch-plan.js'
 import { AlreadyDone, takeWork } from '../../src/jobs/outbox/outbox.js'
 import { Block, Contact } from '../../src/persistence/models/contact.js'
 import { Mention } from '../../src/persistence/models/mention.js'
@@ -515,7 +515,7 @@ describe('somebody of this pod', () => {
     const person = await stranger()
     await Contact.query(pod.db).insert({ userId: ann.userId, personId: person.id, receiving: true })
     const telling = await pod.db.transaction()
-    await outgoingOf(pod, telling, { record: 'profile', personId: ann.personId })
+    await planDispatch(pod, telling, { record: 'profile', personId: ann.personId })
     let isChanged = false
 
     const change = changeProfile(pod, ann, { bio: 'Drinks coffee' }).then(() => {
@@ -528,7 +528,7 @@ describe('somebody of this pod', () => {
 
     const between = { record: 'contact', userId: ann.userId, personId: person.id, blocking: false } as const
     const first = await pod.db.transaction()
-    await outgoingOf(pod, first, { ...between, sharing: true })
+    await planDispatch(pod, first, { ...between, sharing: true })
     const second = dispatchNow(pod, { ...between, sharing: true })
     await vi.waitFor(async () => expect(await waitingForLocks()).toBe(1), { timeout: 5_000, interval: 10 })
     await first.commit()

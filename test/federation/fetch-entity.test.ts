@@ -276,7 +276,7 @@ describe('what is fetched ends as NotFetchable, with nothing stored,', () => {
     ['another guid', 'NotFetchable', (quin) => envelopeOf(quin, postBy(quin))],
     [
       'another type',
-      'that was not asked for',
+      'is not the requested entity',
       (quin, guid) =>
         envelopeOf(quin, {
           type: 'comment',
@@ -289,7 +289,7 @@ describe('what is fetched ends as NotFetchable, with nothing stored,', () => {
     ],
     [
       'a profile',
-      'that was not asked for',
+      'is not the requested entity',
       (quin) =>
         envelopeOf(quin, { type: 'profile', author: quin.address, searchable: true, public: true, nsfw: false }),
     ],

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
-import { tellNamed } from '../../src/federation/outbound/late-mentions.js'
+import { deliverToMentioned } from '../../src/federation/outbound/mentioned-recipients.js'
 import { AlreadyDone, takeWork } from '../../src/jobs/outbox/outbox.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Post } from '../../src/persistence/models/post.js'
@@ -41,7 +41,7 @@ async function meet(guid: string, address: string, namedIn: { record: 'post' | '
   const work = await takeWork(pod.db, { outboxId: row?.id })
   if (work === undefined) throw new Error('Nobody is looked for.')
   const person = await addStranger(pod, address)
-  await tellNamed(pod, work, person, namedIn)
+  await deliverToMentioned(pod, work, person, namedIn)
   return { work, person }
 }
 
@@ -61,7 +61,7 @@ it('sends a post to somebody whom it names once they are found, and to nobody el
   expect((await sentAbout(pod, post.guid)).map(({ to }) => to)).toEqual([['found.example']])
   const mentioned = await Mention.query(pod.db).where({ postId: post.id }).orderBy('personId')
   expect(mentioned.map(({ personId }) => personId)).toEqual([ann.personId, reader.id, person.id])
-  await expect(tellNamed(pod, work, person, { record: 'post', guid: post.guid })).rejects.toThrow(AlreadyDone)
+  await expect(deliverToMentioned(pod, work, person, { record: 'post', guid: post.guid })).rejects.toThrow(AlreadyDone)
 })
 
 it('sends a comment under a post of this pod in the same way', async () => {

@@ -1,19 +1,25 @@
 import { describe, expect, it } from 'vitest'
 import {
+  assessPod,
+  type DeliveryOutcome,
   failureOf,
-  noteOf,
-  type Outcome,
   outcomeOfError,
   retrySeconds,
 } from '../../src/federation/outbound/pod-health.js'
 import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
 import { DELIVERY_LIMITS } from '../../src/limits.js'
 
-const arrived: Outcome = { kind: 'arrived' }
-const refused: Outcome = { kind: 'refused', fault: 'refused', status: 400, reason: 'no' }
-const moved: Outcome = { kind: 'refused', fault: 'moved', status: 301, reason: 'elsewhere' }
-const away: Outcome = { kind: 'away', fault: 'net', status: undefined, reason: 'refused', retryAfter: undefined }
-const untried: Outcome = { kind: 'untried', hasBegun: false }
+const arrived: DeliveryOutcome = { kind: 'arrived' }
+const refused: DeliveryOutcome = { kind: 'refused', fault: 'refused', status: 400, reason: 'no' }
+const moved: DeliveryOutcome = { kind: 'refused', fault: 'moved', status: 301, reason: 'elsewhere' }
+const away: DeliveryOutcome = {
+  kind: 'away',
+  fault: 'net',
+  status: undefined,
+  reason: 'refused',
+  retryAfter: undefined,
+}
+const untried: DeliveryOutcome = { kind: 'untried', hasBegun: false }
 const least = () => 0
 const most = () => 1 - Number.EPSILON
 
@@ -29,7 +35,7 @@ describe('retrySeconds', () => {
   })
 })
 
-describe('noteOf', () => {
+describe('assessPod', () => {
   it.each([
     ['nothing was tried', [untried], 'unknown'],
     ['nothing was sent', [], 'unknown'],
@@ -38,30 +44,30 @@ describe('noteOf', () => {
     ['all was refused', [refused], 'refuses'],
     ['the pod failed after something had arrived', [arrived, away], 'away'],
   ] as const)('when %s', (_, outcomes, kind) => {
-    expect(noteOf(outcomes, 0)).toMatchObject({ kind })
+    expect(assessPod(outcomes, 0)).toMatchObject({ kind })
   })
 
   it('tells a redirect from other refusals', () => {
-    expect(noteOf([moved], 0)).toMatchObject({ status: 'http_failed', moved: 1 })
-    expect(noteOf([moved, refused], 0)).toMatchObject({ moved: 0 })
+    expect(assessPod([moved], 0)).toMatchObject({ status: 'http_failed', moved: 1 })
+    expect(assessPod([moved, refused], 0)).toMatchObject({ moved: 0 })
   })
 
   it('waits longer after each failure, but no longer than about six hours', () => {
-    const secondsAfter = (failures: number) => noteOf([away], failures, least)
+    const secondsAfter = (failures: number) => assessPod([away], failures, least)
     expect(secondsAfter(0)).toMatchObject({ seconds: 256 })
     expect(secondsAfter(8)).toMatchObject({ seconds: 20_736 })
     expect(secondsAfter(40)).toMatchObject({ seconds: 20_736 })
   })
 
   it('waits as long as it was asked to, if that is longer', () => {
-    const busy: Outcome = { ...away, fault: 'overloaded', status: 503, retryAfter: 1_000 }
-    expect(noteOf([busy], 0, least)).toMatchObject({ seconds: 1_000 })
-    expect(noteOf([busy], 4, least)).toMatchObject({ seconds: 4_096 })
+    const busy: DeliveryOutcome = { ...away, fault: 'overloaded', status: 503, retryAfter: 1_000 }
+    expect(assessPod([busy], 0, least)).toMatchObject({ seconds: 1_000 })
+    expect(assessPod([busy], 4, least)).toMatchObject({ seconds: 4_096 })
   })
 })
 
 describe('failureOf', () => {
-  const fate = (outcome: Outcome, attempts: number, record = 'post') =>
+  const fate = (outcome: DeliveryOutcome, attempts: number, record = 'post') =>
     failureOf(outcome, { record, attempts }, DELIVERY_LIMITS)
 
   it('is none of what arrived, and of what was not tried', () => {
@@ -85,14 +91,14 @@ describe('failureOf', () => {
   })
 
   it('puts a delivery aside over which the pod may stumble, and gives none up for that', () => {
-    const crashed: Outcome = { ...away, fault: 'overloaded', status: 500 }
+    const crashed: DeliveryOutcome = { ...away, fault: 'overloaded', status: 500 }
     expect(fate(crashed, 8)).toMatchObject({ counts: true, seconds: undefined, dead: false })
     expect(fate(crashed, 9)).toMatchObject({ counts: true, seconds: expect.any(Number), dead: false })
     expect(fate(crashed, 50)).toMatchObject({ dead: false })
   })
 
   it('ends at once where no try can help', () => {
-    const forbidden: Outcome = { kind: 'forbidden', fault: 'not_allowed', reason: 'private' }
+    const forbidden: DeliveryOutcome = { kind: 'forbidden', fault: 'not_allowed', reason: 'private' }
     expect(fate(forbidden, 0)).toMatchObject({ dead: true })
     expect(fate({ kind: 'unsealed', fault: 'no_key' }, 0)).toMatchObject({ dead: true })
     expect(fate({ kind: 'unsealed', fault: 'internal' }, 0)).toMatchObject({ dead: false })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checkPod, noteCheck, type PodCheck } from '../../src/federation/discovery/pod-info.js'
+import { checkPod, type PodCheck, savePodCheck } from '../../src/federation/discovery/pod-info.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import type { FakePods } from '../support/fake-pod.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
@@ -152,7 +152,7 @@ describe('checkPod', () => {
   })
 })
 
-describe('noteCheck', () => {
+describe('savePodCheck', () => {
   const place = { host: 'noted.example', port: 443 }
   const well: PodCheck = {
     status: 'no_errors',
@@ -166,8 +166,8 @@ describe('noteCheck', () => {
     await OtherPod.query(pod.db).insert({ ...place, checkWanted: true })
     const down: PodCheck = { status: 'net_failed', error: 'refused' }
 
-    await noteCheck(pod.db, place, down, at(0))
-    expect(await noteCheck(pod.db, place, { ...down, status: 'dns_failed' }, at(5))).toMatchObject({
+    await savePodCheck(pod.db, place, down, at(0))
+    expect(await savePodCheck(pod.db, place, { ...down, status: 'dns_failed' }, at(5))).toMatchObject({
       status: 'dns_failed',
       lastError: 'refused',
       offlineSince: at(0),
@@ -176,7 +176,7 @@ describe('noteCheck', () => {
       ssl: false,
       lastSuccessAt: null,
     })
-    expect(await noteCheck(pod.db, place, well, at(9))).toMatchObject({
+    expect(await savePodCheck(pod.db, place, well, at(9))).toMatchObject({
       status: 'no_errors',
       lastError: null,
       offlineSince: null,
@@ -185,7 +185,7 @@ describe('noteCheck', () => {
       software: 'otherpod',
       softwareVersion: '2.1',
     })
-    expect(await noteCheck(pod.db, place, { status: 'version_failed', error: 'none' }, at(10))).toMatchObject({
+    expect(await savePodCheck(pod.db, place, { status: 'version_failed', error: 'none' }, at(10))).toMatchObject({
       status: 'version_failed',
       offlineSince: null,
       software: 'otherpod',
@@ -195,7 +195,7 @@ describe('noteCheck', () => {
   it('makes no row for a pod of which nobody is known', async () => {
     const before = await pod.rows('pods')
 
-    expect(await noteCheck(pod.db, { host: 'unknown.example', port: 443 }, well, at(0))).toBeUndefined()
+    expect(await savePodCheck(pod.db, { host: 'unknown.example', port: 443 }, well, at(0))).toBeUndefined()
 
     expect(await pod.rows('pods')).toEqual(before)
   })

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { SCOPES } from '../../src/domain/accounts/scopes.js'
 import { deleteComment } from '../../src/domain/posts/deletions.js'
-import { attachFound } from '../../src/federation/inbound/attach-mentions.js'
+import { attachDiscoveredPerson } from '../../src/federation/inbound/mentioned-people.js'
 import { lockThings, type Thing } from '../../src/jobs/waiting/waiting-messages.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
@@ -139,7 +139,7 @@ describe('a text that goes at the moment when somebody it names is found', () =>
     const { mention } = await whileHeld(
       (transaction) => transaction(table).delete(),
       async () => {
-        const mention = started(attachFound(pod, work, quin, { posts: [], comments: [], [table]: ids }))
+        const mention = started(attachDiscoveredPerson(pod, work, quin, { posts: [], comments: [], [table]: ids }))
         await untilStuck('transactionid')
         return { mention }
       },
@@ -195,7 +195,7 @@ describe('somebody who leaves at the moment when something of theirs comes', () 
         await transaction('people').where({ id: quin.id }).update({ closedAt: new Date() })
       },
       async () => {
-        const mention = started(attachFound(pod, work, quin, { posts: [post.id], comments: [] }))
+        const mention = started(attachDiscoveredPerson(pod, work, quin, { posts: [post.id], comments: [] }))
         await untilStuck('transactionid')
         return { mention }
       },

@@ -1,7 +1,7 @@
 import { Counter, Registry } from 'prom-client'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { showReceiveFigures } from '../../src/federation/inbound/receive-figures.js'
-import { showDeliveryFigures } from '../../src/federation/outbound/delivery-figures.js'
+import { registerReceiveMetrics } from '../../src/federation/inbound/receive-metrics.js'
+import { registerDeliveryMetrics } from '../../src/federation/outbound/delivery-metrics.js'
 import { KEPT, keepFigures } from '../../src/jobs/operations/persisted-counters.js'
 import { lately } from '../../src/jobs/operations/recent-activity.js'
 import { openMetrics } from '../../src/operations/metrics.js'
@@ -97,8 +97,8 @@ describe('what the processes have counted', () => {
     const metrics = openMetrics(pod)
     const app = await buildApp(pod, { metrics, limits: UNHURRIED })
     const { registry } = metrics
-    showReceiveFigures(registry)
-    showDeliveryFigures(registry)
+    registerReceiveMetrics(registry)
+    registerDeliveryMetrics(registry)
     showJobFigures(registry)
 
     expect(Object.values(KEPT).filter((name) => registry.getSingleMetric(name) === undefined)).toEqual([])

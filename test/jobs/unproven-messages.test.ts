@@ -167,9 +167,9 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     const thing = 'person:lost@far.example'
     await park(unproven('lost'), { ...unproven('lost'), payload: 'verified', signed: true, askAt: 'lost@far.example' })
     let lost: readonly string[] = []
-    for (let tries = 0; tries < SIGNER_LIMITS.triesAtStrangeHost; tries += 1) {
+    for (let tries = 0; tries < SIGNER_LIMITS.triesAtUnknownHost; tries += 1) {
       expect(lost).toEqual([])
-      lost = await postponeLookups(pod.db, ['lost@far.example'], SIGNER_LIMITS.triesAtStrangeHost)
+      lost = await postponeLookups(pod.db, ['lost@far.example'], SIGNER_LIMITS.triesAtUnknownHost)
     }
     expect(lost).toEqual(['lost@far.example'])
     await pod.db.transaction((transaction) => giveUpSigners(pod, transaction, lost))

@@ -132,7 +132,7 @@ function participationsOf({ posts, reshares }: Burst): Counts {
 
 /** What is broken is refused with its reason, once or more often: a batch whose worker dies is taken in again. */
 function unsaid({ broken }: Burst, said: readonly Record<string, unknown>[]): readonly string[] {
-  const dropped = said.filter(({ msg }) => msg === 'dropped')
+  const dropped = said.filter(({ msg }) => msg === 'inbound message rejected')
   const named = new Set(dropped.map(({ fault, guid }) => `${fault} ${guid}`))
   const counted = tally(dropped.map(({ fault }) => String(fault)))
   const missing = broken.filter(({ fault, guid }) => guid !== undefined && !named.has(`${fault} ${guid}`))

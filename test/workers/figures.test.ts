@@ -1,20 +1,24 @@
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
-import { noteBatch, showReceiveFigures } from '../../src/federation/inbound/receive-figures.js'
-import { countDelivery, noteArrival, showDeliveryFigures } from '../../src/federation/outbound/delivery-figures.js'
+import { countBatch, registerReceiveMetrics } from '../../src/federation/inbound/receive-metrics.js'
+import {
+  recordDelivery,
+  recordDeliveryLatency,
+  registerDeliveryMetrics,
+} from '../../src/federation/outbound/delivery-metrics.js'
 import { countJob, noteJobWait, showJobFigures } from '../../workers/job-metrics.js'
 
 it('a worker tells how long jobs run, how old messages are at their commit, and deliveries at their arrival', async () => {
   const registry = new Registry()
-  for (const show of [showReceiveFigures, showDeliveryFigures, showJobFigures]) show(registry)
+  for (const show of [registerReceiveMetrics, registerDeliveryMetrics, showJobFigures]) show(registry)
   const minuteAgo = new Date(Date.now() - 60_500)
 
   countJob('maintenance', 'done', 2_000)
   noteJobWait('maintenance', 3_000)
-  countDelivery('outbound', { kind: 'arrived' }, 250)
-  noteArrival({ isPublic: false, writtenAt: minuteAgo })
+  recordDelivery('outbound', { kind: 'arrived' }, 250)
+  recordDeliveryLatency({ isPublic: false, writtenAt: minuteAgo })
   const none = { stored: 1, waiting: [], rejected: [], ignored: [], givenUp: [] }
-  noteBatch([{ envelope: '', acceptedAt: minuteAgo }], none)
+  countBatch([{ envelope: '', acceptedAt: minuteAgo }], none)
 
   const text = await registry.metrics()
   expect(text).toContain('pod_job_seconds_sum{queue="maintenance",end="done"} 2')

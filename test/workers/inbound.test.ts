@@ -382,7 +382,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
 
     others.script(webFinger, (_request, response) => response.destroy())
     for (const answer of held) answer()
-    for (let tries = 1; tries < SIGNER_LIMITS.triesAtStrangeHost; tries += 1) {
+    for (let tries = 1; tries < SIGNER_LIMITS.triesAtUnknownHost; tries += 1) {
       await vi.waitFor(async () => expect(await pod.db('signerLookups').pluck('tries')).toEqual([tries]), 15_000)
       await pod.db('signerLookups').update({ nextTryAt: new Date(0) })
       await sweep(pod)

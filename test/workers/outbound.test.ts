@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
-import { checkPods } from '../../src/federation/discovery/check-pods.js'
+import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import { checkPodJob } from '../../src/jobs/definitions.js'
 import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
 import { type Knock, knock, knockAfter } from '../../src/jobs/outbox/enqueue-deliveries.js'
@@ -265,7 +265,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     for (const { host } of [old, heard]) others.script(`${host}/`, (_request, response) => response.end('a pod'))
     workers = startQuickWorkers(pod, { handlers, queues: ['outbound-slow'] })
 
-    await checkPods(pod)
+    await enqueuePodChecks(pod)
     await untilIdle(pod)
 
     const asked = (other: ListeningPod) => others.requests.some((request) => request === `${other.host}/`)
@@ -273,7 +273,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     const awake = { offlineSince: null, nextTryAt: null, checkWanted: false, status: 'version_failed' }
     expect(await old.row()).toMatchObject(awake)
     expect(await heard.row()).toMatchObject(awake)
-    await checkPods(pod)
+    await enqueuePodChecks(pod)
     expect(await waiting('outbound-slow')).toBe(0)
   })
 

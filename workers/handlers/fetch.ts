@@ -1,8 +1,8 @@
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
 import { enqueueFirstStream, fetchPersonStream } from '../../src/federation/discovery/fetch-person-stream.js'
-import { attachFound } from '../../src/federation/inbound/attach-mentions.js'
-import { tellNamed } from '../../src/federation/outbound/late-mentions.js'
+import { attachDiscoveredPerson } from '../../src/federation/inbound/mentioned-people.js'
+import { deliverToMentioned } from '../../src/federation/outbound/mentioned-recipients.js'
 import type {
   DataOf,
   discoverMentionedJob,
@@ -60,8 +60,8 @@ async function meetMentioned(
 ): Promise<void> {
   const { address, namedIn, arrivedIn } = work.data
   const person = await discoverPerson(pod, address)
-  if (namedIn !== undefined) await tellNamed(pod, work, person, namedIn)
-  if (arrivedIn !== undefined) await attachFound(pod, work, person, arrivedIn)
+  if (namedIn !== undefined) await deliverToMentioned(pod, work, person, namedIn)
+  if (arrivedIn !== undefined) await attachDiscoveredPerson(pod, work, person, arrivedIn)
 }
 
 /** Nothing waits for it: where it cannot be had, that is all there is to it. */
@@ -92,7 +92,7 @@ async function withShareOf(
   if (isKnown) return countedAt(inHand, shareOf(pod), host, fault, () => work())
   // Verified senders may name invented hosts too: those take half of a share each, and half of the slots together.
   const share = Math.max(1, Math.floor(shareOf(pod) / 2))
-  const within = { within: SIGNER_LIMITS.strangeHostMs }
+  const within = { within: SIGNER_LIMITS.unknownHostMs }
   await countedAt(inHandAtStrangeHosts, shareOf(pod), STRANGE_HOSTS, fault, () =>
     countedAt(inHand, share, host, fault, () => work(within)),
   )

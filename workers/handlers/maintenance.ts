@@ -1,5 +1,5 @@
 import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
-import { checkPods } from '../../src/federation/discovery/check-pods.js'
+import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import {
   birthdaysJob,
   checkPodsJob,
@@ -37,7 +37,7 @@ type MaintenanceJob =
 
 export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, Work> = {
   prune: (pod) => prune(pod),
-  'check-pods': (pod) => checkPods(pod),
+  'check-pods': (pod) => enqueuePodChecks(pod),
   birthdays: (pod) => notifyContactsOfBirthdays(pod),
   'purge-posts': (pod) => purgePosts(pod),
   'wake-waiting': (pod, { data }) => wakeWaiting(pod, data.things),

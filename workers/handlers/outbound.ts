@@ -1,4 +1,4 @@
-import { checkKnownPod } from '../../src/federation/discovery/check-pods.js'
+import { checkKnownPod } from '../../src/federation/discovery/pod-checks.js'
 import { deliver } from '../../src/federation/outbound/deliver.js'
 import { dispatch } from '../../src/federation/outbound/dispatch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'

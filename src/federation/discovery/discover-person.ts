@@ -7,7 +7,7 @@ import type { PersonLinks } from '../../protocol/discovery/discovery-documents.j
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
-import { homeOf, isSamePlace, isThisPod, placeOf } from './pod-location.js'
+import { homeUrlOf, isSamePodHost, isThisPod, podHostOf } from './pod-location.js'
 import { readRemoteDocument } from './read-document.js'
 import { savePerson } from './save-person.js'
 import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
@@ -27,12 +27,12 @@ export interface DiscoverOptions {
  */
 export async function discoverPerson(pod: Pod, text: string, options: DiscoverOptions = {}): Promise<Person> {
   const address = addressOf(text)
-  const home = address === undefined ? undefined : homeOf(address)
+  const home = address === undefined ? undefined : homeUrlOf(address)
   if (address === undefined || home === undefined) throw failed('this is no address')
 
   const known = await Person.byAddress(pod.db, address)
   if (known?.podId === null) return known
-  if (isThisPod(pod.config, placeOf(home))) throw failed(`nobody is called ${address} here`)
+  if (isThisPod(pod.config, podHostOf(home))) throw failed(`nobody is called ${address} here`)
   if (known !== undefined && !isStale(known, pod.now(), options)) return known
   try {
     return await lookupsOf(pod).run(
@@ -57,7 +57,7 @@ export async function discoverProfile(
   { within = REMOTE_LIMITS.exchangeMs }: Pick<DiscoverOptions, 'within'> = {},
 ): Promise<Person> {
   const home = isUrl(`https://${host}/`) ? new URL(`https://${host}/`) : undefined
-  if (home === undefined || isThisPod(pod.config, placeOf(home))) throw failed(`${host} is no other pod`)
+  if (home === undefined || isThisPod(pod.config, podHostOf(home))) throw failed(`${host} is no other pod`)
   await refuseBlocked(pod, home)
   const until = performance.now() + within
   const html = await ask(pod, `${home.origin}/hcard/users/${encodeURIComponent(guid)}`, 'text/html', until)
@@ -93,7 +93,7 @@ async function lookUp(pod: Pod, address: string, home: URL, { within, isKnown }:
   const claimed = await askWebFinger(pod, home, address, until)
   const links = isKnown ? claimed : await confirmPod(pod, { address, home, claimed, until })
   const podUrl = new URL(links.podUrl)
-  if (isThisPod(pod.config, placeOf(podUrl))) throw failed(`${address} claims to live on this pod`)
+  if (isThisPod(pod.config, podHostOf(podUrl))) throw failed(`${address} claims to live on this pod`)
   await refuseBlocked(pod, podUrl)
   const html = await ask(pod, links.hcardUrl, 'text/html', until)
   const hcard = await readRemoteDocument(pod, { type: 'hcard', text: html })
@@ -113,10 +113,10 @@ interface Claim {
  */
 async function confirmPod(pod: Pod, { address, home, claimed, until }: Claim): Promise<PersonLinks> {
   const podUrl = new URL(claimed.podUrl)
-  if (isSamePlace(placeOf(home), placeOf(podUrl)) || isThisPod(pod.config, placeOf(podUrl))) return claimed
+  if (isSamePodHost(podHostOf(home), podHostOf(podUrl)) || isThisPod(pod.config, podHostOf(podUrl))) return claimed
   await refuseBlocked(pod, podUrl)
   const confirmed = await askWebFinger(pod, podUrl, address, until)
-  if (isSamePlace(placeOf(podUrl), placeOf(new URL(confirmed.podUrl)))) return confirmed
+  if (isSamePodHost(podHostOf(podUrl), podHostOf(new URL(confirmed.podUrl)))) return confirmed
   throw failed(`${podUrl.host} does not confirm that ${address} lives there`)
 }
 
@@ -133,7 +133,7 @@ export function webFingerUrl(home: URL, address: string): string {
 }
 
 async function refuseBlocked(pod: Pod, url: URL): Promise<void> {
-  if (await OtherPod.isBlocked(pod.db, placeOf(url))) throw failed(`${url.host} is blocked by the operator`)
+  if (await OtherPod.isBlocked(pod.db, podHostOf(url))) throw failed(`${url.host} is blocked by the operator`)
 }
 
 async function ask({ remote }: Pod, url: string, accept: string, until: number): Promise<string> {

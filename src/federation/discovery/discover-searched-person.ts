@@ -6,7 +6,7 @@ import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import { addressOf } from '../../protocol/address.js'
 import { enqueueFirstStream } from './fetch-person-stream.js'
-import { isElsewhere } from './pod-location.js'
+import { isRemoteAddress } from './pod-location.js'
 
 /**
  * Has a worker ask for somebody whom nobody here knows, if that is a whole address, and waits a moment for it. Who is found
@@ -14,7 +14,7 @@ import { isElsewhere } from './pod-location.js'
  */
 export async function discoverSearchedPerson(pod: Pod, text: string): Promise<void> {
   const address = addressOf(text)
-  if (address === undefined || !isElsewhere(pod, address)) return
+  if (address === undefined || !isRemoteAddress(pod, address)) return
   const known = await Person.byAddress(pod.db, address)
   try {
     if (known !== undefined) return await enqueueFirstStream(pod, known)

@@ -12,7 +12,7 @@ import { lockThings } from '../../jobs/waiting/waiting-messages.js'
 import { SIGNER_LIMITS } from '../../limits.js'
 import type { Pod } from '../../pod/pod.js'
 import { ProtocolError } from '../../protocol/errors.js'
-import { isOurTrouble, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'
+import { isLocalOverload, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { discoverPerson } from './discover-person.js'
 
 /** What became of one look-up. `absent`: the host itself does not answer, so that nobody there can be found now. */
@@ -26,8 +26,8 @@ type LookupOutcome = 'found' | 'failed' | 'absent' | 'postponed'
 export async function discoverSigners(pod: Pod, host: string, signal: AbortSignal): Promise<void> {
   const until = performance.now() + SIGNER_LIMITS.drainMs
   const isKnown = (await findKnownHosts(pod.db, [host])).has(host)
-  const within = isKnown ? SIGNER_LIMITS.knownHostMs : SIGNER_LIMITS.strangeHostMs
-  const tries = isKnown ? SIGNER_LIMITS.triesAtKnownHost : SIGNER_LIMITS.triesAtStrangeHost
+  const within = isKnown ? SIGNER_LIMITS.knownHostMs : SIGNER_LIMITS.unknownHostMs
+  const tries = isKnown ? SIGNER_LIMITS.triesAtKnownHost : SIGNER_LIMITS.triesAtUnknownHost
   let atOnce = 1
   while (!signal.aborted) {
     const addresses = await dueLookups(pod.db, host, atOnce)
@@ -52,7 +52,7 @@ async function lookUpSigner(pod: Pod, address: string, within: number): Promise<
     return 'found'
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
-    if (isOurTrouble(error)) return 'postponed'
+    if (isLocalOverload(error)) return 'postponed'
     pod.log.info({ fault: error.fault, reason: error.message }, 'signer not found')
     return error.cause instanceof RemotePodError && absences.has(error.cause.fault) ? 'absent' : 'failed'
   }

@@ -16,8 +16,8 @@ import type { InboundMessage, WaitingMessage } from '../inbound/batch.js'
 import { receiveBatch } from '../inbound/receive-batch.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { discoverPerson } from './discover-person.js'
-import { fetchesLeftOf, textOf } from './find-links.js'
-import { askedAt, isThisPod, placeOf } from './pod-location.js'
+import { fetchesLeftOf, textOf } from './linked-entities.js'
+import { isThisPod, podHostOf, requestOriginOf } from './pod-location.js'
 import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
 export interface FetchOptions {
@@ -97,12 +97,16 @@ async function originOf(pod: Pod, from: string, way: Way): Promise<string> {
   if (isAddress(from)) {
     const person = await personOf(pod, from, way)
     if (!person.pod) throw notFetchable(`${from} lives here, and wrote nothing like this`)
-    const origin = askedAt(person.pod)
+    const origin = requestOriginOf(person.pod)
     if (origin === undefined || person.pod.blockedAt !== null) throw notFetchable(`the pod of ${from} is not asked`)
     return origin
   }
   const url = isUrl(`https://${from}/`) ? new URL(`https://${from}/`) : undefined
-  if (url === undefined || isThisPod(pod.config, placeOf(url)) || (await OtherPod.isBlocked(pod.db, placeOf(url)))) {
+  if (
+    url === undefined ||
+    isThisPod(pod.config, podHostOf(url)) ||
+    (await OtherPod.isBlocked(pod.db, podHostOf(url)))
+  ) {
     throw notFetchable(`${from} is not asked`)
   }
   return url.origin

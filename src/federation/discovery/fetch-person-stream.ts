@@ -6,7 +6,7 @@ import type { Pod } from '../../pod/pod.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { fetchEntity } from './fetch-entity.js'
-import { askedAt } from './pod-location.js'
+import { requestOriginOf } from './pod-location.js'
 import { readRemoteDocument } from './read-document.js'
 
 type StreamOwner = Pick<Person, 'address' | 'podId' | 'closedAt' | 'streamFetchedAt'>
@@ -34,7 +34,7 @@ export async function fetchPersonStream(
 ): Promise<number> {
   const person = await Person.byAddress(pod.db, address)
   if (person?.pod == null || person.closedAt !== null || person.pod.blockedAt !== null) return 0
-  const origin = askedAt(person.pod)
+  const origin = requestOriginOf(person.pod)
   if (origin === undefined) return 0
   // Marked first: two jobs for one person fetch once, and a pod that fails is not requested again and again.
   const { id } = person

@@ -5,7 +5,7 @@ import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import type { EntityLink } from '../../protocol/mentions.js'
 import { readPastedLink } from '../../protocol/pasted-links.js'
-import { isElsewhere, isOtherHost } from './pod-location.js'
+import { isOtherHost, isRemoteAddress } from './pod-location.js'
 
 /** Something of another pod that a worker can look up. `undefined` where nothing is to be looked up. */
 export interface LookUp<Found> {
@@ -31,7 +31,7 @@ export function lookUpPerson(pod: Pod, text: string): LookUp<Person> {
   if (pasted?.to !== 'person') return { find: async () => undefined }
   const { address } = pasted
   const find = async () => Person.byAddress(pod.db, address)
-  if (!isElsewhere(pod, address)) return { find }
+  if (!isRemoteAddress(pod, address)) return { find }
   return { find, runJob: () => runJob(pod, lookUpPersonJob, { address }, `look-up-${address}`, find) }
 }
 
@@ -53,13 +53,13 @@ export function lookUpPost<Found>(
 }
 
 /** What a link leads to, from the pod of its author; `find` says whether it is here. */
-export function lookUpLinked<Found>(
+export function lookUpLinkedEntity<Found>(
   pod: Pod,
   { author, guid }: EntityLink,
   type: 'post' | 'poll',
   find: () => Promise<Found | undefined>,
 ): LookUp<Found> {
-  if (!isElsewhere(pod, author)) return { find }
+  if (!isRemoteAddress(pod, author)) return { find }
   const wanted = { type, guid, from: author, author, depth: 0, fetchesLeft }
   return { find, runJob: () => runJob(pod, lookUpLinkedJob, wanted, `look-up-${type}-${guid}-${author}`, find) }
 }

@@ -41,7 +41,12 @@ export async function checkPod(pod: Asking, origin: string): Promise<PodCheck> {
 }
 
 /** Keeps the outcome in the row of the pod, and revives what was given up when it is back; undefined: nobody of it has been met yet. */
-export async function noteCheck(db: Knex, place: PodHost, check: PodCheck, now: Date): Promise<OtherPod | undefined> {
+export async function savePodCheck(
+  db: Knex,
+  place: PodHost,
+  check: PodCheck,
+  now: Date,
+): Promise<OtherPod | undefined> {
   const isOffline = check.status !== 'no_errors' && check.status !== 'version_failed'
   const known = await OtherPod.query(db).findOne({ host: place.host, port: place.port }).select('offlineSince')
   const [noted] = await OtherPod.query(db)

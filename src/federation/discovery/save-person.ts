@@ -10,11 +10,11 @@ import type { Pod } from '../../pod/pod.js'
 import type { Hcard } from '../../protocol/discovery/discovery-documents.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { readPublicKey } from '../../protocol/signatures/rsa.js'
-import { placeOf } from './pod-location.js'
-import { profileImage } from './profile-image.js'
+import { podHostOf } from './pod-location.js'
+import { profileImageUrl } from './profile-image.js'
 
 /** The result of a discovery. */
-export interface FoundPerson {
+export interface DiscoveredPerson {
   readonly address: string
   readonly podUrl: URL
   readonly hcard: Hcard
@@ -27,7 +27,7 @@ export interface FoundPerson {
  * taken. Two people may claim one guid, since no discovery proves it: the second gets a guid that this pod makes, until a
  * signature decides (`provePeople`). `DiscoveryFailed` if the guid is that of a local person.
  */
-export async function savePerson(pod: Pod, found: FoundPerson): Promise<Person> {
+export async function savePerson(pod: Pod, found: DiscoveredPerson): Promise<Person> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await despiteLocks(() => inTransaction(pod.db, (transaction) => save(pod, transaction, found)))
@@ -40,7 +40,7 @@ export async function savePerson(pod: Pod, found: FoundPerson): Promise<Person> 
 
 const ATTEMPTS = 3
 
-async function save(pod: Pod, transaction: Knex.Transaction, found: FoundPerson): Promise<Person> {
+async function save(pod: Pod, transaction: Knex.Transaction, found: DiscoveredPerson): Promise<Person> {
   const { address, podUrl, hcard, began } = found
   const person = `person:${address}` as const
   await lockThings(transaction, [person])
@@ -49,7 +49,7 @@ async function save(pod: Pod, transaction: Knex.Transaction, found: FoundPerson)
     const guids = await findFreeGuid(transaction, found)
     const publicKey = readKey(found)
     const { id: podId } = await OtherPod.findOrInsert(transaction, {
-      ...placeOf(podUrl),
+      ...podHostOf(podUrl),
       ssl: podUrl.protocol === 'https:',
     })
     const identity = { ...guids, address, publicKey, podId, refreshedAt: began }
@@ -65,7 +65,7 @@ async function save(pod: Pod, transaction: Knex.Transaction, found: FoundPerson)
 
 async function findFreeGuid(
   transaction: Knex.Transaction,
-  { address, hcard: { guid } }: FoundPerson,
+  { address, hcard: { guid } }: DiscoveredPerson,
 ): Promise<{ readonly guid: string; readonly guidAtPod?: string }> {
   const holder = await Person.query(transaction).findOne({ guid }).select('address', 'podId')
   if (holder === undefined) return { guid }
@@ -75,7 +75,7 @@ async function findFreeGuid(
   return { guid: randomBytes(16).toString('hex'), guidAtPod: guid }
 }
 
-function readKey({ address, hcard }: FoundPerson): string {
+function readKey({ address, hcard }: DiscoveredPerson): string {
   const key = readPublicKey(hcard.publicKey)
   if (key === undefined) throw new ProtocolError('DiscoveryFailed', `${address} has no usable key`)
   return key.export({ type: 'spki', format: 'pem' }).toString()
@@ -85,9 +85,9 @@ function profileOf(hcard: Hcard, podUrl: URL): ProfileFields {
   return {
     firstName: hcard.firstName || null,
     lastName: hcard.lastName || null,
-    imageUrl: profileImage(hcard.imageUrl, podUrl.href),
-    imageUrlMedium: profileImage(hcard.imageUrlMedium, podUrl.href),
-    imageUrlSmall: profileImage(hcard.imageUrlSmall, podUrl.href),
+    imageUrl: profileImageUrl(hcard.imageUrl, podUrl.href),
+    imageUrlMedium: profileImageUrl(hcard.imageUrlMedium, podUrl.href),
+    imageUrlSmall: profileImageUrl(hcard.imageUrlSmall, podUrl.href),
     searchable: hcard.searchable,
   }
 }

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { LOOKUP_LIMITS } from '../../limits.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { openSingleFlight } from '../../throttling/single-flight.js'
-import { isOurTrouble } from '../remote-pod/remote-pod-error.js'
+import { isLocalOverload } from '../remote-pod/remote-pod-error.js'
 
 export interface SharedLookups<Result> {
   /**
@@ -38,7 +38,7 @@ export function openSharedLookups<Result>(): SharedLookups<Result> {
       return result
     } catch (error) {
       // A failure of this pod says nothing about the name.
-      if (error instanceof ProtocolError && !isOurTrouble(error)) {
+      if (error instanceof ProtocolError && !isLocalOverload(error)) {
         failures.set(name, { error, until: now().getTime() + LOOKUP_LIMITS.failureRememberedMs })
       }
       throw error

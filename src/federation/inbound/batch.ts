@@ -6,22 +6,22 @@ import type { ProtocolFault } from '../../protocol/errors.js'
 import type { Signer } from './find-signers.js'
 import type { StorableEntity } from './store/storable-entity.js'
 
-/** A message on its way in. */
+/** A message from another pod, as it was posted to this pod or fetched by it. */
 export interface InboundMessage {
-  /** The body as it was posted: of a private message the encrypted envelope. */
+  /** The body as it was posted; for a private message the encrypted envelope. */
   readonly envelope: string
   readonly acceptedAt: Date
-  /** Set for a private one: the person of this pod it was posted for. */
+  /** Set for a private message: the guid of its local recipient. */
   readonly recipientGuid?: string
-  /** The network address that posted it; an IPv6 address stands for its /64. */
+  /** The network address that posted the message; an IPv6 address stands for its /64. */
   readonly source?: string | undefined
-  /** Set for one that we have asked for ourselves. */
+  /** Set for a message that this pod has fetched: the entity it requested. */
   readonly wanted?: WantedEntity
-  /** Set for one that has waited: the row that stands for it. */
+  /** Set for a message that has waited: its outbox row, and how often it has waited. */
   readonly resumed?: { readonly outboxId: number; readonly times: number; readonly last: boolean }
 }
 
-/** The person of this pod that a private message was encrypted for. */
+/** The local person that a private message was encrypted for. */
 export interface Recipient {
   readonly userId: number
   readonly personId: number
@@ -30,64 +30,64 @@ export interface Recipient {
   readonly closed: boolean
 }
 
-/** A message whose envelope is open and whose signature fits. */
+/** A message with its decrypted envelope, its entity and a valid signature of the sender. */
 export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
   readonly message: InboundMessage
-  /** Who signed the envelope, as it says; not always who wrote the entity. */
+  /** The address in the envelope. The sender has signed the envelope, but is not always the author of the entity. */
   readonly sender: string
   readonly signer: Signer
   readonly entity: Entity
-  /** Who wrote the entity, if that is another person who is known here. */
+  /** The author of the entity, if this pod knows them; the same object as `signer` if they are the sender. */
   readonly author?: Signer | undefined
-  /** Of a relayable or a migration. */
+  /** The signature inside a relayable or a migration. */
   readonly signature: InnerSignature
-  /** The people who have signed the envelope, or the entity, and no message before it. */
+  /** People whose first valid signature this pod has just seen, on the envelope or the entity. */
   readonly firstSigned?: readonly string[] | undefined
-  /** Set for a private one. */
+  /** Set for a private message. */
   readonly recipient?: Recipient | undefined
-  /** It stands under something of somebody who lives here: then it is passed on as it came. */
+  /** The post it belongs to is local, so this pod relays the entity to the readers of the post. */
   readonly parentIsLocal?: boolean
 }
 
-/** It needs something that is not here. */
+/** A message that refers to an entity or a person that this pod does not know yet. */
 export interface WaitingMessage {
   readonly message: InboundMessage
   readonly waitsFor: Thing
-  /** What it dies of when its time is over. */
+  /** The fault of its dead letter, when the waiting time is over. */
   readonly fault: ProtocolFault
-  /** Somebody whose pod should have it, and somebody else; undefined: it cannot be asked for, it may only come. */
+  /** A person whose pod should have the entity, and a second one. Undefined: no pod is requested, the entity may only arrive. */
   readonly askAt?: string | undefined
   readonly orAskAt?: string | undefined
-  /** Only something of this author will do. */
+  /** The fetched entity must be by this author. */
   readonly author?: string | undefined
-  /** Seconds it waits at most. */
+  /** Maximum waiting time in seconds. */
   readonly patience?: number
-  /** Who has signed the envelope, or only claims to have; the message counts for the host of this address. */
+  /** The verified or claimed signer of the envelope; limits on waiting messages count by the host of this address. */
   readonly sender: string
   /** The signature of the sender was verified. */
   readonly signed: boolean
-  /** Set once it was open. */
+  /** Set once the envelope is open. */
   readonly arrival?: Arrival
 }
 
-/** It is wrong for good. */
+/** A message that is invalid or not allowed; no later attempt can help. */
 export interface RejectedMessage {
   readonly message: InboundMessage
   readonly fault: ProtocolFault
   readonly reason: string
-  /** Set once it was open. */
+  /** Set once the envelope is open. */
   readonly arrival?: Arrival
 }
 
-/** Nothing is to be done about it, and nobody is at fault. */
+/** A valid message without an effect, such as one from a blocked pod. */
 export interface IgnoredMessage {
   readonly message: InboundMessage
   readonly reason: string
-  /** Set once it was open. */
+  /** Set once the envelope is open. */
   readonly arrival?: Arrival
 }
 
-/** Each step says which messages go on, and what becomes of the others. */
+/** The result of each step: the messages that go on, and the fates of the others. */
 export interface StepResult<Ready> {
   readonly ready: readonly Ready[]
   readonly waiting: readonly WaitingMessage[]
@@ -95,16 +95,16 @@ export interface StepResult<Ready> {
   readonly ignored: readonly IgnoredMessage[]
 }
 
-/** What was really inserted; what was there already is not in it, so nothing follows from a repeat. */
+/** An inserted or changed row. A repeated message has none, so it causes no follow-up work. */
 export interface StoredRecord<Entity extends StorableEntity = StorableEntity> {
-  /** Of the row: of a post, comment, like, vote, participation, conversation, message or photo; of a person for all else. */
+  /** Of the row: post, comment, like, vote, participation, conversation, message or photo; for all other entities of the person. */
   readonly id: number
   readonly arrival: Arrival<Entity>
 }
 
+/** The result of storing entities of one type. Repeated messages are in none of the lists. */
 export interface StoreResult<Entity extends StorableEntity = StorableEntity> {
   readonly records: readonly StoredRecord<Entity>[]
   readonly rejected: readonly RejectedMessage[]
-  /** What is here already, or may not come any more. */
   readonly ignored?: readonly IgnoredMessage[]
 }

@@ -1,24 +1,24 @@
 import { addPodBytes } from '../../persistence/inbound/pod-bytes.js'
 import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
-import type { Arrival, IgnoredMessage } from './batch.js'
+import type { Arrival, StepResult } from './batch.js'
 
 const FLUSH_EVERY_MS = 5_000
 const DAY_MS = 24 * 3_600 * 1_000
 
-interface Usage {
-  /** Bytes that are not in the database yet, by host. */
+interface DailyUsage {
+  /** Bytes by host that are not in the database yet. */
   pending: Map<string, number>
   flushedAt: number
-  /** Hosts that have sent their bytes of this day. */
+  /** Hosts that have reached the limit of this day. */
   exhaustedHosts: Set<string>
   day: number
 }
 
-/** Of one pod in this process. */
-const usages = new WeakMap<Pod['jobs'], Usage>()
+/** One entry for each open pod of this process. */
+const usages = new WeakMap<Pod['jobs'], DailyUsage>()
 
-function usageOf({ jobs, now }: Pick<Pod, 'jobs' | 'now'>): Usage {
+function usageOf({ jobs, now }: Pick<Pod, 'jobs' | 'now'>): DailyUsage {
   const time = now().getTime()
   const day = Math.floor(time / DAY_MS)
   const known = usages.get(jobs)
@@ -33,32 +33,34 @@ function usageOf({ jobs, now }: Pick<Pod, 'jobs' | 'now'>): Usage {
   return fresh
 }
 
-/** What takes something back, or ends something, is always taken in. */
-const EXEMPT: ReadonlySet<string> = new Set(['retraction', 'account_deletion', 'account_migration', 'contact'])
+/** Entities that retract or end something are stored without limit. */
+const EXEMPT_TYPES: ReadonlySet<string> = new Set(['retraction', 'account_deletion', 'account_migration', 'contact'])
 
-/** Leaves out what comes from pods whose people have sent as much as a pod may in a day. */
-export function withinDailyBytes<Each extends Arrival>(
+/** Ignores entities from pods that have reached their limit of bytes for this day. */
+export function ignoreOverDailyBytes<Each extends Arrival>(
   pod: Pick<Pod, 'jobs' | 'now'>,
   arrivals: readonly Each[],
-): { readonly ready: readonly Each[]; readonly ignored: readonly IgnoredMessage[] } {
+): StepResult<Each> {
   const { exhaustedHosts: hosts } = usageOf(pod)
-  if (hosts.size === 0) return { ready: arrivals, ignored: [] }
-  const isOver = ({ signer, entity }: Each) => hosts.has(hostOf(signer.address)) && !EXEMPT.has(entity.type)
+  if (hosts.size === 0) return { ready: arrivals, ignored: [], waiting: [], rejected: [] }
+  const isOverLimit = ({ signer, entity }: Each) => hosts.has(hostOf(signer.address)) && !EXEMPT_TYPES.has(entity.type)
   return {
-    ready: arrivals.filter((arrival) => !isOver(arrival)),
-    ignored: arrivals.filter(isOver).map((arrival) => {
+    ready: arrivals.filter((arrival) => !isOverLimit(arrival)),
+    ignored: arrivals.filter(isOverLimit).map((arrival) => {
       return {
         message: arrival.message,
         arrival,
-        reason: `the pod of ${arrival.signer.address} has sent its bytes of the day`,
+        reason: `the pod of ${arrival.signer.address} has reached its daily byte limit`,
       }
     }),
+    waiting: [],
+    rejected: [],
   }
 }
 
 /**
- * Counts what was stored for the pods of the signers. Processes write their sums every few seconds, so that a pod may send more by
- * what arrives in that time.
+ * Counts the bytes of stored messages for the pods of their signers. Each process writes its sums every five seconds, so a pod may
+ * exceed the limit by the bytes of that time.
  */
 export async function countDailyBytes(
   pod: Pick<Pod, 'jobs' | 'db' | 'now' | 'config' | 'log'>,
@@ -75,24 +77,24 @@ export async function countDailyBytes(
   const { pending } = usage
   usage.pending = new Map()
   usage.flushedAt = pod.now().getTime()
-  for (const host of await addSums(pod, usage, pending, limit)) {
+  for (const host of await writeSums(pod, usage, pending, limit)) {
     if (!usage.exhaustedHosts.has(host))
-      pod.log.warn({ host, limit }, 'the pod has sent its bytes of the day: more is dropped')
+      pod.log.warn({ host, limit }, 'daily byte limit of a pod reached, further messages ignored')
     usage.exhaustedHosts.add(host)
   }
 }
 
-/** A failure is no failure of the batch: the sums are added with the next ones. */
-async function addSums(
+/** A failed write does not fail the batch; its sums are added to the next ones. */
+async function writeSums(
   { db, log }: Pick<Pod, 'db' | 'log'>,
-  usage: Usage,
+  usage: DailyUsage,
   pending: ReadonlyMap<string, number>,
   limit: number,
 ): Promise<readonly string[]> {
   try {
     return await addPodBytes(db, pending, limit)
   } catch (err) {
-    log.warn({ err }, 'the bytes of other pods could not be added up')
+    log.warn({ err }, 'daily bytes of pods could not be written')
     for (const [host, bytes] of pending) usage.pending.set(host, (usage.pending.get(host) ?? 0) + bytes)
     return []
   }

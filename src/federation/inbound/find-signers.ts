@@ -5,33 +5,33 @@ import { LOOKUP_LIMITS } from '../../limits.js'
 import { Person } from '../../persistence/models/person.js'
 import { readPublicKey } from '../../protocol/signatures/rsa.js'
 
-/** Somebody who signed, or is said to have signed, and what decides whether their word counts. */
+/** A person whose key may have signed a message, with the facts that decide whether the message counts. */
 export interface Signer {
   readonly address: string
   readonly local: boolean
   readonly closed: boolean
-  /** A signature of theirs was valid before, or they live here. */
+  /** A signature by this person was valid before, or they have an account on this pod. */
   readonly isProven: boolean
-  /** The operator blocks their pod, or the pod at the host of their address. */
+  /** The operator blocks the pod of this person, or the pod at the host of their address. */
   readonly blocked: boolean
-  /** Their pod does not answer. */
+  /** The pod of this person does not answer. */
   readonly offline: boolean
-  /** Undefined: what is stored cannot be used. */
+  /** Undefined: the stored key is unusable. */
   readonly key: KeyObject | undefined
 }
 
-/** Everybody of these who is known, with one statement. */
+/** Returns the known people among these addresses, with one statement. */
 export async function findSigners(db: Knex, addresses: readonly string[]): Promise<readonly Signer[]> {
   if (addresses.length === 0) return []
   const rows = await Person.findSigners(db, addresses)
-  return rows.map(({ publicKey, ...signer }) => ({ ...signer, key: keyOf(publicKey) }))
+  return rows.map(({ publicKey, ...signer }) => ({ ...signer, key: parsePublicKey(publicKey) }))
 }
 
-/** By PEM text. Parsing a key takes longer than verifying with it. */
-const parsed = new LRUCache<string, KeyObject>({ max: LOOKUP_LIMITS.keysKept })
+/** Parsed keys by PEM text: parsing a key takes longer than verifying a signature with it. */
+const parsedKeys = new LRUCache<string, KeyObject>({ max: LOOKUP_LIMITS.keysKept })
 
-export function keyOf(pem: string): KeyObject | undefined {
-  const key = parsed.get(pem) ?? readPublicKey(pem)
-  if (key !== undefined) parsed.set(pem, key)
+export function parsePublicKey(pem: string): KeyObject | undefined {
+  const key = parsedKeys.get(pem) ?? readPublicKey(pem)
+  if (key !== undefined) parsedKeys.set(pem, key)
   return key
 }

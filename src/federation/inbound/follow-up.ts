@@ -1,32 +1,25 @@
 import type { Knex } from 'knex'
 import { newAnnouncementJobs } from '../../domain/notifications/announcements.js'
-import { notifyAbout } from '../../domain/notifications/notifications.js'
-import { readMentionedAddresses } from '../../domain/posts/texts.js'
 import { participateJob } from '../../jobs/definitions.js'
 import { enqueueJobs, type NewJob, newJob } from '../../jobs/outbox/outbox.js'
 import type { Pod } from '../../pod/pod.js'
-import { fetchesLeftOf, lookForLinked, textOf } from '../discovery/find-links.js'
-import { isElsewhere } from '../discovery/pod-location.js'
+import { enqueueLinkedFetches, fetchesLeftOf, textOf } from '../discovery/linked-entities.js'
 import { hasPodminAccount } from '../outbound/podmin-account.js'
-import { lookForMentioned } from './attach-mentions.js'
-import type { RejectedMessage, StoredRecord } from './batch.js'
-import { turnAway } from './retract-ignored-relayables.js'
-
-type Sent = StoredRecord['arrival']
+import type { StoredRecord } from './batch.js'
+import { enqueueMentionedLookups } from './mentioned-people.js'
 
 /**
- * What stored records cause, written with them: who lives here is notified, who is mentioned and what is linked to is looked
- * for, and their authors are asked for what will be said under their posts. Some of what was refused has an answer.
+ * Enqueues the work that stored records cause, in their transaction: look-ups of mentioned people, fetches of linked entities,
+ * announcements to clients, and subscriptions to the comments on public posts.
  */
 export async function followUp(
   pod: Pod,
   transaction: Knex.Transaction,
   records: readonly StoredRecord[],
-  rejected: readonly RejectedMessage[],
+  notifications: readonly number[],
 ): Promise<void> {
-  const notifications = await notify(pod, transaction, records)
-  await lookForMentioned(pod, transaction, records)
-  await lookForLinked(
+  await enqueueMentionedLookups(pod, transaction, records)
+  await enqueueLinkedFetches(
     pod,
     transaction,
     records.map(({ arrival: { entity, message } }) => ({
@@ -35,33 +28,11 @@ export async function followUp(
       fetchesLeft: fetchesLeftOf(message),
     })),
   )
-  const posts = await postsForPeople(pod, transaction, records)
+  const posts = await publicPostsForLocalUsers(pod, transaction, records)
   await enqueueJobs(pod, transaction, [
     ...newAnnouncementJobs({ notifications, posts: posts.map(({ id }) => id) }),
-    ...participation(posts),
+    ...participationIn(posts),
   ])
-  await turnAway(pod, transaction, rejected)
-}
-
-async function notify(
-  pod: Pod,
-  transaction: Knex.Transaction,
-  records: readonly StoredRecord[],
-): Promise<readonly number[]> {
-  const idsOf = (isCause: (arrival: Sent) => boolean) =>
-    records.filter(({ arrival }) => isCause(arrival)).map(({ id }) => id)
-  const causes = {
-    // Of a post, only those who are named in it are told.
-    posts: idsOf(({ entity }) => entity.type === 'status_message' && readMentionedAddresses(entity.text).length > 0),
-    comments: idsOf(({ entity }) => entity.type === 'comment'),
-    // Of a like of a post, only its author; whose the liked comment is, nobody has asked yet.
-    likes: idsOf(
-      ({ entity, parentIsLocal = false }) =>
-        entity.type === 'like' && entity.positive && (parentIsLocal || entity.parent_type === 'Comment'),
-    ),
-    reshares: idsOf(({ entity }) => entity.type === 'reshare' && isOfOurs(pod, entity.root_author)),
-  }
-  return notifyAbout(transaction, causes, pod.now())
 }
 
 interface PublicPost {
@@ -69,8 +40,8 @@ interface PublicPost {
   readonly guid: string
 }
 
-/** What is public, where anybody lives here; what is private is announced where it is shown to somebody. */
-async function postsForPeople(
+/** The public posts of the batch; none on a pod without users. A private post is announced where it is shown to its recipients. */
+async function publicPostsForLocalUsers(
   pod: Pod,
   transaction: Knex.Transaction,
   records: readonly StoredRecord[],
@@ -81,11 +52,7 @@ async function postsForPeople(
   return posts.length > 0 && (await hasPodminAccount(pod, transaction)) ? posts : []
 }
 
-function isOfOurs(pod: Pod, address: string | undefined): boolean {
-  return address !== undefined && !isElsewhere(pod, address)
-}
-
-/** Only who takes part hears of comments and likes under a post of somebody who has no contact here. */
-function participation(posts: readonly PublicPost[]): readonly NewJob[] {
+/** A pod sends the comments and likes of a post only to contacts of its author and to participants. */
+function participationIn(posts: readonly PublicPost[]): readonly NewJob[] {
   return posts.length === 0 ? [] : [newJob(participateJob, { postGuids: posts.map(({ guid }) => guid) })]
 }

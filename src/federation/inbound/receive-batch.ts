@@ -1,63 +1,122 @@
+import type { Knex } from 'knex'
 import { mayWaitAgain } from '../../jobs/waiting/waiting-messages.js'
+import { inTransaction } from '../../persistence/database/errors.js'
+import { provePeople } from '../../persistence/people/person-guids.js'
 import type { Pod } from '../../pod/pod.js'
-import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
-import { authoriseBatch } from './authorise-batch.js'
-import type { IgnoredMessage, InboundMessage, RejectedMessage, StepResult, WaitingMessage } from './batch.js'
-import { countDailyBytes, withinDailyBytes } from './daily-bytes.js'
-import { openBatch } from './open-batch.js'
-import { logBatch, noteBatch, timed } from './receive-figures.js'
-import { resolveBatch } from './resolve-batch.js'
-import { storeBatch } from './store/store-batch.js'
+import { answerSendersToClosedAccounts } from './answer-closed-accounts.js'
+import { authorise } from './authorise.js'
+import type { Arrival, IgnoredMessage, InboundMessage, RejectedMessage, StepResult, StoredRecord } from './batch.js'
+import { logBatch, logRejectedAndIgnored } from './batch-log.js'
+import { countDailyBytes, ignoreOverDailyBytes } from './daily-bytes.js'
+import { followUp } from './follow-up.js'
+import { openEnvelopes } from './open-envelopes.js'
+import { countBatch, timeStep } from './receive-metrics.js'
+import { recordNotifications } from './record-notifications.js'
+import { resolveReferences } from './resolve-references.js'
+import { retractIgnoredRelayables } from './retract-ignored-relayables.js'
+import { claimResumedMessages, parkMessages, requestChecksOfOfflinePods } from './settle-messages.js'
+import { lockEntities } from './store/lock-entities.js'
+import type { StorableEntity } from './store/storable-entity.js'
+import { storeEntities } from './store/store-entities.js'
+import { leaveTombstones } from './store/store-retractions.js'
 
-/** What became of those messages that were not stored. */
+/** The messages of a batch that were not stored. */
 export interface BatchOutcome extends Omit<StepResult<never>, 'ready'> {
-  /** They have waited too often or for too long. Somebody must say so to their job; the row they came by is still there. */
-  readonly givenUp: readonly WaitingMessage[]
+  /** Messages that have waited too often or too long. The caller fails their jobs; their outbox rows are still there. */
+  readonly givenUp: StepResult<never>['waiting']
 }
 
 /**
- * Takes messages in, one or many: the steps are the same. Either all of them reach their end, or it throws and none did. Those
- * that wait are parked, but for what we have asked for ourselves: that is handed back to whoever has asked.
+ * Receives one message or many, with the same steps. Either every message reaches its end, or this throws and no message did.
+ * Waiting messages are parked; a waiting message that this pod has fetched is only returned to the caller.
  */
 export async function receiveBatch(pod: Pod, messages: readonly InboundMessage[]): Promise<BatchOutcome> {
   const began = performance.now()
-  const opened = await timed('open', () => openBatch(pod, messages))
-  const within = withinDailyBytes(pod, opened.ready)
-  const resolved = await timed('resolve', () => resolveBatch(pod, within.ready))
-  const authorised = authoriseBatch(resolved.ready)
-  const steps = [opened, resolved, authorised]
-  const undecided = steps.flatMap((step) => step.waiting)
-  const waiting = undecided.filter(({ message: { resumed } }) => resumed === undefined || mayWaitAgain(resumed))
-  const givenUp = undecided.filter((each) => !waiting.includes(each))
-  const before = {
+  const opened = await timeStep('open', () => openEnvelopes(pod, messages))
+  const withinLimit = ignoreOverDailyBytes(pod, opened.ready)
+  const resolved = await timeStep('resolve', () => resolveReferences(pod, withinLimit.ready))
+  const authorised = authorise(resolved.ready)
+
+  const steps = [opened, withinLimit, resolved, authorised]
+  const unresolved = steps.flatMap((step) => step.waiting)
+  const waiting = unresolved.filter(({ message: { resumed } }) => resumed === undefined || mayWaitAgain(resumed))
+  const givenUp = unresolved.filter((each) => !waiting.includes(each))
+  const sorted = {
+    ready: authorised.ready,
     waiting,
     rejected: steps.flatMap((step) => step.rejected),
-    ignored: [...within.ignored, ...steps.flatMap((step) => step.ignored)],
+    ignored: steps.flatMap((step) => step.ignored),
   }
-  // Said before it is so: a worker that dies in between says it twice, and not never.
-  tell(pod, before)
-  const stored = await timed('store', () => storeBatch(pod, { ...before, ready: authorised.ready }))
-  tell(pod, stored)
+  // Logged before the commit: a worker that dies in between logs these messages twice rather than never.
+  logRejectedAndIgnored(pod.log, sorted)
+  const committed = await timeStep('store', () => commitBatch(pod, sorted))
+  logRejectedAndIgnored(pod.log, committed)
   await countDailyBytes(
     pod,
-    stored.records.map(({ arrival }) => arrival),
+    committed.records.map(({ arrival }) => arrival),
   )
-  const rejected = [...before.rejected, ...stored.rejected]
-  const ignored = [...before.ignored, ...stored.ignored]
-  const ends = { stored: stored.records.length, waiting, rejected, ignored, givenUp }
-  noteBatch(messages, ends)
+
+  const rejected = [...sorted.rejected, ...committed.rejected]
+  const ignored = [...sorted.ignored, ...committed.ignored]
+  const ends = { stored: committed.records.length, waiting, rejected, ignored, givenUp }
+  countBatch(messages, ends)
   logBatch(pod.log, messages, ends, performance.now() - began)
   return { waiting, rejected, ignored, givenUp }
 }
 
-function tell({ log }: Pod, { rejected, ignored }: Pick<BatchOutcome, 'rejected' | 'ignored'>): void {
-  for (const one of rejected) log.warn({ fault: one.fault, ...aboutOf(one), reason: one.reason }, 'dropped')
-  for (const one of ignored) log.debug({ ...aboutOf(one), reason: one.reason }, 'nothing to do')
+type SortedBatch = StepResult<Arrival<StorableEntity>>
+
+/** The result of the transaction: what it has inserted, and the messages that only the tables could reject. */
+interface CommittedBatch {
+  readonly records: readonly StoredRecord[]
+  readonly rejected: readonly RejectedMessage[]
+  readonly ignored: readonly IgnoredMessage[]
 }
 
-/** Who and what, never what it says. Of an envelope that could not be opened nobody has proven the sender. */
-function aboutOf({ message, arrival }: RejectedMessage | IgnoredMessage): object {
-  if (arrival === undefined) return { sender: peekEnvelope(message.envelope).sender }
-  const { sender, entity } = arrival
-  return { sender, entity: entity.type, guid: 'guid' in entity ? entity.guid : undefined }
+/**
+ * One transaction for a batch: stores the authorised entities with their follow-up work, parks the waiting messages, and deletes
+ * the rows of resumed ones. A resumed message without its row has been received by another worker and is skipped.
+ */
+export async function commitBatch(pod: Pod, batch: SortedBatch): Promise<CommittedBatch> {
+  if (needsNoTransaction(batch)) return { records: [], rejected: [], ignored: [] }
+  const now = pod.now()
+  return inTransaction(pod.db, async (transaction) => {
+    const { ready, waiting, rejected } = await claimResumedMessages(transaction, batch)
+    const parked = waiting.filter(({ message }) => message.wanted === undefined)
+    await lockEntities(transaction, ready, parked)
+    await leaveTombstones(transaction, parked.flatMap(retractionIn))
+    await proveSigners(transaction, ready)
+    const stored = await storeEntities(pod, transaction, ready, now)
+    await answerSendersToClosedAccounts(pod, transaction, rejected)
+    await parkMessages(pod, transaction, parked, stored)
+    // After the counters: counting locks the post of a comment, which decides whose activity the comment moves.
+    const notifications = await recordNotifications(pod, transaction, stored.records)
+    await followUp(pod, transaction, stored.records, notifications)
+    await retractIgnoredRelayables(pod, transaction, [...rejected, ...stored.rejected])
+    await requestChecksOfOfflinePods(transaction, ready)
+    return stored
+  })
+}
+
+/** Rejected messages with a known sender may get an answer, so they need the transaction. */
+function needsNoTransaction({ ready, waiting, rejected, ignored }: SortedBatch): boolean {
+  const isResumed = ({ message }: { readonly message: InboundMessage }) => message.resumed !== undefined
+  return (
+    ready.length + waiting.length === 0 &&
+    rejected.every(({ arrival }) => arrival === undefined) &&
+    !rejected.some(isResumed) &&
+    !ignored.some(isResumed)
+  )
+}
+
+/** A retraction that waits for its target keeps that target away at once. */
+function retractionIn({ arrival }: SortedBatch['waiting'][number]) {
+  return arrival?.entity.type === 'retraction' ? [{ ...arrival, entity: arrival.entity }] : []
+}
+
+async function proveSigners(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival<StorableEntity>[],
+): Promise<void> {
+  await provePeople(transaction, [...new Set(arrivals.flatMap(({ firstSigned = [] }) => firstSigned))])
 }

@@ -6,7 +6,7 @@ import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.
 import type { Pod } from '../../pod/pod.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { RejectedMessage } from './batch.js'
-import { byKind, parentOf } from './references.js'
+import { groupGuidsByKind, parentsOf } from './entity-references.js'
 import type { StorableEntity } from './store/storable-entity.js'
 
 type Relayable = Extract<StorableEntity, { readonly type: keyof typeof targetTypes }>
@@ -17,22 +17,25 @@ const targetTypes = {
   poll_participation: 'PollParticipation',
 } as const satisfies { readonly [Type in StorableEntity['type']]?: TargetType }
 
-/** Who is not wanted under a post of ours learns that what they said is not there; nobody else has heard of it. */
-export async function turnAway(
+/**
+ * Sends a retraction to each author whose relayable was rejected because the local post author ignores them. No other pod has
+ * received the relayable.
+ */
+export async function retractIgnoredRelayables(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   rejected: readonly RejectedMessage[],
 ): Promise<void> {
   const ignored = rejected.flatMap(({ fault, arrival }) => (fault === 'AuthorIgnored' ? relayableIn(arrival) : []))
   if (ignored.length === 0) return
-  const { roots } = await findPostReferences(transaction, byKind(ignored.flatMap(parentOf)))
+  const { roots } = await findPostReferences(transaction, groupGuidsByKind(ignored.flatMap(parentsOf)))
   const authors = await Person.byAddresses(
     transaction,
     ignored.map(({ author }) => author),
   )
   for (const relayable of ignored) {
     const { type, guid, author: address } = relayable
-    const [parent] = parentOf(relayable)
+    const [parent] = parentsOf(relayable)
     const root = roots.find((known) => known.kind === parent?.kind && known.guid === parent.guid)
     const author = authors.find((person) => person.address === address)
     if (root === undefined || author === undefined) continue

@@ -4,7 +4,7 @@ import type { ConversationEntity, MessageEntity } from '../../protocol/entities/
 
 type Source = Pick<Pod, 'db'>
 
-/** A conversation as it began: what was written later travels on its own. Undefined: it is gone. */
+/** A conversation with its first message; later messages are sent on their own. Undefined: it is deleted. */
 export async function conversationEntity({ db }: Source, guid: string): Promise<ConversationEntity | undefined> {
   const conversation = await Conversation.query(db)
     .findOne({ guid })
@@ -24,11 +24,11 @@ export async function conversationEntity({ db }: Source, guid: string): Promise<
     subject: conversation.subject,
     created_at: conversation.createdAt,
     participants: [...new Set([author, ...participants])],
-    messages: first === undefined ? [] : [messageAs(first, { author, conversation: guid })],
+    messages: first === undefined ? [] : [messageEntityOf(first, { author, conversation: guid })],
   }
 }
 
-/** A later message of a conversation; undefined: it is gone. */
+/** A later message of a conversation; undefined: it is deleted. */
 export async function messageEntity({ db }: Source, guid: string): Promise<MessageEntity | undefined> {
   const message = await Message.query(db)
     .findOne({ 'messages.guid': guid })
@@ -36,10 +36,10 @@ export async function messageEntity({ db }: Source, guid: string): Promise<Messa
     .join('conversations', 'conversations.id', 'messages.conversationId')
     .select('messages.*', 'author.address as sender', 'conversations.guid as conversation')
     .castTo<(Message & { readonly sender: string; readonly conversation: string }) | undefined>()
-  return message && messageAs(message, { author: message.sender, conversation: message.conversation })
+  return message && messageEntityOf(message, { author: message.sender, conversation: message.conversation })
 }
 
-function messageAs(
+function messageEntityOf(
   { guid, text, createdAt }: Message,
   { author, conversation }: { readonly author: string; readonly conversation: string },
 ): MessageEntity {

@@ -11,7 +11,7 @@ import { commentEntities, likeEntities, voteEntities } from './relayable-entitie
 
 type RelayableEntity = CommentEntity | LikeEntity | PollParticipationEntity
 
-const kinds: {
+const findEntities: {
   readonly [Kind in RelayableKind]: (
     source: { readonly db: Knex },
     guids: readonly string[],
@@ -23,8 +23,8 @@ const kinds: {
 }
 
 /**
- * Passes on what people of other pods said under local posts: the author of the post signs the envelopes. The number of
- * statements is the same for any number of relayables. What is gone by now is left out.
+ * Relays interactions of remote people with local posts; the author of the post signs the envelopes. The number of statements does
+ * not depend on the number of relayables. Deleted relayables are left out.
  */
 export async function dispatchRelays(pod: Pod, work: Work & { readonly data: RelayedRecords }): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
@@ -44,9 +44,11 @@ async function relaysOfKind(
   guids: readonly string[],
 ): Promise<readonly Relay[]> {
   if (guids.length === 0) return []
-  const held = await lockRelayedRecords(transaction, kind, guids)
-  const entities = new Map((await kinds[kind]({ db: transaction }, guids)).map((entity) => [entity.guid, entity]))
-  return held.flatMap(({ guid, id, root, author }) => {
+  const locked = await lockRelayedRecords(transaction, kind, guids)
+  const entities = new Map(
+    (await findEntities[kind]({ db: transaction }, guids)).map((entity) => [entity.guid, entity]),
+  )
+  return locked.flatMap(({ guid, id, root, author }) => {
     const entity = entities.get(guid)
     if (entity === undefined || !root.author.isLocal || author.isLocal) return []
     const relay: Relay = {

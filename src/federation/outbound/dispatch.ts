@@ -6,16 +6,16 @@ import { LOOKUP_LIMITS } from '../../limits.js'
 import { inTransaction } from '../../persistence/database/errors.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Entity } from '../../protocol/entities/registry.js'
-import { lookForLinked, textOf } from '../discovery/find-links.js'
-import { isElsewhere } from '../discovery/pod-location.js'
-import { outgoingOf } from './find-outgoing.js'
-import { lookForNamed } from './late-mentions.js'
+import { enqueueLinkedFetches, textOf } from '../discovery/linked-entities.js'
+import { isRemoteAddress } from '../discovery/pod-location.js'
+import { planDispatch } from './dispatch-plan.js'
+import { resolveMentions } from './mentioned-recipients.js'
 
 type DispatchWork = Work & { readonly data: OutgoingRecord }
 
 /**
- * Writes one envelope for a record and a delivery for everybody who has to have it; a job that comes twice writes nothing. What
- * the same person has written before and no job has dispatched yet goes first.
+ * Writes one outbound message for a record, and a delivery for each recipient. A repeated job writes nothing. Earlier records of
+ * the same person that no job has dispatched yet are dispatched first.
  */
 export async function dispatch(pod: Pod, work: DispatchWork): Promise<void> {
   const { senderId, outboxId } = work
@@ -28,23 +28,23 @@ export async function dispatch(pod: Pod, work: DispatchWork): Promise<void> {
   }
   const failed: number[] = []
   for (;;) {
-    const next = await dispatchOldest(pod, work, { senderId, outboxId, failed })
-    if (next === 'own') return
-    if (next === 'none' && !(await isInOutbox(pod.db, outboxId))) return
+    const dispatched = await dispatchOldest(pod, work, { senderId, outboxId, failed })
+    if (dispatched === 'own') return
+    if (dispatched === 'none' && !(await isInOutbox(pod.db, outboxId))) return
   }
 }
 
-interface Position {
+interface SenderQueue {
   readonly senderId: number
   readonly outboxId: number
-  /** Rows of earlier records that could not be dispatched: their own jobs try again. */
+  /** Outbox rows of earlier records whose dispatch failed. Their own jobs retry them. */
   readonly failed: number[]
 }
 
 async function dispatchOldest(
   pod: Pod,
   work: DispatchWork,
-  { senderId, outboxId, failed }: Position,
+  { senderId, outboxId, failed }: SenderQueue,
 ): Promise<'own' | 'earlier' | 'none'> {
   let earlier: number | undefined
   try {
@@ -70,16 +70,16 @@ async function dispatchOldest(
 }
 
 async function dispatchRecord(pod: Pod, transaction: Knex.Transaction, record: OutgoingRecord): Promise<void> {
-  const outgoing = await outgoingOf(pod, transaction, record)
-  if (outgoing === undefined) return
-  await lookForNamed(pod, transaction, outgoing)
-  await lookForLinked(pod, transaction, [
-    { text: ownTextOf(pod, outgoing.message.entity), depth: 0, fetchesLeft: LOOKUP_LIMITS.fetchesOfMessage },
+  const plan = await planDispatch(pod, transaction, record)
+  if (plan === undefined) return
+  await resolveMentions(pod, transaction, plan)
+  await enqueueLinkedFetches(pod, transaction, [
+    { text: ownTextOf(pod, plan.message.entity), depth: 0, fetchesLeft: LOOKUP_LIMITS.fetchesOfMessage },
   ])
-  await enqueueMessage(pod, transaction, outgoing.message, outgoing.audience)
+  await enqueueMessage(pod, transaction, plan.message, plan.audience)
 }
 
-/** What is only passed on was looked at when it came. */
+/** Empty for a relayed text: its links were fetched when it arrived. */
 function ownTextOf(pod: Pod, entity: Entity): string {
-  return 'author' in entity && isElsewhere(pod, entity.author) ? '' : textOf(entity)
+  return 'author' in entity && isRemoteAddress(pod, entity.author) ? '' : textOf(entity)
 }

@@ -15,9 +15,9 @@ import type { Pod } from '../../pod/pod.js'
 import { findPodminAccount } from './podmin-account.js'
 
 /**
- * Asks the authors of public posts, in the name of one account, for what will be said under them. It is no participation of
- * that person, so it is not stored as one here; a repeat has the same guid and sends nothing. At most one waits for an
- * author, and one for a pod that has never accepted any: whoever publishes thousands of posts fills no line of deliveries.
+ * Subscribes to the comments and likes of remote public posts, with participations by the podmin account. They are not stored as
+ * participations of that person. A repeat has the same guid and sends nothing. At most one is pending for each author, and one
+ * for a pod that has never accepted any, so that an author of thousands of posts cannot fill the delivery queue.
  */
 export async function participate(pod: Pod, work: Work<{ readonly postGuids: readonly string[] }>): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
@@ -28,20 +28,20 @@ export async function participate(pod: Pod, work: Work<{ readonly postGuids: rea
 
 interface NextOptions {
   readonly podId: number
-  /** This pod has accepted none before: only one was sent, and the posts of its other people were left out. */
+  /** The pod had accepted none before: only one was sent, and the posts of its other authors were left out. */
   readonly isFirstOfPod: boolean
 }
 
-/** The participations in these posts have arrived: the next post of each author has its turn. */
+/** After the participations in these posts have arrived, sends one for the next post of each author. */
 export async function participateInNext(
   pod: Pod,
   postGuids: readonly string[],
   { podId, isFirstOfPod }: NextOptions,
 ): Promise<void> {
   if (postGuids.length === 0) return
-  const next = await findNextPosts(pod.db, postGuids, isFirstOfPod ? podId : null)
-  if (next.length === 0) return
-  await inTransaction(pod.db, (transaction) => participateIn(pod, transaction, next))
+  const nextPosts = await findNextPosts(pod.db, postGuids, isFirstOfPod ? podId : null)
+  if (nextPosts.length === 0) return
+  await inTransaction(pod.db, (transaction) => participateIn(pod, transaction, nextPosts))
 }
 
 async function participateIn(pod: Pod, transaction: Knex.Transaction, postGuids: readonly string[]): Promise<void> {

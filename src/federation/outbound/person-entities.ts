@@ -2,7 +2,7 @@ import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import type { ContactEntity, ProfileEntity } from '../../protocol/entities/people.js'
 
-/** What one of our people shows of themselves: all of it, for it is the channel that keeps private what is private. */
+/** The complete profile of a local person, with its private part: the audience of the message keeps it private. */
 export async function profileEntity(
   { config, db }: Pick<Pod, 'config' | 'db'>,
   personId: number,
@@ -15,7 +15,7 @@ export async function profileEntity(
     type: 'profile',
     author: person.address,
     edited_at: profile.updatedAt,
-    ...withValue({
+    ...withoutEmptyFields({
       full_name: person.name,
       first_name: profile.firstName,
       last_name: profile.lastName,
@@ -34,7 +34,7 @@ export async function profileEntity(
   }
 }
 
-/** What is between somebody of this pod and somebody elsewhere. Nobody follows without sharing. */
+/** The contact of a local person with a remote one. On this pod following and sharing are one state. */
 export function contactEntity(
   author: Pick<Person, 'address'>,
   recipient: Pick<Person, 'address'>,
@@ -50,10 +50,10 @@ export function contactEntity(
   }
 }
 
-/** Empty fields are left out: whoever receives a profile clears what it does not name. */
-function withValue<Name extends string>(
+/** Leaves out empty fields: the receiver of a profile clears the fields that it does not contain. */
+function withoutEmptyFields<Name extends string>(
   fields: Readonly<Record<Name, string | null | undefined>>,
 ): { readonly [Each in Name]?: string } {
   const filled = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined && value !== '')
-  return Object.fromEntries(filled) as { readonly [Each in Name]?: string } // only these names went in
+  return Object.fromEntries(filled) as { readonly [Each in Name]?: string } // no other names are added
 }

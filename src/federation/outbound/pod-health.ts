@@ -4,21 +4,21 @@ import type { DueDelivery, FailedDelivery, PodHealthChange } from '../../persist
 import type { DeliveryAnswer } from '../../pod/pod.js'
 import { faultOf, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'
 
-/** What an exchange can end with that tells something about the other side. */
+/** The faults that concern the other pod and not this one. */
 type ExchangeFault = Exclude<RemoteFault, 'busy'>
 
-/** Answers to a private delivery: the pod does not have this person, and no later try will find them. */
-const recipientIsGone: ReadonlySet<number> = new Set([404, 410])
+/** Status codes of a private delivery that mean that the pod does not have the recipient; no retry can help. */
+const recipientGoneStatuses: ReadonlySet<number> = new Set([404, 410])
 
-/** The status of a pod that is down is another one; with this it may have stumbled over the delivery. */
+/** A proxy answers 502 to 504 for a pod that is down. With a 500 this delivery may have crashed the pod. */
 const CRASHED = 500
 
-/** What became of one delivery. */
-export type Outcome =
+/** The outcome of one delivery attempt. */
+export type DeliveryOutcome =
   | { readonly kind: 'arrived' }
-  /** It is this delivery that is not taken: tried again, and the others go on. */
+  /** The pod refuses this delivery. It is retried, and the other deliveries go on. */
   | { readonly kind: 'refused'; readonly fault: ExchangeFault; readonly status: number; readonly reason: string }
-  /** It is the pod: everything for it waits. */
+  /** The pod is unreachable or overloaded: all its deliveries wait. */
   | {
       readonly kind: 'away'
       readonly fault: ExchangeFault
@@ -26,17 +26,17 @@ export type Outcome =
       readonly reason: string
       readonly retryAfter: number | undefined
     }
-  /** We must not send it there: no try will ever help. */
+  /** This pod must not send to that address; no retry can help. */
   | { readonly kind: 'forbidden'; readonly fault: 'not_allowed'; readonly reason: string }
-  /** There is no envelope to send; whatever the reason, the pod has no part in it. */
+  /** The envelope could not be sealed. This says nothing about the pod. */
   | { readonly kind: 'unsealed'; readonly fault: 'internal' | 'no_key' }
-  /** We did not get to it, or were stopped before the answer. */
+  /** This process did not start the request, or was stopped before the answer. */
   | { readonly kind: 'untried'; readonly hasBegun: boolean }
-  /** We had no time to wait for the answer. */
+  /** The attempt was cancelled because too many other pods were silent at the same time. */
   | { readonly kind: 'silent' }
 
-/** What the answer to a delivery means. A pod whose public door is gone is none any more; a person may be gone alone. */
-export function outcomeOfAnswer({ status, retryAfter }: DeliveryAnswer, isPublic: boolean): Outcome {
+/** The outcome of an answer. If the public inbox of a pod is gone, so is the pod; a private one may be gone for one person only. */
+export function outcomeOfAnswer({ status, retryAfter }: DeliveryAnswer, isPublic: boolean): DeliveryOutcome {
   const fault = faultOf(status)
   if (fault === undefined) return { kind: 'arrived' }
   const reason = `A delivery was answered with status ${status}.`
@@ -44,8 +44,8 @@ export function outcomeOfAnswer({ status, retryAfter }: DeliveryAnswer, isPublic
   return isOfPod ? { kind: 'away', fault, status, reason, retryAfter } : { kind: 'refused', fault, status, reason }
 }
 
-/** What an exchange means that ended without an answer; a mistake of our own is thrown again. */
-export function outcomeOfError(error: unknown): Outcome {
+/** The outcome of a request without an answer. Errors of this program are thrown again. */
+export function outcomeOfError(error: unknown): DeliveryOutcome {
   if (!(error instanceof RemotePodError)) throw error
   const { fault, message: reason } = error
   if (fault === 'busy') return { kind: 'untried', hasBegun: false }
@@ -53,25 +53,25 @@ export function outcomeOfError(error: unknown): Outcome {
   return { kind: 'away', fault, status: undefined, reason, retryAfter: undefined }
 }
 
-/** The wait after failure number n: from about five minutes to about six hours, with jitter. */
+/** The seconds to wait after a number of failures: from about five minutes to about six hours, with jitter. */
 export function retrySeconds(failures: number, random = Math.random): number {
   return (failures + 3) ** 4 + Math.floor(random() * 30) * (failures + 1)
 }
 
-/** What becomes of a delivery that did not arrive; undefined: it arrived, or nobody has tried. */
+/** The changes to a delivery after an attempt. Undefined: it arrived, or no request was started. */
 export function failureOf(
-  outcome: Outcome,
+  outcome: DeliveryOutcome,
   { record, attempts }: Pick<DueDelivery, 'record' | 'attempts'>,
   { tries, triesOfContact }: Pick<DeliveryLimits, 'tries' | 'triesOfContact'>,
 ): Omit<FailedDelivery, 'id' | 'encryptedEnvelope'> | undefined {
   if (outcome.kind === 'arrived' || (outcome.kind === 'untried' && !outcome.hasBegun)) return undefined
   if (outcome.kind === 'untried' || outcome.kind === 'silent') {
-    // It may have arrived: noted, because a retraction must follow it.
+    // The delivery may have arrived. The attempt is recorded, because a later retraction must follow it.
     return { status: undefined, fault: 'timeout', counts: false, seconds: undefined, dead: false }
   }
   const failures = attempts + 1
   if (outcome.kind === 'away') {
-    // A pod that is away keeps the time for all that is due. A delivery that may itself be the cause is put aside in the end.
+    // The pod keeps the retry time for all its deliveries. A delivery that may itself crash the pod is delayed alone in the end.
     const isSuspect = outcome.status === CRASHED
     const seconds = isSuspect && failures >= tries ? retrySeconds(DELIVERY_LIMITS.podFailures) : undefined
     return { status: outcome.status, fault: outcome.fault, counts: isSuspect, seconds, dead: false }
@@ -79,8 +79,8 @@ export function failureOf(
   const isFinal =
     outcome.kind === 'forbidden' ||
     (outcome.kind === 'unsealed' && outcome.fault === 'no_key') ||
-    // A public delivery that is answered so concerns the pod, and is no refusal.
-    (outcome.kind === 'refused' && recipientIsGone.has(outcome.status))
+    // A public delivery with these statuses has the outcome `away`.
+    (outcome.kind === 'refused' && recipientGoneStatuses.has(outcome.status))
   const dead = isFinal || failures >= (record === 'contact' ? triesOfContact : tries)
   return {
     status: 'status' in outcome ? outcome.status : undefined,
@@ -91,8 +91,12 @@ export function failureOf(
   }
 }
 
-/** What one round of deliveries says about their pod, all in all: that something arrived weighs more than that something was refused. */
-export function noteOf(outcomes: readonly Outcome[], failures: number, random = Math.random): PodHealthChange {
+/** The state of a pod after one round: any failure of the pod counts first, then an arrival, then a refusal. */
+export function assessPod(
+  outcomes: readonly DeliveryOutcome[],
+  failures: number,
+  random = Math.random,
+): PodHealthChange {
   const away = outcomes.find((outcome) => outcome.kind === 'away')
   if (away !== undefined) {
     const n = Math.min(failures + 1, DELIVERY_LIMITS.podFailures)
@@ -123,7 +127,7 @@ const statuses: Readonly<Record<ExchangeFault, Exclude<PodStatus, 'unchecked'>>>
   answer_too_large: 'unknown_error',
 }
 
-/** How a pod is of which an exchange ended so. */
+/** The pod status that a fault leads to. */
 export function podStatusOf(fault: ExchangeFault): Exclude<PodStatus, 'unchecked'> {
   return statuses[fault]
 }

@@ -3,7 +3,7 @@ import type { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 
-/** Who speaks for the pod: the account that the settings name, else the first administrator, else the first account. */
+/** The account that signs messages of the pod: PODMIN_ACCOUNT, else the first administrator, else the first account. */
 export async function findPodminAccount({ config }: Pick<Pod, 'config'>, db: Knex): Promise<Person | undefined> {
   const user = await openAccounts(db)
     .orderByRaw(`username = ? desc, role is not distinct from 'admin' desc, id`, [config.podminAccount ?? ''])
@@ -12,14 +12,14 @@ export async function findPodminAccount({ config }: Pick<Pod, 'config'>, db: Kne
   return user?.person
 }
 
-/** Databases in which somebody was found. That everybody leaves is rare enough to be found out later. */
-const inhabited = new WeakSet<Knex>()
+/** Databases with an open account. If all accounts are closed later, the process notices it only after a restart. */
+const databasesWithAccounts = new WeakSet<Knex>()
 
-/** Whether there is, or was a while ago, somebody who could speak for the pod. */
+/** True if the pod has an open account, or had one since this process started. */
 export async function hasPodminAccount({ db }: Pick<Pod, 'db'>, transaction: Knex.Transaction): Promise<boolean> {
-  if (inhabited.has(db)) return true
+  if (databasesWithAccounts.has(db)) return true
   const account = await openAccounts(transaction).select('id').first()
-  if (account !== undefined) inhabited.add(db)
+  if (account !== undefined) databasesWithAccounts.add(db)
   return account !== undefined
 }
 

@@ -6,7 +6,7 @@ import type { EmbedEntity, PhotoEntity, ReshareEntity, StatusMessageEntity } fro
 
 type Source = Pick<Pod, 'config' | 'db'>
 
-/** A post as it travels, with everything that is part of it; undefined: it is gone. */
+/** The entity of a post with its photos, location, poll and embed; undefined: it is deleted. */
 export async function postEntity(pod: Source, guid: string): Promise<StatusMessageEntity | ReshareEntity | undefined> {
   const post = await Post.query(pod.db)
     .findOne({ guid })
@@ -39,7 +39,7 @@ function statusMessageEntity(pod: Source, post: Post): StatusMessageEntity {
     public: post.public,
     ...(providerDisplayName !== null && { provider_display_name: providerDisplayName }),
     text: post.text,
-    photos: (post.photos ?? []).map((photo) => photoAs(pod, photo, { author, postGuid: post.guid })),
+    photos: (post.photos ?? []).map((photo) => photoEntityOf(pod, photo, { author, postGuid: post.guid })),
     ...(location && {
       location: { type: 'location', address: location.address, lat: location.lat, lng: location.lng },
     }),
@@ -51,17 +51,17 @@ function statusMessageEntity(pod: Source, post: Post): StatusMessageEntity {
         poll_answers: (poll.answers ?? []).map(({ guid, answer }) => ({ type: 'poll_answer', guid, answer })),
       },
     }),
-    ...(embed && { embed: { ...embed, type: 'embed' } as EmbedEntity }), // it is stored as the entity has it
+    ...(embed && { embed: { ...embed, type: 'embed' } as EmbedEntity }), // stored in the form of the entity
   }
 }
 
-/** A photo that travels on its own; undefined: it is gone. */
+/** The entity of a photo that is sent without a post; undefined: it is deleted. */
 export async function photoEntity(pod: Source, guid: string): Promise<PhotoEntity | undefined> {
   const photo = await Photo.query(pod.db).findOne({ guid }).withGraphFetched('[author, post]')
-  return photo && photoAs(pod, photo, { author: addressOf(photo), postGuid: photo.post?.guid })
+  return photo && photoEntityOf(pod, photo, { author: addressOf(photo), postGuid: photo.post?.guid })
 }
 
-function photoAs(
+function photoEntityOf(
   { config }: Source,
   photo: Photo,
   { author, postGuid }: { readonly author: string; readonly postGuid: string | undefined },
@@ -82,6 +82,6 @@ function photoAs(
 }
 
 function addressOf({ author, guid }: Pick<Post | Photo, 'author' | 'guid'>): string {
-  if (author === undefined) throw new Error(`The author of ${guid} was not read with it.`)
+  if (author === undefined) throw new Error(`The query for ${guid} has not fetched its author.`)
   return author.address
 }

@@ -12,7 +12,7 @@ import type {
 
 type Source = Pick<Pod, 'db'>
 
-/** What was signed travels with exactly the elements that were signed, whoever wrote it; undefined: it is gone. */
+/** The entity with exactly the elements that its author has signed; undefined: it is deleted. */
 export async function commentEntity(source: Source, guid: string): Promise<CommentEntity | undefined> {
   return (await commentEntities(source, [guid]))[0]
 }
@@ -25,13 +25,13 @@ export async function voteEntity(source: Source, guid: string): Promise<PollPart
   return (await voteEntities(source, [guid]))[0]
 }
 
-/** Those of these comments that are still there, in any order; one statement for any number, here and below. */
+/** The comments that still exist, in any order. This and the functions below need one statement for any number. */
 export async function commentEntities({ db }: Source, guids: readonly string[]): Promise<readonly CommentEntity[]> {
   const comments = await Comment.query(db)
     .whereIn('comments.guid', [...guids])
     .joinRelated('[author, post]')
     .select('comments.*', 'author.address as author', 'post.guid as parentGuid')
-    .castTo<readonly Travelling<Comment>[]>()
+    .castTo<readonly WithReferences<Comment>[]>()
   return comments.map((comment) => ({
     type: 'comment',
     author: comment.author,
@@ -39,7 +39,7 @@ export async function commentEntities({ db }: Source, guids: readonly string[]):
     parent_guid: comment.parentGuid,
     text: comment.text,
     created_at: comment.createdAt,
-    ...markOf(comment),
+    ...signatureOf(comment),
   }))
 }
 
@@ -51,7 +51,7 @@ export async function likeEntities({ db }: Source, guids: readonly string[]): Pr
     .leftJoin('comments', 'comments.id', 'likes.commentId')
     .select('likes.*', 'author.address as author')
     .select(db.raw('coalesce(posts.guid, comments.guid) as parent_guid'))
-    .castTo<readonly Travelling<Like>[]>()
+    .castTo<readonly WithReferences<Like>[]>()
   return likes.map((like) => ({
     type: 'like',
     author: like.author,
@@ -59,7 +59,7 @@ export async function likeEntities({ db }: Source, guids: readonly string[]): Pr
     parent_guid: like.parentGuid,
     parent_type: like.postId === null ? 'Comment' : 'Post',
     positive: like.positive,
-    ...markOf(like),
+    ...signatureOf(like),
   }))
 }
 
@@ -74,25 +74,25 @@ export async function voteEntities(
     .join('poll_answers', 'poll_answers.id', 'poll_participations.pollAnswerId')
     .select('poll_participations.*', 'people.address as author')
     .select('polls.guid as parentGuid', 'poll_answers.guid as answerGuid')
-    .castTo<readonly (Travelling<PollParticipation> & { readonly answerGuid: string })[]>()
+    .castTo<readonly (WithReferences<PollParticipation> & { readonly answerGuid: string })[]>()
   return votes.map((vote) => ({
     type: 'poll_participation',
     author: vote.author,
     guid: vote.guid,
     parent_guid: vote.parentGuid,
     poll_answer_guid: vote.answerGuid,
-    ...markOf(vote),
+    ...signatureOf(vote),
   }))
 }
 
-/** No relayable: it is signed by nothing but its envelope. */
+/** A participation is not a relayable: it has no signature but that of its envelope. */
 export async function participationEntity({ db }: Source, guid: string): Promise<ParticipationEntity | undefined> {
   const participation = await Participation.query(db)
     .findOne({ 'participations.guid': guid })
     .joinRelated('author')
     .join('posts', 'posts.id', 'participations.postId')
     .select('author.address as author', 'posts.guid as parentGuid')
-    .castTo<Pick<Travelling<Participation>, 'author' | 'parentGuid'> | undefined>()
+    .castTo<Pick<WithReferences<Participation>, 'author' | 'parentGuid'> | undefined>()
   return (
     participation && {
       type: 'participation',
@@ -104,10 +104,10 @@ export async function participationEntity({ db }: Source, guid: string): Promise
   )
 }
 
-/** A row with the names of the wire beside it. */
-type Travelling<Row> = Omit<Row, 'author'> & { readonly author: string; readonly parentGuid: string }
+/** A row with the address of its author and the guid of its parent, as the entity needs them. */
+type WithReferences<Row> = Omit<Row, 'author'> & { readonly author: string; readonly parentGuid: string }
 
-function markOf({ authorSignature, signedElements }: Pick<Comment, 'authorSignature' | 'signedElements'>) {
+function signatureOf({ authorSignature, signedElements }: Pick<Comment, 'authorSignature' | 'signedElements'>) {
   return {
     ...(authorSignature !== null && { author_signature: authorSignature }),
     ...(signedElements !== null && { elements: signedElements }),

@@ -1,27 +1,27 @@
 import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
 import type { DueDelivery } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
-import { keyOf } from '../inbound/find-signers.js'
-import { sealedEnvelope } from './sealed-envelope.js'
+import { parsePublicKey } from '../inbound/find-signers.js'
+import { getSealedEnvelope } from './sealed-envelope.js'
 
-/** A delivery, ready to be sent or with the reason why it never will be. */
+/** A delivery with the request to send, or with the fault that prevents it. */
 export type SealedDelivery = { readonly due: DueDelivery } & (
   | { readonly path: string; readonly contentType: string; readonly body: string }
   | { readonly fault: 'internal' | 'no_key' }
 )
 
-/** Seals and encrypts what is due, message by message, in threads. What was taken back meanwhile is left out. */
+/** Seals and encrypts due deliveries message by message, in threads. Deliveries of retracted messages are left out. */
 export async function sealDeliveries(pod: Pod, due: readonly DueDelivery[]): Promise<readonly SealedDelivery[]> {
   const messages = [...new Set(due.map(({ messageId }) => messageId))]
   const sealed = await Promise.all(
     messages.map((id) => {
       const ofMessage = due.filter(({ messageId }) => messageId === id)
-      return sealMessage(pod, id, ofMessage).catch((error) => unwritten(pod, ofMessage, error))
+      return sealMessage(pod, id, ofMessage).catch((error) => unsealedDeliveries(pod, ofMessage, error))
     }),
   )
-  const places = new Map(due.map(({ id }, place) => [id, place]))
-  const placeOf = ({ due }: SealedDelivery) => places.get(due.id) ?? 0
-  return sealed.flat().sort((one, other) => placeOf(one) - placeOf(other))
+  const positions = new Map(due.map(({ id }, position) => [id, position]))
+  const positionOf = ({ due }: SealedDelivery) => positions.get(due.id) ?? 0
+  return sealed.flat().sort((one, other) => positionOf(one) - positionOf(other))
 }
 
 async function sealMessage(
@@ -30,7 +30,7 @@ async function sealMessage(
   due: readonly DueDelivery[],
 ): Promise<readonly SealedDelivery[]> {
   const unencrypted = due.filter(({ isPublic, encryptedEnvelope }) => isPublic || encryptedEnvelope === null)
-  const envelope = unencrypted.length === 0 ? undefined : await sealedEnvelope(pod, messageId)
+  const envelope = unencrypted.length === 0 ? undefined : await getSealedEnvelope(pod, messageId)
   const encryptedEnvelopes =
     envelope === undefined ? new Map<number, string>() : await encryptForRecipients(pod, envelope, unencrypted)
   return due.flatMap((one): SealedDelivery[] => {
@@ -57,7 +57,7 @@ async function encryptForRecipients(
   due: readonly DueDelivery[],
 ): Promise<Map<number, string>> {
   const recipients = due.flatMap(({ id, publicKey }) => {
-    const key = publicKey === null ? undefined : keyOf(publicKey)
+    const key = publicKey === null ? undefined : parsePublicKey(publicKey)
     return key === undefined ? [] : [{ id, key }]
   })
   if (recipients.length === 0) return new Map()
@@ -72,9 +72,9 @@ async function encryptForRecipients(
   )
 }
 
-/** What cannot be sealed keeps nothing else from being sent. */
-function unwritten(pod: Pod, due: readonly DueDelivery[], error: unknown): readonly SealedDelivery[] {
+/** A message that cannot be sealed does not block the other messages. */
+function unsealedDeliveries(pod: Pod, due: readonly DueDelivery[], error: unknown): readonly SealedDelivery[] {
   if (isDatabaseUnavailable(error)) throw error
-  pod.log.error({ err: error, message: due[0]?.messageId }, 'this could not be sealed')
+  pod.log.error({ err: error, message: due[0]?.messageId }, 'outbound message could not be sealed')
   return due.map((one) => ({ due: one, fault: 'internal' }))
 }

@@ -4,14 +4,14 @@ import { OutboundMessage } from '../../persistence/models/outbound-message.js'
 import type { Pod, PodCrypto } from '../../pod/pod.js'
 import { openSingleFlight, type SingleFlight } from '../../throttling/single-flight.js'
 
-/** Envelopes that are being signed, by the threads that sign them. */
+/** Running signatures of each open pod, so that concurrent callers share one. */
 const signing = new WeakMap<PodCrypto, SingleFlight<number, string | undefined>>()
 
-/** The envelope of a message, signed once and kept for all pods and every later try. Undefined: the message was retracted. */
-export async function sealedEnvelope(pod: Pod, messageId: number): Promise<string | undefined> {
-  const flight = signing.get(pod.crypto) ?? openSingleFlight<number, string | undefined>()
-  signing.set(pod.crypto, flight)
-  return flight.run(messageId, () => readOrSeal(pod, messageId))
+/** The envelope of a message, signed once and stored for all pods and all retries. Undefined: the message was retracted. */
+export async function getSealedEnvelope(pod: Pod, messageId: number): Promise<string | undefined> {
+  const singleFlight = signing.get(pod.crypto) ?? openSingleFlight<number, string | undefined>()
+  signing.set(pod.crypto, singleFlight)
+  return singleFlight.run(messageId, () => readOrSeal(pod, messageId))
 }
 
 async function readOrSeal(pod: Pod, messageId: number): Promise<string | undefined> {
@@ -20,11 +20,11 @@ async function readOrSeal(pod: Pod, messageId: number): Promise<string | undefin
   if (message.sender === undefined) throw new Error(`Message ${messageId} has no sender.`)
   const key = await loadPrivateKey(pod, message.senderId)
   const envelope = await pod.crypto.sealEnvelope(message.entity, message.sender.address, key)
-  return keep(pod.db, messageId, envelope)
+  return storeEnvelope(pod.db, messageId, envelope)
 }
 
-/** Another process may have signed it first: every pod gets the same bytes. */
-async function keep(db: Knex, messageId: number, envelope: string): Promise<string | undefined> {
+/** Returns the stored envelope: if another process has signed first, all pods get its bytes. */
+async function storeEnvelope(db: Knex, messageId: number, envelope: string): Promise<string | undefined> {
   const { rows } = await db.raw(
     `update outbound_messages set envelope = coalesce(envelope, ?) where id = ? returning envelope`,
     [envelope, messageId],

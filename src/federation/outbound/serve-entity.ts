@@ -13,12 +13,12 @@ import type { EnvelopeCache } from '../inbound/envelope-cache.js'
 import { postEntity } from './post-entities.js'
 import { commentEntity } from './relayable-entities.js'
 
-/** What another pod gets that asks for an entity; undefined: nothing, whatever the reason. */
-export type Served =
+/** The answer to a fetch of an entity. */
+export type ServedEntity =
   | { readonly kind: 'envelope'; readonly envelope: string }
   | { readonly kind: 'redirect'; readonly url: string }
 
-const kinds: ReadonlyMap<string, FetchableKind> = new Map([
+const fetchableKinds: ReadonlyMap<string, FetchableKind> = new Map([
   ['post', 'post'],
   ['status_message', 'post'],
   ['reshare', 'post'],
@@ -26,22 +26,22 @@ const kinds: ReadonlyMap<string, FetchableKind> = new Map([
   ['poll', 'poll'],
 ])
 
-/** What this name of a type finds; undefined: things of this type are not given away one by one. */
+/** The kind of entity that a type in the URL names; undefined: entities of this type cannot be fetched. */
 export function fetchableKind(type: string): FetchableKind | undefined {
-  return kinds.get(type)
+  return fetchableKinds.get(type)
 }
 
-/** Public things of our people in an envelope; for those of others, the way to whom they belong. */
+/** Returns a public entity of a local person in an envelope, and a redirect for a remote one; undefined: not found. */
 export async function serveEntity(
   pod: Pod,
   envelopes: EnvelopeCache,
   type: string,
   guid: string,
-): Promise<Served | undefined> {
+): Promise<ServedEntity | undefined> {
   const kind = fetchableKind(type)
   if (kind === undefined || !isGuid(guid)) return undefined
   const found = await findFetchableEntity(pod.db, kind, guid)
-  // Asked each time: what is deleted, or whose author has left, is gone at once.
+  // Read before the cache: a deleted entity, or one of a closed account, must disappear at once.
   if (found === undefined || found.postAuthor.closed) return undefined
 
   const owner = ownerOf(found)
@@ -50,16 +50,20 @@ export async function serveEntity(
     const origin = podOrigin(owner.pod)
     return origin === undefined ? undefined : { kind: 'redirect', url: `${origin}/fetch/${type}/${guid}` }
   }
-  const envelope = await envelopes.of(`${found.record}:${found.guid}`, () => sealed(pod, found, owner))
+  const envelope = await envelopes.getOrSeal(`${found.record}:${found.guid}`, () => sealFetchable(pod, found, owner))
   return envelope === undefined ? undefined : { kind: 'envelope', envelope }
 }
 
-/** Who signs it, or whose pod is asked: other pods take a comment from the author of its post, whoever wrote it. */
+/** The person who signs the envelope, or whose pod serves it: the author of a local post signs the comments on it. */
 function ownerOf({ author, postAuthor }: FetchableEntity): EntityAuthor {
   return postAuthor.pod === null ? postAuthor : author
 }
 
-async function sealed(pod: Pod, { record, guid }: FetchableEntity, owner: EntityAuthor): Promise<string | undefined> {
+async function sealFetchable(
+  pod: Pod,
+  { record, guid }: FetchableEntity,
+  owner: EntityAuthor,
+): Promise<string | undefined> {
   const entity = await (record === 'post' ? postEntity(pod, guid) : commentEntity(pod, guid))
   if (entity === undefined) return undefined
   return pod.crypto.sealEnvelope(writeEntity(entity), owner.address, await loadPrivateKey(pod, owner.personId))

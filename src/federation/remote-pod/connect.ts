@@ -8,7 +8,7 @@ import { type AllowPrivate, isPrivateHostAllowed } from '../../networks/private-
 import { isPublicAddress } from '../../networks/public-address.js'
 import { RemotePodError } from './remote-pod-error.js'
 import type { ResolveName } from './resolve-name.js'
-import { faultOfSystem } from './system-faults.js'
+import { toRemotePodError } from './system-faults.js'
 
 export type Dial = (options: TcpNetConnectOpts) => Socket
 
@@ -102,7 +102,7 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
     try {
       await once(tcp, 'connect', { signal })
     } catch (error) {
-      throw faultOfSystem(error, `${url.host} could not be connected`)
+      throw toRemotePodError(error, `${url.host} could not be connected`)
     }
     checkAddress(url, tcp.remoteAddress)
     if (url.protocol === 'http:') return tcp
@@ -110,7 +110,7 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
       return await untilAborted(secured(target, tcp), signal)
     } catch (error) {
       if (hasCode(error, 'ECONNRESET', 'EPIPE'))
-        throw faultOfSystem(error, `${url.host} closed the connection before TLS was ready`)
+        throw toRemotePodError(error, `${url.host} closed the connection before TLS was ready`)
       throw new RemotePodError('ssl', `${url.host} has no TLS that we can trust: ${textOf(error)}.`, { cause: error })
     }
   }

@@ -40,9 +40,9 @@ export class RemotePodError extends Error {
 }
 
 /** Something failed, whatever it is called by now, because too much was under way here. */
-export function isOurTrouble(error: unknown): boolean {
+export function isLocalOverload(error: unknown): boolean {
   if (error instanceof RemotePodError) return error.fault === 'busy'
-  return error instanceof Error && isOurTrouble(error.cause)
+  return error instanceof Error && isLocalOverload(error.cause)
 }
 
 /** What only an answer can mean. */

@@ -8,10 +8,10 @@ import { checkedConnector, type Dial } from './connect.js'
 import { type Deadline, withDeadline } from './deadline.js'
 import { readAnswer, readDeliveryAnswer } from './read-answer.js'
 import { type RemoteFault, RemotePodError } from './remote-pod-error.js'
+import { openRequestSlots, type Purpose } from './request-slots.js'
+import { parseRequestUrl } from './request-url.js'
 import { nameResolver, type ResolveName } from './resolve-name.js'
-import { faultOfSystem } from './system-faults.js'
-import { readTarget } from './target.js'
-import { openTurns, type Purpose } from './turns.js'
+import { toRemotePodError } from './system-faults.js'
 
 export interface RemotePodsOptions {
   readonly allowPrivate: AllowPrivate
@@ -40,7 +40,7 @@ const withoutTls: ReadonlySet<RemoteFault> = new Set(['net', 'ssl', 'timeout'])
 export function openRemotePods(options: RemotePodsOptions): RemotePods & { close(): Promise<void> } {
   const { allowPrivate, log } = options
   const limits = { ...REMOTE_LIMITS, ...options.limits }
-  const turns = openTurns(limits, options.now ?? (() => performance.now()))
+  const turns = openRequestSlots(limits, options.now ?? (() => performance.now()))
   const wanted = new Map<string, number>()
   const want = (origin: string, more: number) => {
     const count = (wanted.get(origin) ?? 0) + more
@@ -88,7 +88,7 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods & { close
       log.debug({ pod: url.host, method, status: response.statusCode }, 'asked')
       return await read(response)
     } catch (error) {
-      throw faultOfSystem(error, `${url.host} broke off`)
+      throw toRemotePodError(error, `${url.host} broke off`)
     } finally {
       want(url.origin, -1)
       // undici calls a connection free a moment after its last byte; who comes earlier would open another one.
@@ -113,7 +113,7 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods & { close
   }
 
   function nextHop(from: URL, location: string, { sameHost }: GetOptions): URL {
-    const to = readTarget(location, allowPrivate, from)
+    const to = parseRequestUrl(location, allowPrivate, from)
     if (from.protocol === 'https:' && to.protocol !== 'https:') {
       throw new RemotePodError('not_allowed', `${from.host} redirects from https to plain http.`)
     }
@@ -136,7 +136,7 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods & { close
       wasAnswered = true
     }
     try {
-      return await follow(readTarget(http, allowPrivate), get, deadline, answered)
+      return await follow(parseRequestUrl(http, allowPrivate), get, deadline, answered)
     } catch (error) {
       // Where plain http is not open, nobody wants to hear that; where it leads to is another matter.
       const isClosed = !wasAnswered && error instanceof RemotePodError && error.fault === 'not_allowed'
@@ -147,7 +147,7 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods & { close
   return {
     get: (text, get) =>
       withDeadline(get.deadline ?? limits.exchangeMs, get.signal, async (deadline) => {
-        const url = readTarget(text, allowPrivate)
+        const url = parseRequestUrl(text, allowPrivate)
         try {
           return await follow(url, get, deadline)
         } catch (error) {
@@ -159,7 +159,7 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods & { close
 
     post: (text, contentType, body, ask = {}) =>
       withDeadline(ask.deadline ?? limits.exchangeMs, ask.signal, async (deadline) => {
-        const url = readTarget(text, allowPrivate)
+        const url = parseRequestUrl(text, allowPrivate)
         const headers = { 'content-type': contentType }
         return exchange(url, { purpose: 'delivery', method: 'POST', headers, body }, deadline, (response) =>
           readDeliveryAnswer(response, limits),

@@ -30,8 +30,8 @@ const faults: Readonly<Record<string, RemoteFault>> = {
 /** Only a mistake of ours makes undici say these; they stay what they are. */
 const mistakes: ReadonlySet<string> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'])
 
-/** Turns what Node and undici throw into the fault of a pod; a mistake of our own is handed back as it is. */
-export function faultOfSystem(error: unknown, what: string): unknown {
+/** RequestSlots what Node and undici throw into the fault of a pod; a mistake of our own is handed back as it is. */
+export function toRemotePodError(error: unknown, what: string): unknown {
   if (error instanceof RemotePodError || !(error instanceof Error) || error instanceof TypeError) return error
   const code = codeOf(error)
   if (mistakes.has(code)) return error

@@ -92,7 +92,7 @@ it('F21: the same thing comes a hundred times at once', async () => {
   const told = await pod.db('outboundMessages').whereIn('about', [post.guid, theirs.guid]).pluck('record')
   expect(told.toSorted()).toEqual(['comment', 'like', 'participation'])
   expect(await count('posts', { guid: theirs.guid })).toBe(1)
-  expect(assailed.said().filter(({ msg }) => msg === 'dropped')).toEqual([])
+  expect(assailed.said().filter(({ msg }) => msg === 'inbound message rejected')).toEqual([])
 })
 
 it.each(['in order', 'backwards', 'all at once'])('F22: messages come %s', async (order) => {

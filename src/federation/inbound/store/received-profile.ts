@@ -2,18 +2,18 @@ import type { ArrivedProfile, ProfileOwner } from '../../../persistence/inbound/
 import type { ProfileEntity } from '../../../protocol/entities/people.js'
 import { readTags } from '../../../protocol/mentions.js'
 import { podOrigin } from '../../discovery/pod-origin.js'
-import { profileImage } from '../../discovery/profile-image.js'
+import { profileImageUrl } from '../../discovery/profile-image.js'
 import { plausibleTime } from './plausible-time.js'
 
-/** What is stored of a profile that came: what it does not say is cleared. */
-export function arrivedProfile(
+/** The columns of a received profile. Missing fields clear the stored values. */
+export function profileValuesOf(
   profile: ProfileEntity,
   owner: ProfileOwner,
   { acceptedAt, now }: { readonly acceptedAt: Date; readonly now: Date },
 ): ArrivedProfile {
   const podUrl = podOrigin(owner)
   const image = (url: string | undefined) =>
-    url === undefined || podUrl === undefined ? null : profileImage(url, podUrl)
+    url === undefined || podUrl === undefined ? null : profileImageUrl(url, podUrl)
   return {
     personId: owner.id,
     firstName: profile.first_name?.trim() || null,
@@ -29,7 +29,7 @@ export function arrivedProfile(
     publicDetails: profile.public,
     nsfw: profile.nsfw,
     tags: readTags(profile.tag_string ?? ''),
-    // A clock that is ahead would keep every later profile out.
+    // A time in the future would reject every later profile.
     editedAt: profile.edited_at && plausibleTime(profile.edited_at, acceptedAt, now),
     acceptedAt,
   }

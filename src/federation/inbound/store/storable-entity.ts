@@ -1,4 +1,4 @@
 import type { ReceivableEntity } from '../../../protocol/entities/registry.js'
 
-/** What is taken in. */
+/** An entity that this pod stores when another pod sends it. */
 export type StorableEntity = ReceivableEntity

@@ -9,10 +9,10 @@ import type { Pod } from '../../../pod/pod.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
 import { migrationOf } from '../../../protocol/signatures/migration-signature.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
-import { isOnTheWeb } from './photo-facts.js'
-import { arrivedProfile } from './received-profile.js'
+import { isWebUrl } from './photo-values.js'
+import { profileValuesOf } from './received-profile.js'
 
-/** One after the other: they are rare, and where one leads depends on those before it. */
+/** Stores migrations one by one: they are rare, and the target of one depends on the migrations before it. */
 export async function storeAccountMigrations(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<AccountMigrationEntity>[],
@@ -24,7 +24,7 @@ export async function storeAccountMigrations(
   const ignored: IgnoredMessage[] = []
   for (const arrival of arrivals) {
     const { message } = arrival
-    const plan = await planOf(transaction, arrival.entity)
+    const plan = await planMigration(transaction, arrival.entity)
     if (plan.do === 'move') {
       await migrate(pod, transaction, arrival, plan, now)
       records.push({ id: plan.from.id, arrival })
@@ -40,30 +40,31 @@ export async function storeAccountMigrations(
 interface Move {
   readonly do: 'move'
   readonly from: Person
-  /** As the migration says. */
+  /** The new identity that the migration names. */
   readonly to: Person
-  /** Where those have moved since. */
+  /** The identity to which `to` has moved since; `to` itself if it has not. */
   readonly newest: Person
 }
 
-type Plan = Move | { readonly do: 'nothing' | 'refuse'; readonly reason: string }
+type MigrationPlan = Move | { readonly do: 'nothing' | 'refuse'; readonly reason: string }
 
-/** Both are held, so that two migrations of one person do not both find that there is none. */
-async function planOf(transaction: Knex.Transaction, entity: AccountMigrationEntity): Promise<Plan> {
-  const names = migrationOf(entity)
-  const people = await Person.byAddresses(transaction, [names.from, names.to]).orderBy('id').forNoKeyUpdate()
-  const from = people.find(({ address }) => address === names.from)
-  const to = people.find(({ address }) => address === names.to)
-  if (from === undefined || to === undefined) return { do: 'refuse', reason: 'one of the two is unknown here' }
+/** Locks both people, so that of two concurrent migrations of one person only the first is stored. */
+async function planMigration(transaction: Knex.Transaction, entity: AccountMigrationEntity): Promise<MigrationPlan> {
+  const addresses = migrationOf(entity)
+  const people = await Person.byAddresses(transaction, [addresses.from, addresses.to]).orderBy('id').forNoKeyUpdate()
+  const from = people.find(({ address }) => address === addresses.from)
+  const to = people.find(({ address }) => address === addresses.to)
+  if (from === undefined || to === undefined) return { do: 'refuse', reason: 'one of the two accounts is unknown' }
   const before = await migrationFrom(transaction, from.id)
-  if (before?.newPersonId === to.id) return { do: 'nothing', reason: `${names.from} has moved there already` }
-  if (before !== undefined) return { do: 'refuse', reason: `${names.from} has moved to somebody else` }
-  if (from.closedAt !== null) return { do: 'refuse', reason: `${names.from} has left without moving` }
+  if (before?.newPersonId === to.id)
+    return { do: 'nothing', reason: `${addresses.from} has already moved to this account` }
+  if (before !== undefined) return { do: 'refuse', reason: `${addresses.from} has moved to another account` }
+  if (from.closedAt !== null) return { do: 'refuse', reason: `${addresses.from} is closed and has not moved` }
   const newest = await Person.query(transaction)
     .findById(await newestIdentity(transaction, to.id))
     .throwIfNotFound()
-  if (newest.id === from.id) return { do: 'refuse', reason: `${names.to} has moved to ${names.from}` }
-  if (newest.closedAt !== null) return { do: 'refuse', reason: `${newest.address} has left` }
+  if (newest.id === from.id) return { do: 'refuse', reason: `${addresses.to} has moved to ${addresses.from}` }
+  if (newest.closedAt !== null) return { do: 'refuse', reason: `the account ${newest.address} is closed` }
   return { do: 'move', from, to, newest }
 }
 
@@ -75,8 +76,8 @@ async function migrate(
   now: Date,
 ): Promise<void> {
   const { signature = '', remote_photo_path: path } = arrival.entity
-  const remotePhotoPath = path !== undefined && isOnTheWeb(path) ? path.replace(/\/?$/, '/') : null
-  await updateProfile(transaction, arrival, now)
+  const remotePhotoPath = path !== undefined && isWebUrl(path) ? path.replace(/\/?$/, '/') : null
+  await updateRemoteProfile(transaction, arrival, now)
   await transaction('accountMigrations').insert({
     oldPersonId: from.id,
     newPersonId: to.id,
@@ -87,21 +88,21 @@ async function migrate(
   await movePerson(transaction, { from: from.id, to: newest.id })
   await emptyPeople(transaction, [from.id], now)
   await User.query(transaction).patch({ lockedAt: now }).where({ personId: from.id }).whereNull('lockedAt')
-  if (newest.podId !== null) await tellNewIdentity(pod, transaction, newest.id)
+  if (newest.podId !== null) await dispatchContacts(pod, transaction, newest.id)
 }
 
-/** Of somebody who lives here, nobody else says what their profile is. */
-async function updateProfile(
+/** Only the profile of a remote person changes; `lockProfileOwners` skips local people. */
+async function updateRemoteProfile(
   transaction: Knex.Transaction,
   { entity: { profile }, message: { acceptedAt } }: Arrival<AccountMigrationEntity>,
   now: Date,
 ): Promise<void> {
   const [owner] = await lockProfileOwners(transaction, [profile.author])
-  if (owner !== undefined) await replaceProfiles(transaction, [arrivedProfile(profile, owner, { acceptedAt, now })])
+  if (owner !== undefined) await replaceProfiles(transaction, [profileValuesOf(profile, owner, { acceptedAt, now })])
 }
 
-/** Where people have moved, nobody knows yet who shares with them. */
-async function tellNewIdentity(pod: Pod, transaction: Knex.Transaction, personId: number): Promise<void> {
+/** Sends the contacts of local users to the new pod, which does not know yet who shares with the moved person. */
+async function dispatchContacts(pod: Pod, transaction: Knex.Transaction, personId: number): Promise<void> {
   const contacts: readonly { userId: number; receiving: boolean; ownPersonId: number }[] = await transaction('contacts')
     .join('users', 'users.id', 'contacts.userId')
     .where({ 'contacts.personId': personId, sharing: true })

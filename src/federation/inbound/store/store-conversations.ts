@@ -15,11 +15,11 @@ import {
 import { Person } from '../../../persistence/models/person.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { ConversationEntity, MessageEntity } from '../../../protocol/entities/conversations.js'
-import { isElsewhere } from '../../discovery/pod-location.js'
+import { isRemoteAddress } from '../../discovery/pod-location.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
 import { plausibleTime } from './plausible-time.js'
 
-/** Conversations with their first messages. Who is in one and is not known yet is looked for. */
+/** Stores conversations with their first messages, and enqueues look-ups of unknown participants. */
 export async function storeConversations(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<ConversationEntity>[],
@@ -32,9 +32,9 @@ export async function storeConversations(
     transaction,
     [...first.values()].map(({ entity }) => entity),
   )
-  const welcome = [...first.values()].filter(({ entity }) => !refusedConversations.has(entity.guid))
-  const strangers = await lookForStrangers(pod, transaction, welcome)
-  const rows = welcome.map((arrival) => conversationOf(arrival, strangers, now))
+  const allowed = [...first.values()].filter(({ entity }) => !refusedConversations.has(entity.guid))
+  const unknownPeople = await enqueueParticipantLookups(pod, transaction, allowed)
+  const rows = allowed.map((arrival) => conversationOf(arrival, unknownPeople, now))
   const records = recordsOf(first, await insertNewConversations(transaction, rows))
   await addMessages(
     pod,
@@ -43,11 +43,11 @@ export async function storeConversations(
   )
   const refused = arrivals.filter(({ entity }) => refusedConversations.has(entity.guid)).map(notAllowed)
   const rest = without(arrivals, [...records, ...refused])
-  const { ignored, rejected } = await sortRepeats(transaction, 'conversations', rest)
+  const { ignored, rejected } = await sortNotInserted(transaction, 'conversations', rest)
   return { records, ignored, rejected: [...rejected, ...refused] }
 }
 
-/** What is added to conversations. */
+/** Stores messages of known conversations. */
 export async function storeMessages(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<MessageEntity>[],
@@ -57,17 +57,17 @@ export async function storeMessages(
   const first = firstOfEach(arrivals)
   const rows = [...first.values()].map((arrival) => messageOf(arrival, arrival.entity, now))
   const records = recordsOf(first, await addMessages(pod, transaction, rows))
-  const { ignored, rejected } = await sortRepeats(transaction, 'messages', without(arrivals, records))
+  const { ignored, rejected } = await sortNotInserted(transaction, 'messages', without(arrivals, records))
   return { records, ignored, rejected }
 }
 
-type Talk = ConversationEntity | MessageEntity
+type ConversationPart = ConversationEntity | MessageEntity
 
 /**
- * Who takes part and is not known here. Their locks are held, so that nobody who gets to know them meanwhile overlooks these
- * conversations.
+ * Returns the unknown participants. Their locks are held until the commit: a concurrent discovery would else add the person
+ * without adding them to these conversations.
  */
-async function lookForStrangers(
+async function enqueueParticipantLookups(
   pod: Pod,
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<ConversationEntity>[],
@@ -75,26 +75,26 @@ async function lookForStrangers(
   const named = arrivals.flatMap(({ entity }) => entity.participants)
   const unknown = firstUnknown(
     arrivals,
-    new Set((await withoutKnown(transaction, named)).filter((address) => isElsewhere(pod, address))),
+    new Set((await withoutKnown(transaction, named)).filter((address) => isRemoteAddress(pod, address))),
   )
   if (unknown.length === 0) return new Set()
   await lockThings(
     transaction,
     unknown.map((address) => `person:${address}` as const),
   )
-  const strangers = new Set(await withoutKnown(transaction, unknown))
-  const jobs = [...strangers].map((address) => ({ address }))
+  const stillUnknown = new Set(await withoutKnown(transaction, unknown))
+  const jobs = [...stillUnknown].map((address) => ({ address }))
   await enqueueJobsOfKind(pod, transaction, discoverMentionedJob, jobs)
-  return strangers
+  return stillUnknown
 }
 
-/** The first unknown participants of each conversation; those beyond the limit are neither looked up nor kept. */
+/** The first unknown participants of each conversation; the others are neither looked up nor stored. */
 function firstUnknown(
   arrivals: readonly Arrival<ConversationEntity>[],
   unknown: ReadonlySet<string>,
 ): readonly string[] {
   const first = arrivals.flatMap(({ entity }) =>
-    entity.participants.filter((address) => unknown.has(address)).slice(0, LOOKUP_LIMITS.strangersOfText),
+    entity.participants.filter((address) => unknown.has(address)).slice(0, LOOKUP_LIMITS.unknownPeopleOfText),
   )
   return [...new Set(first)]
 }
@@ -108,7 +108,7 @@ async function withoutKnown(transaction: Knex.Transaction, addresses: readonly s
 
 function conversationOf(
   { entity, message }: Arrival<ConversationEntity>,
-  strangers: ReadonlySet<string>,
+  unknownPeople: ReadonlySet<string>,
   now: Date,
 ): ArrivedConversation {
   const participants = [...new Set(entity.participants)]
@@ -118,23 +118,27 @@ function conversationOf(
     subject: entity.subject,
     participants,
     unknownParticipants: participants
-      .filter((address) => strangers.has(address))
-      .slice(0, LOOKUP_LIMITS.strangersOfText),
+      .filter((address) => unknownPeople.has(address))
+      .slice(0, LOOKUP_LIMITS.unknownPeopleOfText),
     createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
     arrivedAt: now,
   }
 }
 
-/** The oldest first; those of one second as they come. */
+/** Oldest first; messages of the same second in their order in the entity. */
 function messagesOf({ messages }: ConversationEntity): readonly MessageEntity[] {
   return messages.toSorted((one, other) => one.created_at.getTime() - other.created_at.getTime())
 }
 
-/** Where it stands says what it belongs to, whatever it says itself. */
-function messageOf({ entity: outer, message }: Arrival<Talk>, entity: MessageEntity, now: Date): ArrivedMessage {
+/** A message inside a conversation belongs to that conversation, whatever guid it names. */
+function messageOf(
+  { entity: container, message }: Arrival<ConversationPart>,
+  entity: MessageEntity,
+  now: Date,
+): ArrivedMessage {
   return {
     guid: entity.guid,
-    conversationGuid: outer.type === 'conversation' ? outer.guid : entity.conversation_guid,
+    conversationGuid: container.type === 'conversation' ? container.guid : entity.conversation_guid,
     author: entity.author,
     text: entity.text,
     createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
@@ -142,11 +146,13 @@ function messageOf({ entity: outer, message }: Arrival<Talk>, entity: MessageEnt
   }
 }
 
-function firstOfEach<Entity extends Talk>(arrivals: readonly Arrival<Entity>[]): ReadonlyMap<string, Arrival<Entity>> {
+function firstOfEach<Entity extends ConversationPart>(
+  arrivals: readonly Arrival<Entity>[],
+): ReadonlyMap<string, Arrival<Entity>> {
   return new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival]))
 }
 
-function recordsOf<Entity extends Talk>(
+function recordsOf<Entity extends ConversationPart>(
   arrivals: ReadonlyMap<string, Arrival<Entity>>,
   rows: readonly InsertedRow[],
 ): readonly StoredRecord<Entity>[] {
@@ -156,7 +162,7 @@ function recordsOf<Entity extends Talk>(
   })
 }
 
-function without<Entity extends Talk>(
+function without<Entity extends ConversationPart>(
   arrivals: readonly Arrival<Entity>[],
   done: readonly { readonly arrival?: Arrival }[],
 ): readonly Arrival<Entity>[] {
@@ -164,11 +170,11 @@ function without<Entity extends Talk>(
   return arrivals.filter(({ message }) => !messages.has(message))
 }
 
-/** What was not inserted is here already, is somebody else's, or belongs to a conversation that was refused. */
-async function sortRepeats(
+/** Sorts what was not inserted: repeats, guids of other authors, and messages of conversations that were not stored. */
+async function sortNotInserted(
   transaction: Knex.Transaction,
   table: 'conversations' | 'messages',
-  arrivals: readonly Arrival<Talk>[],
+  arrivals: readonly Arrival<ConversationPart>[],
 ): Promise<{ readonly ignored: readonly IgnoredMessage[]; readonly rejected: readonly RejectedMessage[] }> {
   const authors = await findAuthorsByGuid(transaction, table, arrivals.map(guidOf))
   const ignored: IgnoredMessage[] = []
@@ -176,11 +182,11 @@ async function sortRepeats(
   for (const arrival of arrivals) {
     const { message, entity } = arrival
     const author = authors.get(entity.guid)
-    if (author === entity.author) ignored.push({ message, arrival, reason: `${entity.guid} is here already` })
+    if (author === entity.author) ignored.push({ message, arrival, reason: `${entity.guid} is stored already` })
     else if (author !== undefined) {
-      rejected.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid is that of something by ${author}` })
+      rejected.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid belongs to an entity by ${author}` })
     } else if (entity.type === 'conversation') {
-      ignored.push({ message, arrival, reason: 'it was taken back, or its author has left' })
+      ignored.push({ message, arrival, reason: 'it was retracted, or its author has closed the account' })
     } else {
       rejected.push({ message, arrival, fault: 'ConversationNotFound', reason: 'its conversation was not stored' })
     }
@@ -190,10 +196,10 @@ async function sortRepeats(
 
 function notAllowed(arrival: Arrival<ConversationEntity>): RejectedMessage & { readonly arrival: Arrival } {
   const { message, entity } = arrival
-  const reason = `${entity.author} is no contact of a local participant, or is blocked by one`
+  const reason = `a local participant has no contact with ${entity.author}, or blocks them`
   return { message, arrival, fault: 'NotAllowed', reason }
 }
 
-function guidOf({ entity }: Arrival<Talk>): string {
+function guidOf({ entity }: Arrival<ConversationPart>): string {
   return entity.guid
 }

@@ -7,10 +7,10 @@ import { emptyPeople } from '../../../persistence/people/empty-people.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { AccountDeletionEntity, ContactEntity, ProfileEntity } from '../../../protocol/entities/people.js'
 import type { Arrival, IgnoredMessage, StoreResult } from '../batch.js'
-import { arrivedProfile } from './received-profile.js'
+import { profileValuesOf } from './received-profile.js'
 import type { StorableEntity } from './storable-entity.js'
 
-/** Each replaces the whole profile of its author, unless a newer one is here. */
+/** Each profile replaces the stored one of its author, unless that is newer. */
 export async function storeProfiles(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<ProfileEntity>[],
@@ -18,13 +18,13 @@ export async function storeProfiles(
 ): Promise<StoreResult<ProfileEntity>> {
   const owners = await lockProfileOwners(transaction, addressesOf(arrivals))
   const newest = owners.flatMap((owner) => {
-    const theirs = arrivals.filter(({ entity }) => entity.author === owner.address)
-    const [first] = theirs
+    const ofOwner = arrivals.filter(({ entity }) => entity.author === owner.address)
+    const [first] = ofOwner
       .map((arrival) => {
         const { acceptedAt } = arrival.message
-        return { arrival, profile: arrivedProfile(arrival.entity, owner, { acceptedAt, now }) }
+        return { arrival, profile: profileValuesOf(arrival.entity, owner, { acceptedAt, now }) }
       })
-      .reverse() // what came with one job has one time
+      .reverse() // messages of one job have the same time: the last one wins
       .sort((one, other) => newestFirst(one.profile, other.profile))
     return first === undefined ? [] : [first]
   })
@@ -37,29 +37,29 @@ export async function storeProfiles(
   const records = newest
     .filter(({ profile }) => changed.has(profile.personId))
     .map(({ arrival, profile }) => ({ id: profile.personId, arrival }))
-  return { records, rejected: [], ignored: others(arrivals, records, 'a newer profile is here') }
+  return { records, rejected: [], ignored: ignoreRest(arrivals, records, 'a newer profile is stored') }
 }
 
-type Edition = Pick<ReturnType<typeof arrivedProfile>, 'editedAt' | 'acceptedAt'>
+type ProfileTimes = Pick<ReturnType<typeof profileValuesOf>, 'editedAt' | 'acceptedAt'>
 
-/** As the statement compares them with what is here. */
-function newestFirst(one: Edition, other: Edition): number {
+/** The same order as in `replaceProfiles`. */
+function newestFirst(one: ProfileTimes, other: ProfileTimes): number {
   const edited = timeOf(other) - timeOf(one)
   return edited === 0 ? other.acceptedAt.getTime() - one.acceptedAt.getTime() : edited
 }
 
-function timeOf({ editedAt, acceptedAt }: Edition): number {
+function timeOf({ editedAt, acceptedAt }: ProfileTimes): number {
   return (editedAt ?? acceptedAt).getTime()
 }
 
-/** Who begins to share and who ceases to. Of several by one person for one user, the last says how it is. */
+/** Starts and ends sharing. Of several contact entities by one person for one user the last one counts. */
 export async function storeContacts(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<ContactEntity>[],
   now: Date,
   pod: Pod,
 ): Promise<StoreResult<ContactEntity>> {
-  // Held: somebody who leaves at this moment takes these contacts along, or has left before.
+  // Locked: closing an account either deletes these contacts too, or has happened before.
   const people = await Person.byAddresses(transaction, addressesOf(arrivals))
     .select('id', 'address')
     .whereNull('closedAt')
@@ -73,22 +73,22 @@ export async function storeContacts(
     if (userId === undefined || personId === undefined) continue
     last.set(`${userId} ${personId}`, { arrival, userId, personId })
   }
-  const said = [...last.values()]
+  const changes = [...last.values()]
   const pairs = (sharing: boolean) =>
-    said
+    changes
       .filter(({ arrival }) => arrival.entity.sharing === sharing)
       .map(({ userId, personId }) => ({ userId, personId }))
 
   await stopSharing(transaction, pairs(false))
-  const begun = await beginSharing(pod, transaction, pairs(true), now)
-  const records = begun.flatMap(({ userId, personId }) => {
+  const started = await beginSharing(pod, transaction, pairs(true), now)
+  const records = started.flatMap(({ userId, personId }) => {
     const arrival = last.get(`${userId} ${personId}`)?.arrival
     return arrival === undefined ? [] : [{ id: personId, arrival }]
   })
   return { records, rejected: [] }
 }
 
-/** Those who leave take along what is theirs. */
+/** Closes accounts and deletes their contents. */
 export async function storeAccountDeletions(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<AccountDeletionEntity>[],
@@ -104,14 +104,14 @@ export async function storeAccountDeletions(
     const arrival = arrivals.find(({ entity }) => entity.author === address)
     return arrival === undefined ? [] : [{ id, arrival }]
   })
-  return { records, rejected: [], ignored: others(arrivals, records, 'they have left already') }
+  return { records, rejected: [], ignored: ignoreRest(arrivals, records, 'the account is closed already') }
 }
 
 function addressesOf(arrivals: readonly { readonly entity: { readonly author: string } }[]): string[] {
   return [...new Set(arrivals.map(({ entity }) => entity.author))]
 }
 
-function others<Entity extends StorableEntity>(
+function ignoreRest<Entity extends StorableEntity>(
   arrivals: readonly Arrival<Entity>[],
   records: readonly { readonly arrival: Arrival<Entity> }[],
   reason: string,

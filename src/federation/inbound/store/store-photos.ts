@@ -7,25 +7,25 @@ import {
 } from '../../../persistence/inbound/insert-photos.js'
 import type { PhotoEntity } from '../../../protocol/entities/posts.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoreResult } from '../batch.js'
-import { isOnTheWeb, pixels } from './photo-facts.js'
+import { isWebUrl, validPixels } from './photo-values.js'
 import { plausibleTime } from './plausible-time.js'
 
-/** Photos on their own: new ones, or new words, sizes and places of those that are here. */
+/** Stores photos that were sent without a post: new ones, or changed texts, sizes and URLs of stored ones. */
 export async function storePhotos(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<PhotoEntity>[],
   now: Date,
 ): Promise<StoreResult<PhotoEntity>> {
-  const shown = arrivals.filter(({ entity }) => isOnTheWeb(entity.remote_photo_path))
+  const loadable = arrivals.filter(({ entity }) => isWebUrl(entity.remote_photo_path))
   const authors = new Map(
     await findPhotoAuthors(
       transaction,
-      shown.map(({ entity }) => entity.guid),
+      loadable.map(({ entity }) => entity.guid),
     ),
   )
-  // Of several with one guid, the first says whose it is, and the last of theirs how it looks.
+  // Of several photos with one guid, the first decides about the author, and the last by that author has the values.
   const last = new Map<string, Arrival<PhotoEntity>>()
-  for (const arrival of shown) {
+  for (const arrival of loadable) {
     const { guid, author } = arrival.entity
     const owner = authors.get(guid) ?? author
     authors.set(guid, owner)
@@ -36,10 +36,10 @@ export async function storePhotos(
     [...last.values()].map((arrival) => photoOf(arrival, now)),
   )
   const ids = new Map(rows.map(({ guid, id }) => [guid, id]))
-  const theirs = shown.filter(({ entity }) => authors.get(entity.guid) === entity.author && ids.has(entity.guid))
+  const accepted = loadable.filter(({ entity }) => authors.get(entity.guid) === entity.author && ids.has(entity.guid))
   await insertPhotoVisibilities(
     transaction,
-    theirs.flatMap(({ entity, recipient }) => {
+    accepted.flatMap(({ entity, recipient }) => {
       const photoId = ids.get(entity.guid)
       return photoId === undefined || recipient === undefined ? [] : [{ photoId, userId: recipient.userId }]
     }),
@@ -49,13 +49,13 @@ export async function storePhotos(
     const arrival = last.get(guid)
     return arrival === undefined || !isNew ? [] : [{ id, arrival }]
   })
-  const taken = new Set(theirs)
-  const others = arrivals.filter((arrival) => !taken.has(arrival))
-  const isTheirs = ({ entity }: Arrival<PhotoEntity>) => authors.get(entity.guid) === entity.author
+  const isAccepted = new Set(accepted)
+  const others = arrivals.filter((arrival) => !isAccepted.has(arrival))
+  const isByAuthor = ({ entity }: Arrival<PhotoEntity>) => authors.get(entity.guid) === entity.author
   return {
     records,
-    rejected: others.filter((arrival) => !isTheirs(arrival)).map(wrongOf),
-    ignored: others.filter(isTheirs).map(overOf),
+    rejected: others.filter((arrival) => !isByAuthor(arrival)).map(rejectedPhoto),
+    ignored: others.filter(isByAuthor).map(ignoredPhoto),
   }
 }
 
@@ -68,20 +68,20 @@ function photoOf({ entity, message }: Arrival<PhotoEntity>, now: Date): ArrivedS
     text: entity.text,
     remotePath: entity.remote_photo_path,
     name: entity.remote_photo_name,
-    height: pixels(entity.height),
-    width: pixels(entity.width),
+    height: validPixels(entity.height),
+    width: validPixels(entity.width),
     createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
   }
 }
 
-function overOf(arrival: Arrival<PhotoEntity>): IgnoredMessage {
-  return { message: arrival.message, arrival, reason: 'it was taken back, or who took it has left' }
+function ignoredPhoto(arrival: Arrival<PhotoEntity>): IgnoredMessage {
+  return { message: arrival.message, arrival, reason: 'it was retracted, or its author has closed the account' }
 }
 
-function wrongOf(arrival: Arrival<PhotoEntity>): RejectedMessage {
+function rejectedPhoto(arrival: Arrival<PhotoEntity>): RejectedMessage {
   const { message, entity } = arrival
-  if (isOnTheWeb(entity.remote_photo_path)) {
-    return { message, arrival, fault: 'InvalidAuthor', reason: 'its guid is that of a photo of somebody else' }
+  if (isWebUrl(entity.remote_photo_path)) {
+    return { message, arrival, fault: 'InvalidAuthor', reason: 'its guid belongs to a photo of another author' }
   }
-  return { message, arrival, fault: 'ValidationError', reason: 'it lies nowhere on the web' }
+  return { message, arrival, fault: 'ValidationError', reason: 'its URL is not http or https' }
 }

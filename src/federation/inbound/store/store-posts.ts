@@ -17,10 +17,10 @@ import { Tag } from '../../../persistence/models/tag.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../../../protocol/entities/posts.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
-import { pixels } from './photo-facts.js'
+import { validPixels } from './photo-values.js'
 import { plausibleTime } from './plausible-time.js'
 
-/** Posts with all that is part of them. */
+/** Stores posts with their photos, polls, locations, tags and mentions. */
 export async function storeStatusMessages(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<StatusMessageEntity>[],
@@ -33,7 +33,8 @@ export async function storeStatusMessages(
       type: 'StatusMessage',
       public: arrival.entity.public,
       text,
-      providerDisplayName: provider === undefined ? undefined : [...provider].slice(0, longestProvider).join(''),
+      providerDisplayName:
+        provider === undefined ? undefined : [...provider].slice(0, MAX_PROVIDER_CHARACTERS).join(''),
       embed: embed === undefined ? undefined : { ...embed, type: undefined },
       createdAt: timeOf(arrival, now),
     }
@@ -43,7 +44,7 @@ export async function storeStatusMessages(
   return stored
 }
 
-/** Reshares of what is here; one for each person and root. */
+/** Stores reshares of known posts, one for each person and root. */
 export async function storeReshares(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<ReshareEntity>[],
@@ -58,9 +59,9 @@ export async function storeReshares(
   }))
 }
 
-const longestProvider = 255
+const MAX_PROVIDER_CHARACTERS = 255
 
-/** The unique index decides who was first: what it does not take is a repeat, or has the guid of somebody else's post. */
+/** The unique index on the guid decides between concurrent posts. A post that it refuses is a repeat, or has the guid of another author. */
 async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<Entity>[],
@@ -76,8 +77,8 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
     return arrival === undefined ? [] : [{ id, arrival }]
   })
 
-  const fresh = new Set(records.map(({ arrival }) => arrival))
-  const others = arrivals.filter((arrival) => !fresh.has(arrival))
+  const storedArrivals = new Set(records.map(({ arrival }) => arrival))
+  const others = arrivals.filter((arrival) => !storedArrivals.has(arrival))
   const authors = await findPostAuthors(
     transaction,
     others.map(({ entity }) => entity.guid),
@@ -91,16 +92,16 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
       ignored.push({
         message,
         arrival,
-        reason: 'it was taken back, or what it shows is gone or was shown by its author before',
+        reason: 'it was retracted, or its root is deleted or was reshared by its author before',
       })
     } else if (author !== entity.author) {
-      rejected.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid is that of a post by ${author}` })
+      rejected.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid belongs to a post by ${author}` })
     }
   }
   return { records, rejected, ignored }
 }
 
-/** Something private is shown to each of those it was encrypted for; it comes once for each of them. */
+/** Shows private posts to their recipients: a private post arrives once for each local recipient. */
 async function showToRecipients(
   pod: Pod,
   transaction: Knex.Transaction,
@@ -114,8 +115,9 @@ async function showToRecipients(
       recipient === undefined ? [] : [{ guid, author, userId: recipient.userId }],
     ),
   )
-  const fresh = new Set(records.map(({ id }) => id))
-  const delivered = shown.filter(({ postId }) => !fresh.has(postId))
+  const isNew = new Set(records.map(({ id }) => id))
+  // Recipients of a new post are notified with the batch.
+  const delivered = shown.filter(({ postId }) => !isNew.has(postId))
   const notifications = await notifyAbout(transaction, { delivered }, now)
   await enqueueAnnouncement(pod, transaction, { notifications, shown })
 }
@@ -166,8 +168,8 @@ function photosOf(postId: number, arrival: Arrival, photos: readonly PhotoEntity
     text: photo.text,
     remotePath: photo.remote_photo_path,
     name: photo.remote_photo_name,
-    height: pixels(photo.height),
-    width: pixels(photo.width),
+    height: validPixels(photo.height),
+    width: validPixels(photo.width),
     createdAt: plausibleTime(photo.created_at, arrival.message.acceptedAt, now),
   }))
 }

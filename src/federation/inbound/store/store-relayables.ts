@@ -20,7 +20,7 @@ import type { StorableEntity } from './storable-entity.js'
 type OfType<Type extends StorableEntity['type']> = Extract<StorableEntity, { readonly type: Type }>
 type Relayable = OfType<'comment' | 'like' | 'poll_participation'>
 
-/** Comments with their tags and mentions. */
+/** Stores comments with their tags and mentions. */
 export async function storeComments(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<OfType<'comment'>>[],
@@ -56,7 +56,7 @@ export async function storeComments(
   return stored
 }
 
-/** Likes of posts and comments, one for each person and thing. */
+/** Stores likes of posts and comments, one for each person and parent. */
 export async function storeLikes(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<OfType<'like'>>[],
@@ -75,7 +75,7 @@ export async function storeLikes(
   return stored
 }
 
-/** Votes, one for each person and poll. */
+/** Stores votes, one for each person and poll. */
 export async function storeVotes(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<OfType<'poll_participation'>>[],
@@ -94,12 +94,12 @@ export async function storeVotes(
   return stored
 }
 
-/** People elsewhere who want to hear of what happens under a post of ours, once each. */
+/** Stores the subscriptions of remote people to the interactions with a local post, one for each person and post. */
 export async function storeParticipations(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<OfType<'participation'>>[],
 ): Promise<StoreResult<OfType<'participation'>>> {
-  const byGuid = firstsOf(arrivals)
+  const byGuid = firstOfEachGuid(arrivals)
   const inserted = await insertParticipations(
     transaction,
     [...byGuid.values()].map(({ entity: { guid, author, parent_guid: postGuid }, message }) => {
@@ -113,7 +113,11 @@ export async function storeParticipations(
     if (arrival === undefined) continue
     if (id !== null) records.push({ id, arrival })
     else
-      ignored.push({ message: arrival.message, arrival, reason: 'too many pods that have never answered participate' })
+      ignored.push({
+        message: arrival.message,
+        arrival,
+        reason: 'too many pods that have never responded participate in the post',
+      })
   }
   return { records, rejected: [], ignored }
 }
@@ -123,8 +127,8 @@ function columnsOf({ entity, parentIsLocal }: Arrival<Relayable>) {
   return { guid, author, parent, signed: parentIsLocal ? { signature, elements } : undefined }
 }
 
-/** The first of each guid counts. */
-function firstsOf<Entity extends StorableEntity & { readonly guid: string }>(
+/** The first arrival of each guid. */
+function firstOfEachGuid<Entity extends StorableEntity & { readonly guid: string }>(
   arrivals: readonly Arrival<Entity>[],
 ): ReadonlyMap<string, Arrival<Entity>> {
   return new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival]))
@@ -136,7 +140,7 @@ async function storeRelayables<Entity extends Relayable>(
   arrivals: readonly Arrival<Entity>[],
   insert: (firsts: readonly Arrival<Entity>[]) => Promise<readonly RelayableOutcome[]>,
 ): Promise<{ readonly stored: StoreResult<Entity>; readonly outcomes: ReadonlyMap<string, RelayableOutcome> }> {
-  const firsts = firstsOf(arrivals)
+  const firsts = firstOfEachGuid(arrivals)
   const rows = await insert([...firsts.values()])
   const outcomes = new Map(rows.map((outcome) => [outcome.guid, outcome]))
 
@@ -156,37 +160,38 @@ async function storeRelayables<Entity extends Relayable>(
       ignored.push({
         message,
         arrival,
-        reason: 'it was taken back, or what it belongs to is gone or has one by its author already',
+        reason: 'it was retracted, or its parent is deleted or has one by its author already',
       })
-    // Whatever is left is a repeat, from which nothing follows.
+    // Every other arrival is a repeat without an effect.
   }
-  await relay(pod, transaction, records, outcomes)
+  await enqueueRelays(pod, transaction, records, outcomes)
   return { stored: { records, rejected, ignored }, outcomes }
 }
 
 function faultOf(
   author: string,
-  writtenBy: string,
+  existingAuthor: string,
   { root }: RelayableOutcome,
 ): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {
-  if (writtenBy !== author) return { fault: 'InvalidAuthor', reason: `its guid is that of something by ${writtenBy}` }
-  if (root?.misses) return { fault: 'ValidationError', reason: 'it chooses what is not offered' }
-  if (root?.ignores) return { fault: 'AuthorIgnored', reason: `whose post it is blocks ${author}` }
+  if (existingAuthor !== author)
+    return { fault: 'InvalidAuthor', reason: `its guid belongs to an entity by ${existingAuthor}` }
+  if (root?.misses) return { fault: 'ValidationError', reason: 'the poll has no such answer' }
+  if (root?.ignores) return { fault: 'AuthorIgnored', reason: `the author of the post ignores ${author}` }
   return undefined
 }
 
-/** Everybody else who has a post of ours hears of what others say under it. */
-async function relay(
+/** Enqueues relays of stored interactions with local posts to the other readers of each post. */
+async function enqueueRelays(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   records: readonly StoredRecord<Relayable>[],
   outcomes: ReadonlyMap<string, RelayableOutcome>,
 ): Promise<void> {
-  const local = records.filter(({ arrival }) => outcomes.get(arrival.entity.guid)?.root?.local)
-  const relays = local.map(({ arrival: { entity } }) => ({ record: entity.type, guid: entity.guid }))
+  const underLocalPosts = records.filter(({ arrival }) => outcomes.get(arrival.entity.guid)?.root?.local)
+  const relays = underLocalPosts.map(({ arrival: { entity } }) => ({ record: entity.type, guid: entity.guid }))
   const batches: { relays: typeof relays }[] = []
-  for (let begin = 0; begin < relays.length; begin += DELIVERY_LIMITS.relaysAtOnce) {
-    batches.push({ relays: relays.slice(begin, begin + DELIVERY_LIMITS.relaysAtOnce) })
+  for (let start = 0; start < relays.length; start += DELIVERY_LIMITS.relaysAtOnce) {
+    batches.push({ relays: relays.slice(start, start + DELIVERY_LIMITS.relaysAtOnce) })
   }
   await enqueueJobsOfKind(pod, transaction, dispatchRelaysJob, batches)
 }

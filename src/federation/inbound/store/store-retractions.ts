@@ -25,14 +25,16 @@ import type { Pod } from '../../../pod/pod.js'
 import type { RetractionEntity } from '../../../protocol/entities/retraction.js'
 import { faultOfArrival } from '../../../protocol/envelopes/sender-rules.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoreResult } from '../batch.js'
-import { kindOfTarget } from '../references.js'
+import { recordOfTargetType } from '../entity-references.js'
 
-interface Found {
+interface FoundTarget {
   readonly arrival: Arrival<RetractionEntity>
   readonly target: RetractionTarget
 }
 
-/** Takes back what is here and passes on what was under posts of our people; what is not here may be on its way and stays away. */
+/**
+ * Deletes the targets, and relays retractions of interactions with local posts. Tombstones keep away targets that arrive later.
+ */
 export async function storeRetractions(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<RetractionEntity>[],
@@ -43,9 +45,9 @@ export async function storeRetractions(
   const { found, rejected, ignored } = await findTargets(transaction, arrivals)
   await endSharing(transaction, found)
 
-  for (const kind of new Set(Object.values(kindOfTarget))) {
+  for (const kind of new Set(Object.values(recordOfTargetType))) {
     const ofKind = found.filter(({ arrival }) => kindOf(arrival) === kind)
-    if (ofKind.length > 0) await takeAway(pod, transaction, kind, ofKind)
+    if (ofKind.length > 0) await deleteTargets(pod, transaction, kind, ofKind)
   }
   const records = found.map(({ arrival, target }) => {
     const byAuthor = arrival.sender === target.author
@@ -54,7 +56,7 @@ export async function storeRetractions(
   return { records, rejected, ignored }
 }
 
-/** Remembers who has taken back what, so that it stays away when it comes later: also for retractions that wait for their target. */
+/** Stores who has retracted which entity, so that a target that arrives later is ignored. */
 export async function leaveTombstones(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<RetractionEntity>[],
@@ -65,12 +67,12 @@ export async function leaveTombstones(
   await Tombstone.insertMany(transaction, tombstones)
 }
 
-/** Looked for once more: since it was found the target may have gone, or come with this very batch. */
+/** Searches the targets again, under their locks: since `resolveReferences` a target may have been deleted, or stored by this batch. */
 async function findTargets(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<RetractionEntity>[],
 ): Promise<{
-  readonly found: readonly Found[]
+  readonly found: readonly FoundTarget[]
   readonly rejected: readonly RejectedMessage[]
   readonly ignored: readonly IgnoredMessage[]
 }> {
@@ -78,26 +80,26 @@ async function findTargets(
     transaction,
     arrivals.map(({ entity }) => ({ type: entity.target_type, guid: entity.target_guid })),
   )
-  const found: Found[] = []
+  const found: FoundTarget[] = []
   const rejected: RejectedMessage[] = []
   const ignored: IgnoredMessage[] = []
   for (const arrival of arrivals) {
     const { message, entity, recipient } = arrival
-    const name = `${entity.target_type} ${entity.target_guid}`
-    const target = targets.get(name)
+    const targetName = `${entity.target_type} ${entity.target_guid}`
+    const target = targets.get(targetName)
     if (target === undefined) {
-      ignored.push({ message, arrival, reason: `the ${name} is not here` })
+      ignored.push({ message, arrival, reason: `the ${targetName} is not stored` })
       continue
     }
     const fault = faultOfArrival({ ...arrival, recipient: recipient?.address }, { target })
     if (fault === undefined) found.push({ arrival, target })
-    else rejected.push({ message, arrival, fault, reason: `${arrival.sender} must not take back the ${name}` })
+    else rejected.push({ message, arrival, fault, reason: `${arrival.sender} must not retract the ${targetName}` })
   }
   return { found, rejected, ignored }
 }
 
-/** The old way to say it. Whoever cannot be shared with any more is the one that it was encrypted for. */
-async function endSharing(transaction: Knex.Transaction, found: readonly Found[]): Promise<void> {
+/** A retraction of a person is the old form of a contact entity: the sender ends sharing with the recipient. */
+async function endSharing(transaction: Knex.Transaction, found: readonly FoundTarget[]): Promise<void> {
   const pairs = found.flatMap(({ arrival: { entity, recipient }, target }) =>
     entity.target_type === 'Person' && recipient !== undefined
       ? [{ userId: recipient.userId, personId: target.authorId }]
@@ -106,33 +108,33 @@ async function endSharing(transaction: Knex.Transaction, found: readonly Found[]
   await stopSharing(transaction, pairs)
 }
 
-async function takeAway(
+async function deleteTargets(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   kind: Destructible,
-  found: readonly Found[],
+  found: readonly FoundTarget[],
 ): Promise<void> {
   const ids = [...new Set(found.map(({ target }) => target.id))]
   const mentions = kind === 'comment' ? await Mention.query(transaction).whereRaw('comment_id = any(?)', [ids]) : []
   const emptied = kind === 'photo' ? await emptyWithoutPhotos(transaction, ids) : []
-  const isPassedOn = found.some(({ target }) => target.root?.local)
-  const recent = isPassedOn && isRelayable(kind) ? await findRecentRelayables(transaction, kind, ids) : []
-  const gone = await destroy(transaction, kind, ids)
+  const isRelayed = found.some(({ target }) => target.root?.local)
+  const recent = isRelayed && isRelayable(kind) ? await findRecentRelayables(transaction, kind, ids) : []
+  const destroyed = await destroy(transaction, kind, ids)
 
-  const passedOn: string[] = []
-  for (const { arrival, target } of firstOfEach(kind, found, gone)) {
+  const relayed: string[] = []
+  for (const { arrival, target } of firstOfEachTarget(kind, found, destroyed)) {
     const mentioned = mentions.filter(({ commentId }) => commentId === target.id).map(({ personId }) => personId)
     if (!target.root?.local) continue
-    await passOn(pod, transaction, kind, arrival.entity, target.root, target, mentioned)
-    passedOn.push(arrival.entity.target_guid)
+    await relayRetraction(pod, transaction, kind, arrival.entity, target.root, target, mentioned)
+    relayed.push(arrival.entity.target_guid)
   }
   await deleteRetractionsOfUndispatched(
     transaction,
     kind,
-    recent.filter((guid) => passedOn.includes(guid)),
+    recent.filter((guid) => relayed.includes(guid)),
   )
-  await deleteRetractionsOfUnsentCreations(transaction, kind, passedOn)
-  await cancelCreations(transaction, gone)
+  await deleteRetractionsOfUnsentCreations(transaction, kind, relayed)
+  await cancelCreations(transaction, destroyed)
   const emptiedIds = emptied.map(({ id }) => id)
   await destroyAndCancelCreations(transaction, 'post', emptiedIds)
 }
@@ -141,9 +143,13 @@ function isRelayable(kind: Destructible): kind is RelayableKind {
   return kind === 'comment' || kind === 'like' || kind === 'poll_participation'
 }
 
-/** What is really gone, once: of two who take the same thing back the second changes nothing. In one order for all batches. */
-function firstOfEach(kind: Destructible, found: readonly Found[], gone: readonly Destroyed[]): readonly Found[] {
-  const ids = new Set(gone.filter(({ record }) => record === kind).map(({ id }) => id))
+/** The first retraction of each destroyed target, in one order for all batches, so that transactions cannot deadlock. */
+function firstOfEachTarget(
+  kind: Destructible,
+  found: readonly FoundTarget[],
+  destroyed: readonly Destroyed[],
+): readonly FoundTarget[] {
+  const ids = new Set(destroyed.filter(({ record }) => record === kind).map(({ id }) => id))
   const first = new Map(found.toReversed().map((one) => [one.target.id, one]))
   return [...first.values()]
     .filter(({ target }) => ids.has(target.id))
@@ -151,10 +157,10 @@ function firstOfEach(kind: Destructible, found: readonly Found[], gone: readonly
 }
 
 /**
- * Who got it from the author of the post hears from them that it is gone; the pod of its author knows. A pod to which nothing of it
- * was sent receives no retraction either.
+ * Sends the retraction to the pods that received the interaction from the local post author. The pod of its own author has sent
+ * the retraction, so it is left out.
  */
-async function passOn(
+async function relayRetraction(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   kind: Destructible,
@@ -181,5 +187,5 @@ async function passOn(
 }
 
 function kindOf({ entity }: Arrival<RetractionEntity>): Destructible | undefined {
-  return entity.target_type === 'Person' ? undefined : kindOfTarget[entity.target_type]
+  return entity.target_type === 'Person' ? undefined : recordOfTargetType[entity.target_type]
 }

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { findPostIfVisible } from '../../../domain/posts/visible-posts.js'
 import { searchPosts } from '../../../domain/streams/streams.js'
-import { type LookUp, lookUpLinked, lookUpPost } from '../../../federation/discovery/look-up.js'
+import { type LookUp, lookUpLinkedEntity, lookUpPost } from '../../../federation/discovery/look-up.js'
 import { fetchableKind } from '../../../federation/outbound/serve-entity.js'
 import type { ListedPost } from '../../../persistence/posts/list-posts.js'
 import { readPastedLink } from '../../../protocol/pasted-links.js'
@@ -72,7 +72,7 @@ function lookUpPasted({ server: { pod }, viewer }: FastifyRequest, text: string)
   if (pasted?.to === 'post') return lookUpPost(pod, pasted, () => findPostIfVisible(pod, viewer, pasted.guid))
   if (pasted?.to !== 'entity' || fetchableKind(pasted.link.type) !== 'post') return undefined
   const { link } = pasted
-  return lookUpLinked(pod, link, 'post', async () => {
+  return lookUpLinkedEntity(pod, link, 'post', async () => {
     const post = await findPostIfVisible(pod, viewer, link.guid)
     // A link may claim any author.
     return post?.author.address === link.author ? post : undefined

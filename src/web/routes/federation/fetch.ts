@@ -10,7 +10,7 @@ export const fetchRoutes: FastifyPluginAsync = async (app) => {
     envelopes: SERVE_LIMITS.envelopes,
     bytes: SERVE_LIMITS.envelopeBytes,
     ageMs: SERVE_LIMITS.envelopeAgeMs,
-    underWay: SERVE_LIMITS.signaturesUnderWay,
+    concurrentSignatures: SERVE_LIMITS.signaturesUnderWay,
   })
 
   app.get<{ Params: { type: string; guid: string } }>(

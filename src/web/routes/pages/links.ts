@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { type LookUp, lookUpLinked, lookUpPerson, lookUpPost } from '../../../federation/discovery/look-up.js'
+import { type LookUp, lookUpLinkedEntity, lookUpPerson, lookUpPost } from '../../../federation/discovery/look-up.js'
 import { fetchableKind } from '../../../federation/outbound/serve-entity.js'
 import type { Person } from '../../../persistence/models/person.js'
 import { type FetchableEntity, findFetchableEntity } from '../../../persistence/outbound/find-fetchable.js'
@@ -31,7 +31,7 @@ function lookUpPath(pod: Pod, text: string): LookUp<string> {
   const kind = fetchableKind(link.type)
   if (kind === undefined) return { find: async () => undefined }
   const find = async () => pathTo(await findFetchableEntity(pod.db, kind, link.guid), link)
-  return kind === 'comment' ? { find } : lookUpLinked(pod, link, kind, find)
+  return kind === 'comment' ? { find } : lookUpLinkedEntity(pod, link, kind, find)
 }
 
 /** A pod has pages of posts of other pods too, so the host says nothing about the author. */

@@ -9,7 +9,7 @@ import type { Entity } from '../../protocol/entities/registry.js'
 import { readLinks } from '../../protocol/mentions.js'
 import type { InboundMessage } from '../inbound/batch.js'
 import { fetchableKind } from '../outbound/serve-entity.js'
-import { isElsewhere } from './pod-location.js'
+import { isRemoteAddress } from './pod-location.js'
 
 interface Linking {
   readonly text: string
@@ -20,7 +20,11 @@ interface Linking {
 }
 
 /** What texts link to and nobody here knows is fetched from the pods of its authors, so that whoever follows a link finds it. */
-export async function lookForLinked(pod: Pod, transaction: Knex.Transaction, texts: readonly Linking[]): Promise<void> {
+export async function enqueueLinkedFetches(
+  pod: Pod,
+  transaction: Knex.Transaction,
+  texts: readonly Linking[],
+): Promise<void> {
   const linked = texts.flatMap((text) => linkedFrom(pod, text))
   const guidsOf = (kind: WantedEntity['type']) => linked.filter(({ type }) => type === kind).map(({ guid }) => guid)
   const { roots } = await findPostReferences(transaction, {
@@ -43,7 +47,7 @@ function linkedFrom(pod: Pod, { text, depth, fetchesLeft }: Linking): readonly W
   const links = new Map(readLinks(text).map((link) => [link.guid, link]))
   const wanted = [...links.values()].slice(0, LOOKUP_LIMITS.linksOfText).flatMap(({ author, type, guid }) => {
     const kind = fetchableKind(type)
-    return kind === undefined || !isElsewhere(pod, author) ? [] : [{ author, guid, kind }]
+    return kind === undefined || !isRemoteAddress(pod, author) ? [] : [{ author, guid, kind }]
   })
   const followed = wanted.slice(0, fetchesLeft)
   const leftForEach = Math.floor((fetchesLeft - followed.length) / followed.length)

@@ -22,19 +22,20 @@ import { contactEntity, profileEntity } from './person-entities.js'
 import { photoEntity, postEntity } from './post-entities.js'
 import { commentEntity, likeEntity, participationEntity, voteEntity } from './relayable-entities.js'
 
-/** Something that is to be told to other pods, and to whom. */
-export interface Outgoing {
+/** A message to other pods, with its recipients. */
+export interface DispatchPlan {
   readonly message: OutgoingMessage
   readonly audience: RecipientSelector
-  /** Text of our own people that everybody may read; people whom it names may have to be found first. */
-  readonly names?: Naming
+  /** Set for a public text of a local person, whose mentioned people may have to be discovered first. */
+  readonly mentions?: PublicMentions
 }
 
-interface Naming {
-  readonly in: { readonly postId: number } | { readonly commentId: number }
+interface PublicMentions {
+  /** The row that the mentions belong to. */
+  readonly textId: { readonly postId: number } | { readonly commentId: number }
   readonly text: string
-  /** Whom it names gets it from us; under a post from elsewhere, that is for its pod to see to. */
-  readonly notify: boolean
+  /** This pod delivers the text to the mentioned people. False under a remote post, whose pod relays the text. */
+  readonly deliversToMentioned: boolean
 }
 
 interface Source {
@@ -42,84 +43,94 @@ interface Source {
   readonly db: Knex.Transaction
 }
 
-type Kind = OutgoingRecord['record']
+type RecordType = OutgoingRecord['record']
 
-/** Who gets what, and who signs it: FEDERATION.md, "Who gets what". */
-const kinds: {
-  readonly [Each in Kind]: (
+/** Recipients and signer of each record: FEDERATION.md, "Who gets what". */
+const planFunctions: {
+  readonly [Type in RecordType]: (
     source: Source,
-    record: Extract<OutgoingRecord, { record: Each }>,
-  ) => Promise<Outgoing | undefined>
+    record: Extract<OutgoingRecord, { record: Type }>,
+  ) => Promise<DispatchPlan | undefined>
 } = {
-  post: outgoingPost,
-  photo: outgoingPhoto,
-  comment: (source, { guid }) => outgoingRelayable(source, 'comment', guid, commentEntity),
-  like: (source, { guid }) => outgoingRelayable(source, 'like', guid, likeEntity),
-  poll_participation: (source, { guid }) => outgoingRelayable(source, 'poll_participation', guid, voteEntity),
-  participation: outgoingParticipation,
-  conversation: (source, record) =>
-    outgoingConversation(source, record, lockDispatchedConversation, conversationEntity),
-  message: (source, record) => outgoingConversation(source, record, lockDispatchedMessage, messageEntity),
-  profile: outgoingProfile,
-  contact: outgoingContact,
+  post: planPost,
+  photo: planPhoto,
+  comment: (source, { guid }) => planRelayable(source, 'comment', guid, commentEntity),
+  like: (source, { guid }) => planRelayable(source, 'like', guid, likeEntity),
+  poll_participation: (source, { guid }) => planRelayable(source, 'poll_participation', guid, voteEntity),
+  participation: planParticipation,
+  conversation: (source, record) => planConversation(source, record, lockDispatchedConversation, conversationEntity),
+  message: (source, record) => planConversation(source, record, lockDispatchedMessage, messageEntity),
+  profile: planProfile,
+  contact: planContact,
 }
 
-/** Undefined: it is gone, or it is nobody else's business. What is found stays until the transaction ends. */
-export async function outgoingOf(
+/**
+ * Plans the message for a record, and locks the record until the transaction ends. Undefined: the record is deleted, or no other
+ * pod receives it.
+ */
+export async function planDispatch(
   { config }: Pick<Pod, 'config'>,
   transaction: Knex.Transaction,
   record: OutgoingRecord,
-): Promise<Outgoing | undefined> {
-  const make = kinds[record.record] as (source: Source, record: OutgoingRecord) => Promise<Outgoing | undefined> // the table pairs each kind with its function
-  return make({ config, db: transaction }, record)
+): Promise<DispatchPlan | undefined> {
+  const plan = planFunctions[record.record] as (
+    source: Source,
+    record: OutgoingRecord,
+  ) => Promise<DispatchPlan | undefined> // the table pairs each type with its function
+  return plan({ config, db: transaction }, record)
 }
 
-async function outgoingPost(source: Source, { guid }: { readonly guid: string }): Promise<Outgoing | undefined> {
+async function planPost(source: Source, { guid }: { readonly guid: string }): Promise<DispatchPlan | undefined> {
   const post = await lockDispatchedPost(source.db, guid)
   const entity = post && (await postEntity(source, guid))
   if (post === undefined || entity === undefined) return undefined
   return {
-    message: creation('post', guid, { senderId: post.authorId, public: post.public, entity }),
+    message: creationMessage('post', guid, { senderId: post.authorId, public: post.public, entity }),
     audience: { of: 'post', postId: post.id },
-    ...(post.public && { names: { in: { postId: post.id }, text: post.text, notify: true } }),
+    ...(post.public && { mentions: { textId: { postId: post.id }, text: post.text, deliversToMentioned: true } }),
   }
 }
 
-/** As part of a post it goes to those who have the post. */
-async function outgoingPhoto(source: Source, { guid }: { readonly guid: string }): Promise<Outgoing | undefined> {
+/** A photo of a post is sent to the readers of the post. */
+async function planPhoto(source: Source, { guid }: { readonly guid: string }): Promise<DispatchPlan | undefined> {
   const photo = await lockDispatchedPhoto(source.db, guid)
   const entity = photo && (await photoEntity(source, guid))
   if (photo === undefined || entity === undefined) return undefined
   return {
-    message: creation('photo', guid, { senderId: photo.authorId, public: photo.public, entity }),
+    message: creationMessage('photo', guid, { senderId: photo.authorId, public: photo.public, entity }),
     audience: photo.postId === null ? { of: 'photo', photoId: photo.id } : { of: 'post', postId: photo.postId },
   }
 }
 
-async function outgoingRelayable(
+async function planRelayable(
   source: Source,
   kind: RelayableKind,
   guid: string,
   entityOf: (source: Source, guid: string) => Promise<Entity | undefined>,
-): Promise<Outgoing | undefined> {
+): Promise<DispatchPlan | undefined> {
   const record = await lockDispatchedRelayable(source.db, kind, guid)
-  const way = record && wayOf(kind, record)
-  const entity = way && (await entityOf(source, guid))
-  if (record === undefined || way === undefined || entity === undefined) return undefined
+  const route = record && routeOf(kind, record)
+  const entity = route && (await entityOf(source, guid))
+  if (record === undefined || route === undefined || entity === undefined) return undefined
   const { author, root, text } = record
-  const isNaming = kind === 'comment' && root.public && author.isLocal
+  const hasMentions = kind === 'comment' && root.public && author.isLocal
   return {
     message: {
-      ...creation(kind, guid, { senderId: way.senderId, public: root.public, entity }),
+      ...creationMessage(kind, guid, { senderId: route.senderId, public: root.public, entity }),
       priority: author.isLocal ? DELIVERY_PRIORITY.own : DELIVERY_PRIORITY.relay,
     },
-    audience: way.audience,
-    ...(isNaming && { names: { in: { commentId: record.id }, text, notify: root.author.isLocal } }),
+    audience: route.audience,
+    ...(hasMentions && {
+      mentions: { textId: { commentId: record.id }, text, deliversToMentioned: root.author.isLocal },
+    }),
   }
 }
 
-/** Under a post of ours its author tells everybody; under one from elsewhere we tell its author, whose pod does that. */
-function wayOf(
+/**
+ * The author of a local post sends an interaction to all readers of the post. An interaction with a remote post is sent to its
+ * author, whose pod relays it. Undefined: neither the post nor the interaction is local.
+ */
+function routeOf(
   kind: RelayableKind,
   { id, author, root }: DispatchedRelayable,
 ): { readonly senderId: number; readonly audience: RecipientSelector } | undefined {
@@ -136,70 +147,70 @@ function wayOf(
   return { senderId: author.id, audience: { of: 'people', personIds: [root.author.id] } }
 }
 
-/** The author of a post of this pod needs no telling. */
-async function outgoingParticipation(
+/** Undefined for a participation by a remote person: only the pod of the participant sends it. */
+async function planParticipation(
   source: Source,
   { guid }: { readonly guid: string },
-): Promise<Outgoing | undefined> {
+): Promise<DispatchPlan | undefined> {
   const participation = await lockDispatchedRelayable(source.db, 'participation', guid)
   if (!participation?.author.isLocal) return undefined
   const entity = await participationEntity(source, guid)
   if (entity === undefined) return undefined
   const { author, root } = participation
   return {
-    message: creation('participation', guid, { senderId: author.id, public: false, entity }),
+    message: creationMessage('participation', guid, { senderId: author.id, public: false, entity }),
     audience: { of: 'people', personIds: [root.author.id] },
   }
 }
 
-async function outgoingConversation(
+async function planConversation(
   source: Source,
   { record, guid }: { readonly record: 'conversation' | 'message'; readonly guid: string },
-  hold: (transaction: Knex.Transaction, guid: string) => Promise<DispatchedMessage | undefined>,
+  lock: (transaction: Knex.Transaction, guid: string) => Promise<DispatchedMessage | undefined>,
   entityOf: (source: Source, guid: string) => Promise<Entity | undefined>,
-): Promise<Outgoing | undefined> {
-  const message = await hold(source.db, guid)
+): Promise<DispatchPlan | undefined> {
+  const message = await lock(source.db, guid)
   const entity = message && (await entityOf(source, guid))
   if (message === undefined || entity === undefined) return undefined
   return {
-    message: creation(record, guid, { senderId: message.authorId, public: false, entity }),
+    message: creationMessage(record, guid, { senderId: message.authorId, public: false, entity }),
     audience: { of: 'people', personIds: message.participants },
   }
 }
 
-async function outgoingProfile(
+async function planProfile(
   source: Source,
   { personId, to }: { readonly personId: number; readonly to?: number },
-): Promise<Outgoing | undefined> {
-  // Nobody changes it until it is written, so that of two changes the older one is never told last.
+): Promise<DispatchPlan | undefined> {
+  // Locked until the message is written, so that of two changes the older one is never sent last.
   await Person.lock(source.db, personId)
-  const user = await openUser(source, { personId })
+  const user = await findOpenAccount(source, { personId })
   const entity = await profileEntity(source, personId)
   if (user?.person === undefined || entity === undefined) return undefined
   return {
-    message: creation('profile', user.person.guid, { senderId: personId, public: entity.public, entity }),
+    message: creationMessage('profile', user.person.guid, { senderId: personId, public: entity.public, entity }),
     audience: to === undefined ? { of: 'contacts', userId: user.id } : { of: 'people', personIds: [to] },
   }
 }
 
-async function outgoingContact(
+async function planContact(
   source: Source,
   contact: Extract<OutgoingRecord, { record: 'contact' }>,
-): Promise<Outgoing | undefined> {
-  const user = await openUser(source, { id: contact.userId })
+): Promise<DispatchPlan | undefined> {
+  const user = await findOpenAccount(source, { id: contact.userId })
   const recipient = await Person.query(source.db).findById(contact.personId)
   if (user?.person === undefined || recipient === undefined) return undefined
-  // One after the other, and only what is so now: whatever has changed since has a record of its own, which may come first.
+  // Locked, and compared with the current state: a later change has a record of its own, which may be dispatched first.
   await Person.lock(source.db, user.personId)
-  if (!(await isStillSo(source, contact))) return undefined
+  if (!(await isStillCurrent(source, contact))) return undefined
   const entity = contactEntity(user.person, recipient, contact)
   return {
-    message: creation('contact', recipient.guid, { senderId: user.personId, public: false, entity }),
+    message: creationMessage('contact', recipient.guid, { senderId: user.personId, public: false, entity }),
     audience: { of: 'people', personIds: [recipient.id] },
   }
 }
 
-async function isStillSo(
+async function isStillCurrent(
   { db }: Source,
   { userId, personId, sharing, blocking }: Extract<OutgoingRecord, { record: 'contact' }>,
 ): Promise<boolean> {
@@ -208,15 +219,15 @@ async function isStillSo(
   return sharing === (contact !== undefined) && blocking === (block !== undefined)
 }
 
-async function openUser(
+async function findOpenAccount(
   { db }: Source,
-  who: { readonly id: number } | { readonly personId: number },
+  key: { readonly id: number } | { readonly personId: number },
 ): Promise<User | undefined> {
-  return User.query(db).findOne(who).whereNull('closedAt').withGraphFetched('person')
+  return User.query(db).findOne(key).whereNull('closedAt').withGraphFetched('person')
 }
 
-function creation(
-  record: Kind,
+function creationMessage(
+  record: RecordType,
   guid: string,
   rest: Pick<OutgoingMessage, 'senderId' | 'public' | 'entity'>,
 ): OutgoingMessage {

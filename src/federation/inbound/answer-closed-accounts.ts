@@ -7,25 +7,25 @@ import { verifyMigration } from '../../protocol/signatures/migration-signature.j
 import { readPublicKey } from '../../protocol/signatures/rsa.js'
 import type { Arrival, Recipient, RejectedMessage } from './batch.js'
 
-/** Whoever writes to somebody who has left has not heard of it: their pod is told, or where that person has moved. */
-export async function answerForClosed(
+/** Sends the account deletion, or the migration, to people who still write to a closed account. */
+export async function answerSendersToClosedAccounts(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   rejected: readonly RejectedMessage[],
 ): Promise<void> {
-  const closed = new Map<number, { readonly recipient: Recipient; readonly senders: Set<string> }>()
+  const sendersByRecipient = new Map<number, SendersToRecipient>()
   for (const each of rejected) {
-    if (!isForClosed(each)) continue
+    if (!isToClosedAccount(each)) continue
     const { recipient, sender } = each.arrival
-    const answer = closed.get(recipient.personId) ?? { recipient, senders: new Set() }
-    closed.set(recipient.personId, answer)
+    const answer = sendersByRecipient.get(recipient.personId) ?? { recipient, senders: new Set() }
+    sendersByRecipient.set(recipient.personId, answer)
     answer.senders.add(sender)
   }
-  for (const { recipient, senders } of [...closed.values()].sort(byPerson)) {
+  for (const { recipient, senders } of [...sendersByRecipient.values()].sort(byPersonId)) {
     const people = await Person.byAddresses(transaction, [...senders])
       .select('id')
       .orderBy('id')
-    const entity = await farewell(transaction, recipient)
+    const entity = await findClosingEntity(transaction, recipient)
     if (entity === undefined) continue
     const message = { record: entity.type, guid: recipient.guid, verb: 'create', senderId: recipient.personId } as const
     const personIds = people.map(({ id }) => id)
@@ -33,22 +33,25 @@ export async function answerForClosed(
   }
 }
 
-type ForClosed = RejectedMessage & { readonly arrival: Arrival & { readonly recipient: Recipient } }
+type MessageToClosedAccount = RejectedMessage & { readonly arrival: Arrival & { readonly recipient: Recipient } }
 
-/** Only whoever has been proven to have written it gets an answer. */
-function isForClosed(rejected: RejectedMessage): rejected is ForClosed {
+/** True only for opened messages, whose signature proves the sender. */
+function isToClosedAccount(rejected: RejectedMessage): rejected is MessageToClosedAccount {
   return rejected.fault === 'RecipientClosed' && rejected.arrival?.recipient !== undefined
 }
 
-type Letters = { readonly recipient: Recipient }
+interface SendersToRecipient {
+  readonly recipient: Recipient
+  readonly senders: Set<string>
+}
 
-/** Each makes or takes one row of what is sent: everybody in one order. */
-function byPerson(one: Letters, other: Letters): number {
+/** All transactions write the outbound messages in one order, so that they cannot deadlock. */
+function byPersonId(one: SendersToRecipient, other: SendersToRecipient): number {
   return one.recipient.personId - other.recipient.personId
 }
 
-/** Undefined: the migration was signed here and told by the new identity, so it is not ours to tell. */
-async function farewell(
+/** Undefined: the new identity cannot verify the migration that this pod has signed, so only the new pod can send it. */
+async function findClosingEntity(
   transaction: Knex.Transaction,
   { personId, address }: Recipient,
 ): Promise<AccountDeletionEntity | AccountMigrationEntity | undefined> {
@@ -62,7 +65,7 @@ async function farewell(
   const entity: AccountMigrationEntity = {
     type: 'account_migration',
     author: address,
-    profile: openPart(person.address, person.profile),
+    profile: publicProfileOf(person.address, person.profile),
     signature: migration.signature,
     old_identity: address,
     remote_photo_path: migration.remotePhotoPath ?? undefined,
@@ -71,8 +74,8 @@ async function farewell(
   return witnessKey !== undefined && verifyMigration(entity, witnessKey) ? entity : undefined
 }
 
-/** What everybody may know; whoever knows a newer profile keeps it, for this one tells its age. */
-function openPart(author: string, profile: Profile): ProfileEntity {
+/** The public part of a profile. Its edit time lets a receiver keep a newer profile. */
+function publicProfileOf(author: string, profile: Profile): ProfileEntity {
   const details = profile.publicDetails ? profile : undefined
   return {
     type: 'profile',

@@ -3,12 +3,12 @@ import { DELIVERY_LIMITS } from '../../limits.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import { findPodsToCheck } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
-import { isOurTrouble } from '../remote-pod/remote-pod-error.js'
-import { checkPod, noteCheck } from './pod-info.js'
-import { askedAt } from './pod-location.js'
+import { isLocalOverload } from '../remote-pod/remote-pod-error.js'
+import { checkPod, savePodCheck } from './pod-info.js'
+import { requestOriginOf } from './pod-location.js'
 
 /** Has every pod looked at once a day, each at its own time, and those sooner that were heard of while they were offline. */
-export async function checkPods({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
+export async function enqueuePodChecks({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
   const pods = await findPodsToCheck(db, DELIVERY_LIMITS)
   const each = pods.map((podId) => ({ data: { podId }, unique: `check-${podId}` }))
   await jobs.enqueueEach(checkPodJob, each, { again: true })
@@ -28,13 +28,13 @@ export async function checkKnownPod(pod: Pod, podId: number): Promise<void> {
     .patch({ checkedAt: pod.now() })
     .returning('*')
     .first()
-  const origin = other === undefined ? undefined : askedAt(other)
+  const origin = other === undefined ? undefined : requestOriginOf(other)
   if (other === undefined || origin === undefined) return
   try {
-    const noted = await noteCheck(pod.db, other, await checkPod(pod, origin), pod.now())
+    const noted = await savePodCheck(pod.db, other, await checkPod(pod, origin), pod.now())
     const isBack = other.offlineSince !== null && noted?.offlineSince === null
     if (isBack) pod.log.info({ pod: nameOf(other) }, 'the pod answers again')
   } catch (error) {
-    if (!isOurTrouble(error)) throw error
+    if (!isLocalOverload(error)) throw error
   }
 }

@@ -11,7 +11,7 @@ const badPorts: ReadonlySet<number> = new Set([
 ])
 
 /** Reads what we are about to ask; what must never be asked, whatever its address turns out to be, is refused. */
-export function readTarget(text: string | URL, allow: AllowPrivate, base?: URL): URL {
+export function parseRequestUrl(text: string | URL, allow: AllowPrivate, base?: URL): URL {
   const url = parse(text, base)
   const reason = reasonAgainst(url, allow)
   if (reason !== undefined)

@@ -3,8 +3,8 @@ import type { StoredRecord } from '../batch.js'
 
 type Mutable<Row> = { -readonly [Column in keyof Row]: Row[Column] }
 
-/** What was stored, counted for what it stands under: comments, likes, votes and reshares. */
-export function countsOf(records: readonly StoredRecord[], now: Date): Counts {
+/** The counters that stored comments, likes, votes and reshares raise, by parent. */
+export function counterChangesOf(records: readonly StoredRecord[], now: Date): Counts {
   const posts = new Map<string, Mutable<PostCount>>()
   const comments = new Map<string, Mutable<CountByGuid>>()
   const answers = new Map<string, Mutable<AnswerCount>>()
@@ -13,29 +13,29 @@ export function countsOf(records: readonly StoredRecord[], now: Date): Counts {
   } of records) {
     switch (entity.type) {
       case 'comment': {
-        const post = postIn(posts, entity.parent_guid)
+        const post = postCountIn(posts, entity.parent_guid)
         post.comments += 1
         post.latest = now
         break
       }
       case 'like':
-        // Those that are not positive count nowhere.
+        // Negative likes are stored but not counted.
         if (!entity.positive) break
-        if (entity.parent_type === 'Post') postIn(posts, entity.parent_guid).likes += 1
-        else partIn(comments, entity.parent_guid).count += 1
+        if (entity.parent_type === 'Post') postCountIn(posts, entity.parent_guid).likes += 1
+        else commentCountIn(comments, entity.parent_guid).count += 1
         break
       case 'poll_participation':
-        answerIn(answers, entity.parent_guid, entity.poll_answer_guid).count += 1
+        answerCountIn(answers, entity.parent_guid, entity.poll_answer_guid).count += 1
         break
       case 'reshare':
-        if (entity.root_guid !== undefined) postIn(posts, entity.root_guid).reshares += 1
+        if (entity.root_guid !== undefined) postCountIn(posts, entity.root_guid).reshares += 1
         break
     }
   }
   return { posts: [...posts.values()], comments: [...comments.values()], answers: [...answers.values()] }
 }
 
-function postIn(posts: Map<string, Mutable<PostCount>>, guid: string): Mutable<PostCount> {
+function postCountIn(posts: Map<string, Mutable<PostCount>>, guid: string): Mutable<PostCount> {
   const known = posts.get(guid)
   if (known !== undefined) return known
   const fresh = { guid, comments: 0, likes: 0, reshares: 0, latest: undefined }
@@ -43,19 +43,19 @@ function postIn(posts: Map<string, Mutable<PostCount>>, guid: string): Mutable<P
   return fresh
 }
 
-function partIn(parts: Map<string, Mutable<CountByGuid>>, guid: string): Mutable<CountByGuid> {
-  const known = parts.get(guid)
+function commentCountIn(comments: Map<string, Mutable<CountByGuid>>, guid: string): Mutable<CountByGuid> {
+  const known = comments.get(guid)
   if (known !== undefined) return known
   const fresh = { guid, count: 0 }
-  parts.set(guid, fresh)
+  comments.set(guid, fresh)
   return fresh
 }
 
-function answerIn(answers: Map<string, Mutable<AnswerCount>>, poll: string, guid: string): Mutable<AnswerCount> {
-  const name = `${poll} ${guid}`
-  const known = answers.get(name)
+function answerCountIn(answers: Map<string, Mutable<AnswerCount>>, poll: string, guid: string): Mutable<AnswerCount> {
+  const key = `${poll} ${guid}`
+  const known = answers.get(key)
   if (known !== undefined) return known
   const fresh = { poll, guid, count: 0 }
-  answers.set(name, fresh)
+  answers.set(key, fresh)
   return fresh
 }

@@ -4,27 +4,24 @@ import type { Pod } from '../../pod/pod.js'
 import { isRelayable, type ReceivedEntity } from '../../protocol/entities/registry.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import type { InnerSignature, Opened } from '../../protocol/envelopes/open-envelope.js'
-import { homeOf, placeOf } from '../discovery/pod-location.js'
+import { homeUrlOf, podHostOf } from '../discovery/pod-location.js'
 import type { Arrival, IgnoredMessage, InboundMessage, RejectedMessage, StepResult, WaitingMessage } from './batch.js'
 import { type DecryptedMessage, decryptEnvelopes } from './decrypt-envelopes.js'
 import { findSigners, type Signer } from './find-signers.js'
 import type { StorableEntity } from './store/storable-entity.js'
 
-/**
- * Decrypts private messages, finds the keys of the signers, opens all envelopes in a thread, and keeps what
- * can be stored and was asked for.
- */
-export async function openBatch(
+/** Decrypts private messages, finds the keys of the signers, and opens all envelopes in a thread. */
+export async function openEnvelopes(
   pod: Pod,
   messages: readonly InboundMessage[],
 ): Promise<StepResult<Arrival<StorableEntity>>> {
-  const { decrypted, rejected: undecipherable } = await decryptEnvelopes(pod, messages)
-  const { opened, signers } = await openAll(pod, decrypted)
+  const { decrypted, rejected: undecryptable } = await decryptEnvelopes(pod, messages)
+  const { opened, signers } = await verifyEnvelopes(pod, decrypted)
   const ready: Arrival<StorableEntity>[] = []
   const waiting: WaitingMessage[] = []
-  const rejected: RejectedMessage[] = [...undecipherable]
+  const rejected: RejectedMessage[] = [...undecryptable]
   const ignored: IgnoredMessage[] = []
-  const blockedHomes = await findBlockedHomes(pod, opened.values())
+  const ofBlockedPods = await findPeopleOfBlockedPods(pod, opened.values())
   for (const each of decrypted) {
     const { message, recipient } = each
     const result = opened.get(each)
@@ -41,14 +38,14 @@ export async function openBatch(
             message,
             arrival,
             fault: 'UnknownEntity',
-            reason: `nothing is done here with a ${entity.type}`,
+            reason: `entities of type ${entity.type} are not stored`,
           })
-        } else if (!isWanted(message, entity)) {
+        } else if (!isRequested(message, entity)) {
           rejected.push({
             message,
             arrival,
             fault: 'NotFetchable',
-            reason: `a ${entity.type} came that was not asked for`,
+            reason: `the fetched ${entity.type} is not the requested entity`,
           })
         } else {
           ready.push(arrival)
@@ -63,7 +60,7 @@ export async function openBatch(
           rejected.push({ message, fault: 'SenderKeyNotFound', reason: `the key of ${result.of} cannot be used` })
         } else {
           const { of, sender = of } = result
-          if (blockedHomes.has(of)) {
+          if (ofBlockedPods.has(of)) {
             ignored.push({ message, reason: `the pod of ${of} is blocked` })
             break
           }
@@ -78,19 +75,22 @@ export async function openBatch(
   return { ready, waiting, rejected, ignored }
 }
 
-/** The unknown signers and authors whose pods the operator blocks: nobody is asked about them. */
-async function findBlockedHomes({ db }: Pick<Pod, 'db'>, opened: Iterable<Opened>): Promise<ReadonlySet<string>> {
+/** Returns the unknown signers and authors on blocked pods; those pods get no request. */
+async function findPeopleOfBlockedPods(
+  { db }: Pick<Pod, 'db'>,
+  opened: Iterable<Opened>,
+): Promise<ReadonlySet<string>> {
   const unknown = new Set([...opened].flatMap((result) => (result.state === 'needs_key' ? [result.of] : [])))
-  const places = [...unknown].flatMap((address) => {
-    const home = homeOf(address)
-    return home === undefined ? [] : [{ address, ...placeOf(home) }]
+  const locations = [...unknown].flatMap((address) => {
+    const home = homeUrlOf(address)
+    return home === undefined ? [] : [{ address, ...podHostOf(home) }]
   })
-  return new Set(await OtherPod.findBlockedAddresses(db, places))
+  return new Set(await OtherPod.findBlockedAddresses(db, locations))
 }
 
 /**
- * The key that an envelope was verified with may be that of another person: only an entity that names its signer as its author
- * proves that they have the key.
+ * Two people may share a key. So only an entity that names its signer as the author proves that the author has the key
+ * (docs/decisions/0027).
  */
 function firstSignedBy(
   entity: ReceivedEntity,
@@ -101,27 +101,30 @@ function firstSignedBy(
   return isSigned && !author.isProven ? [author.address] : []
 }
 
-/** What looking from outside has overlooked is found out by opening: then there is a second round, or a third. */
-async function openAll(pod: Pod, envelopes: readonly DecryptedMessage[]) {
+/**
+ * Opens the envelopes with the keys of the signers that their headers claim. Opening may reveal another signer, such as the
+ * author of an encrypted entity; those envelopes are opened once more, with that key.
+ */
+async function verifyEnvelopes(pod: Pod, envelopes: readonly DecryptedMessage[]) {
   const opened = new Map<DecryptedMessage, Opened>()
   const signers = new Map<string, Signer>()
-  const asked = new Set<string>()
-  let closed = envelopes
+  const searched = new Set<string>()
+  let unopened = envelopes
   let addresses = new Set(envelopes.flatMap(({ envelope }) => claimedSigners(envelope)))
-  while (closed.length > 0) {
+  while (unopened.length > 0) {
     for (const signer of await findSigners(pod.db, [...addresses])) signers.set(signer.address, signer)
-    for (const address of addresses) asked.add(address)
-    const round = closed.map(({ envelope, message }) => ({ envelope, receivedAt: message.acceptedAt }))
+    for (const address of addresses) searched.add(address)
+    const round = unopened.map(({ envelope, message }) => ({ envelope, receivedAt: message.acceptedAt }))
     const results = await pod.crypto.openEnvelopes(round, keysOf(signers))
-    for (const [index, each] of closed.entries()) {
+    for (const [index, each] of unopened.entries()) {
       const result = results[index]
       if (result !== undefined) opened.set(each, result)
     }
-    const missing = closed.flatMap((each) => {
+    const missing = unopened.flatMap((each) => {
       const result = opened.get(each)
-      return result?.state === 'needs_key' && !asked.has(result.of) ? [{ each, address: result.of }] : []
+      return result?.state === 'needs_key' && !searched.has(result.of) ? [{ each, address: result.of }] : []
     })
-    closed = missing.map(({ each }) => each)
+    unopened = missing.map(({ each }) => each)
     addresses = new Set(missing.map(({ address }) => address))
   }
   return { opened, signers }
@@ -138,14 +141,14 @@ function keysOf(signers: ReadonlyMap<string, Signer>): ReadonlyMap<string, KeyOb
   return keys
 }
 
-/** Events are read and verified, and end as `UnknownEntity`. */
+/** Events are parsed and verified, then rejected as `UnknownEntity`. */
 function isStorable(arrival: Arrival): arrival is Arrival<StorableEntity> {
   const { type } = arrival.entity
   return type !== 'event' && type !== 'event_participation'
 }
 
-/** An answer must be what was asked for: otherwise a pod could slip in what nobody here wanted. */
-function isWanted({ wanted }: InboundMessage, entity: ReceivedEntity): boolean {
+/** A fetched entity must be the requested one; otherwise a pod could store entities that no local user has subscribed to. */
+function isRequested({ wanted }: InboundMessage, entity: ReceivedEntity): boolean {
   if (wanted === undefined) return true
   if (wanted.author !== undefined && wanted.author !== entity.author) return false
   if (wanted.type === 'comment') return entity.type === 'comment' && entity.guid === wanted.guid

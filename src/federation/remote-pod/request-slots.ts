@@ -3,7 +3,7 @@ import { RemotePodError } from './remote-pod-error.js'
 
 export type Purpose = 'fetch' | 'delivery'
 
-export interface Turns {
+export interface RequestSlots {
   /** Waits for a turn at this host and then for one of all; resolves with the way to give both back. */
   take(purpose: Purpose, host: string, signal: AbortSignal): Promise<() => void>
 }
@@ -11,7 +11,7 @@ export interface Turns {
 type Limits = Pick<RemoteLimits, 'atOnce' | 'fetchesPerHost' | 'deliveriesPerHost' | 'fetchesPerHostPerMinute'>
 
 /** Bounds what is under way, so that a slow host occupies its share and no more. Who waits for a host holds no turn of the others. */
-export function openTurns(limits: Limits, now: () => number): Turns {
+export function openRequestSlots(limits: Limits, now: () => number): RequestSlots {
   const lines = new Map<string, Line>()
   const everybody = new Line(limits.atOnce)
   const spend = openBudget(limits.fetchesPerHostPerMinute, now)

@@ -1,0 +1,65 @@
+import { isRelayable } from '../../protocol/entities/registry.js'
+import { faultOfArrival } from '../../protocol/envelopes/sender-rules.js'
+import type { Arrival, IgnoredMessage, RejectedMessage, StepResult } from './batch.js'
+import type { Signer } from './find-signers.js'
+import type { ResolvedArrival } from './resolve-references.js'
+import type { StorableEntity } from './store/storable-entity.js'
+
+/** Decides which entities their senders may send, from the resolved facts alone: no I/O. */
+export function authorise(resolved: readonly ResolvedArrival[]): StepResult<Arrival<StorableEntity>> {
+  const ready: Arrival<StorableEntity>[] = []
+  const rejected: RejectedMessage[] = []
+  const ignored: IgnoredMessage[] = []
+  for (const arrival of resolved) {
+    const { message } = arrival
+    const reason = reasonToIgnore(arrival)
+    const fault = reason === undefined ? faultOf(arrival) : undefined
+    if (reason !== undefined) ignored.push({ message, arrival, reason })
+    else if (fault !== undefined) rejected.push({ message, arrival, ...fault })
+    else ready.push(arrival)
+  }
+  return { ready, rejected, ignored, waiting: [] }
+}
+
+/** The same decision about one entity. */
+export function isAuthorised(resolved: ResolvedArrival): boolean {
+  return reasonToIgnore(resolved) === undefined && faultOf(resolved) === undefined
+}
+
+/** The reason to ignore an entity that may be valid; undefined: there is none. */
+function reasonToIgnore({ entity, signer, author, isDeleted, authorIsLocal }: ResolvedArrival): string | undefined {
+  const reason =
+    reasonToIgnorePerson(signer) ?? (isRelayable(entity) && author ? reasonToIgnorePerson(author) : undefined)
+  if (reason !== undefined) return reason
+  // A stored entity would be a repeat; a deleted one could be restored by any pod that has kept its envelope.
+  if (authorIsLocal) return `${entity.author} is a local account`
+  // A moved account keeps its key and may sign its migration; all other entities of local accounts originate on this pod.
+  if (signer.local && entity.type !== 'account_migration') return `${signer.address} is a local account`
+  return isDeleted ? 'the entity or its parent was retracted before it arrived' : undefined
+}
+
+function reasonToIgnorePerson({ address, blocked, closed }: Signer): string | undefined {
+  if (blocked) return `the pod of ${address} is blocked`
+  return closed ? `the account ${address} is closed` : undefined
+}
+
+function faultOf(arrival: ResolvedArrival): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {
+  const { entity, sender, signature, references, hasLostParts, recipient } = arrival
+  const name = () => `the ${nameOf(entity)} by ${entity.author}`
+  if (recipient?.closed)
+    return { fault: 'RecipientClosed', reason: `${name()} is for ${recipient.address}, whose account is closed` }
+  const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, references)
+  if (fault !== undefined) return { fault, reason: `${sender} must not send ${name()} in this way` }
+  if (!hasLostParts && isEmpty(entity)) return { fault: 'ValidationError', reason: `${name()} is empty` }
+  return undefined
+}
+
+function nameOf(entity: StorableEntity): string {
+  if (entity.type === 'retraction') return `retraction of ${entity.target_type} ${entity.target_guid}`
+  return 'guid' in entity ? `${entity.type} ${entity.guid}` : entity.type
+}
+
+function isEmpty(entity: StorableEntity): boolean {
+  if (entity.type === 'comment') return entity.text.trim() === ''
+  return entity.type === 'status_message' && entity.text.trim() === '' && entity.photos.length === 0
+}

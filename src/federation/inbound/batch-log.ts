@@ -1,0 +1,33 @@
+import type { Logger } from 'pino'
+import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
+import type { IgnoredMessage, InboundMessage, RejectedMessage } from './batch.js'
+import { type BatchEnds, countEnds, queueOf } from './receive-metrics.js'
+
+/** One line for each message that was rejected or ignored. */
+export function logRejectedAndIgnored(
+  log: Logger,
+  { rejected, ignored }: { readonly rejected: readonly RejectedMessage[]; readonly ignored: readonly IgnoredMessage[] },
+): void {
+  for (const one of rejected) {
+    log.warn({ fault: one.fault, ...identityOf(one), reason: one.reason }, 'inbound message rejected')
+  }
+  for (const one of ignored) log.debug({ ...identityOf(one), reason: one.reason }, 'inbound message ignored')
+}
+
+/** Sender, type and guid, never the contents. The sender of an unopened envelope is only a claim. */
+function identityOf({ message, arrival }: RejectedMessage | IgnoredMessage): object {
+  if (arrival === undefined) return { sender: peekEnvelope(message.envelope).sender }
+  const { sender, entity } = arrival
+  return { sender, entity: entity.type, guid: 'guid' in entity ? entity.guid : undefined }
+}
+
+/** One line for a batch: the number of messages by their ends, and the duration. */
+export function logBatch(log: Logger, messages: readonly InboundMessage[], ends: BatchEnds, ms: number): void {
+  const [first] = messages
+  if (first === undefined) return
+  const counts = Object.entries(countEnds(messages, ends)).filter(([, count]) => count > 0)
+  log.info(
+    { queue: queueOf(first), messages: messages.length, ...Object.fromEntries(counts), ms: Math.round(ms) },
+    'inbound batch stored',
+  )
+}

@@ -1,0 +1,160 @@
+import { findConversations } from '../../persistence/conversations/find-conversations.js'
+import { findPostReferences, type ReferencedPost } from '../../persistence/inbound/post-references.js'
+import { findRetractionTargets } from '../../persistence/inbound/retraction-targets.js'
+import type { Pod } from '../../pod/pod.js'
+import type { TargetType } from '../../protocol/entities/retraction.js'
+import type { References } from '../../protocol/envelopes/sender-rules.js'
+import {
+  conversationGuidsOf,
+  groupGuidsByKind,
+  isInteraction,
+  type PartReference,
+  parentsOf,
+  partsOf,
+  retractionTargetsOf,
+  targetTypesOf,
+} from './entity-references.js'
+import type { StorableEntity } from './store/storable-entity.js'
+
+type Root = NonNullable<References['root']> & Partial<Pick<ReferencedPost, 'readers'>>
+type Target = NonNullable<References['target']>
+type Conversation = NonNullable<References['conversation']>
+
+/** The stored entities that a batch refers to, and those that come with the batch. */
+export interface BatchReferences {
+  /** Posts, comments and polls by `kind guid`, each with the post it belongs to. */
+  readonly roots: Map<string, Root>
+  /** Targets of retractions by `type guid`. */
+  readonly targets: Map<string, Target>
+  /** By guid. */
+  readonly conversations: Map<string, Conversation>
+  /** Guids of the reshares in this batch. One statement inserts them all, so none of them can reshare another. */
+  readonly reshares: Set<string>
+  /** Tombstones as `type guid address`, with the address of the person who deleted the entity. */
+  readonly tombstones: ReadonlySet<string>
+  /** Tombstones that local people have left, as `type guid`. */
+  readonly localTombstones: ReadonlySet<string>
+  /** Authors of photos and polls, stored or in this batch, by `type guid`. */
+  readonly partAuthors: Map<string, string>
+  /** False: no entity of the batch needs to be found as a target. */
+  readonly hasRetractions: boolean
+}
+
+/** At most three statements: one for posts with their parts and tombstones, one for retraction targets, one for conversations. */
+export async function findBatchReferences(
+  { db }: Pick<Pod, 'db'>,
+  entities: readonly StorableEntity[],
+): Promise<BatchReferences> {
+  const parts = entities.flatMap(partsOf).map(({ guid }) => guid)
+  const parents = entities.flatMap(parentsOf)
+  const known = await findPostReferences(db, {
+    ...groupGuidsByKind(parents),
+    parts,
+    deleted: [...entities.flatMap(tombstoneGuidsOf), ...parts, ...parents.map(({ guid }) => guid)],
+    authors: entities.flatMap((entity) => (isInteraction(entity) ? [entity.author] : [])),
+  })
+  const targets = await findRetractionTargets(db, entities.flatMap(retractionTargetsOf))
+  const conversations = await findConversations(db, entities.flatMap(conversationGuidsOf))
+  return {
+    roots: new Map(known.roots.map((root) => [`${root.kind} ${root.guid}`, root])),
+    targets: new Map(targets),
+    conversations: new Map(conversations.map((conversation) => [conversation.guid, conversation])),
+    reshares: new Set(),
+    tombstones: new Set(known.deleted.map(({ type, guid, by }) => `${type} ${guid} ${by}`)),
+    localTombstones: new Set(known.deleted.flatMap(({ type, guid, local }) => (local ? [`${type} ${guid}`] : []))),
+    partAuthors: new Map(known.parts.map(({ type, guid, author }) => [`${type} ${guid}`, author])),
+    hasRetractions: entities.some(({ type }) => type === 'retraction'),
+  }
+}
+
+function tombstoneGuidsOf(entity: StorableEntity): readonly string[] {
+  if (entity.type === 'retraction') return [entity.target_guid]
+  return 'guid' in entity ? [entity.guid] : []
+}
+
+/**
+ * True for an interaction with a private local post that its author does not receive. For that author the parent counts as
+ * unknown: any other reaction would reveal that the post exists.
+ */
+export function hasUnreadableParent(entity: StorableEntity, { roots }: BatchReferences): boolean {
+  if (!isInteraction(entity)) return false
+  const [parent] = parentsOf(entity)
+  const readers = parent && roots.get(`${parent.kind} ${parent.guid}`)?.readers
+  return Array.isArray(readers) && !readers.includes(entity.author)
+}
+
+/** The references of one entity; a missing one is undefined. */
+export function referencesOf(entity: StorableEntity, batch: BatchReferences): References {
+  const { roots, targets, conversations, reshares } = batch
+  const [parent] = hasUnreadableParent(entity, batch)
+    ? []
+    : parentsOf(entity).filter(({ guid }) => entity.type !== 'reshare' || !reshares.has(guid))
+  const [target] = retractionTargetsOf(entity)
+  const [conversation] = conversationGuidsOf(entity)
+  return {
+    root: parent && roots.get(`${parent.kind} ${parent.guid}`),
+    target: target && targets.get(`${target.type} ${target.guid}`),
+    conversation: conversation === undefined ? undefined : conversations.get(conversation),
+  }
+}
+
+/**
+ * Adds an entity of the batch, so that later entities of the same batch may refer to it: they are stored after it. A stored
+ * entity with the same guid keeps its place.
+ */
+export function addEntityOfBatch(entity: StorableEntity, { root }: References, batch: BatchReferences): void {
+  const { roots, targets, conversations, reshares, partAuthors, hasRetractions } = batch
+  const addRoot = (kind: ReferencedPost['kind'], guid: string, added: Root) => {
+    if (!roots.has(`${kind} ${guid}`)) roots.set(`${kind} ${guid}`, added)
+  }
+  const addTarget = (types: readonly TargetType[], guid: string, target: Target) => {
+    if (!hasRetractions) return
+    for (const type of types) if (!targets.has(`${type} ${guid}`)) targets.set(`${type} ${guid}`, target)
+  }
+  for (const { type, guid } of partsOf(entity)) partAuthors.set(`${type} ${guid}`, entity.author)
+  switch (entity.type) {
+    case 'status_message': {
+      const post = { author: entity.author, local: false, public: entity.public }
+      addRoot('post', entity.guid, post)
+      addTarget(targetTypesOf.status_message, entity.guid, post)
+      if (entity.poll !== undefined) {
+        addRoot('poll', entity.poll.guid, post)
+        addTarget(['Poll'], entity.poll.guid, post)
+      }
+      for (const photo of entity.photos) addTarget(targetTypesOf.photo, photo.guid, photo)
+      break
+    }
+    case 'reshare': {
+      const post = { author: entity.author, local: false, public: true }
+      addRoot('post', entity.guid, post)
+      addTarget(targetTypesOf.reshare, entity.guid, post)
+      reshares.add(entity.guid)
+      break
+    }
+    case 'comment':
+      if (root !== undefined) addRoot('comment', entity.guid, root)
+      addTarget(targetTypesOf.comment, entity.guid, { author: entity.author, root })
+      break
+    case 'like':
+    case 'poll_participation':
+      addTarget(targetTypesOf[entity.type], entity.guid, { author: entity.author, root })
+      break
+    case 'photo':
+    case 'participation':
+      addTarget(targetTypesOf[entity.type], entity.guid, entity)
+      break
+    case 'conversation':
+      if (!conversations.has(entity.guid)) conversations.set(entity.guid, entity)
+      addTarget(targetTypesOf.conversation, entity.guid, entity)
+      break
+  }
+}
+
+/** True for a photo or poll of a post whose guid another author has already used. */
+export function isPartOfOtherAuthor(
+  { type, guid }: PartReference,
+  author: string,
+  { partAuthors }: BatchReferences,
+): boolean {
+  return (partAuthors.get(`${type} ${guid}`) ?? author) !== author
+}

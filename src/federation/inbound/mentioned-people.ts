@@ -1,0 +1,75 @@
+import type { Knex } from 'knex'
+import { readMentionedAddresses } from '../../domain/posts/texts.js'
+import { type DataOf, discoverMentionedJob } from '../../jobs/definitions.js'
+import { enqueueJobsOfKind, type Work } from '../../jobs/outbox/outbox.js'
+import { LOOKUP_LIMITS } from '../../limits.js'
+import { inTransaction } from '../../persistence/database/errors.js'
+import { Mention, type TextIds } from '../../persistence/models/mention.js'
+import type { Person } from '../../persistence/models/person.js'
+import type { Pod } from '../../pod/pod.js'
+import { isRemoteAddress } from '../discovery/pod-location.js'
+import type { StoredRecord } from './batch.js'
+
+/** A stored text with the addresses it mentions. */
+interface MentioningText {
+  readonly kind: keyof TextIds
+  readonly id: number
+  readonly addresses: readonly string[]
+}
+
+/** Enqueues a look-up of each unknown remote person that the stored texts mention, once for all texts. */
+export async function enqueueMentionedLookups(
+  pod: Pod,
+  transaction: Knex.Transaction,
+  records: readonly StoredRecord[],
+): Promise<void> {
+  const texts = records.flatMap((record) => remoteMentionsOf(pod, record))
+  if (texts.length === 0) return
+  const unknown = await findUnknownMentions(transaction, texts)
+  await enqueueJobsOfKind(pod, transaction, discoverMentionedJob, lookupsOf(unknown))
+}
+
+/** Adds the mentions of a person who has been discovered after the texts were stored. The person is remote, so no notification. */
+export async function attachDiscoveredPerson(
+  pod: Pod,
+  work: Work,
+  person: Pick<Person, 'id'>,
+  texts: TextIds,
+): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    await work.finish(transaction)
+    await Mention.attachPersonLater(transaction, person.id, texts)
+  })
+}
+
+function remoteMentionsOf(pod: Pod, { id, arrival: { entity } }: StoredRecord): readonly MentioningText[] {
+  if (entity.type !== 'status_message' && entity.type !== 'comment') return []
+  const addresses = readMentionedAddresses(entity.text).filter((address) => isRemoteAddress(pod, address))
+  return addresses.length === 0 ? [] : [{ kind: entity.type === 'comment' ? 'comments' : 'posts', id, addresses }]
+}
+
+/** Compares with the stored mentions, not with the people: a person may have become known since the text was stored. */
+async function findUnknownMentions(
+  transaction: Knex.Transaction,
+  texts: readonly MentioningText[],
+): Promise<readonly MentioningText[]> {
+  const idsOf = (kind: keyof TextIds) => texts.filter((text) => text.kind === kind).map(({ id }) => id)
+  const rows = await Mention.findAttached(transaction, { posts: idsOf('posts'), comments: idsOf('comments') })
+  const attached = new Set(rows.map(({ kind, id, address }) => `${kind} ${id} ${address}`))
+  return texts.map(({ kind, id, addresses }) => {
+    const unknown = addresses.filter((address) => !attached.has(`${kind} ${id} ${address}`))
+    return { kind, id, addresses: unknown.slice(0, LOOKUP_LIMITS.unknownPeopleOfText) }
+  })
+}
+
+function lookupsOf(texts: readonly MentioningText[]): readonly DataOf<typeof discoverMentionedJob>[] {
+  const textsByAddress = new Map<string, Record<keyof TextIds, number[]>>()
+  for (const { kind, id, addresses } of texts) {
+    for (const address of addresses) {
+      const all = textsByAddress.get(address) ?? { posts: [], comments: [] }
+      all[kind].push(id)
+      textsByAddress.set(address, all)
+    }
+  }
+  return [...textsByAddress].map(([address, arrivedIn]) => ({ address, arrivedIn }))
+}

@@ -1,0 +1,61 @@
+import type { Knex } from 'knex'
+import { takeRows } from '../../jobs/outbox/outbox.js'
+import { type ParkedMessage, waitAndWake } from '../../jobs/waiting/waiting-messages.js'
+import { Pod as OtherPod } from '../../persistence/models/pod.js'
+import type { Pod } from '../../pod/pod.js'
+import { splitAddress } from '../../protocol/address.js'
+import type { Arrival, InboundMessage, StepResult, WaitingMessage } from './batch.js'
+import { providedThings } from './store/lock-entities.js'
+import type { StorableEntity } from './store/storable-entity.js'
+import type { StoredEntities } from './store/store-entities.js'
+
+type SortedBatch = StepResult<Arrival<StorableEntity>>
+
+/** Deletes the outbox rows of resumed messages. Returns the batch without the messages whose row another worker has deleted. */
+export async function claimResumedMessages(
+  transaction: Knex.Transaction,
+  { ready, waiting, rejected, ignored }: SortedBatch,
+): Promise<Omit<SortedBatch, 'ignored'>> {
+  const all: readonly { readonly message: InboundMessage }[] = [...ready, ...waiting, ...rejected, ...ignored]
+  const rows = all.flatMap(({ message }) => message.resumed?.outboxId ?? [])
+  const claimed = await takeRows(transaction, rows)
+  const isClaimed = ({ message: { resumed } }: { readonly message: InboundMessage }) =>
+    resumed === undefined || claimed.has(resumed.outboxId)
+  return {
+    ready: ready.filter(isClaimed),
+    waiting: waiting.filter(isClaimed),
+    rejected: rejected.filter(isClaimed),
+  }
+}
+
+/** Parks the waiting messages and resumes those that waited for a stored entity. The same statement raises the counters. */
+export async function parkMessages(
+  pod: Pod,
+  transaction: Knex.Transaction,
+  waiting: readonly WaitingMessage[],
+  { records, uncounted }: StoredEntities,
+): Promise<void> {
+  await waitAndWake(
+    pod,
+    transaction,
+    waiting.map(parkedMessageOf),
+    records.flatMap(({ arrival }) => providedThings(arrival)),
+    uncounted,
+  )
+}
+
+function parkedMessageOf({ message, ...wait }: WaitingMessage): ParkedMessage {
+  const { envelope, recipientGuid, acceptedAt, source, resumed } = message
+  const senderHost = splitAddress(wait.sender)?.host
+  return { ...wait, senderHost, source, payload: envelope, recipientGuid, acceptedAt, times: resumed?.times ?? 0 }
+}
+
+/** A pod counted as offline that sends messages is checked soon instead of once a day. */
+export async function requestChecksOfOfflinePods(
+  transaction: Knex.Transaction,
+  arrivals: readonly Arrival[],
+): Promise<void> {
+  if (!arrivals.some(({ signer }) => signer.offline)) return
+  const senders = new Set(arrivals.map(({ signer }) => signer.address))
+  await OtherPod.requestChecks(transaction, [...senders])
+}

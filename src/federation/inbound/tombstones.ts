@@ -1,0 +1,73 @@
+import type { PhotoEntity } from '../../protocol/entities/posts.js'
+import type { TargetType } from '../../protocol/entities/retraction.js'
+import type { References } from '../../protocol/envelopes/sender-rules.js'
+import type { Arrival } from './batch.js'
+import { type BatchReferences, hasUnreadableParent } from './batch-references.js'
+import { type ParentReference, parentsOf, targetTypesOf } from './entity-references.js'
+import type { StorableEntity } from './store/storable-entity.js'
+
+type SignedEntity = Pick<Arrival<StorableEntity>, 'entity' | 'sender'>
+
+/**
+ * True if a person with the right to retract the entity did so before it arrived. Tombstones of other people do not count:
+ * anyone could leave one for an entity that another person is about to write.
+ */
+export function isRetracted(
+  { entity, sender }: SignedEntity,
+  { root, target }: References,
+  { tombstones }: BatchReferences,
+): boolean {
+  switch (entity.type) {
+    case 'retraction':
+      // The target is not stored, and the sender has retracted it before.
+      return target === undefined && tombstones.has(`${entity.target_type} ${entity.target_guid} ${sender}`)
+    case 'comment':
+    case 'like':
+    case 'poll_participation':
+      return hasTombstone(targetTypesOf[entity.type], entity.guid, [entity.author, root?.author], tombstones)
+    case 'status_message':
+    case 'reshare':
+    case 'photo':
+    case 'participation':
+    case 'conversation':
+      return hasTombstone(targetTypesOf[entity.type], entity.guid, [entity.author], tombstones)
+    default:
+      return false
+  }
+}
+
+/** True if a local person, or the sender, has deleted the parent of the entity. Tombstones of other people do not count. */
+export function hasDeletedParent(
+  { entity, sender }: SignedEntity,
+  { root }: References,
+  batch: BatchReferences,
+): boolean {
+  const { tombstones, localTombstones } = batch
+  if (root !== undefined || tombstones.size === 0 || hasUnreadableParent(entity, batch)) return false
+  return parentsOf(entity).some(({ kind, guid }) =>
+    targetTypesOfParent[kind].some(
+      (type) => localTombstones.has(`${type} ${guid}`) || tombstones.has(`${type} ${guid} ${sender}`),
+    ),
+  )
+}
+
+const targetTypesOfParent: Readonly<Record<ParentReference['kind'], readonly TargetType[]>> = {
+  post: targetTypesOf.status_message,
+  comment: targetTypesOf.comment,
+  poll: ['Poll'],
+}
+
+/** True for a photo of a post whose author has retracted it before the post arrived. */
+export function isPhotoRetracted({ guid, author }: PhotoEntity, { tombstones }: BatchReferences): boolean {
+  return hasTombstone(targetTypesOf.photo, guid, [author], tombstones)
+}
+
+function hasTombstone(
+  types: readonly TargetType[],
+  guid: string,
+  addresses: readonly (string | undefined)[],
+  tombstones: BatchReferences['tombstones'],
+): boolean {
+  if (tombstones.size === 0) return false
+  return types.some((type) => addresses.some((address) => tombstones.has(`${type} ${guid} ${address}`)))
+}

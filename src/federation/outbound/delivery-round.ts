@@ -1,0 +1,94 @@
+import type { DeliveryLimits } from '../../limits.js'
+import type { DueDelivery, LeasedPod } from '../../persistence/outbound/due-deliveries.js'
+import type { Pod } from '../../pod/pod.js'
+import { podOrigin } from '../discovery/pod-origin.js'
+import { requestOrYield } from '../discovery/yield-to-other-pods.js'
+import { type Lane, recordDelivery, recordDeliveryLatency } from './delivery-metrics.js'
+import { type DeliveryOutcome, outcomeOfAnswer, outcomeOfError } from './pod-health.js'
+import type { SealedDelivery } from './seal-deliveries.js'
+import { openSenderOrder } from './sender-order.js'
+
+/** A pod whose lease this process holds, with the settings of the run. */
+export interface LeasedDelivery {
+  readonly pod: Pod
+  readonly other: LeasedPod
+  /** The id of the lease. */
+  readonly owner: string
+  readonly lane: Lane
+  readonly signal: AbortSignal
+  readonly limits: DeliveryLimits
+}
+
+export interface DeliveryAttempt {
+  readonly due: DueDelivery
+  readonly outcome: DeliveryOutcome
+  /** The body of a private delivery, kept for the next attempt: encryption gives other bytes each time. */
+  readonly encryptedEnvelope: string | undefined
+}
+
+/**
+ * Sends deliveries to one pod, a few at a time. They start in their order, and the messages of one person arrive one after the
+ * other. After the first failure of the pod no further delivery starts.
+ */
+export async function sendDeliveries(
+  leased: LeasedDelivery,
+  sealed: readonly SealedDelivery[],
+  hasResponded: boolean,
+): Promise<readonly DeliveryAttempt[]> {
+  const attempts: DeliveryAttempt[] = []
+  const takePlace = openSenderOrder()
+  // One iterator for all loops below: each takes the next delivery from it.
+  const pending = sealed.map((delivery) => ({ delivery, place: takePlace(delivery.due) })).values()
+  let hasPodFailed = false
+  async function sendOneByOne(): Promise<void> {
+    for (const { delivery, place } of pending) {
+      await place.predecessors
+      if (hasPodFailed) return place.finish()
+      try {
+        const began = performance.now()
+        const outcome = await sendDelivery(leased, delivery, hasResponded)
+        const ms = performance.now() - began
+        hasPodFailed ||= outcome.kind === 'away' || outcome.kind === 'untried'
+        const encryptedEnvelope = 'body' in delivery && !delivery.due.isPublic ? delivery.body : undefined
+        attempts.push({ due: delivery.due, outcome, encryptedEnvelope })
+        recordDelivery(leased.lane, outcome, ms)
+        if (outcome.kind === 'arrived') recordDeliveryLatency(delivery.due)
+      } finally {
+        place.finish()
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(leased.limits.atOnce, sealed.length) }, sendOneByOne))
+  return attempts
+}
+
+async function sendDelivery(
+  { pod, other, lane, signal, limits }: LeasedDelivery,
+  delivery: SealedDelivery,
+  hasResponded: boolean,
+): Promise<DeliveryOutcome> {
+  if ('fault' in delivery) return { kind: 'unsealed', fault: delivery.fault }
+  const origin = podOrigin(other)
+  if (origin === undefined) {
+    return {
+      kind: 'forbidden',
+      fault: 'not_allowed',
+      reason: `${other.host}:${other.port} is not a valid host and port.`,
+    }
+  }
+  try {
+    const { path, contentType, body } = delivery
+    const post = (signal: AbortSignal) =>
+      pod.remote.post(`${origin}${path}`, contentType, body, { deadline: limits.exchangeMs, signal })
+    const mayYield = lane === 'outbound' && !hasResponded
+    const answer = mayYield ? await requestOrYield(post, signal, limits) : await post(signal)
+    return answer === undefined ? { kind: 'silent' } : outcomeOfAnswer(answer, delivery.due.isPublic)
+  } catch (error) {
+    return signal.aborted ? { kind: 'untried', hasBegun: true } : outcomeOfError(error)
+  }
+}
+
+/** True if the pod has answered the request, with any status. */
+export function hasResponse({ outcome }: DeliveryAttempt): boolean {
+  return outcome.kind === 'arrived' || ('status' in outcome && outcome.status !== undefined)
+}

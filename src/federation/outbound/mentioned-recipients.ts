@@ -1,0 +1,56 @@
+import type { Knex } from 'knex'
+import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
+import { readMentionedAddresses } from '../../domain/posts/texts.js'
+import { discoverMentionedJob, type NamingText } from '../../jobs/definitions.js'
+import { enqueueJobsOfKind, type Work } from '../../jobs/outbox/outbox.js'
+import { LOOKUP_LIMITS } from '../../limits.js'
+import { inTransaction } from '../../persistence/database/errors.js'
+import { Mention } from '../../persistence/models/mention.js'
+import { Person } from '../../persistence/models/person.js'
+import type { Pod } from '../../pod/pod.js'
+import { isRemoteAddress } from '../discovery/pod-location.js'
+import { type DispatchPlan, planDispatch } from './dispatch-plan.js'
+
+/**
+ * Attaches the known remote people that a text mentions, and enqueues look-ups of the unknown ones. They get the text after their
+ * discovery.
+ */
+export async function resolveMentions(
+  pod: Pod,
+  transaction: Knex.Transaction,
+  { message, mentions }: DispatchPlan,
+): Promise<void> {
+  const addresses = mentions === undefined ? [] : mentionedRemotely(pod, mentions.text)
+  if (mentions === undefined || addresses.length === 0) return
+  await Mention.attach(transaction, mentions.textId, addresses)
+  const known = new Set((await Person.byAddresses(transaction, addresses).select('address')).map((row) => row.address))
+  const unknown = addresses.filter((address) => !known.has(address)).slice(0, LOOKUP_LIMITS.unknownPeopleOfText)
+  const text = { record: message.record === 'post' ? 'post' : 'comment', guid: message.guid } as const
+  await enqueueJobsOfKind(
+    pod,
+    transaction,
+    discoverMentionedJob,
+    unknown.map((address) => ({ address, namedIn: text })),
+  )
+}
+
+/** Delivers a text of a local person to a mentioned person who has been discovered after the dispatch. A deleted text is skipped. */
+export async function deliverToMentioned(
+  pod: Pod,
+  work: Work,
+  person: Pick<Person, 'id' | 'address'>,
+  text: NamingText,
+): Promise<void> {
+  await inTransaction(pod.db, async (transaction) => {
+    await work.finish(transaction)
+    const plan = await planDispatch(pod, transaction, text)
+    if (plan?.mentions === undefined || !readMentionedAddresses(plan.mentions.text).includes(person.address)) return
+    await Mention.attach(transaction, plan.mentions.textId, [person.address])
+    if (!plan.mentions.deliversToMentioned) return
+    await enqueueMessage(pod, transaction, plan.message, { of: 'people', personIds: [person.id] })
+  })
+}
+
+function mentionedRemotely(pod: Pod, text: string): string[] {
+  return readMentionedAddresses(text).filter((address) => isRemoteAddress(pod, address))
+}
