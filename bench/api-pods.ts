@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { readConfig } from '../src/config/config.js'
 import { SCOPES } from '../src/domain/accounts/scopes.js'
 import { mintToken } from '../src/domain/accounts/tokens.js'
-import { named, openDatabase, WEB_LIMITS } from '../src/persistence/database/database.js'
+import { openDatabase, queryPrepared, WEB_LIMITS } from '../src/persistence/database/database.js'
 import { openPod } from '../src/pod/open-pod.js'
 import { buildApp } from '../src/web/server/app.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
@@ -75,8 +75,8 @@ export async function openBareRoute({ databaseUrl }: BenchStores): Promise<Subje
     table.text('text')
   })
   const app = fastify()
-  app.get('/', async () => named(db, 'bare', 'select 1 as one', []))
-  app.post('/', async ({ body }) => named(db, 'bare row', 'insert into bare (text) values ($1)', [body]))
+  app.get('/', async () => queryPrepared(db, 'bare', 'select 1 as one', []))
+  app.post('/', async ({ body }) => queryPrepared(db, 'bare row', 'insert into bare (text) values ($1)', [body]))
   return {
     port: await listen(app),
     async [Symbol.asyncDispose]() {

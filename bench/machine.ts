@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { Knex } from 'knex'
-import { named } from '../src/persistence/database/database.js'
+import { queryPrepared } from '../src/persistence/database/database.js'
 import { forkFile, said } from './child-process.js'
 import type { Verified, VerifyTask } from './verify-load.js'
 
@@ -59,7 +59,7 @@ export async function insertsPerSecond(db: Knex): Promise<number> {
   while (milliseconds < INSERT_FOR_MS) {
     const rows = bareRows()
     const start = performance.now()
-    await named(db, 'new-bare-rows', newBareRows, rows)
+    await queryPrepared(db, 'new-bare-rows', newBareRows, rows)
     milliseconds += performance.now() - start
     inserted += ROWS
   }

@@ -1,5 +1,9 @@
 import { StartError } from '../src/errors/start-error.js'
-import { isDatabaseUnavailable, refusesUs, withoutStatement } from '../src/persistence/database/errors.js'
+import {
+  isDatabaseAccessDenied,
+  isDatabaseUnavailable,
+  messageWithoutStatement,
+} from '../src/persistence/database/errors.js'
 import { CommandError } from './command-error.js'
 
 /** Turns the driver's word for "the database is away" into a sentence with host and reason; never with the password. */
@@ -7,8 +11,8 @@ export async function describeDatabaseTrouble<Result>(url: string, run: () => Pr
   try {
     return await run()
   } catch (error) {
-    if (error instanceof StartError || !(isDatabaseUnavailable(error) || refusesUs(error))) throw error
-    const trouble = refusesUs(error) ? 'lets nobody in like this' : 'does not answer'
+    if (error instanceof StartError || !(isDatabaseUnavailable(error) || isDatabaseAccessDenied(error))) throw error
+    const trouble = isDatabaseAccessDenied(error) ? 'lets nobody in like this' : 'does not answer'
     throw new CommandError(`The database ${placeOf(url)} ${trouble} (${reasonOf(error)}): check DATABASE_URL.`, {
       cause: error,
     })
@@ -24,5 +28,5 @@ export function placeOf(url: string): string {
 /** Several addresses of one host fail together, as an error without a text of its own. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ')
-  return error instanceof Error ? withoutStatement(error.message) || error.name : String(error)
+  return error instanceof Error ? messageWithoutStatement(error.message) || error.name : String(error)
 }

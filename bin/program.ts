@@ -5,7 +5,7 @@ import { Refusal } from '../src/domain/refusals.js'
 import { StartError } from '../src/errors/start-error.js'
 import { messageOf } from '../src/errors/thrown.js'
 import { QueueUnavailable } from '../src/jobs/queues/queue-unavailable.js'
-import { withoutStatement } from '../src/persistence/database/errors.js'
+import { messageWithoutStatement } from '../src/persistence/database/errors.js'
 import { CommandError } from './command-error.js'
 import { runCommands } from './commands/run.js'
 
@@ -68,7 +68,7 @@ function errorText(error: unknown, asJson: boolean): string {
 function sentenceOf(error: unknown): string {
   const expected = [StartError, Refusal, CommandError, QueueUnavailable].some((kind) => error instanceof kind)
   if (expected) return messageOf(error)
-  return `This did not work: ${withoutStatement(messageOf(error)) || 'no reason is known'}.`
+  return `This did not work: ${messageWithoutStatement(messageOf(error)) || 'no reason is known'}.`
 }
 
 /** Whoever reads the output has seen enough (`pod user list | head`). */

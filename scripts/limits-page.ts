@@ -227,8 +227,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     uploadAgeMs: 'deleted',
   },
   REPLICA_LIMITS: {
-    silentForMs: 'lists are read from the primary',
-    oldestMs: 'lists are read from the primary',
+    responseTimeoutMs: 'lists are read from the primary',
+    maxAgeMs: 'lists are read from the primary',
     acquireTimeout: 'the list is read from the primary',
     statementTimeout: 'the list is read from the primary',
     queryTimeout: 'the list is read from the primary',
@@ -246,12 +246,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const elsewhere: readonly (readonly [what: string, file: string, name: string, beyond: string])[] = [
   ['items of a page by default', 'src/web/api/paging.ts', 'DEFAULT_ITEMS', ''],
   ['items of a page', 'src/web/api/paging.ts', 'MOST_ITEMS', 'clamped'],
-  [
-    'people shown with a notification',
-    'src/persistence/notifications/list-notifications.ts',
-    'MOST_ACTORS',
-    'left out',
-  ],
+  ['people shown with a notification', 'src/persistence/notifications/list-notifications.ts', 'MAX_ACTORS', 'left out'],
   [
     'how many times a message waits for something unknown',
     'src/jobs/waiting/waiting-messages.ts',

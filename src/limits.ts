@@ -59,11 +59,11 @@ export const ADMIN_PORTS_TRIED = 20
 /** The read replica for lists. What it does not deliver in time is read from the primary. */
 export const REPLICA_LIMITS = {
   /** A user who has written reads from the primary at least until the next check. */
-  lookEveryMs: 250,
+  checkIntervalMs: 250,
   /** Longer than a busy process needs to return to a check. Clients wait this long for a frozen replica. */
-  silentForMs: 1_500,
+  responseTimeoutMs: 1_500,
   /** Age of a list. A client that polls every few seconds does not notice it. */
-  oldestMs: 5_000,
+  maxAgeMs: 5_000,
   /** For a connection, a statement and a response. With those of the primary they stay below what a client waits. */
   acquireTimeout: 1_000,
   statementTimeout: 2_000,

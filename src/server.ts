@@ -10,7 +10,7 @@ import { HTTP_LIMITS, WORK_LIMITS } from './limits.js'
 import { openLog } from './logging/log.js'
 import { openMetrics } from './operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from './operations/operator-server.js'
-import { checkUploads } from './persistence/photos/picture-files.js'
+import { checkUploadsFolder } from './persistence/photos/picture-files.js'
 import { openPod } from './pod/open-pod.js'
 import { buildApp } from './web/server/app.js'
 import { closeApp } from './web/server/close-app.js'
@@ -37,7 +37,7 @@ try {
 /** Opens everything in the order in which it is needed, and returns what closes it in the other. */
 async function startWeb(config: Config): Promise<() => Promise<void>> {
   log = openLog(config, 'web')
-  await checkUploads(config.uploadsDir)
+  await checkUploadsFolder(config.uploadsDir)
   const crypto = openCryptoPool(config.cryptoThreads) // its threads begin with the first key
   const pod = await openPod(config, 'web', { crypto, log })
   const metrics = openMetrics(pod)

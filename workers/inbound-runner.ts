@@ -4,7 +4,7 @@ import type { InboundMessage } from '../src/federation/inbound/batch.js'
 import { receiveBatch } from '../src/federation/inbound/receive-batch.js'
 import { groupCommit } from '../src/jobs/group-commit.js'
 import type { QueueName } from '../src/jobs/queues/queue-names.js'
-import { isTooMuch } from '../src/persistence/database/errors.js'
+import { isResourceLimitError } from '../src/persistence/database/errors.js'
 import type { Pod } from '../src/pod/pod.js'
 import { bisect } from './bisect.js'
 import { withDeadline } from './deadline.js'
@@ -96,7 +96,7 @@ async function receive(pod: Pod, { deadline, stopping }: RunnerOptions, messages
  */
 function isPassing(error: unknown): boolean {
   const outcome = outcomeOfError(error)
-  if (outcome.kind === 'ours') return !isTooMuch(error)
+  if (outcome.kind === 'ours') return !isResourceLimitError(error)
   return outcome.kind !== 'retry' || (outcome.fault !== 'internal' && outcome.fault !== 'timeout')
 }
 

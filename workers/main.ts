@@ -10,7 +10,7 @@ import { WORK_LIMITS } from '../src/limits.js'
 import { openLog } from '../src/logging/log.js'
 import { openMetrics } from '../src/operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/operations/operator-server.js'
-import { checkUploads } from '../src/persistence/photos/picture-files.js'
+import { checkUploadsFolder } from '../src/persistence/photos/picture-files.js'
 import { openPod } from '../src/pod/open-pod.js'
 import { closeApp } from '../src/web/server/close-app.js'
 import type { Readiness } from '../src/web/server/health.js'
@@ -49,7 +49,7 @@ try {
 async function startWorker(config: Config): Promise<() => Promise<void>> {
   log = openLog(config, 'worker')
   const keepsPictures = config.workerQueues.includes('photos')
-  if (keepsPictures) await checkUploads(config.uploadsDir)
+  if (keepsPictures) await checkUploadsFolder(config.uploadsDir)
   const crypto = openCryptoPool(config.cryptoThreads)
   const pod = await openPod(config, 'worker', { crypto, log })
   for (const warning of await pod.jobs.warnings().catch(whatIsMissing)) log.warn(warning)

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { databaseReachable } from '../src/persistence/database/database.js'
-import { isTooMuch } from '../src/persistence/database/errors.js'
+import { isDatabaseReachable } from '../src/persistence/database/database.js'
+import { isResourceLimitError } from '../src/persistence/database/errors.js'
 import type { Pod } from '../src/pod/pod.js'
 import { outcomeOfError } from './job-outcome.js'
 
@@ -20,7 +20,8 @@ export async function despiteOutages<Result>(
     try {
       return await work()
     } catch (error) {
-      const isWorthIt = run < (isTooMuch(error) ? RUNS_OF_TOO_MUCH : RUNS) && outcomeOfError(error).kind === 'ours'
+      const isWorthIt =
+        run < (isResourceLimitError(error) ? RUNS_OF_TOO_MUCH : RUNS) && outcomeOfError(error).kind === 'ours'
       if (!isWorthIt || !(await databaseAnswers(pod, stopping))) throw error
     }
   }
@@ -32,7 +33,7 @@ export async function despiteOutages<Result>(
  */
 async function databaseAnswers({ db }: Pick<Pod, 'db'>, stopping: AbortSignal): Promise<boolean> {
   while (!stopping.aborted) {
-    if (await databaseReachable(db)) return true
+    if (await isDatabaseReachable(db)) return true
     await pause(ASK_EVERY, undefined, { signal: stopping }).catch(() => {})
   }
   return false

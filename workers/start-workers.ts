@@ -4,8 +4,8 @@ import type { ObservedWorker } from '../src/jobs/bullmq/observed-worker.js'
 import { federationBackoff } from '../src/jobs/definitions.js'
 import type { QueueName } from '../src/jobs/queues/queue-names.js'
 import type { ServeOptions } from '../src/jobs/queues/serve-queue.js'
-import { databaseReachable } from '../src/persistence/database/database.js'
-import { secondsSinceRun } from '../src/persistence/database/periodic-runs.js'
+import { isDatabaseReachable } from '../src/persistence/database/database.js'
+import { findSecondsSinceRun } from '../src/persistence/database/periodic-runs.js'
 import type { Pod } from '../src/pod/pod.js'
 import { openRoom } from './adaptive-concurrency.js'
 import { lookAfterSchedules } from './handlers/maintenance.js'
@@ -156,9 +156,9 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   }
 
   async function health(): Promise<WorkersHealth> {
-    const [database, queue] = await Promise.all([databaseReachable(pod.db), queueReachable(pod)])
+    const [database, queue] = await Promise.all([isDatabaseReachable(pod.db), queueReachable(pod)])
     // It may go away between two questions, and whoever asks for health must hear that, not die of it.
-    const lastSweep = database ? await secondsSinceRun(pod.db, 'sweep').catch(() => null) : null
+    const lastSweep = database ? await findSecondsSinceRun(pod.db, 'sweep').catch(() => null) : null
     const isSwept = lastSweep !== null && lastSweep < SWEPT_WITHIN
     return {
       ready: database && queue && isSwept && deaf().length === 0,

@@ -5,8 +5,8 @@ import { boundMessages } from '../src/jobs/waiting/message-bounds.js'
 import { enqueueSigners, FORGOTTEN_LOOKUPS, forgottenHosts } from '../src/jobs/waiting/signer-lookups.js'
 import { wakeOverdue } from '../src/jobs/waiting/waiting-messages.js'
 import { WAITING_LIMITS, WORK_LIMITS } from '../src/limits.js'
-import { namedRow } from '../src/persistence/database/database.js'
-import { noteRun } from '../src/persistence/database/periodic-runs.js'
+import { queryPreparedRow } from '../src/persistence/database/database.js'
+import { recordRun } from '../src/persistence/database/periodic-runs.js'
 import { findOverduePods, OVERDUE_PODS } from '../src/persistence/outbound/due-deliveries.js'
 import type { Pod } from '../src/pod/pod.js'
 import { repeat } from './run-periodically.js'
@@ -24,7 +24,7 @@ export function startSweeping(pod: Pod, every = LOOK_EVERY): { stop(): Promise<v
     try {
       const { due, silent, waits } = await look(pod)
       if (due) await sweep(pod)
-      else if (silent) await noteRun(pod.db, 'sweep')
+      else if (silent) await recordRun(pod.db, 'sweep')
       if (waits && performance.now() - boundedAt >= WAITING_LIMITS.lookEveryMs) {
         boundedAt = performance.now()
         await boundMessages(pod)
@@ -55,7 +55,7 @@ const anythingDue = `
     exists (select from waiting) or exists (select from outbox where failed_at is not null) as waits`
 
 export async function look({ db }: Pick<Pod, 'db'>): Promise<Look> {
-  return namedRow<Look>(db, 'anything-due', anythingDue, [])
+  return queryPreparedRow<Look>(db, 'anything-due', anythingDue, [])
 }
 
 /**
@@ -78,7 +78,7 @@ export async function sweep(pod: Pod): Promise<void> {
     }
     await knockAgain(pod, transaction)
     await lookUpSignersAgain(pod, transaction)
-    await noteRun(transaction, 'sweep')
+    await recordRun(transaction, 'sweep')
   })
 }
 

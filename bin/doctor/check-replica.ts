@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { Config } from '../../src/config/config.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
-import { comparePositions } from '../../src/persistence/database/read-replica.js'
+import { compareReplicaPosition } from '../../src/persistence/database/read-replica.js'
 import { placeOf } from '../database-trouble.js'
 import { type Finding, ok, warn } from './finding.js'
 
@@ -14,7 +14,7 @@ export async function checkReplica(
   if (url === undefined) return []
   const replica = openDatabase({ ...WEB_LIMITS, url, applicationName: 'pod doctor' })
   try {
-    const { written, replayed } = await comparePositions(primary, replica)
+    const { written, replayed } = await compareReplicaPosition(primary, replica)
     return [ok('replica', `It follows the database, ${Math.max(0, written - replayed)} bytes behind.`)]
   } catch (error) {
     return [

@@ -2,7 +2,7 @@ import { isatty } from 'node:tty'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import pretty from 'pino-pretty'
 import type { Config } from '../config/config.js'
-import { withoutStatement } from '../persistence/database/errors.js'
+import { messageWithoutStatement } from '../persistence/database/errors.js'
 
 /** Fields that may contain secrets; they are redacted in every log line. */
 const SECRET_FIELDS = ['authorization', 'cookie', 'password', 'access_token', 'refresh_token', 'client_secret', 'token']
@@ -36,6 +36,6 @@ function writeError(error: Error): unknown {
     code?: unknown
   }
   const isDatabases = 'severity' in error && 'routine' in error
-  const text = isDatabases ? withoutStatement(message) : message
+  const text = isDatabases ? messageWithoutStatement(message) : message
   return { type, message: text, code, stack: isDatabases ? stack.replace(message, text) : stack }
 }

@@ -1,5 +1,5 @@
 import { Gauge, Histogram, type Registry } from 'prom-client'
-import { watchAcquires } from '../persistence/database/database.js'
+import { onConnectionAcquired } from '../persistence/database/database.js'
 import type { Pod } from '../pod/pod.js'
 
 /** The pool of the database that is written to. */
@@ -26,5 +26,5 @@ export function showPool(registry: Registry, db: Pod['db']): void {
     buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15],
     registers,
   })
-  watchAcquires(db, (ms) => seconds.observe({ pool: PRIMARY }, ms / 1_000))
+  onConnectionAcquired(db, (ms) => seconds.observe({ pool: PRIMARY }, ms / 1_000))
 }

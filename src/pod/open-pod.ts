@@ -13,14 +13,18 @@ import { REPLICA_LIMITS } from '../limits.js'
 import { openLog } from '../logging/log.js'
 import { openOutageLog } from '../logging/outage-log.js'
 import {
-  databaseReachable,
+  isDatabaseReachable,
   migrationStatus,
+  onConnectionError,
   openDatabase,
   WEB_LIMITS,
   WORKER_LIMITS,
-  watchConnections,
 } from '../persistence/database/database.js'
-import { isDatabaseUnavailable, refusesUs, withoutStatement } from '../persistence/database/errors.js'
+import {
+  isDatabaseAccessDenied,
+  isDatabaseUnavailable,
+  messageWithoutStatement,
+} from '../persistence/database/errors.js'
 import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
 import { UserSecrets } from '../persistence/models/user.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
@@ -51,9 +55,9 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
   const databaseUrl = await databaseUrlOf(config)
   const secrets = openSecrets(await readSecretKey(config))
   const db = openDatabase({ url: databaseUrl, applicationName: `pod ${kind}`, ...limitsOf(config, kind) })
-  const outages = openOutageLog({ name: 'database', log, answers: () => databaseReachable(db, ANSWERED_WITHIN) })
+  const outages = openOutageLog({ name: 'database', log, answers: () => isDatabaseReachable(db, ANSWERED_WITHIN) })
   let isOpen = false
-  watchConnections(db, (error) => {
+  onConnectionError(db, (error) => {
     if (isOpen) void outages.suspect(error)
   })
   try {
@@ -140,7 +144,7 @@ async function untilReachable(
     const trouble = await troubleWith(db, check)
     if (trouble === undefined) return
     const sentence = whyUnreachable(trouble, databaseUrl)
-    if (refusesUs(trouble) || Date.now() > until) throw new StartError(sentence)
+    if (isDatabaseAccessDenied(trouble) || Date.now() > until) throw new StartError(sentence)
     if (!isLogged) log.warn(`${sentence} Waiting for it ...`)
     isLogged = true
     await pause(250)
@@ -149,7 +153,7 @@ async function untilReachable(
 
 /** The error of an unavailable database, which may also fail between two statements. Other errors are thrown. */
 async function troubleWith(db: Knex, check: () => Promise<void>): Promise<unknown> {
-  if (!(await databaseReachable(db))) return whyAway(db)
+  if (!(await isDatabaseReachable(db))) return whyAway(db)
   try {
     await check()
     return undefined
@@ -175,7 +179,7 @@ function whyUnreachable(trouble: unknown, databaseUrl: string): string {
 /** A host name with several addresses fails with an AggregateError without a message of its own. */
 function sentenceOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return sentenceOf(error.errors[0])
-  return withoutStatement(messageOf(error))
+  return messageWithoutStatement(messageOf(error))
 }
 
 /** Checks that the secret key opens the oldest private key: with another key no account could decrypt or sign. */

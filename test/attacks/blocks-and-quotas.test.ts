@@ -4,7 +4,7 @@ import { blockPerson } from '../../src/domain/people/blocks.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Contact } from '../../src/persistence/models/contact.js'
-import { listedTags } from '../../src/persistence/posts/list-tags.js'
+import { listTagNames } from '../../src/persistence/posts/list-tags.js'
 import { openClock } from '../support/clock.js'
 import { commentBy, postBy } from '../support/entities.js'
 import { envelopeOf, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
@@ -108,6 +108,6 @@ it('S103: names of tags in private posts are found by their author alone', async
   await publishPost(pod, author, { text: 'My #rareailment', public: false, aspectIds: [aspect.id] })
 
   const found = async (viewer: typeof author) =>
-    (await listedTags(pod.db, viewer, 'rare', { offset: 0, limit: 10 })).items
+    (await listTagNames(pod.db, viewer, 'rare', { offset: 0, limit: 10 })).items
   expect([await found(author), await found(reader)]).toEqual([['rareailment'], []])
 })

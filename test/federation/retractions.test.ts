@@ -9,7 +9,7 @@ import { Participation } from '../../src/persistence/models/participation.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
-import { destroy } from '../../src/persistence/posts/destroy-entities.js'
+import { destroyEntities } from '../../src/persistence/posts/destroy-entities.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { RetractionEntity } from '../../src/protocol/entities/retraction.js'
 import { writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
@@ -456,7 +456,7 @@ describe('a comment that comes while its post is being deleted', () => {
 
     let receiving: ReturnType<typeof receive> | undefined
     await pod.db.transaction(async (transaction) => {
-      await destroy(transaction, 'post', [going.id])
+      await destroyEntities(transaction, 'post', [going.id])
       receiving = receive(...comments.map((comment) => open(quin, comment)))
       await vi.waitFor(async () => {
         const { rows } = await pod.db.raw(`select from pg_stat_activity

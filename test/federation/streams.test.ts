@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { movePerson } from '../../src/persistence/people/move-person.js'
-import { listedAspectStream, listedStream, type Stream } from '../../src/persistence/streams/list-streams.js'
+import { listAspectStreamPosts, listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
 import { commentBy, postBy, reshareBy } from '../support/entities.js'
 import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
@@ -22,7 +22,7 @@ beforeEach(() => pod.empty('posts, contacts, tombstones, outbox, waiting'))
 const query = { visibility: 'readable', page: { limit: 15 } } as const
 const readerOf = ({ userId, id }: LocalPerson) => ({ userId, personId: id })
 const stream = async (reader: LocalPerson, name: Stream) =>
-  (await listedStream(pod.db, readerOf(reader), { stream: name, ...query })).items.map(({ guid }) => guid)
+  (await listStreamPosts(pod.db, readerOf(reader), { stream: name, ...query })).items.map(({ guid }) => guid)
 
 it('what is said elsewhere under a post moves it forward in the activity of those who take part', async () => {
   const [older, newer] = [await addOwn('2020-01-01'), await addOwn('2020-01-02')]
@@ -57,7 +57,7 @@ it('a private post is in the stream of whom it was shown to, and is still there 
   const streams = async () => [
     await stream(ann, 'main'),
     await stream(ann, 'mentions'),
-    (await listedAspectStream(pod.db, readerOf(ann), { aspectIds: [aspectId], ...query })).items.map(
+    (await listAspectStreamPosts(pod.db, readerOf(ann), { aspectIds: [aspectId], ...query })).items.map(
       ({ guid }) => guid,
     ),
   ]

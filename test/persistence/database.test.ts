@@ -3,9 +3,9 @@ import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
-  databaseReachable,
-  named,
+  isDatabaseReachable,
   openDatabase,
+  queryPrepared,
   WEB_LIMITS,
   WORKER_LIMITS,
 } from '../../src/persistence/database/database.js'
@@ -148,13 +148,13 @@ describe('a connection', () => {
   })
 })
 
-describe('databaseReachable', () => {
+describe('isDatabaseReachable', () => {
   it('is true for a database that answers', async () => {
-    expect(await databaseReachable(open(), 10_000)).toBe(true)
+    expect(await isDatabaseReachable(open(), 10_000)).toBe(true)
   })
 
   it('is false where nobody listens', async () => {
-    expect(await databaseReachable(open({}, 'postgres://pod@127.0.0.1:1/none'))).toBe(false)
+    expect(await isDatabaseReachable(open({}, 'postgres://pod@127.0.0.1:1/none'))).toBe(false)
   })
 
   it('is false for a server that takes the connection and says nothing', async () => {
@@ -166,7 +166,7 @@ describe('databaseReachable', () => {
     mute.on('connection', (socket) => sockets.push(socket))
     const db = open({ acquireTimeout: 200 }, `postgres://pod@127.0.0.1:${port}/none`)
 
-    expect(await databaseReachable(db, 50)).toBe(false)
+    expect(await isDatabaseReachable(db, 50)).toBe(false)
 
     for (const socket of sockets) socket.destroy()
     await new Promise((resolve) => mute.close(resolve))
@@ -179,8 +179,8 @@ describe('a named statement', () => {
   it('is planned once per connection', async () => {
     const db = open({ pool: 1 })
 
-    await named(db, 'count-tags', count, ['a'])
-    await named(db, 'count-tags', count, ['b'])
+    await queryPrepared(db, 'count-tags', count, ['a'])
+    await queryPrepared(db, 'count-tags', count, ['b'])
 
     const { rows } = await db.raw(`select name, statement from pg_prepared_statements`)
     expect(rows).toEqual([{ name: 'count-tags', statement: count }])
@@ -191,8 +191,8 @@ describe('a named statement', () => {
     await db.transaction(async (transaction) => {
       await transaction('tags').insert({ name: 'only-here' })
 
-      expect(await named(transaction, 'count-tags', count, ['only-here'])).toEqual([{ howMany: 1 }])
-      expect(await named(db, 'count-tags', count, ['only-here'])).toEqual([{ howMany: 0 }])
+      expect(await queryPrepared(transaction, 'count-tags', count, ['only-here'])).toEqual([{ howMany: 1 }])
+      expect(await queryPrepared(db, 'count-tags', count, ['only-here'])).toEqual([{ howMany: 0 }])
       await transaction('tags').where({ name: 'only-here' }).delete()
     })
   })
@@ -201,7 +201,7 @@ describe('a named statement', () => {
     const transaction = await open().transaction()
     await transaction.commit()
 
-    await expect(named(transaction, 'count-tags', count, ['a'])).rejects.toThrow('has ended')
+    await expect(queryPrepared(transaction, 'count-tags', count, ['a'])).rejects.toThrow('has ended')
   })
 
   it('builds its text once', async () => {
@@ -212,18 +212,21 @@ describe('a named statement', () => {
       return count
     }
 
-    for (const tag of ['a', 'b', 'c']) expect(await named(db, 'count-tags', text, [tag])).toEqual([{ howMany: 0 }])
+    for (const tag of ['a', 'b', 'c'])
+      expect(await queryPrepared(db, 'count-tags', text, [tag])).toEqual([{ howMany: 0 }])
 
     expect(times).toBe(1)
   })
 
   it('is rejected if another statement has its name', async () => {
     const db = open({ pool: 1 })
-    await named(db, 'one', 'select 1 as one', [])
+    await queryPrepared(db, 'one', 'select 1 as one', [])
 
-    await expect(named(db, 'one', 'select 2 as two', [])).rejects.toThrow("'one' was used for a different statement")
+    await expect(queryPrepared(db, 'one', 'select 2 as two', [])).rejects.toThrow(
+      "'one' was used for a different statement",
+    )
 
-    expect(await named(db, 'one', 'select 1 as one', [])).toEqual([{ one: 1 }])
+    expect(await queryPrepared(db, 'one', 'select 1 as one', [])).toEqual([{ one: 1 }])
   })
 
   it('reads the same values each time, of all kinds', async () => {
@@ -233,7 +236,7 @@ describe('a named statement', () => {
     const values = [7, new Date('2025-03-01T08:15:30.250Z'), ['a', '"b"', null], Buffer.from('c'), { d: [1] }, null]
     const [id, time, texts, bytes, json, none] = values
 
-    const twice = [await named(db, 'kinds', text, values), await named(db, 'kinds', text, values)]
+    const twice = [await queryPrepared(db, 'kinds', text, values), await queryPrepared(db, 'kinds', text, values)]
 
     expect(twice).toEqual([[{ id, time, texts, bytes, json, none }], [{ id, time, texts, bytes, json, none }]])
   })
@@ -260,14 +263,14 @@ describe('a named statement', () => {
     const db = open({ pool: 1 })
     const text = `select $1::${type}[] as list`
 
-    expect(await named(db, `list of ${type}`, text, [list])).toEqual([{ list }])
+    expect(await queryPrepared(db, `list of ${type}`, text, [list])).toEqual([{ list }])
   })
 
   it('may have no rows, and no columns', async () => {
     const db = open({ pool: 1 })
     for (const tag of ['x', 'x']) {
-      expect(await named(db, 'no-rows', 'select id from tags where name = $1', [tag])).toEqual([])
-      expect(await named(db, 'no-columns', 'delete from tags where name = $1', [tag])).toEqual([])
+      expect(await queryPrepared(db, 'no-rows', 'select id from tags where name = $1', [tag])).toEqual([])
+      expect(await queryPrepared(db, 'no-columns', 'delete from tags where name = $1', [tag])).toEqual([])
     }
   })
 
@@ -281,17 +284,17 @@ describe('a named statement', () => {
     })
 
     try {
-      await expect(named(db, 'circle', 'select $1::json', [circle])).rejects.toThrow(/circular/i)
-      await expect(named(db, 'sum', `select money '1'`, [])).rejects.toThrow('no such sum')
+      await expect(queryPrepared(db, 'circle', 'select $1::json', [circle])).rejects.toThrow(/circular/i)
+      await expect(queryPrepared(db, 'sum', `select money '1'`, [])).rejects.toThrow('no such sum')
     } finally {
       pg.types.setTypeParser(pg.types.builtins.MONEY, unreadable)
     }
 
-    expect(await named(db, 'fine', 'select $1::int as one', [1])).toEqual([{ one: 1 }])
+    expect(await queryPrepared(db, 'fine', 'select $1::int as one', [1])).toEqual([{ one: 1 }])
   })
 
   it('says who has asked when it fails', async () => {
-    const error = await named(open(), 'broken', 'select $1::int / 0', [1]).catch((reason: unknown) => reason)
+    const error = await queryPrepared(open(), 'broken', 'select $1::int / 0', [1]).catch((reason: unknown) => reason)
 
     expect(error).toMatchObject({ stack: expect.stringContaining('database.test') })
   })
@@ -299,19 +302,19 @@ describe('a named statement', () => {
   it('that nobody waits for any longer leaves its connection to nobody', async () => {
     const db = open({ pool: 1, queryTimeout: 1_000, statementTimeout: 0 })
 
-    const error = await named(db, 'asleep', 'select pg_sleep($1)', [60]).catch((reason: unknown) => reason)
+    const error = await queryPrepared(db, 'asleep', 'select pg_sleep($1)', [60]).catch((reason: unknown) => reason)
 
     expect(isDatabaseUnavailable(error)).toBe(true)
-    expect(await named(db, 'fine', 'select $1::int as one', [1])).toEqual([{ one: 1 }])
+    expect(await queryPrepared(db, 'fine', 'select $1::int as one', [1])).toEqual([{ one: 1 }])
   })
 
   it('gives its connection back, also when it fails', async () => {
     const db = open({ pool: 1, acquireTimeout: 5_000 })
 
-    await expect(named(db, 'broken', 'select $1::int / 0', [1])).rejects.toMatchObject({ code: '22012' })
-    await expect(named(db, 'broken', 'select $1::int / 0', [1])).rejects.toMatchObject({ code: '22012' })
+    await expect(queryPrepared(db, 'broken', 'select $1::int / 0', [1])).rejects.toMatchObject({ code: '22012' })
+    await expect(queryPrepared(db, 'broken', 'select $1::int / 0', [1])).rejects.toMatchObject({ code: '22012' })
 
-    expect(await named(db, 'fine', 'select $1::int as one', [1])).toEqual([{ one: 1 }])
+    expect(await queryPrepared(db, 'fine', 'select $1::int as one', [1])).toEqual([{ one: 1 }])
   })
 })
 

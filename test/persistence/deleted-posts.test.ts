@@ -3,7 +3,7 @@ import { findRetractionTargets } from '../../src/persistence/inbound/retraction-
 import type { Post } from '../../src/persistence/models/post.js'
 import { emptyPeople } from '../../src/persistence/people/empty-people.js'
 import { purgeDeletedPosts, ROWS_AT_ONCE } from '../../src/persistence/posts/delete-posts.js'
-import { destroy } from '../../src/persistence/posts/destroy-entities.js'
+import { destroyEntities } from '../../src/persistence/posts/destroy-entities.js'
 import { newGuid } from '../support/fake-pod.js'
 import type { Stranger } from '../support/inbox.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
@@ -58,7 +58,7 @@ async function addByMany(table: 'likes' | 'participations' | 'poll_participation
 }
 
 const rowsUnder = () => pod.rows('posts', ...UNDER)
-const destroyPost = (post: Post) => pod.db.transaction((transaction) => destroy(transaction, 'post', [post.id]))
+const destroyPost = (post: Post) => pod.db.transaction((transaction) => destroyEntities(transaction, 'post', [post.id]))
 
 describe('a post with more rows under it than one transaction deletes', () => {
   it('is out of visibility at once, and purged later in chunks', async () => {

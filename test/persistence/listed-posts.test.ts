@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import type { User } from '../../src/persistence/models/user.js'
-import { listedPostsOf, type Reader } from '../../src/persistence/posts/list-posts.js'
+import { listPostsOfPerson, type Reader } from '../../src/persistence/posts/list-posts.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
 import { addPost, addUser } from './world.js'
 
@@ -22,7 +22,7 @@ afterAll(() => database.close())
 beforeEach(() => db('posts').delete())
 afterEach(() => vi.restoreAllMocks())
 
-const list = (limit = 10) => listedPostsOf(db, reader, { authorGuid, visibility: 'readable', page: { limit } })
+const list = (limit = 10) => listPostsOfPerson(db, reader, { authorGuid, visibility: 'readable', page: { limit } })
 const texts = async (limit?: number) => (await list(limit)).items.map(({ text }) => text)
 
 /** Sees the names of statements before they are sent. */

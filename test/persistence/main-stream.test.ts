@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { Post } from '../../src/persistence/models/post.js'
 import type { Visibility } from '../../src/persistence/posts/visibility.js'
 import type { TimePage } from '../../src/persistence/sql/keyset-page.js'
-import { listedStream, type Stream } from '../../src/persistence/streams/list-streams.js'
+import { listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
 import { mainStreamMembers } from '../../src/persistence/streams/main-stream-members.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
 import { addUser, newGuid } from './world.js'
@@ -104,7 +104,7 @@ async function listed(
 ): Promise<number[]> {
   const found: number[] = []
   for (let place = start; ; ) {
-    const { items, more } = await listedStream(db, idsOf(name), {
+    const { items, more } = await listStreamPosts(db, idsOf(name), {
       stream: 'main',
       visibility,
       page: { ...place, limit },
@@ -143,7 +143,7 @@ it.each(names)('holds them for somebody %s on small pages too, from any place an
     const behind = expected.slice(expected.indexOf(start) + 1)
     const ahead = expected.slice(0, expected.indexOf(start)).toReversed()
     const page = (place: Omit<TimePage, 'limit'>) =>
-      listedStream(db, idsOf(name), { stream: 'main', visibility: 'readable', page: { ...place, limit: 7 } })
+      listStreamPosts(db, idsOf(name), { stream: 'main', visibility: 'readable', page: { ...place, limit: 7 } })
     const idsIn = async (place: Omit<TimePage, 'limit'>) => (await page(place)).items.map(({ id }) => id)
 
     expect(await idsIn({ before: key })).toEqual(behind.slice(0, 7))
@@ -154,7 +154,7 @@ it.each(names)('holds them for somebody %s on small pages too, from any place an
 it.each(names)('shows somebody %s each change at once, where the last page was and behind it', async (name) => {
   const reader = idsOf(name)
   const page = async () => {
-    const { items } = await listedStream(db, reader, { stream: 'main', visibility: 'readable', page: { limit: 10 } })
+    const { items } = await listStreamPosts(db, reader, { stream: 'main', visibility: 'readable', page: { limit: 10 } })
     return items.map(({ id }) => id)
   }
   const first = await page()
@@ -185,7 +185,7 @@ it.each(GATHERED)('is found near the last page as everywhere, also the stream %s
   for (const name of names) {
     for (const visibility of ['readable', 'public'] as const) {
       const page = (from: Knex, place: Omit<TimePage, 'limit'>) =>
-        listedStream(from, idsOf(name), { stream, visibility, page: { ...place, limit: 7 } })
+        listStreamPosts(from, idsOf(name), { stream, visibility, page: { ...place, limit: 7 } })
       const { items } = await page(db, {})
       const last = items.at(-1)
       const key = last && { time: last.createdAt, id: last.id }
@@ -203,7 +203,7 @@ it.each(GATHERED)('is found near the last page as everywhere, also the stream %s
     }
   }
   expect(ways.length).toBeGreaterThan(names.length)
-  expect(new Set(ways)).toEqual(new Set(stream === 'tags' ? ['near'] : ['near', 'close']))
+  expect(new Set(ways)).toEqual(new Set(stream === 'tags' ? ['window'] : ['window', 'sparse']))
 })
 
 async function addPost(authorId: number, createdAt: Date): Promise<Post> {
@@ -231,7 +231,7 @@ async function namesDuring(read: () => Promise<void>): Promise<readonly string[]
 it('is read with one statement where all there is fits on a page, and grows and shrinks at once', async () => {
   const reader = await addUser(db, 'quiet')
   const page = async () => {
-    const { items, more } = await listedStream(
+    const { items, more } = await listStreamPosts(
       db,
       { userId: reader.id, personId: reader.personId },
       { stream: 'main', visibility: 'readable', page: { limit: 3 } },
@@ -244,7 +244,7 @@ it('is read with one statement where all there is fits on a page, and grows and 
   expect(await page()).toEqual({ ids: [second, first], more: false })
 
   const asked = await namesDuring(async () => expect(await page()).toEqual({ ids: [second, first], more: false }))
-  expect(asked).toEqual([expect.stringContaining('near')])
+  expect(asked).toEqual([expect.stringContaining(', window')])
 
   const older = await write(0)
   expect(await page()).toEqual({ ids: [second, first, older], more: false })
@@ -269,7 +269,7 @@ it('is found everywhere where more has no place in it than is read at once', asy
     .orderBy('createdAt', 'desc')
     .pluck('id')
   const page = async (limit: number) => {
-    const { items } = await listedStream(
+    const { items } = await listStreamPosts(
       db,
       { userId: reader.id, personId: reader.personId },
       { stream: 'main', visibility: 'readable', page: { limit } },
@@ -303,7 +303,7 @@ it('misses nobody where others have written much since the last page', async () 
   }
   const { id: theirs } = await addPost(author.personId, moment(6))
   const page = async () => {
-    const { items } = await listedStream(
+    const { items } = await listStreamPosts(
       db,
       { userId: reader.id, personId: reader.personId },
       { stream: 'main', visibility: 'readable', page: { limit: 3 } },

@@ -31,8 +31,8 @@ import { insertAnnouncements } from '../../src/persistence/notifications/announc
 import { insertCausedNotifications } from '../../src/persistence/notifications/insert-notifications.js'
 import { listNotificationsOfUser } from '../../src/persistence/notifications/list-notifications.js'
 import type { NotificationCauseRows } from '../../src/persistence/notifications/notification-recipients.js'
-import { listedPhotosOf } from '../../src/persistence/photos/list-photos.js'
-import { listedPostsOf } from '../../src/persistence/posts/list-posts.js'
+import { listPhotosOfPerson } from '../../src/persistence/photos/list-photos.js'
+import { listPostsOfPerson } from '../../src/persistence/posts/list-posts.js'
 import { viewerOf } from '../support/network.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
@@ -108,7 +108,7 @@ it.each<[string, () => Promise<unknown>]>([
   ['posts-of-person readable newest first', posts],
   [
     'photos-of-person readable newest first',
-    () => listedPhotosOf(db, viewer, { authorGuid, visibility: 'readable', page: { limit: 15 } }),
+    () => listPhotosOfPerson(db, viewer, { authorGuid, visibility: 'readable', page: { limit: 15 } }),
   ],
   ['caused-notifications comments', () => told({ comments: [1] })],
   ['caused-notifications posts likes', () => told({ posts: [1], likes: [1] })],
@@ -149,7 +149,7 @@ it('a list of posts looks each of them up, and does not read all that the reader
 })
 
 function posts() {
-  return listedPostsOf(db, viewer, { authorGuid, visibility: 'readable', page: { limit: 15 } })
+  return listPostsOfPerson(db, viewer, { authorGuid, visibility: 'readable', page: { limit: 15 } })
 }
 
 function told(causes: Partial<NotificationCauseRows>) {

@@ -1,7 +1,11 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { type ContactFilter, peopleByName, peopleWithTag } from '../../src/persistence/people/people-search.js'
+import {
+  type ContactFilter,
+  searchPeopleByName,
+  searchPeopleByTag,
+} from '../../src/persistence/people/people-search.js'
 import type { Page } from '../../src/persistence/sql/keyset-page.js'
 import { openTestDatabase } from './test-database.js'
 import { addUser } from './world.js'
@@ -37,8 +41,8 @@ async function fill(): Promise<void> {
 }
 
 const byName = (text: string, filters: readonly ContactFilter[] = []) =>
-  peopleByName(db, { userId, filters, words: text.split(' '), beginning: text, contactsToo: true }, A_PAGE)
-const byTag = (tag: string) => peopleWithTag(db, { userId, filters: [], tag }, A_PAGE)
+  searchPeopleByName(db, { userId, filters, words: text.split(' '), beginning: text, contactsToo: true }, A_PAGE)
+const byTag = (tag: string) => searchPeopleByTag(db, { userId, filters: [], tag }, A_PAGE)
 
 it.each<[string, () => Promise<Page<unknown>>, number]>([
   ['a part of a name that half of them have', () => byName('anna'), 15],

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { named, openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
+import { openDatabase, queryPrepared, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import type { Reader } from '../../src/persistence/posts/list-posts.js'
 import type { TimePage } from '../../src/persistence/sql/keyset-page.js'
 import {
-  listedAspectStream,
-  listedPostsWithTag,
-  listedStream,
+  listAspectStreamPosts,
+  listPostsWithTag,
+  listStreamPosts,
   type Stream,
 } from '../../src/persistence/streams/list-streams.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
@@ -113,10 +113,10 @@ const streams: readonly Stream[] = ['main', 'all aspects', 'activity', 'mentions
 type List = (reader: Reader, page: TimePage, visibility: 'public' | 'readable') => Promise<unknown>
 const lists: readonly (readonly [string, List])[] = [
   ...streams.map((stream): [string, List] => {
-    return [stream, (who, page, visibility) => listedStream(db, who, { stream, visibility, page })]
+    return [stream, (who, page, visibility) => listStreamPosts(db, who, { stream, visibility, page })]
   }),
-  ['aspects', (who, page, visibility) => listedAspectStream(db, who, { aspectIds: [1, 2], visibility, page })],
-  ['one tag', (who, page, visibility) => listedPostsWithTag(db, who, { tag: 'tag1', visibility, page })],
+  ['aspects', (who, page, visibility) => listAspectStreamPosts(db, who, { aspectIds: [1, 2], visibility, page })],
+  ['one tag', (who, page, visibility) => listPostsWithTag(db, who, { tag: 'tag1', visibility, page })],
 ]
 /** What is read near the last page from then on. */
 const NEAR = ['main', 'all aspects', 'tags', 'aspects']
@@ -148,7 +148,7 @@ describe.each(lists)('the stream %s', (stream, list) => {
 
 async function expectPlannedOnce({ name, text, values }: Statement): Promise<void> {
   const [{ asked }] = (await db.raw(plansOf, [name])).rows
-  for (let request = asked; request < 2 * WEIGHED; request += 1) await named(db, name, text, values)
+  for (let request = asked; request < 2 * WEIGHED; request += 1) await queryPrepared(db, name, text, values)
   expect((await db.raw(plansOf, [name])).rows).toEqual([{ asked: 2 * WEIGHED, generic: WEIGHED }])
   const explained = await db.raw(`explain (analyze, format json) execute "${name}"(${values.map(literal).join(', ')})`)
   expect(mostRowsIn(findPart(explained.rows, 'CTE page'))).toBeLessThan(MOST_ROWS)

@@ -2,12 +2,12 @@ import type { Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { checkReplica } from '../../bin/doctor/check-replica.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
-import { noteWrites } from '../../src/persistence/database/last-writes.js'
+import { recordWrites } from '../../src/persistence/database/last-writes.js'
 import { openReadReplica, type ReadReplica } from '../../src/persistence/database/read-replica.js'
 import { createTestDatabase } from '../support/database.js'
 import { type ReplicatedDatabase, startReplicatedDatabase } from '../support/replicated-database.js'
 
-const LIMITS = { ...WEB_LIMITS, pool: 2, lookEveryMs: 20, silentForMs: 300, oldestMs: 300 }
+const LIMITS = { ...WEB_LIMITS, pool: 2, checkIntervalMs: 20, responseTimeoutMs: 300, maxAgeMs: 300 }
 const SOON = { timeout: 10_000, interval: 5 }
 
 describe('a replica for lists', () => {
@@ -52,7 +52,7 @@ describe('a replica for lists', () => {
 
     await untilUsed(replica)
     const before = told.length
-    const end = Date.now() + 3 * LIMITS.oldestMs
+    const end = Date.now() + 3 * LIMITS.maxAgeMs
     await vi.waitFor(() => {
       expect(replica.databaseFor(undefined)).toBeDefined()
       expect(Date.now()).toBeGreaterThan(end)
@@ -71,7 +71,7 @@ describe('a replica for lists', () => {
     expect(replica.facts().age).toBeUndefined()
     await database.standby.follow()
     await untilUsed(replica)
-    expect(replica.facts().age).toBeLessThanOrEqual(LIMITS.oldestMs / 1_000)
+    expect(replica.facts().age).toBeLessThanOrEqual(LIMITS.maxAgeMs / 1_000)
     expect(told).toHaveLength(3)
   })
 
@@ -142,8 +142,8 @@ describe('what somebody has written last', () => {
     const database = await createTestDatabase()
     const db = openDatabase({ ...WEB_LIMITS, url: database.url, applicationName: 'pod test' })
     try {
-      await noteWrites(db, [])
-      await noteWrites(db, [7, 8])
+      await recordWrites(db, [])
+      await recordWrites(db, [7, 8])
       expect(await db('last_writes')).toEqual([])
     } finally {
       await db.destroy()

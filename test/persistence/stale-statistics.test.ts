@@ -40,13 +40,13 @@ import {
   releasePod,
 } from '../../src/persistence/outbound/due-deliveries.js'
 import { findFetchableEntity } from '../../src/persistence/outbound/find-fetchable.js'
-import { shownPerson } from '../../src/persistence/people/find-visible-person.js'
-import { listedPhotosOf } from '../../src/persistence/photos/list-photos.js'
-import { readablePost } from '../../src/persistence/posts/find-readable-post.js'
-import { listedPost } from '../../src/persistence/posts/list-post.js'
-import { listedPostsOf } from '../../src/persistence/posts/list-posts.js'
-import { listedTags } from '../../src/persistence/posts/list-tags.js'
-import { listedStream, type Stream } from '../../src/persistence/streams/list-streams.js'
+import { findPersonWithRelationship } from '../../src/persistence/people/find-person-with-relationship.js'
+import { listPhotosOfPerson } from '../../src/persistence/photos/list-photos.js'
+import { findListedPost } from '../../src/persistence/posts/find-listed-post.js'
+import { findReadablePost } from '../../src/persistence/posts/find-readable-post.js'
+import { listPostsOfPerson } from '../../src/persistence/posts/list-posts.js'
+import { listTagNames } from '../../src/persistence/posts/list-tags.js'
+import { listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { look } from '../../workers/sweeper.js'
 import { commentBy, likeBy, participationBy, photoBy, postBy, profileOf, reshareBy } from '../support/entities.js'
@@ -347,18 +347,18 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['conversations', () => listConversationsOfPerson(webDb, ann.id, { limit: 15 })],
   [
     'posts of a person',
-    () => listedPostsOf(webDb, reader(), { authorGuid: ann.guid, visibility: 'readable', page: { limit: 15 } }),
+    () => listPostsOfPerson(webDb, reader(), { authorGuid: ann.guid, visibility: 'readable', page: { limit: 15 } }),
   ],
   ['comments', () => listCommentsOfPost(webDb, reader(), { postGuid, visibility: 'readable', page: { limit: 15 } })],
-  ['a post', () => listedPost(webDb, reader(), { guid: postGuid, visibility: 'readable' })],
-  ['whether a post is visible', () => readablePost(webDb, reader(), { postGuid })],
+  ['a post', () => findListedPost(webDb, reader(), { guid: postGuid, visibility: 'readable' })],
+  ['whether a post is visible', () => findReadablePost(webDb, reader(), { postGuid })],
   ['something public', () => findFetchableEntity(webDb, 'post', postGuid)],
   ['a public comment', () => findFetchableEntity(webDb, 'comment', hashOf('c17'))],
-  ['a person', () => shownPerson(webDb, reader(), quin.guid)],
+  ['a person', () => findPersonWithRelationship(webDb, reader(), quin.guid)],
   ['likes of a post', () => listReactions(webDb, reader(), { kind: 'likes-of-post', id: 1 }, { offset: 0, limit: 15 })],
   [
     'photos of a person',
-    () => listedPhotosOf(webDb, reader(), { authorGuid: quin.guid, visibility: 'readable', page: { limit: 15 } }),
+    () => listPhotosOfPerson(webDb, reader(), { authorGuid: quin.guid, visibility: 'readable', page: { limit: 15 } }),
   ],
   ['a conversation', () => findListedConversation(webDb, ann.id, hashOf('v17'))],
   [
@@ -367,7 +367,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ],
   ...streams.map((stream): [string, () => Promise<unknown>] => [
     `the stream ${stream}`,
-    () => listedStream(webDb, reader(), { stream, visibility: 'readable', page: { limit: 15 } }),
+    () => listStreamPosts(webDb, reader(), { stream, visibility: 'readable', page: { limit: 15 } }),
   ]),
 ])('%s: read little of lists that have grown since the last analyze', async (_what, run) => {
   const { rows, pages } = await costOf(webDb, run)
@@ -377,7 +377,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
 })
 
 it('tags: read the own posts and no others, of lists that have grown since the last analyze', async () => {
-  const { rows } = await costOf(webDb, () => listedTags(webDb, reader(), 'tea1', { offset: 0, limit: 15 }))
+  const { rows } = await costOf(webDb, () => listTagNames(webDb, reader(), 'tea1', { offset: 0, limit: 15 }))
 
   expect(rows).toBeLessThan(MANY + MOST_ROWS)
 })

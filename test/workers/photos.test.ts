@@ -11,7 +11,7 @@ import type { Upload } from '../../src/jobs/definitions.js'
 import { AlreadyDone, takeWork, type Work } from '../../src/jobs/outbox/outbox.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { PHOTO_LIMITS } from '../../src/limits.js'
-import { keepUpload, sweepUploads } from '../../src/persistence/photos/picture-files.js'
+import { deleteOldUploads, storeUpload } from '../../src/persistence/photos/picture-files.js'
 import { prune } from '../../workers/handlers/maintenance.js'
 import { keepUploadsSwept, photoHandlers } from '../../workers/handlers/photos.js'
 import { sweep } from '../../workers/sweeper.js'
@@ -44,7 +44,7 @@ beforeEach(async () => {
 const never = new AbortController().signal
 const photos = () => test.pod.db('photos').select('guid', 'name', 'pending')
 const list = (folder: string) => readdir(join(uploadsDir, folder)).catch(() => [])
-const keep = (bytes = png) => keepUpload(uploadsDir, Readable.from([bytes]), never)
+const keep = (bytes = png) => storeUpload(uploadsDir, Readable.from([bytes]), never)
 const upload = async (within = 50) => uploadPhoto(test.pod, alice, { file: await keep(), use: 'pending' }, within)
 
 type UploadWork = Work & { readonly data: Upload }
@@ -209,7 +209,7 @@ describe('what is left over', () => {
     const sweeping = keepUploadsSwept(test.pod)
     await expect.poll(() => list('spool')).toEqual([young])
     await sweeping.stop()
-    expect(await sweepUploads(uploadsDir, new Date(Date.now() + 60_000))).toBe(1)
+    expect(await deleteOldUploads(uploadsDir, new Date(Date.now() + 60_000))).toBe(1)
   })
 
   it('of pending photos goes after a day, with its files; what has become part of something stays', async () => {

@@ -11,7 +11,7 @@ import {
 import { sweepAllNow, type Work } from '../../src/jobs/outbox/outbox.js'
 import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
 import { wakeWaiting } from '../../src/jobs/waiting/waiting-messages.js'
-import { databaseTime, noteRun } from '../../src/persistence/database/periodic-runs.js'
+import { readDatabaseTime, recordRun } from '../../src/persistence/database/periodic-runs.js'
 import { giveUpDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
 import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -82,7 +82,7 @@ export async function prune(pod: Pod): Promise<void> {
       if (deleted > 0) pod.log.info({ table, rows: deleted }, 'pruned')
     }
   }
-  await noteRun(pod.db, 'prune')
+  await recordRun(pod.db, 'prune')
 }
 
 async function purgePosts(pod: Pod): Promise<void> {
@@ -92,7 +92,7 @@ async function purgePosts(pod: Pod): Promise<void> {
 
 /** A day begins once, whichever process notices it first, and however wrong its clock is. */
 async function notifyContactsOfBirthdays(pod: Pod): Promise<void> {
-  const now = await databaseTime(pod.db)
+  const now = await readDatabaseTime(pod.db)
   const notifications = await notifyOfTodaysBirthdays({ ...pod, now: () => now })
   if (notifications > 0) pod.log.info({ notifications }, 'told of birthdays')
 }

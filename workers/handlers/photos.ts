@@ -6,11 +6,11 @@ import type { Handlers, makePhotoJob, removePhotoFilesJob, Upload } from '../../
 import type { Work } from '../../src/jobs/outbox/outbox.js'
 import { PHOTO_LIMITS } from '../../src/limits.js'
 import {
-  dropUploads,
-  placeDrafts,
+  deleteOldUploads,
+  deletePictures,
+  deleteUploads,
+  publishDrafts,
   readUpload,
-  removePictures,
-  sweepUploads,
   writeDraft,
 } from '../../src/persistence/photos/picture-files.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -20,7 +20,7 @@ import { makePicture } from './make-picture.js'
 export const photoHandlers: Handlers<typeof makePhotoJob | typeof removePhotoFilesJob, Pod, Work> = {
   'make-photo': makePhoto,
   'remove-photo-files': ({ config }, { data: { names } }) =>
-    removePictures(config.uploadsDir, names.flatMap(listPhotoFiles)),
+    deletePictures(config.uploadsDir, names.flatMap(listPhotoFiles)),
 }
 
 async function makePhoto(pod: Pod, work: Work & { readonly data: Upload }): Promise<void> {
@@ -34,21 +34,21 @@ async function makePhoto(pod: Pod, work: Work & { readonly data: Upload }): Prom
     const { width, height, files } = await makePicture(bytes, format)
     for (const [prefix, picture] of files) drafts.set(`${prefix}${name}`, await writeDraft(uploadsDir, picture))
     const kept = [...files].reduce((sum, [, picture]) => sum + picture.length, 0)
-    await storePhoto(pod, work, { width, height, bytes: kept, place: () => placeDrafts(uploadsDir, drafts) })
+    await storePhoto(pod, work, { width, height, bytes: kept, place: () => publishDrafts(uploadsDir, drafts) })
   } catch (error) {
-    await dropUploads(uploadsDir, drafts.values())
+    await deleteUploads(uploadsDir, drafts.values())
     if (!(error instanceof Refusal)) throw error
     pod.log.info({ err: error.cause, reason: error.message }, 'no photo came of an upload')
     await refuseUploadedPhoto(pod, work, error)
   }
-  await dropUploads(uploadsDir, [file])
+  await deleteUploads(uploadsDir, [file])
 }
 
 /** Deletes now and then what a process that was killed has left behind. */
 export function keepUploadsSwept({ config, log }: Pick<Pod, 'config' | 'log'>): { stop(): Promise<void> } {
   return repeat(PHOTO_LIMITS.sweepEveryMs, async () => {
     try {
-      const uploads = await sweepUploads(config.uploadsDir, new Date(Date.now() - PHOTO_LIMITS.uploadAgeMs))
+      const uploads = await deleteOldUploads(config.uploadsDir, new Date(Date.now() - PHOTO_LIMITS.uploadAgeMs))
       if (uploads > 0) log.info({ uploads }, 'uploads that nothing has become of are deleted')
     } catch (err) {
       log.error({ err }, 'could not look after the uploads')

@@ -4,7 +4,7 @@ import { findAspectOfUser, type ListedAspect, listAspectsOfUser } from '../../pe
 import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
 import { Aspect } from '../../persistence/models/aspect.js'
 import { User } from '../../persistence/models/user.js'
-import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
+import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { findTextFault } from '../posts/texts.js'
@@ -19,7 +19,7 @@ export interface AspectChange {
   readonly position?: number | undefined
 }
 
-export async function listAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, page: IndexPage): Promise<Page<ListedAspect>> {
+export async function listAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, page: OffsetPage): Promise<Page<ListedAspect>> {
   return listAspectsOfUser(pod.db, viewer.userId, page)
 }
 

@@ -4,7 +4,7 @@ import { Comment } from '../../persistence/models/comment.js'
 import { Like } from '../../persistence/models/like.js'
 import { Post } from '../../persistence/models/post.js'
 import type { ReadablePost } from '../../persistence/posts/find-readable-post.js'
-import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
+import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { newGuid } from '../new-guid.js'
@@ -22,7 +22,7 @@ export function listLikes(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
   { id, commentId }: Pick<ReadablePost, 'id' | 'commentId'>,
-  page: IndexPage,
+  page: OffsetPage,
 ): Promise<Page<ListedReaction>> {
   if (commentId === null) return listReactions(pod.db, viewer, { kind: 'likes-of-post', id }, page)
   return listReactions(pod.db, viewer, { kind: 'likes-of-comment', id: commentId }, page)

@@ -1,5 +1,5 @@
 import { Person } from '../../persistence/models/person.js'
-import { countRowsOf, deletePerson, type PersonRows } from '../../persistence/people/delete-person.js'
+import { countRowsOfPerson, deletePerson, type PersonRows } from '../../persistence/people/delete-person.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 
@@ -17,7 +17,7 @@ export async function findRemotePerson({ db }: Pick<Pod, 'db'>, address: string)
   if (person.podId === null) {
     throw new Refusal('forbidden', `${address} is a local person. Close the account instead: pod user close.`)
   }
-  return { id: person.id, guid: person.guid, address, rows: await countRowsOf(db, person.id) }
+  return { id: person.id, guid: person.guid, address, rows: await countRowsOfPerson(db, person.id) }
 }
 
 /** Deletes a person of another pod and all that came from them. Another discovery makes them known again, with a new key. */

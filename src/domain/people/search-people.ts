@@ -1,7 +1,7 @@
 import { SEARCH_LIMITS } from '../../limits.js'
 import type { ListedPerson } from '../../persistence/contacts/list-contacts.js'
-import { type ContactFilter, peopleByName, peopleWithTag } from '../../persistence/people/people-search.js'
-import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
+import { type ContactFilter, searchPeopleByName, searchPeopleByTag } from '../../persistence/people/people-search.js'
+import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import { addressOf } from '../../protocol/address.js'
 import type { Viewer } from '../accounts/viewers.js'
@@ -20,7 +20,7 @@ export async function searchPeople(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
   search: PeopleSearch,
-  page: IndexPage,
+  page: OffsetPage,
 ): Promise<Page<ListedPerson>> {
   const { filters } = search
   const { userId } = viewer
@@ -31,12 +31,12 @@ export async function searchPeople(
   )
   if ('tag' in search) {
     const tag = normaliseTagName(search.tag)
-    return tag === '' ? EMPTY_PAGE : peopleWithTag(pod.db, { userId, filters, tag }, page)
+    return tag === '' ? EMPTY_PAGE : searchPeopleByTag(pod.db, { userId, filters, tag }, page)
   }
   const text = search.nameOrAddress.trim()
   if ([...text].length < SEARCH_LIMITS.shortest) return EMPTY_PAGE
   const words = text.split(/\s+/)
   const beginning = addressOf(text) ?? text
   const contactsToo = viewer.scopes.has('contacts:read')
-  return peopleByName(pod.db, { userId, filters, words, beginning, contactsToo }, page)
+  return searchPeopleByName(pod.db, { userId, filters, words, beginning, contactsToo }, page)
 }

@@ -1,6 +1,10 @@
-import { type ShownPerson, shownAuthor, shownPerson } from '../../persistence/people/find-visible-person.js'
-import { type ListedPhoto, listedPhotosOf } from '../../persistence/photos/list-photos.js'
-import { type ListedPost, listedPostsOf } from '../../persistence/posts/list-posts.js'
+import {
+  findAuthor,
+  findPersonWithRelationship,
+  type PersonWithRelationship,
+} from '../../persistence/people/find-person-with-relationship.js'
+import { type ListedPhoto, listPhotosOfPerson } from '../../persistence/photos/list-photos.js'
+import { type ListedPost, listPostsOfPerson } from '../../persistence/posts/list-posts.js'
 import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
@@ -9,7 +13,7 @@ import { Refusal } from '../refusals.js'
 type PersonRefusal = 'person_not_found'
 
 /** A person as the viewer may see them. */
-export interface VisiblePerson extends ShownPerson {
+export interface VisiblePerson extends PersonWithRelationship {
   /** The viewer themselves. */
   readonly isOwn: boolean
   /** Birthday, gender, location and bio may be told. */
@@ -20,7 +24,7 @@ export interface VisiblePerson extends ShownPerson {
 
 /** Who hides from search is shown only to those who may see the viewer's contacts. */
 export async function findVisiblePerson(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<VisiblePerson> {
-  const person = await shownPerson(pod.db, viewer, guid)
+  const person = await findPersonWithRelationship(pod.db, viewer, guid)
   const own = person?.id === viewer.personId
   const showsRelationship = viewer.scopes.has('contacts:read')
   const visibilityCondition = own || showsRelationship || person?.profile.searchable
@@ -41,7 +45,7 @@ export async function listVisiblePosts(
   return requireAuthorOfEmptyPage(
     pod,
     authorGuid,
-    await listedPostsOf(pod.db, viewer, { authorGuid, visibility: visibilityForViewer(viewer), page }),
+    await listPostsOfPerson(pod.db, viewer, { authorGuid, visibility: visibilityForViewer(viewer), page }),
   )
 }
 
@@ -55,13 +59,13 @@ export async function listVisiblePhotos(
   return requireAuthorOfEmptyPage(
     pod,
     authorGuid,
-    await listedPhotosOf(pod.db, viewer, { authorGuid, visibility: visibilityForViewer(viewer), page }),
+    await listPhotosOfPerson(pod.db, viewer, { authorGuid, visibility: visibilityForViewer(viewer), page }),
   )
 }
 
 /** Somebody whose posts and photos can be listed: whoever is known here and has not left. */
 export async function requireAuthor(pod: Pick<Pod, 'db'>, guid: string): Promise<void> {
-  const author = await shownAuthor(pod.db, guid)
+  const author = await findAuthor(pod.db, guid)
   if (author === undefined || author.closed) throw personNotFound()
 }
 

@@ -5,9 +5,9 @@ import { enqueueJob, enqueueJobsOfKind, takeRows } from '../../jobs/outbox/outbo
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { PHOTO_LIMITS } from '../../limits.js'
 import { inTransaction } from '../../persistence/database/errors.js'
-import { photosOf } from '../../persistence/photos/photo-usage.js'
-import { beginningOfUpload, dropUploads } from '../../persistence/photos/picture-files.js'
-import { progressOfUpload } from '../../persistence/photos/refused-uploads.js'
+import { countPhotoUsage } from '../../persistence/photos/photo-usage.js'
+import { deleteUploads, readUploadStart } from '../../persistence/photos/picture-files.js'
+import { findUploadProgress } from '../../persistence/photos/refused-uploads.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { ownAspectIds } from '../contacts/aspects.js'
@@ -69,7 +69,7 @@ async function enqueueUpload(
       )
     }
     const altText = readAltText(photo.altText ?? null)
-    const format = detectPictureFormat(await beginningOfUpload(uploadsDir, file, FORMAT_HEAD_BYTES))
+    const format = detectPictureFormat(await readUploadStart(uploadsDir, file, FORMAT_HEAD_BYTES))
     if (format === undefined) throw refusal('image_invalid', 'A photo is a JPEG, PNG, GIF or WebP file.')
     const { userId } = viewer
 
@@ -85,7 +85,7 @@ async function enqueueUpload(
       return { ...upload, outboxId }
     })
   } catch (error) {
-    await dropUploads(uploadsDir, [file])
+    await deleteUploads(uploadsDir, [file])
     throw error
   }
 }
@@ -96,7 +96,7 @@ async function requireQuota(
   transaction: Knex.Transaction,
   viewer: Viewer,
 ): Promise<void> {
-  const { photos, bytes } = await photosOf(transaction, viewer.personId, PHOTO_LIMITS.photosOfPerson)
+  const { photos, bytes } = await countPhotoUsage(transaction, viewer.personId, PHOTO_LIMITS.photosOfPerson)
   if (photos >= PHOTO_LIMITS.photosOfPerson) {
     throw refusal('photo_quota', `You have ${photos} photos, and nobody may have more: delete some first.`)
   }
@@ -120,7 +120,7 @@ async function requireOwnAspects(
 
 /** Throws what a worker has found wrong with it. */
 async function findProgress({ db }: Pod, { guid, outboxId }: PendingUpload): Promise<'made' | 'under way' | 'failed'> {
-  const { isKept, refusal: reason, isUnderWay } = await progressOfUpload(db, guid, outboxId)
+  const { isKept, refusal: reason, isUnderWay } = await findUploadProgress(db, guid, outboxId)
   if (reason !== null) throw refusal('image_invalid', reason)
   if (isKept) return 'made'
   return isUnderWay ? 'under way' : 'failed'
@@ -134,7 +134,7 @@ async function withdrawUpload(pod: Pod, { outboxId, name, file }: PendingUpload)
     if (taken.size > 0) await enqueueJob(pod, transaction, removePhotoFilesJob, { names: [name] })
     return taken.size > 0
   })
-  if (isWithdrawn) await dropUploads(pod.config.uploadsDir, [file])
+  if (isWithdrawn) await deleteUploads(pod.config.uploadsDir, [file])
   return isWithdrawn
 }
 

@@ -1,4 +1,4 @@
-import { readablePhoto, uploadedPhotos } from '../../persistence/photos/find-readable-photo.js'
+import { findReadablePhoto, listUploadedPhotos } from '../../persistence/photos/find-readable-photo.js'
 import type { ListedPhoto } from '../../persistence/photos/list-photos.js'
 import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
@@ -9,18 +9,18 @@ type ShowPhotoRefusal = 'photo_not_found'
 
 /** The viewer's own photos, with those that are no part of anything yet. */
 export function listOwnPhotos(pod: Pick<Pod, 'db'>, viewer: Viewer, page: TimePage): Promise<Page<ListedPhoto>> {
-  return uploadedPhotos(pod.db, viewer, { visibility: visibilityForViewer(viewer), page })
+  return listUploadedPhotos(pod.db, viewer, { visibility: visibilityForViewer(viewer), page })
 }
 
 export async function findPhoto(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPhoto> {
-  const photo = await readablePhoto(pod.db, viewer, { guid, visibility: visibilityForViewer(viewer) })
+  const photo = await findReadablePhoto(pod.db, viewer, { guid, visibility: visibilityForViewer(viewer) })
   if (!photo) throw photoNotFound()
   return photo
 }
 
 /** One that the viewer has just made: what a token may do it may also see the outcome of. */
 export async function findCreatedPhoto(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPhoto> {
-  const photo = await readablePhoto(pod.db, viewer, { guid, visibility: 'readable' })
+  const photo = await findReadablePhoto(pod.db, viewer, { guid, visibility: 'readable' })
   if (!photo) throw photoNotFound()
   return photo
 }

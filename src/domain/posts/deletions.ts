@@ -6,7 +6,7 @@ import { Mention } from '../../persistence/models/mention.js'
 import { Person, Profile } from '../../persistence/models/person.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { Post } from '../../persistence/models/post.js'
-import { emptyWithoutPhotos } from '../../persistence/posts/destroy-entities.js'
+import { findPostsEmptyWithoutPhotos } from '../../persistence/posts/destroy-entities.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import type { RecipientSelector } from '../outbound/outgoing-messages.js'
@@ -87,7 +87,7 @@ export async function deletePhoto(pod: Pod, viewer: Viewer, guid: string): Promi
     if (!photo || !(photo.public || viewer.scopes.has('private:modify'))) {
       throw refusal('photo_not_found', 'You have no photo with this guid.')
     }
-    const emptied = await emptyWithoutPhotos(transaction, [photo.id])
+    const emptied = await findPostsEmptyWithoutPhotos(transaction, [photo.id])
     const { id, authorId, postId } = photo
     await retractEntity(pod, transaction, {
       ...{ kind: 'photo', type: 'Photo', id, guid, authorId, public: photo.public, retractedById: authorId },

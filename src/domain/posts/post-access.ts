@@ -1,7 +1,7 @@
 import { Comment } from '../../persistence/models/comment.js'
 import { Block } from '../../persistence/models/contact.js'
 import { Post } from '../../persistence/models/post.js'
-import { type ReadablePost, readablePost } from '../../persistence/posts/find-readable-post.js'
+import { findReadablePost, type ReadablePost } from '../../persistence/posts/find-readable-post.js'
 import type { Pod } from '../../pod/pod.js'
 import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
@@ -37,7 +37,7 @@ export async function requirePostOrComment(
   viewer: Viewer,
   target: PostOrCommentGuids,
 ): Promise<ReadablePost> {
-  const post = await readablePost(pod.db, viewer, target)
+  const post = await findReadablePost(pod.db, viewer, target)
   if (!post || !mayShowPost(viewer, post)) throw postNotFound()
   if (target.commentGuid !== undefined && post.commentId === null) throw commentNotFound()
   return post

@@ -6,7 +6,7 @@ import { Person } from '../../persistence/models/person.js'
 import { Post } from '../../persistence/models/post.js'
 import { addActivityEntries } from '../../persistence/notifications/activity.js'
 import type { ReadablePost } from '../../persistence/posts/find-readable-post.js'
-import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
+import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { participateInPost } from '../interactions/participations.js'
@@ -23,7 +23,7 @@ export async function listReshares(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
   post: Pick<ReadablePost, 'id' | 'public'>,
-  page: IndexPage,
+  page: OffsetPage,
 ): Promise<Page<ListedReaction>> {
   if (!post.public) return { items: [], more: false }
   return listReactions(pod.db, viewer, { kind: 'reshares-of-post', id: post.id }, page)

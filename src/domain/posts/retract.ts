@@ -4,14 +4,14 @@ import { lockThings } from '../../jobs/waiting/waiting-messages.js'
 import { Person } from '../../persistence/models/person.js'
 import { Tombstone } from '../../persistence/models/tombstone.js'
 import { deleteRetractions, deleteRetractionsOfUnsentCreations } from '../../persistence/outbound/cancel-deliveries.js'
-import { type Destroyed, type Destructible, destroy } from '../../persistence/posts/destroy-entities.js'
+import { type Destroyed, type DestructibleKind, destroyEntities } from '../../persistence/posts/destroy-entities.js'
 import type { Pod } from '../../pod/pod.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import { cancelCreations, enqueueMessage, type RecipientSelector } from '../outbound/outgoing-messages.js'
 
 /** Something that one of our people takes back. */
 export interface EntityToRetract {
-  readonly kind: Destructible
+  readonly kind: DestructibleKind
   /** As other pods call it. */
   readonly type: TargetType
   readonly id: number
@@ -40,7 +40,7 @@ export async function retractEntity(
   const message = { record: kind, guid, verb: 'retract', senderId: byId, public: taken.public, entity } as const
   // First of all: who has it is known only as long as it is here.
   await enqueueMessage(pod, transaction, message, audience)
-  const gone = await destroy(transaction, kind, [id])
+  const gone = await destroyEntities(transaction, kind, [id])
   // The record is gone, so a dispatch of it has either come to its end or will find nothing.
   if (await isUndispatched(transaction, authorId, { record: kind, guid })) await deleteRetractions(transaction, message)
   else await deleteRetractionsOfUnsentCreations(transaction, kind, [guid])
@@ -52,10 +52,10 @@ export async function retractEntity(
 /** Destroys any number of one kind and tells what is gone; what other pods have not heard of yet they are not told any more. */
 export async function destroyAndCancelCreations(
   transaction: Knex.Transaction,
-  kind: Destructible,
+  kind: DestructibleKind,
   ids: readonly number[],
 ): Promise<readonly Destroyed[]> {
-  const gone = await destroy(transaction, kind, ids)
+  const gone = await destroyEntities(transaction, kind, ids)
   await cancelCreations(transaction, gone)
   return gone
 }

@@ -1,6 +1,6 @@
 import { TEXT_LIMITS } from '../../limits.js'
-import { listedTags } from '../../persistence/posts/list-tags.js'
-import type { IndexPage, Page } from '../../persistence/sql/keyset-page.js'
+import { listTagNames } from '../../persistence/posts/list-tags.js'
+import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import { TAG_CHARACTERS } from '../../protocol/mentions.js'
 import type { Viewer } from '../accounts/viewers.js'
@@ -36,8 +36,8 @@ export async function findTags(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
   text: string,
-  page: IndexPage,
+  page: OffsetPage,
 ): Promise<Page<string>> {
   const beginning = normaliseSearchedTag(text)
-  return beginning === undefined ? { items: [], more: false } : listedTags(pod.db, viewer, beginning, page)
+  return beginning === undefined ? { items: [], more: false } : listTagNames(pod.db, viewer, beginning, page)
 }

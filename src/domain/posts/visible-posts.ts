@@ -1,4 +1,4 @@
-import { listedPost } from '../../persistence/posts/list-post.js'
+import { findListedPost } from '../../persistence/posts/find-listed-post.js'
 import type { ListedPost } from '../../persistence/posts/list-posts.js'
 import type { Visibility } from '../../persistence/posts/visibility.js'
 import type { Pod } from '../../pod/pod.js'
@@ -16,7 +16,7 @@ export async function findPostIfVisible(
   viewer: Viewer,
   guid: string,
 ): Promise<ListedPost | undefined> {
-  return listedPost(pod.db, viewer, { guid, visibility: visibilityForViewer(viewer) })
+  return findListedPost(pod.db, viewer, { guid, visibility: visibilityForViewer(viewer) })
 }
 
 /** One that the viewer has just written, whatever the token may read. */
@@ -30,7 +30,7 @@ async function findPostOrThrow(
   guid: string,
   visibility: Visibility,
 ): Promise<ListedPost> {
-  const post = await listedPost(pod.db, viewer, { guid, visibility })
+  const post = await findListedPost(pod.db, viewer, { guid, visibility })
   if (post === undefined) throw postNotFound()
   return post
 }

@@ -1,9 +1,9 @@
 import type { ListedPost } from '../../persistence/posts/list-posts.js'
 import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
 import {
-  listedAspectStream,
-  listedPostsWithTag,
-  listedStream,
+  listAspectStreamPosts,
+  listPostsWithTag,
+  listStreamPosts,
   type Stream,
 } from '../../persistence/streams/list-streams.js'
 import type { Pod } from '../../pod/pod.js'
@@ -17,7 +17,7 @@ export async function listStream(
   stream: Stream,
   page: TimePage,
 ): Promise<Page<ListedPost>> {
-  return listedStream(pod.db, viewer, { stream, visibility: visibilityForViewer(viewer), page })
+  return listStreamPosts(pod.db, viewer, { stream, visibility: visibilityForViewer(viewer), page })
 }
 
 /** Posts of the people in these aspects, and of the viewer; without aspects, of everybody in any. */
@@ -28,7 +28,7 @@ export async function listAspectStream(
   page: TimePage,
 ): Promise<Page<ListedPost>> {
   if (aspectIds.length === 0) return listStream(pod, viewer, 'all aspects', page)
-  return listedAspectStream(pod.db, viewer, { aspectIds, visibility: visibilityForViewer(viewer), page })
+  return listAspectStreamPosts(pod.db, viewer, { aspectIds, visibility: visibilityForViewer(viewer), page })
 }
 
 /** Posts with a tag, as somebody has typed it. */
@@ -40,5 +40,5 @@ export async function searchPosts(
 ): Promise<Page<ListedPost>> {
   const name = normaliseSearchedTag(tag)
   if (name === undefined) return { items: [], more: false }
-  return listedPostsWithTag(pod.db, viewer, { tag: name, visibility: visibilityForViewer(viewer), page })
+  return listPostsWithTag(pod.db, viewer, { tag: name, visibility: visibilityForViewer(viewer), page })
 }

@@ -1,5 +1,5 @@
 import { Tag } from '../../persistence/models/tag.js'
-import { followedTags } from '../../persistence/posts/list-tags.js'
+import { listFollowedTagNames } from '../../persistence/posts/list-tags.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { normaliseTagName, requireTagName } from '../posts/tags.js'
@@ -9,7 +9,7 @@ type TagFollowingRefusal = 'already_followed' | 'not_followed'
 
 /** The names of the tags that the viewer follows, in order. */
 export async function listFollowedTags(pod: Pick<Pod, 'db'>, viewer: Viewer): Promise<readonly string[]> {
-  return followedTags(pod.db, viewer.userId)
+  return listFollowedTagNames(pod.db, viewer.userId)
 }
 
 /** From now on the viewer sees what is posted under a tag, also one that nobody has used yet. */

@@ -2,7 +2,7 @@ import type { QueryBuilder } from 'objection'
 import type { WantedEntity } from '../../jobs/definitions.js'
 import { fetchableOf, isFetchable, partsOf } from '../../jobs/waiting/waiting-messages.js'
 import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../../limits.js'
-import { despiteLocks } from '../../persistence/database/errors.js'
+import { retryAfterLockTimeout } from '../../persistence/database/errors.js'
 import { Person } from '../../persistence/models/person.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import { Post } from '../../persistence/models/post.js'
@@ -143,7 +143,9 @@ async function takeIn(pod: Pod, message: InboundMessage & { readonly wanted: Wan
   const brought = new Set<string>()
   let { wanted } = message
   for (;;) {
-    const { waiting, rejected, ignored } = await despiteLocks(() => receiveBatch(pod, [{ ...message, wanted }]))
+    const { waiting, rejected, ignored } = await retryAfterLockTimeout(() =>
+      receiveBatch(pod, [{ ...message, wanted }]),
+    )
     const [fault] = rejected
     if (fault !== undefined) throw notFetchable(`${fault.fault}: ${fault.reason}`)
     const [end] = ignored

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { lockThings, waitAndWake } from '../../jobs/waiting/waiting-messages.js'
-import { despiteLocks, inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
+import { inTransaction, isUniqueViolation, retryAfterLockTimeout } from '../../persistence/database/errors.js'
 import { addNamedParticipant } from '../../persistence/inbound/insert-conversations.js'
 import { Person, type ProfileFields } from '../../persistence/models/person.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
-import { takeOwnGuids } from '../../persistence/people/person-guids.js'
+import { restoreOwnGuids } from '../../persistence/people/person-guids.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Hcard } from '../../protocol/discovery/discovery-documents.js'
 import { ProtocolError } from '../../protocol/errors.js'
@@ -25,12 +25,12 @@ export interface DiscoveredPerson {
 /**
  * Stores a person of another pod: guid, key and pod as they are at first sight, for good. Of a known person only the profile is
  * taken. Two people may claim one guid, since no discovery proves it: the second gets a guid that this pod makes, until a
- * signature decides (`provePeople`). `DiscoveryFailed` if the guid is that of a local person.
+ * signature decides (`markPeopleProven`). `DiscoveryFailed` if the guid is that of a local person.
  */
 export async function savePerson(pod: Pod, found: DiscoveredPerson): Promise<Person> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await despiteLocks(() => inTransaction(pod.db, (transaction) => save(pod, transaction, found)))
+      return await retryAfterLockTimeout(() => inTransaction(pod.db, (transaction) => save(pod, transaction, found)))
     } catch (error) {
       // Another person got the guid at this moment; then the next attempt finds them.
       if (attempt === ATTEMPTS || !isUniqueViolation(error, 'people_guid_key')) throw error
@@ -58,7 +58,7 @@ async function save(pod: Pod, transaction: Knex.Transaction, found: DiscoveredPe
     await waitAndWake(pod, transaction, [], [person])
   } else {
     await Person.refreshProfile(transaction, known.id, profileOf(hcard, podUrl), began)
-    if (known.guidAtPod !== null) await takeOwnGuids(transaction, [known.id])
+    if (known.guidAtPod !== null) await restoreOwnGuids(transaction, [known.id])
   }
   return Person.byAddress(transaction, address).throwIfNotFound()
 }

@@ -1,6 +1,6 @@
 import type { Thing } from '../../jobs/waiting/waiting-messages.js'
 import type { ReferencedPart, ReferencedPost } from '../../persistence/inbound/post-references.js'
-import type { Destructible } from '../../persistence/posts/destroy-entities.js'
+import type { DestructibleKind } from '../../persistence/posts/destroy-entities.js'
 import type { RetractionEntity, TargetType } from '../../protocol/entities/retraction.js'
 import type { StorableEntity } from './store/storable-entity.js'
 
@@ -49,7 +49,7 @@ export function retractedThing({ target_type: type, target_guid: guid }: Retract
 }
 
 /** Parents before children. Other pods may name a post by any of its three types. */
-export const recordOfTargetType: { readonly [Type in Exclude<TargetType, 'Person'>]: Destructible } = {
+export const recordOfTargetType: { readonly [Type in Exclude<TargetType, 'Person'>]: DestructibleKind } = {
   Post: 'post',
   StatusMessage: 'post',
   Reshare: 'post',

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { mayWaitAgain } from '../../jobs/waiting/waiting-messages.js'
 import { inTransaction } from '../../persistence/database/errors.js'
-import { provePeople } from '../../persistence/people/person-guids.js'
+import { markPeopleProven } from '../../persistence/people/person-guids.js'
 import type { Pod } from '../../pod/pod.js'
 import { answerSendersToClosedAccounts } from './answer-closed-accounts.js'
 import { authorise } from './authorise.js'
@@ -118,5 +118,5 @@ async function proveSigners(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<StorableEntity>[],
 ): Promise<void> {
-  await provePeople(transaction, [...new Set(arrivals.flatMap(({ firstSigned = [] }) => firstSigned))])
+  await markPeopleProven(transaction, [...new Set(arrivals.flatMap(({ firstSigned = [] }) => firstSigned))])
 }

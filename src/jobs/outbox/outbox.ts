@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../../persistence/database/database.js'
+import { queryPrepared } from '../../persistence/database/database.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Pod } from '../../pod/pod.js'
 import { type AnyJob, type DataOf, dispatchJob, type OutgoingRecord } from '../definitions.js'
@@ -99,7 +99,7 @@ export async function enqueueJobs(
   handOver: HandOverOptions = {},
 ): Promise<readonly number[]> {
   if (all.length === 0) return []
-  const written = await named<{ id: number }>(transaction, 'new-work', newWork, [
+  const written = await queryPrepared<{ id: number }>(transaction, 'new-work', newWork, [
     all.map(({ job }) => job.queue),
     all.map(({ job }) => job.name),
     all.map(({ data }) => JSON.stringify(data)),
@@ -146,7 +146,7 @@ export async function takeWork(db: Knex, data: unknown): Promise<TakenWork | und
   if (outboxId === undefined) {
     return { outboxId, data, payload: undefined, acceptedAt: undefined, finish: nothing, finishIfOpen: nothing }
   }
-  const [row] = await named<WorkRow>(db, 'work', workOfRow, [outboxId])
+  const [row] = await queryPrepared<WorkRow>(db, 'work', workOfRow, [outboxId])
   if (row === undefined) return undefined
 
   let open = true
@@ -192,7 +192,11 @@ export async function lockOldestOfSender(
   upTo: number,
   except: readonly number[],
 ): Promise<SenderRow | undefined> {
-  const [row] = await named<SenderRow>(transaction, 'oldest-of-sender', oldestOfSender, [senderId, upTo, except])
+  const [row] = await queryPrepared<SenderRow>(transaction, 'oldest-of-sender', oldestOfSender, [
+    senderId,
+    upTo,
+    except,
+  ])
   return row
 }
 
@@ -232,7 +236,7 @@ export interface MessageRow {
 /** Those of these rows that are still there. */
 export async function findMessageRows(db: Knex, ids: readonly number[]): Promise<readonly MessageRow[]> {
   if (ids.length === 0) return []
-  return named<MessageRow>(db, 'messages-of-rows', messagesOfRows, [ids])
+  return queryPrepared<MessageRow>(db, 'messages-of-rows', messagesOfRows, [ids])
 }
 
 const messagesOfRows = `
@@ -246,7 +250,9 @@ const messagesOfRows = `
  */
 export async function takeRows(db: Knex, ids: readonly number[]): Promise<ReadonlySet<number>> {
   if (ids.length === 0) return new Set()
-  const rows = await named<{ id: number }>(db, 'taken-rows', takenRows, [ids.toSorted((one, other) => one - other)])
+  const rows = await queryPrepared<{ id: number }>(db, 'taken-rows', takenRows, [
+    ids.toSorted((one, other) => one - other),
+  ])
   return new Set(rows.map(({ id }) => id))
 }
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { SIGNER_LIMITS } from '../../limits.js'
 import { siteOfSource } from '../../networks/network-source.js'
-import { named } from '../../persistence/database/database.js'
+import { queryPrepared } from '../../persistence/database/database.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import { rowsAsColumns } from '../../persistence/sql/rows-as-columns.js'
 import type { Pod } from '../../pod/pod.js'
@@ -30,7 +30,7 @@ export interface SignerHost {
 /** Those of these hosts at which a pod has answered before, and is not offline. */
 export async function findKnownHosts(db: Knex, hosts: readonly string[]): Promise<ReadonlySet<string>> {
   if (hosts.length === 0) return new Set()
-  const rows = await named<{ host: string }>(db, 'known-hosts', knownHosts, [[...new Set(hosts)]])
+  const rows = await queryPrepared<{ host: string }>(db, 'known-hosts', knownHosts, [[...new Set(hosts)]])
   return new Set(rows.map(({ host }) => host))
 }
 
@@ -42,7 +42,7 @@ const knownHosts = `select host from unnest(${opaqueParam('$1', 'text[]')}) as a
 
 /** Those of these addresses for which a look-up waits already. */
 export async function findLookedUp(db: Knex, addresses: readonly string[]): Promise<ReadonlySet<string>> {
-  const rows = await named<{ address: string }>(db, 'looked-up-already', lookedUp, [addresses])
+  const rows = await queryPrepared<{ address: string }>(db, 'looked-up-already', lookedUp, [addresses])
   return new Set(rows.map(({ address }) => address))
 }
 
@@ -57,7 +57,7 @@ export async function addLookups(
   known: ReadonlySet<string>,
 ): Promise<void> {
   if (signers.length === 0) return
-  await named(transaction, 'new-signer-lookups', newLookups, [
+  await queryPrepared(transaction, 'new-signer-lookups', newLookups, [
     ...rowsAsColumns(signers, ['address', 'host']),
     signers.map(({ source }) => source ?? null),
   ])
@@ -149,7 +149,7 @@ export const SITE_OF_SOURCE = `coalesce(substring(source from '^([0-9a-f]+:[0-9a
 
 /** Who is due at this host: each source in turn, so that one that names thousands delays nobody of another. */
 export async function dueLookups(db: Knex, host: string, limit: number): Promise<readonly string[]> {
-  const rows = await named<{ address: string }>(db, 'due-signer-lookups', dueOfHost, [host, limit])
+  const rows = await queryPrepared<{ address: string }>(db, 'due-signer-lookups', dueOfHost, [host, limit])
   return rows.map(({ address }) => address)
 }
 
@@ -163,7 +163,7 @@ const dueOfHost = `
 /** They are known now. */
 export async function endLookups(db: Knex, addresses: readonly string[]): Promise<void> {
   if (addresses.length === 0) return
-  await named(db, 'ended-signer-lookups', endedLookups, [addresses])
+  await queryPrepared(db, 'ended-signer-lookups', endedLookups, [addresses])
 }
 
 const endedLookups = `
@@ -177,10 +177,12 @@ export async function postponeLookups(
   tries: number,
 ): Promise<readonly string[]> {
   if (addresses.length === 0) return []
-  const rows = await named<{ address: string; tries: number }>(db, 'postponed-signer-lookups', postponedLookups, [
-    addresses,
-    SIGNER_LIMITS.retrySeconds,
-  ])
+  const rows = await queryPrepared<{ address: string; tries: number }>(
+    db,
+    'postponed-signer-lookups',
+    postponedLookups,
+    [addresses, SIGNER_LIMITS.retrySeconds],
+  )
   return rows.filter((row) => row.tries >= tries).map(({ address }) => address)
 }
 
@@ -194,7 +196,7 @@ const postponedLookups = `
 
 /** Puts off what our own limits have stopped; that is no try. */
 export async function delayLookups(db: Knex, addresses: readonly string[]): Promise<void> {
-  await named(db, 'delayed-signer-lookups', delayedLookups, [addresses, SIGNER_LIMITS.busySeconds])
+  await queryPrepared(db, 'delayed-signer-lookups', delayedLookups, [addresses, SIGNER_LIMITS.busySeconds])
 }
 
 const delayedLookups = `

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { WAITING_LIMITS } from '../../limits.js'
-import { named } from '../../persistence/database/database.js'
+import { queryPrepared } from '../../persistence/database/database.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Pod } from '../../pod/pod.js'
 import {
@@ -75,7 +75,7 @@ export async function boundUnproven(
 ): Promise<void> {
   const unproven = messages.filter(({ signed = true }) => !signed)
   if (unproven.length === 0) return
-  const rows = await named<{ host: string | null }>(transaction, 'bounded-unproven', boundedOfHosts, [
+  const rows = await queryPrepared<{ host: string | null }>(transaction, 'bounded-unproven', boundedOfHosts, [
     [...new Set(unproven.map(({ senderHost = '' }) => senderHost))],
     WAITING_LIMITS.unprovenMessagesOfHost,
     WAITING_LIMITS.unprovenBytesOfHost,
@@ -116,7 +116,7 @@ export async function giveUpSigners(
 ): Promise<void> {
   if (addresses.length === 0) return
   const things = addresses.map((address) => `${PERSON}${address}`)
-  const rows = await named<GivenUp>(
+  const rows = await queryPrepared<GivenUp>(
     transaction,
     'given-up-signers',
     // "not signed" would also fit an index that begins with the time, and be read from its beginning.
@@ -132,7 +132,7 @@ export async function giveUpSigners(
 
 /** The same for those that have waited too long. */
 export async function giveUpOverdueUnproven(pod: Pieces, transaction: Knex.Transaction, limit: number): Promise<void> {
-  const rows = await named<GivenUp>(
+  const rows = await queryPrepared<GivenUp>(
     transaction,
     'given-up-unproven',
     givenUp(`select id from waiting where due_at <= now() and not signed order by due_at limit $1`),

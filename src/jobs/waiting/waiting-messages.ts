@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { LOOKUP_LIMITS } from '../../limits.js'
-import { named } from '../../persistence/database/database.js'
+import { queryPrepared } from '../../persistence/database/database.js'
 import { type Counts, NO_COUNTS, raiseCountsSteps, raiseCountsValues } from '../../persistence/inbound/raise-counts.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import { rowsAsColumns } from '../../persistence/sql/rows-as-columns.js'
@@ -90,7 +90,7 @@ export async function lockThings(
   shared: readonly Thing[] = [],
 ): Promise<void> {
   if (things.length + shared.length === 0) return
-  await named(transaction, 'locked-things', lockedThings, [things, shared])
+  await queryPrepared(transaction, 'locked-things', lockedThings, [things, shared])
 }
 
 /** One conversation may name 255 unknown people, and the lock table of a server has a few thousand places for all sessions. */
@@ -240,7 +240,7 @@ async function alreadyAsked(
   waiting: readonly ParkedMessage[],
 ): Promise<ReadonlyMap<Ask, number>> {
   const things = new Set(waiting.map(({ waitsFor }) => waitsFor))
-  const rows = await named<{ ask: Ask; id: number }>(transaction, 'asked-already', askedAlready, [[...things]])
+  const rows = await queryPrepared<{ ask: Ask; id: number }>(transaction, 'asked-already', askedAlready, [[...things]])
   return new Map(rows.map(({ ask, id }) => [ask, id]))
 }
 
@@ -275,7 +275,7 @@ async function insertWaiting(
 ): Promise<void> {
   if (messages.length === 0) return
   const asks = messages.map(askOf)
-  await named(transaction, 'new-waiting', newWaiting, [
+  await queryPrepared(transaction, 'new-waiting', newWaiting, [
     ...rowsAsColumns(messages, ['waitsFor', 'payload', 'acceptedAt']),
     messages.map(({ recipientGuid }) => (recipientGuid === undefined ? receivePublicJob.name : receivePrivateJob.name)),
     messages.map(({ recipientGuid }) => recipientGuid ?? null),
@@ -330,7 +330,7 @@ async function wake(
     order by waiting.id limit ${WOKEN_AT_ONCE}
   ) as oldest where waiting.id = oldest.id`
   const statement = woken(which, false, `, ${raiseCountsSteps(2)}`)
-  return named(transaction, 'woken', statement, [things, ...raiseCountsValues(counts)])
+  return queryPrepared(transaction, 'woken', statement, [things, ...raiseCountsValues(counts)])
 }
 
 /** What must not wait any longer. */

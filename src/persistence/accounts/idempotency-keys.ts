@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 
 /** Which request of which client. */
 export interface KeyOwner {
@@ -28,7 +28,7 @@ export type KeyState =
 
 /** Of any number who want a key at the same time one gets it. Whoever has had it for too long, and done nothing, is no longer there. */
 export async function claimKey(db: Knex, { authorizationId, key }: KeyOwner): Promise<KeyState> {
-  const [row] = await named<Row>(db, 'claim-idempotency-key', claimed, [authorizationId, key])
+  const [row] = await queryPrepared<Row>(db, 'claim-idempotency-key', claimed, [authorizationId, key])
   if (row?.claim) return { state: 'claimed', claim: row.claim }
   if (row?.lost) return { state: 'lost' }
   // Not there: it came, or went, in this very moment.
@@ -41,12 +41,12 @@ export async function claimKey(db: Knex, { authorizationId, key }: KeyOwner): Pr
 export async function storeAnswer(db: Knex, mine: ClaimedKey, answer: StoredAnswer): Promise<void> {
   const { fingerprint, status, headers, body } = answer
   const values = [mine.authorizationId, mine.key, mine.claim, fingerprint, status, JSON.stringify(headers), body]
-  await named(db, 'keep-idempotent-answer', answered, values)
+  await queryPrepared(db, 'keep-idempotent-answer', answered, values)
 }
 
 /** Whoever asks again does it again, unless something was done. */
 export async function releaseKey(db: Knex, { authorizationId, key, claim }: ClaimedKey): Promise<void> {
-  await named(db, 'release-idempotency-key', released, [authorizationId, key, claim])
+  await queryPrepared(db, 'release-idempotency-key', released, [authorizationId, key, claim])
 }
 
 const atWork = new AsyncLocalStorage<() => ClaimedKey | undefined>()
@@ -63,7 +63,11 @@ export function workOn(mine: () => ClaimedKey | undefined, run: () => void): voi
 export async function noteDone(transaction: Knex.Transaction): Promise<void> {
   const mine = atWork.getStore()?.()
   if (mine === undefined) return
-  const noted = await named(transaction, 'idempotent-work-done', done, [mine.authorizationId, mine.key, mine.claim])
+  const noted = await queryPrepared(transaction, 'idempotent-work-done', done, [
+    mine.authorizationId,
+    mine.key,
+    mine.claim,
+  ])
   if (noted.length === 0) throw new Error('This request has taken so long that another one with its key does it.')
 }
 

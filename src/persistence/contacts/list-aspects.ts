@@ -1,24 +1,24 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import type { Aspect } from '../models/aspect.js'
-import { type IndexPage, type Page, pageOf } from '../sql/keyset-page.js'
+import { type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
 
 export type ListedAspect = Pick<Aspect, 'id' | 'name' | 'position'>
 
 /** In the order that their owner has given them. */
-export async function listAspectsOfUser(db: Knex, userId: number, page: IndexPage): Promise<Page<ListedAspect>> {
-  const found = await named<ListedAspect>(
+export async function listAspectsOfUser(db: Knex, userId: number, page: OffsetPage): Promise<Page<ListedAspect>> {
+  const found = await queryPrepared<ListedAspect>(
     db,
     'aspects',
     'select id, name, position from aspects where user_id = $1 order by position, id offset $2 limit $3',
     [userId, page.offset, page.limit + 1],
   )
-  return pageOf(found, page)
+  return toPage(found, page)
 }
 
 /** Undefined: the user has no such aspect. */
 export async function findAspectOfUser(db: Knex, userId: number, id: number): Promise<ListedAspect | undefined> {
-  const [aspect] = await named<ListedAspect>(
+  const [aspect] = await queryPrepared<ListedAspect>(
     db,
     'aspect',
     'select id, name, position from aspects where user_id = $1 and id = $2',

@@ -1,16 +1,16 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import type { Person } from '../models/person.js'
-import { type IndexPage, type Page, pageOf } from '../sql/keyset-page.js'
+import { type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
 
 export type ListedPerson = Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>
 
 /** All that a user shares with, and all that share with the user. */
-export async function listContactsOfUser(db: Knex, userId: number, page: IndexPage): Promise<Page<ListedPerson>> {
+export async function listContactsOfUser(db: Knex, userId: number, page: OffsetPage): Promise<Page<ListedPerson>> {
   return listPeople(db, 'contacts', 'contacts where contacts.user_id = $1', userId, page)
 }
 
-export async function listContactsOfAspect(db: Knex, aspectId: number, page: IndexPage): Promise<Page<ListedPerson>> {
+export async function listContactsOfAspect(db: Knex, aspectId: number, page: OffsetPage): Promise<Page<ListedPerson>> {
   const inAspect = `
     aspect_memberships join contacts on contacts.id = aspect_memberships.contact_id
     where aspect_memberships.aspect_id = $1`
@@ -23,9 +23,9 @@ async function listPeople(
   name: string,
   contacts: string,
   of: number,
-  page: IndexPage,
+  page: OffsetPage,
 ): Promise<Page<ListedPerson>> {
-  const found = await named<ListedPerson>(
+  const found = await queryPrepared<ListedPerson>(
     db,
     name,
     `select people.guid, people.address, people.name, people.avatar_url as "avatarUrl"
@@ -36,5 +36,5 @@ async function listPeople(
      offset $2 limit $3`,
     [of, page.offset, page.limit + 1],
   )
-  return pageOf(found, page)
+  return toPage(found, page)
 }

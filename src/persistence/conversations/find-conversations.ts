@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 
 export interface KnownConversation {
   readonly guid: string
@@ -8,7 +8,9 @@ export interface KnownConversation {
 }
 
 export async function findConversations(db: Knex, guids: readonly string[]): Promise<readonly KnownConversation[]> {
-  return guids.length === 0 ? [] : named<KnownConversation>(db, 'known-conversations', knownConversations, [[...guids]])
+  return guids.length === 0
+    ? []
+    : queryPrepared<KnownConversation>(db, 'known-conversations', knownConversations, [[...guids]])
 }
 
 const knownConversations = `

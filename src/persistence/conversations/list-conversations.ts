@@ -1,14 +1,30 @@
 import type { Knex } from 'knex'
-import { named, namedRow } from '../database/database.js'
+import { queryPrepared, queryPreparedRow } from '../database/database.js'
 import {
-  type PersonOfOne,
+  decodePeople,
+  groupPeopleByOwner,
+  type OwnedPerson,
   type PersonSummary,
-  peopleOf,
-  peopleOfEach,
-  personAmong,
+  selectPeople,
 } from '../people/person-summaries.js'
-import { columnForm, moment, number, text, truth, valueAt, type Written } from '../sql/column-lists.js'
-import { type IndexPage, mostOf, openConditions, type Page, pageOf, seek, type TimePage } from '../sql/keyset-page.js'
+import {
+  type AggregatedColumns,
+  aggregateColumns,
+  booleanColumn,
+  numberColumn,
+  textColumn,
+  timeColumn,
+  valueAt,
+} from '../sql/column-lists.js'
+import {
+  createConditionList,
+  keysetClauses,
+  maxRowsOfPage,
+  type OffsetPage,
+  type Page,
+  type TimePage,
+  toPage,
+} from '../sql/keyset-page.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
 export interface ConversationFilter extends TimePage {
@@ -17,7 +33,7 @@ export interface ConversationFilter extends TimePage {
   readonly onlyAfter?: Date
 }
 
-export interface MessageFilter extends IndexPage {
+export interface MessageFilter extends OffsetPage {
   /** Arrived later than this. */
   readonly onlyAfter?: Date
 }
@@ -48,15 +64,15 @@ export async function listConversationsOfPerson(
 ): Promise<Page<ListedConversation>> {
   const { onlyUnread = false, onlyAfter } = filter
   const values: unknown[] = [personId]
-  const { conditions, names, narrow } = openConditions(values)
-  if (onlyUnread) narrow('unread', () => 'unread > 0')
-  if (onlyAfter !== undefined) narrow('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
-  const part = seek(filter, values, { time: 'created_at', id: 'conversation_id' })
+  const { conditions, names, addCondition } = createConditionList(values)
+  if (onlyUnread) addCondition('unread', () => 'unread > 0')
+  if (onlyAfter !== undefined) addCondition('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
+  const part = keysetClauses(filter, values, { time: 'created_at', id: 'conversation_id' })
   const some = `
     select * from conversation_visibilities where person_id = $1 ${conditions.join(' ')} ${part.condition} ${part.order}`
-  const page = `select * from (${some}) as found limit ${part.most}`
+  const page = `select * from (${some}) as found limit ${part.maxRows}`
   const name = ['conversations', ...names, part.name].join(' ')
-  return pageOf(await found(db, { name, which: page, values }), filter)
+  return toPage(await found(db, { name, which: page, values }), filter)
 }
 
 /** Undefined: there is none that this person still has. */
@@ -83,17 +99,17 @@ export async function listMessagesOfConversation(
   if (onlyAfter !== undefined) values.push(onlyAfter)
   const later = onlyAfter === undefined ? '' : 'and arrived_at > $5'
   const name = onlyAfter === undefined ? 'messages' : 'messages changed-after'
-  const most = mostOf(page)
-  const all = await namedRow<FoundMessages>(db, `${name} ${most}`, () => messages(later, most), values)
-  const { guid: guids, text, createdAt, authorId } = messageForm.read(all.messagesStatement)
-  const person = personAmong(all.people)
+  const maxRows = maxRowsOfPage(page)
+  const all = await queryPreparedRow<FoundMessages>(db, `${name} ${maxRows}`, () => messages(later, maxRows), values)
+  const { guid: guids, text, createdAt, authorId } = messageAggregate.decode(all.messagesStatement)
+  const person = decodePeople(all.people)
   const queryConversations = guids.map((guid, place) => ({
     guid,
     text: valueAt(text, place),
     createdAt: new Date(valueAt(createdAt, place)),
     author: person(valueAt(authorId, place)),
   }))
-  return pageOf(queryConversations, page)
+  return toPage(queryConversations, page)
 }
 
 /** A message where its conversation is not known from the question. */
@@ -108,7 +124,7 @@ export function listMessagesByIds(
   personId: number,
   ids: readonly number[],
 ): Promise<readonly MessageInConversation[]> {
-  return named<MessageInConversation>(
+  return queryPrepared<MessageInConversation>(
     db,
     'messages-of-ids',
     `select
@@ -127,25 +143,25 @@ export function listMessagesByIds(
 const summary = `
   json_build_object('guid', people.guid, 'address', people.address, 'name', people.name, 'avatarUrl', people.avatar_url)`
 
-const messageForm = columnForm({
-  createdAt: moment('created_at'),
-  authorId: number('author_id'),
-  guid: text('guid'),
-  text: text('text'),
+const messageAggregate = aggregateColumns({
+  createdAt: timeColumn('created_at'),
+  authorId: numberColumn('author_id'),
+  guid: textColumn('guid'),
+  text: textColumn('text'),
 })
 
 /** All in one row, as that of the conversations. */
 interface FoundMessages {
-  readonly messagesStatement: Written
-  readonly people: Written
+  readonly messagesStatement: AggregatedColumns
+  readonly people: AggregatedColumns
 }
 
-function messages(later: string, most: number): string {
+function messages(later: string, maxRows: number): string {
   const [offset, limit] = [opaqueParam('$3', 'bigint'), opaqueParam('$4', 'bigint')]
   return `
-    select messages, ${peopleOf('author_ids')} as people
+    select messages, ${selectPeople('author_ids')} as people
     from (
-      select ${messageForm.select} as messages, array_agg(author_id) as author_ids
+      select ${messageAggregate.select} as messages, array_agg(author_id) as author_ids
       from (
         select * from (
           select * from messages
@@ -156,7 +172,7 @@ function messages(later: string, most: number): string {
           ) ${later}
           order by arrived_at, id offset ${offset} limit ${limit}
         ) as found
-        limit ${most}
+        limit ${maxRows}
       ) as found
     ) as page`
 }
@@ -168,32 +184,38 @@ interface ConversationQuery {
   readonly values: readonly unknown[]
 }
 
-const visibilityForm = columnForm({ conversationId: number('conversation_id'), read: truth('unread = 0') })
-
-const conversationForm = columnForm({
-  id: number('id'),
-  createdAt: moment('created_at'),
-  guid: text('guid'),
-  subject: text('subject'),
+const visibilityAggregate = aggregateColumns({
+  conversationId: numberColumn('conversation_id'),
+  read: booleanColumn('unread = 0'),
 })
 
-const participantForm = columnForm<PersonOfOne>({ ownerId: number('conversation_id'), personId: number('person_id') })
+const conversationAggregate = aggregateColumns({
+  id: numberColumn('id'),
+  createdAt: timeColumn('created_at'),
+  guid: textColumn('guid'),
+  subject: textColumn('subject'),
+})
+
+const participantAggregate = aggregateColumns<OwnedPerson>({
+  ownerId: numberColumn('conversation_id'),
+  personId: numberColumn('person_id'),
+})
 
 /** All in one row. */
 interface FoundConversations {
-  readonly visibilities: Written
+  readonly visibilities: AggregatedColumns
   /** In no order that matters. */
-  readonly conversations: Written
-  readonly participants: Written
-  readonly people: Written
+  readonly conversations: AggregatedColumns
+  readonly participants: AggregatedColumns
+  readonly people: AggregatedColumns
 }
 
 async function found(db: Knex, { name, which, values }: ConversationQuery): Promise<readonly ListedConversation[]> {
-  const all = await namedRow<FoundConversations>(db, name, () => conversationsStatement(which), values)
-  const { id: ids, guid, subject, createdAt } = conversationForm.read(all.conversations)
+  const all = await queryPreparedRow<FoundConversations>(db, name, () => conversationsStatement(which), values)
+  const { id: ids, guid, subject, createdAt } = conversationAggregate.decode(all.conversations)
   const places = new Map(ids.map((id, place) => [id, place]))
-  const participantsOf = peopleOfEach(participantForm.read(all.participants), personAmong(all.people))
-  const { conversationId, read } = visibilityForm.read(all.visibilities)
+  const participantsOf = groupPeopleByOwner(participantAggregate.decode(all.participants), decodePeople(all.people))
+  const { conversationId, read } = visibilityAggregate.decode(all.visibilities)
   return conversationId.flatMap((id, order) => {
     const place = places.get(id)
     if (place === undefined) return []
@@ -211,15 +233,15 @@ async function found(db: Knex, { name, which, values }: ConversationQuery): Prom
 /** Each table is searched once for all conversations. */
 function conversationsStatement(which: string): string {
   return `
-    select visibilities, conversations, participants, ${peopleOf('taking_part.person_ids')} as people
+    select visibilities, conversations, participants, ${selectPeople('taking_part.person_ids')} as people
     from (
-      select ${visibilityForm.select} as visibilities, array_agg(conversation_id) as ids from (${which}) as found
+      select ${visibilityAggregate.select} as visibilities, array_agg(conversation_id) as ids from (${which}) as found
     ) as page
     cross join lateral (
-      select ${conversationForm.select} as conversations from conversations where id = any(page.ids)
+      select ${conversationAggregate.select} as conversations from conversations where id = any(page.ids)
     ) as about
     cross join lateral (
-      select ${participantForm.select} as participants, array_agg(person_id) as person_ids
+      select ${participantAggregate.select} as participants, array_agg(person_id) as person_ids
       from (
         select conversation_id, person_id
         from conversation_visibilities where conversation_id = any(page.ids)

@@ -101,14 +101,14 @@ function isUsable(connection: { readonly readyForQuery?: boolean | null }): bool
 }
 
 /** Calls with each error that a lost connection causes: one that breaks, and one that cannot be made. */
-export function watchConnections(db: Knex, report: (error: Error) => void): void {
+export function onConnectionError(db: Knex, report: (error: Error) => void): void {
   const { pool } = db.client
   pool.on('createSuccess', (_id: number, connection: pg.Client) => connection.on('error', report))
   pool.on('createFail', (_id: number, error: Error) => report(error))
 }
 
 /** Calls with the milliseconds that each statement waited for a connection, also where it got none. */
-export function watchAcquires(db: Knex, note: (ms: number) => void): void {
+export function onConnectionAcquired(db: Knex, note: (ms: number) => void): void {
   const { pool } = db.client
   const began = new Map<number, number>()
   const end = (id: number) => {
@@ -122,7 +122,7 @@ export function watchAcquires(db: Knex, note: (ms: number) => void): void {
 }
 
 /** Whether the database answers, and soon. */
-export async function databaseReachable(db: Knex, within = 1_000): Promise<boolean> {
+export async function isDatabaseReachable(db: Knex, within = 1_000): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<false>((resolve) => {
     timer = setTimeout(resolve, within, false)
@@ -138,7 +138,7 @@ export async function databaseReachable(db: Knex, within = 1_000): Promise<boole
  * Runs a statement that the server plans once per connection, for frequent reads. A name always has the same text. A function
  * builds its text once per process. Columns keep the names of the text.
  */
-export async function named<Row extends pg.QueryResultRow>(
+export async function queryPrepared<Row extends pg.QueryResultRow>(
   db: Knex,
   name: string,
   text: string | (() => string),
@@ -160,8 +160,10 @@ function textOf(name: string, text: string | (() => string)): string {
 }
 
 /** The same for what always has one row, as aggregates have. */
-export async function namedRow<Row extends pg.QueryResultRow>(...statement: Parameters<typeof named>): Promise<Row> {
-  const [row] = await named<Row>(...statement)
+export async function queryPreparedRow<Row extends pg.QueryResultRow>(
+  ...statement: Parameters<typeof queryPrepared>
+): Promise<Row> {
+  const [row] = await queryPrepared<Row>(...statement)
   if (row === undefined) throw new Error(`The statement "${statement[1]}" has no row.`)
   return row
 }
@@ -170,7 +172,7 @@ export async function namedRow<Row extends pg.QueryResultRow>(...statement: Para
  * Runs a statement that the server plans for these very values: for a search, of which one value finds nobody and another one
  * everybody.
  */
-export async function plannedAnew<Row extends pg.QueryResultRow>(
+export async function queryUnprepared<Row extends pg.QueryResultRow>(
   db: Knex,
   text: string,
   values: readonly unknown[],

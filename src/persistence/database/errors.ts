@@ -50,7 +50,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
  * The statement ran into its time limit, or into a limit of memory or locks. The database may be busy, or the work may be too
  * much for one transaction: a second failure says that it is the work.
  */
-export function isTooMuch(error: unknown): boolean {
+export function isResourceLimitError(error: unknown): boolean {
   return TOO_MUCH.includes(factsOf(error).code)
 }
 
@@ -59,12 +59,12 @@ const OUT_OF_MEMORY = '53200'
 const TOO_MUCH = [QUERY_CANCELED, OUT_OF_MEMORY]
 
 /** Without what knex puts in front of what the driver said: the statement, perhaps with values. */
-export function withoutStatement(message: string): string {
+export function messageWithoutStatement(message: string): string {
   return message.split(' - ').at(-1) ?? message
 }
 
 /** Wrong password, no such user or database, no right: it is there and will not have us, today or tomorrow. */
-export function refusesUs(error: unknown): boolean {
+export function isDatabaseAccessDenied(error: unknown): boolean {
   return ['28P01', '28000', '3D000', '42501'].includes(factsOf(error).code)
 }
 
@@ -74,7 +74,7 @@ export function isDeadlock(error: unknown): boolean {
 }
 
 /** What a new row refers to was there when it was looked for, and is not any more. */
-export function isParentGone(error: unknown): boolean {
+export function isForeignKeyViolation(error: unknown): boolean {
   return factsOf(error).code === '23503'
 }
 
@@ -99,7 +99,7 @@ export async function inTransaction<Result>(
         return result
       })
     } catch (error) {
-      if (attempt === ATTEMPTS || !(isDeadlock(error) || isParentGone(error))) throw error
+      if (attempt === ATTEMPTS || !(isDeadlock(error) || isForeignKeyViolation(error))) throw error
     }
   }
 }
@@ -108,7 +108,7 @@ export async function inTransaction<Result>(
  * Work that is begun again when a lock was not to be had in time. For what another pod has given away: it should not be asked a
  * second time because somebody here took long.
  */
-export async function despiteLocks<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function retryAfterLockTimeout<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work()

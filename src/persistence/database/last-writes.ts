@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
-import { named } from './database.js'
+import { queryPrepared } from './database.js'
 
 /** Notes that these users have just written something, or were told of something: whatever is in the database now is no news to them. */
-export async function noteWrites(db: Knex, userIds: readonly number[]): Promise<void> {
+export async function recordWrites(db: Knex, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return
-  await named(db, 'note-last-writes', noted, [userIds])
+  await queryPrepared(db, 'note-last-writes', noted, [userIds])
 }
 
 /** Looked at once the row is ours, so that the later of two notes stays; whatever was committed before lies behind it. */

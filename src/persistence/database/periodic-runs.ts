@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
-import { named } from './database.js'
+import { queryPrepared } from './database.js'
 
 /** Remembers, by the clock of the database, that something that comes again and again has just been done. */
-export async function noteRun(db: Knex, name: string): Promise<void> {
-  await named(
+export async function recordRun(db: Knex, name: string): Promise<void> {
+  await queryPrepared(
     db,
     'note-run',
     `insert into periodic (name, last_run_at) values ($1, date_trunc('milliseconds', now()))
@@ -13,14 +13,14 @@ export async function noteRun(db: Knex, name: string): Promise<void> {
 }
 
 /** What time it is by the one clock that all processes share. */
-export async function databaseTime(db: Knex): Promise<Date> {
+export async function readDatabaseTime(db: Knex): Promise<Date> {
   const { rows } = await db.raw('select now()')
   return rows[0].now
 }
 
 /** Null: never. */
-export async function secondsSinceRun(db: Knex, name: string): Promise<number | null> {
-  const [run] = await named<{ readonly seconds: string }>(
+export async function findSecondsSinceRun(db: Knex, name: string): Promise<number | null> {
+  const [run] = await queryPrepared<{ readonly seconds: string }>(
     db,
     'seconds-since-run',
     'select extract(epoch from now() - last_run_at) as seconds from periodic where name = $1',

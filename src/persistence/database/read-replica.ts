@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { type DatabaseLimits, named, openDatabase } from './database.js'
+import { type DatabaseLimits, openDatabase, queryPrepared } from './database.js'
 
 /** A streaming replica of the database, from which lists are read as long as it is good for that. */
 export interface ReadReplica {
@@ -18,11 +18,11 @@ interface ReplicaFacts {
 }
 
 interface ReplicaLimits extends DatabaseLimits {
-  readonly lookEveryMs: number
+  readonly checkIntervalMs: number
   /** One that has not answered for so long is not asked for lists. */
-  readonly silentForMs: number
+  readonly responseTimeoutMs: number
   /** Lists are never older. */
-  readonly oldestMs: number
+  readonly maxAgeMs: number
 }
 
 interface ReplicaOptions {
@@ -70,8 +70,8 @@ export function openReadReplica({
   async function look(): Promise<void> {
     try {
       const now = Date.now()
-      const found = await comparePositions(primary, replica)
-      moments = [...moments.filter(({ at }) => at > now - limits.oldestMs), { at: now, position: found.written }]
+      const found = await compareReplicaPosition(primary, replica)
+      moments = [...moments.filter(({ at }) => at > now - limits.maxAgeMs), { at: now, position: found.written }]
       freshAt = moments.findLast(({ position }) => position <= found.replayed)?.at ?? freshAt
       replayed = found.replayed
       heardAt = Date.now()
@@ -83,7 +83,7 @@ export function openReadReplica({
 
   function isUsed(): boolean {
     const now = Date.now()
-    return now >= leftUntil && now - heardAt <= limits.silentForMs && now - freshAt <= limits.oldestMs
+    return now >= leftUntil && now - heardAt <= limits.responseTimeoutMs && now - freshAt <= limits.maxAgeMs
   }
 
   function tellChange(): void {
@@ -99,7 +99,7 @@ export function openReadReplica({
       tellChange()
     })
     if (wasUsed !== undefined) tellChange() // a look may take long
-  }, limits.lookEveryMs)
+  }, limits.checkIntervalMs)
   timer.unref()
 
   return {
@@ -111,7 +111,7 @@ export function openReadReplica({
     failed(error) {
       counts.failed += 1
       trouble = error
-      leftUntil = Date.now() + limits.silentForMs
+      leftUntil = Date.now() + limits.responseTimeoutMs
       tellChange()
     },
     facts: () => ({ lists: { ...counts }, age: isUsed() ? (Date.now() - freshAt) / 1_000 : undefined }),
@@ -124,12 +124,17 @@ export function openReadReplica({
 }
 
 /** How far both have come in the log of the primary, in bytes. Throws what keeps the other one from being its replica. */
-export async function comparePositions(
+export async function compareReplicaPosition(
   primary: Knex,
   replica: Knex,
 ): Promise<{ readonly written: number; readonly replayed: number }> {
-  const [own] = await named<{ system: string; flushed: number }>(primary, 'primary-position', ofPrimary, [])
-  const [its] = await named<{ system: string; replayed: number | null }>(replica, 'replica-position', ofReplica, [])
+  const [own] = await queryPrepared<{ system: string; flushed: number }>(primary, 'primary-position', ofPrimary, [])
+  const [its] = await queryPrepared<{ system: string; replayed: number | null }>(
+    replica,
+    'replica-position',
+    ofReplica,
+    [],
+  )
   if (own === undefined || its === undefined) throw new Error('It says nothing.')
   if (its.replayed === null) throw new Error('It takes writes itself, so it is no replica.')
   if (its.system !== own.system) throw new Error('It is the replica of another database.')

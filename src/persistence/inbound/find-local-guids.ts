@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 
 /** Those of these people who live here, or have lived here until they closed their account. */
 export async function findLocalGuids(db: Knex, guids: readonly string[]): Promise<ReadonlySet<string>> {
-  const rows = await named<{ readonly guid: string }>(db, 'local-guids', localGuids, [[...guids]])
+  const rows = await queryPrepared<{ readonly guid: string }>(db, 'local-guids', localGuids, [[...guids]])
   return new Set(rows.map(({ guid }) => guid))
 }
 

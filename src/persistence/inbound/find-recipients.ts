@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 
 /** Somebody who lives here, as the one whom a private message was encrypted for. */
 export interface RecipientRow {
@@ -14,7 +14,7 @@ export interface RecipientRow {
 /** Those of these people who live here, closed accounts included. */
 export async function findRecipients(db: Knex, guids: readonly string[]): Promise<readonly RecipientRow[]> {
   if (guids.length === 0) return []
-  return named<RecipientRow>(db, 'recipients', recipients, [[...guids]])
+  return queryPrepared<RecipientRow>(db, 'recipients', recipients, [[...guids]])
 }
 
 const recipients = `

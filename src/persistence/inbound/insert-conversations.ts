@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import { isRetracted } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
@@ -54,7 +54,7 @@ export async function insertNewMessages(
   messages: readonly ArrivedMessage[],
 ): Promise<readonly InsertedRow[]> {
   if (messages.length === 0) return []
-  return named<InsertedRow>(transaction, 'new-messages', newMessages, [
+  return queryPrepared<InsertedRow>(transaction, 'new-messages', newMessages, [
     messages.map(({ guid }) => guid),
     messages.map(({ conversationGuid }) => conversationGuid),
     messages.map(({ author }) => author),

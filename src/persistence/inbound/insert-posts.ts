@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import { isRetracted } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
@@ -57,7 +57,7 @@ export async function insertNewPosts(
   transaction: Knex.Transaction,
   posts: readonly ArrivedPost[],
 ): Promise<readonly NewPostRow[]> {
-  return named<NewPostRow>(transaction, 'new-posts', newPosts, [
+  return queryPrepared<NewPostRow>(transaction, 'new-posts', newPosts, [
     ...rowsAsColumns(posts, [
       'guid',
       'author',
@@ -85,7 +85,7 @@ export async function insertPostVisibilities(
 /** Whose these posts are, of those that are here. */
 export async function findPostAuthors(db: Knex, guids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   if (guids.length === 0) return new Map()
-  const rows = await named<{ guid: string; address: string }>(db, 'authors-of-posts', postAuthors, [guids])
+  const rows = await queryPrepared<{ guid: string; address: string }>(db, 'authors-of-posts', postAuthors, [guids])
   return new Map(rows.map((row) => [row.guid, row.address]))
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import type { SignedElements } from '../models/comment.js'
 import { isRetracted } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
@@ -69,7 +69,7 @@ async function insertAndReport(
   relayables: readonly ArrivedRelayable[],
   particular: readonly unknown[],
 ): Promise<readonly RelayableOutcome[]> {
-  return named<RelayableOutcome>(transaction, name, statement, [
+  return queryPrepared<RelayableOutcome>(transaction, name, statement, [
     ...rowsAsColumns(relayables, ['guid', 'author', 'parent', 'createdAt']),
     ...signatureColumns(relayables),
     ...particular,

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
 /** The post that something known here leads to: a post to itself, a comment and a poll to the post they are part of. */
@@ -55,7 +55,7 @@ export async function findPostReferences(db: Knex, wanted: ReferenceGuids): Prom
   const { posts = [], comments = [], polls = [], parts = [], deleted = [], authors = [] } = wanted
   const guids = [posts, comments, polls, parts, deleted].map((some) => [...new Set(some)])
   const [known] = guids.some((some) => some.length > 0)
-    ? await named<References>(db, 'references', references, [...guids, [...new Set(authors)]])
+    ? await queryPrepared<References>(db, 'references', references, [...guids, [...new Set(authors)]])
     : []
   return known ?? { roots: [], parts: [], deleted: [] }
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
@@ -34,7 +34,7 @@ export interface Counts {
 
 /** Raises all counters of a batch. */
 export async function raiseCounts(transaction: Knex.Transaction, counts: Counts): Promise<void> {
-  await named(transaction, 'raised-counts', `with ${raiseCountsSteps(1)} select`, raiseCountsValues(counts))
+  await queryPrepared(transaction, 'raised-counts', `with ${raiseCountsSteps(1)} select`, raiseCountsValues(counts))
 }
 
 /** The values of countsRaised. */

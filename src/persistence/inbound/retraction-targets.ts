@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
@@ -32,7 +32,7 @@ export async function findRetractionTargets(
 ): Promise<ReadonlyMap<string, RetractionTarget>> {
   if (targets.length === 0) return new Map()
   const values = [targets.map(({ type }) => type), targets.map(({ guid }) => guid)]
-  const rows = await named<TargetRow>(db, 'retraction-targets', selectTargets, values)
+  const rows = await queryPrepared<TargetRow>(db, 'retraction-targets', selectTargets, values)
   return new Map(rows.map(({ root, ...row }) => [`${row.type} ${row.guid}`, { ...row, root: root ?? undefined }]))
 }
 

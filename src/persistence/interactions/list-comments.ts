@@ -1,18 +1,25 @@
 import type { Knex } from 'knex'
-import { namedRow } from '../database/database.js'
+import { queryPreparedRow } from '../database/database.js'
 import type { Comment } from '../models/comment.js'
 import {
-  type PersonOfOne,
+  decodePeople,
+  groupPeopleByOwner,
+  type OwnedPerson,
   type PersonSummary,
-  peopleOf,
-  peopleOfEach,
-  personAmong,
+  selectPeople,
 } from '../people/person-summaries.js'
 import type { Reader } from '../posts/list-posts.js'
-import { viewerActionsForm } from '../posts/viewer-actions.js'
+import { aggregateViewerActions } from '../posts/viewer-actions.js'
 import { type Visibility, visibilityCondition } from '../posts/visibility.js'
-import { columnForm, moment, number, text, valueAt, type Written } from '../sql/column-lists.js'
-import { type Page, pageOf, seek, type TimePage } from '../sql/keyset-page.js'
+import {
+  type AggregatedColumns,
+  aggregateColumns,
+  numberColumn,
+  textColumn,
+  timeColumn,
+  valueAt,
+} from '../sql/column-lists.js'
+import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
 
 /** What a client is shown of a comment. */
 export interface ListedComment extends Pick<Comment, 'id' | 'guid' | 'text' | 'likesCount' | 'createdAt'> {
@@ -33,12 +40,12 @@ export async function listCommentsOfPost(
   }: { readonly postGuid: string; readonly visibility: Visibility; readonly page: TimePage },
 ): Promise<Page<ListedComment>> {
   const values: unknown[] = [postGuid]
-  const place = { time: 'created_at', id: 'id', otherwise: 'oldest first', firstValue: 3 } as const
-  const { name, most, condition, order } = seek(page, values, place)
+  const place = { time: 'created_at', id: 'id', orderWithoutKey: 'oldest first', firstValue: 3 } as const
+  const { name, maxRows, condition, order } = keysetClauses(page, values, place)
   const post = `select posts.id from posts where posts.guid = $3 and ${visibilityCondition[visibility]}`
   const some = `select * from comments where post_id = (${post}) ${condition} ${order}`
-  const which = `select * from (${some}) as found limit ${most}`
-  return pageOf(await queryComments(db, reader, { name: `comments ${visibility} ${name}`, which, values }), page)
+  const which = `select * from (${some}) as found limit ${maxRows}`
+  return toPage(await queryComments(db, reader, { name: `comments ${visibility} ${name}`, which, values }), page)
 }
 
 /** Undefined: it is gone. */
@@ -56,28 +63,31 @@ interface CommentQuery {
   readonly values: readonly unknown[]
 }
 
-const commentForm = columnForm({
-  id: number('id'),
-  likesCount: number('likes_count'),
-  createdAt: moment('created_at'),
-  authorId: number('author_id'),
-  guid: text('guid'),
-  text: text('text'),
+const commentAggregate = aggregateColumns({
+  id: numberColumn('id'),
+  likesCount: numberColumn('likes_count'),
+  createdAt: timeColumn('created_at'),
+  authorId: numberColumn('author_id'),
+  guid: textColumn('guid'),
+  text: textColumn('text'),
 })
 
-const mentionForm = columnForm<PersonOfOne>({ ownerId: number('comment_id'), personId: number('person_id') })
+const mentionAggregate = aggregateColumns<OwnedPerson>({
+  ownerId: numberColumn('comment_id'),
+  personId: numberColumn('person_id'),
+})
 
-const viewerActions = viewerActionsForm({
+const viewerActions = aggregateViewerActions({
   liked: 'comment_id as id from likes where author_id = $2 and comment_id = any(page.ids) and positive',
   reported: 'comment_id as id from reports where user_id = $1 and comment_id = any(page.ids)',
 })
 
 /** All in one row. */
 interface Found {
-  readonly comments: Written
-  readonly mentions: Written
-  readonly people: Written
-  readonly actions: Written
+  readonly comments: AggregatedColumns
+  readonly mentions: AggregatedColumns
+  readonly people: AggregatedColumns
+  readonly actions: AggregatedColumns
 }
 
 async function queryComments(
@@ -85,11 +95,11 @@ async function queryComments(
   { userId, personId }: Reader,
   { name, which, values }: CommentQuery,
 ): Promise<readonly ListedComment[]> {
-  const all = await namedRow<Found>(db, name, () => commentsStatement(which), [userId, personId, ...values])
-  const { id: ids, guid, text, likesCount, createdAt, authorId } = commentForm.read(all.comments)
-  const person = personAmong(all.people)
-  const mentionedIn = peopleOfEach(mentionForm.read(all.mentions), person)
-  const { liked, reported } = viewerActions.read(all.actions)
+  const all = await queryPreparedRow<Found>(db, name, () => commentsStatement(which), [userId, personId, ...values])
+  const { id: ids, guid, text, likesCount, createdAt, authorId } = commentAggregate.decode(all.comments)
+  const person = decodePeople(all.people)
+  const mentionedIn = groupPeopleByOwner(mentionAggregate.decode(all.mentions), person)
+  const { liked, reported } = viewerActions.decode(all.actions)
   return ids.map((id, place) => ({
     id,
     guid: valueAt(guid, place),
@@ -105,14 +115,14 @@ async function queryComments(
 function commentsStatement(which: string): string {
   return `
     select
-      comments, mentions, ${peopleOf('page.author_ids || mentioning.person_ids')} as people,
+      comments, mentions, ${selectPeople('page.author_ids || mentioning.person_ids')} as people,
       ${viewerActions.select} as actions
     from (
-      select ${commentForm.select} as comments, array_agg(id) as ids, array_agg(author_id) as author_ids
+      select ${commentAggregate.select} as comments, array_agg(id) as ids, array_agg(author_id) as author_ids
       from (${which}) as found
     ) as page
     cross join lateral (
-      select ${mentionForm.select} as mentions, array_agg(person_id) as person_ids
+      select ${mentionAggregate.select} as mentions, array_agg(person_id) as person_ids
       from (select comment_id, person_id from mentions where comment_id = any(page.ids) order by id) as mention
     ) as mentioning`
 }

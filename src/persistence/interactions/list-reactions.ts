@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import type { Like } from '../models/like.js'
 import type { PersonSummary } from '../people/person-summaries.js'
 import type { Reader } from '../posts/list-posts.js'
-import { type IndexPage, mostOf, type Page, pageOf } from '../sql/keyset-page.js'
+import { maxRowsOfPage, type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
 /** A like, or a reshare: whose it is matters, and nothing else. */
@@ -25,18 +25,23 @@ export async function listReactions(
   db: Knex,
   { personId }: Pick<Reader, 'personId'>,
   { kind, id }: { readonly kind: keyof typeof REACTION_SOURCES; readonly id: number },
-  page: IndexPage,
+  page: OffsetPage,
 ): Promise<Page<ListedReaction>> {
   const values = [personId, id, page.limit + 1, page.offset]
-  const most = mostOf(page)
-  return pageOf(
-    await named<ListedReaction>(db, `${kind} ${most}`, () => reactionsStatement(REACTION_SOURCES[kind], most), values),
+  const maxRows = maxRowsOfPage(page)
+  return toPage(
+    await queryPrepared<ListedReaction>(
+      db,
+      `${kind} ${maxRows}`,
+      () => reactionsStatement(REACTION_SOURCES[kind], maxRows),
+      values,
+    ),
     page,
   )
 }
 
 /** Of each there is at most one by one person: it takes the first place, and the others move up by as much. */
-function reactionsStatement(some: string, most: number): string {
+function reactionsStatement(some: string, maxRows: number): string {
   const [reader, limit, offset] = [
     opaqueParam('$1', 'bigint'),
     opaqueParam('$3', 'bigint'),
@@ -58,7 +63,7 @@ function reactionsStatement(some: string, most: number): string {
       select 0 as place, own.* from own where ${offset} = 0
       union all
       select 1, others.* from others
-      order by place, id limit ${most}
+      order by place, id limit ${maxRows}
     ) as found
     join people on people.id = found.author_id
     order by found.place, found.id limit ${limit}`

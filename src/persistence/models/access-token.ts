@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import { Client, type ClientApiDialect } from './client.js'
 import { Model } from './model.js'
 import { User } from './user.js'
@@ -79,13 +79,20 @@ export class AccessToken extends Model {
     db: Knex,
     tokenHashes: readonly Buffer[],
   ): Promise<ReadonlyMap<number, TokenHolder>> {
-    const rows = await named<TokenHolder & { readonly place: number }>(db, 'holders-of-tokens', holders, [tokenHashes])
+    const rows = await queryPrepared<TokenHolder & { readonly place: number }>(db, 'holders-of-tokens', holders, [
+      tokenHashes,
+    ])
     return new Map(rows.map((row) => [row.place, row]))
   }
 
   /** Of tokens that were looked up before: those that are still there. */
   static async findHoldersByIds(db: Knex, ids: readonly number[]): Promise<readonly TokenHolder[]> {
-    return named<TokenHolder>(db, 'access-token-viewers', `${viewer} where access_tokens.id = any($1::bigint[])`, [ids])
+    return queryPrepared<TokenHolder>(
+      db,
+      'access-token-viewers',
+      `${viewer} where access_tokens.id = any($1::bigint[])`,
+      [ids],
+    )
   }
 }
 

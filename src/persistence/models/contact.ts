@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import { Aspect } from './aspect.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
@@ -52,7 +52,7 @@ export class Block extends Model {
     db: Knex,
     { by, personId }: { readonly by: number; readonly personId: number },
   ): Promise<boolean> {
-    return (await named(db, 'block', block, [by, personId])).length > 0
+    return (await queryPrepared(db, 'block', block, [by, personId])).length > 0
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { QueryBuilder } from 'objection'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import { Model } from './model.js'
 import { Pod } from './pod.js'
 
@@ -51,19 +51,21 @@ export class Person extends Model {
 
   /** Undefined: nobody of this address lives here, or they have left. */
   static async findLocalByAddress(db: Knex, address: string): Promise<Pick<Person, 'guid' | 'address'> | undefined> {
-    const [person] = await named<Pick<Person, 'guid' | 'address'>>(db, 'local-person', localByAddress, [address])
+    const [person] = await queryPrepared<Pick<Person, 'guid' | 'address'>>(db, 'local-person', localByAddress, [
+      address,
+    ])
     return person
   }
 
   /** Anybody of this address, here or elsewhere, also one who has left. */
   static async isKnown(db: Knex, address: string): Promise<boolean> {
-    const found = await named(db, 'known-person', 'select from people where address = $1', [address])
+    const found = await queryPrepared(db, 'known-person', 'select from people where address = $1', [address])
     return found.length > 0
   }
 
   /** Undefined: nobody of this guid lives here, or they have left. */
   static async findLocalCard(db: Knex, guid: string): Promise<LocalCard | undefined> {
-    const [card] = await named<LocalCard>(db, 'local-card', localCard, [guid])
+    const [card] = await queryPrepared<LocalCard>(db, 'local-card', localCard, [guid])
     return card
   }
 
@@ -74,7 +76,7 @@ export class Person extends Model {
 
   /** Everybody of these who is known, with what decides whether their word counts. */
   static async findSigners(db: Knex, addresses: readonly string[]): Promise<readonly SignerRow[]> {
-    return named<SignerRow>(db, 'signers', signers, [[...addresses]])
+    return queryPrepared<SignerRow>(db, 'signers', signers, [[...addresses]])
   }
 
   /** A person never exists without a profile. */

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { QueryBuilder } from 'objection'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import { Aspect } from './aspect.js'
 import { Comment } from './comment.js'
 import { Like } from './like.js'
@@ -151,7 +151,7 @@ export class Post extends Model {
    * marks are changed in many orders, and two of them would wait for each other.
    */
   static async lock(transaction: Knex.Transaction, ...ids: readonly number[]): Promise<void> {
-    await named(transaction, 'held-posts', lockPosts, [ids])
+    await queryPrepared(transaction, 'held-posts', lockPosts, [ids])
   }
 
   /** The post that a reshare shows in the end; undefined: it is gone, or this is no reshare. */

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 
 /**
  * A post comes into the activity of these people, with what was said under it until now; those who live elsewhere have none
@@ -10,7 +10,7 @@ export async function addActivityEntries(
   postId: number,
   personIds: readonly number[],
 ): Promise<void> {
-  await named(transaction, 'involve', insertActivityEntries, [postId, personIds])
+  await queryPrepared(transaction, 'involve', insertActivityEntries, [postId, personIds])
 }
 
 /**

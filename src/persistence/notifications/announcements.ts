@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
 export type AnnouncementKind = 'notification' | 'message' | 'post'
@@ -33,13 +33,13 @@ export async function insertAnnouncements(
   transaction: Knex.Transaction,
   { notifications = [], messages = [], posts = [], shown = [] }: AnnouncedRows,
 ): Promise<number> {
-  await named(
+  await queryPrepared(
     transaction,
     'announcements-turn',
     `select pg_advisory_xact_lock(hashtextextended('announcements', 0))`,
     [],
   )
-  const rows = await named(transaction, 'new-announcements', insertAnnouncementRows, [
+  const rows = await queryPrepared(transaction, 'new-announcements', insertAnnouncementRows, [
     notifications,
     messages,
     posts,
@@ -51,7 +51,7 @@ export async function insertAnnouncements(
 
 /** The latest there is, and the oldest after which none is missing; both are 0 where there has never been one. */
 export async function findAnnouncementRange(db: Knex): Promise<{ readonly from: number; readonly newest: number }> {
-  const [kept = { from: 0, newest: 0 }] = await named<{ from: number; newest: number }>(
+  const [kept = { from: 0, newest: 0 }] = await queryPrepared<{ from: number; newest: number }>(
     db,
     'kept-announcements',
     selectRange,
@@ -62,7 +62,7 @@ export async function findAnnouncementRange(db: Knex): Promise<{ readonly from: 
 
 /** The oldest first, of everybody. */
 export function listAnnouncementsAfter(db: Knex, id: number): Promise<readonly Announcement[]> {
-  return named<Announcement>(db, 'announcements-after', selectAfter, [id])
+  return queryPrepared<Announcement>(db, 'announcements-after', selectAfter, [id])
 }
 
 /** The same of one user, up to an id, with all that may be in their stream. */
@@ -70,7 +70,7 @@ export function listAnnouncementsOfUser(
   db: Knex,
   { userId, after, upTo }: { readonly userId: number; readonly after: number; readonly upTo: number },
 ): Promise<readonly Announcement[]> {
-  return named<Announcement>(db, 'announcements-between', selectOfUser, [userId, after, upTo])
+  return queryPrepared<Announcement>(db, 'announcements-between', selectOfUser, [userId, after, upTo])
 }
 
 /** Old posts come too, because somebody has reshared or linked to them: in a stream they are where nobody looks. */

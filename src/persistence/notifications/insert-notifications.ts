@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { stir } from './activity.js'
 import { type NotificationCauseRows, recipientSteps } from './notification-recipients.js'
@@ -18,7 +18,7 @@ export async function insertCausedNotifications(
   if (names.length === 0) return []
   const text = causedNotifications(steps, occurrences, causes.comments.length > 0)
   const name = `caused-notifications ${names.join(' ')}`
-  const written = await named<{ id: number }>(transaction, name, text, values)
+  const written = await queryPrepared<{ id: number }>(transaction, name, text, values)
   return written.map(({ id }) => id)
 }
 

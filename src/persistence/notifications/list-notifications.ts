@@ -1,27 +1,27 @@
 import type { Knex } from 'knex'
-import { namedRow } from '../database/database.js'
+import { queryPreparedRow } from '../database/database.js'
 import type { NotificationType } from '../models/notification.js'
 import {
+  decodePeople,
   type FindPerson,
-  type PersonOfOne,
+  groupPeopleByOwner,
+  type OwnedPerson,
   type PersonSummary,
-  peopleOf,
-  peopleOfEach,
-  personAmong,
+  selectPeople,
 } from '../people/person-summaries.js'
 import {
+  type AggregatedColumns,
+  aggregateColumns,
+  booleanColumn,
   type ColumnLists,
-  columnForm,
-  moment,
-  number,
-  numberOrNull,
-  type RowOf,
-  text,
-  truth,
+  nullableNumberColumn,
+  numberColumn,
+  type RowOfAggregate,
+  textColumn,
+  timeColumn,
   valueAt,
-  type Written,
 } from '../sql/column-lists.js'
-import { openConditions, type Page, pageOf, seek, type TimePage } from '../sql/keyset-page.js'
+import { createConditionList, keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
 
 export interface NotificationFilter extends TimePage {
   readonly type?: NotificationType
@@ -54,16 +54,16 @@ export async function listNotificationsOfUser(
 ): Promise<Page<ListedNotification>> {
   const { type, onlyUnread = false, onlyAfter } = filter
   const values: unknown[] = [userId]
-  const { conditions, names, narrow } = openConditions(values)
-  if (type !== undefined) narrow('of-type', (place) => `type = ${place}`, type)
-  if (onlyUnread) narrow('unread', () => 'not read')
-  if (onlyAfter !== undefined) narrow('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
-  const part = seek(filter, values, { time: 'created_at', id: 'id' })
+  const { conditions, names, addCondition } = createConditionList(values)
+  if (type !== undefined) addCondition('of-type', (place) => `type = ${place}`, type)
+  if (onlyUnread) addCondition('unread', () => 'not read')
+  if (onlyAfter !== undefined) addCondition('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
+  const part = keysetClauses(filter, values, { time: 'created_at', id: 'id' })
   const some = `
     select * from notifications where user_id = $1 ${conditions.join(' ')} ${part.condition} ${part.order}`
-  const page = `select * from (${some}) as found limit ${part.most}`
+  const page = `select * from (${some}) as found limit ${part.maxRows}`
   const name = ['notifications', ...names, part.name].join(' ')
-  return pageOf(await queryNotifications(db, { name, which: page, values }), filter)
+  return toPage(await queryNotifications(db, { name, which: page, values }), filter)
 }
 
 /** Undefined: there is none of the user's own with that guid. */
@@ -94,37 +94,44 @@ interface NotificationQuery {
   readonly values: readonly unknown[]
 }
 
-const notificationForm = columnForm({
-  id: number('id'),
-  read: truth('read'),
-  createdAt: moment('created_at'),
-  updatedAt: moment('updated_at'),
-  postId: numberOrNull('post_id'),
-  guid: text('guid'),
-  type: text<NotificationType>('type'),
+const notificationAggregate = aggregateColumns({
+  id: numberColumn('id'),
+  read: booleanColumn('read'),
+  createdAt: timeColumn('created_at'),
+  updatedAt: timeColumn('updated_at'),
+  postId: nullableNumberColumn('post_id'),
+  guid: textColumn('guid'),
+  type: textColumn<NotificationType>('type'),
 })
 
-const targetForm = columnForm({ id: number('id'), authorId: number('author_id'), guid: text('guid') })
+const targetAggregate = aggregateColumns({
+  id: numberColumn('id'),
+  authorId: numberColumn('author_id'),
+  guid: textColumn('guid'),
+})
 
-const actorForm = columnForm<PersonOfOne>({ ownerId: number('notification_id'), personId: number('person_id') })
+const actorAggregate = aggregateColumns<OwnedPerson>({
+  ownerId: numberColumn('notification_id'),
+  personId: numberColumn('person_id'),
+})
 
 /** All in one row. */
 interface Found {
-  readonly notifications: Written
-  readonly targets: Written
-  readonly actors: Written
-  readonly people: Written
+  readonly notifications: AggregatedColumns
+  readonly targets: AggregatedColumns
+  readonly actors: AggregatedColumns
+  readonly people: AggregatedColumns
 }
 
 async function queryNotifications(
   db: Knex,
   { name, which, values }: NotificationQuery,
 ): Promise<readonly ListedNotification[]> {
-  const all = await namedRow<Found>(db, name, () => notificationsStatement(which), values)
-  const { id: ids, guid, type, read, createdAt, updatedAt, postId } = notificationForm.read(all.notifications)
-  const person = personAmong(all.people)
-  const targetOf = targetAmong(targetForm.read(all.targets), person)
-  const actorsOf = peopleOfEach(actorForm.read(all.actors), person)
+  const all = await queryPreparedRow<Found>(db, name, () => notificationsStatement(which), values)
+  const { id: ids, guid, type, read, createdAt, updatedAt, postId } = notificationAggregate.decode(all.notifications)
+  const person = decodePeople(all.people)
+  const targetOf = targetAmong(targetAggregate.decode(all.targets), person)
+  const actorsOf = groupPeopleByOwner(actorAggregate.decode(all.actors), person)
   return ids.map((id, place) => ({
     id,
     guid: valueAt(guid, place),
@@ -137,7 +144,10 @@ async function queryNotifications(
   }))
 }
 
-function targetAmong({ id: ids, guid, authorId }: ColumnLists<RowOf<typeof targetForm>>, person: FindPerson) {
+function targetAmong(
+  { id: ids, guid, authorId }: ColumnLists<RowOfAggregate<typeof targetAggregate>>,
+  person: FindPerson,
+) {
   const places = new Map(ids.map((id, place) => [id, place]))
   return (id: number | null): ListedNotification['target'] => {
     const place = id === null ? undefined : places.get(id)
@@ -149,16 +159,16 @@ function targetAmong({ id: ids, guid, authorId }: ColumnLists<RowOf<typeof targe
 /** Posts and actors are looked up for all notifications at once: each by itself would need a search and an order of its own. */
 function notificationsStatement(which: string): string {
   return `
-    select notifications, targets, actors, ${peopleOf('about.author_ids || doing.person_ids')} as people
+    select notifications, targets, actors, ${selectPeople('about.author_ids || doing.person_ids')} as people
     from (
-      select ${notificationForm.select} as notifications, array_agg(id) as ids, array_agg(post_id) as post_ids
+      select ${notificationAggregate.select} as notifications, array_agg(id) as ids, array_agg(post_id) as post_ids
       from (${which}) as found
     ) as page
     cross join lateral (
-      select ${targetForm.select} as targets, array_agg(author_id) as author_ids from posts where id = any(page.post_ids)
+      select ${targetAggregate.select} as targets, array_agg(author_id) as author_ids from posts where id = any(page.post_ids)
     ) as about
     cross join lateral (
-      select ${actorForm.select} as actors, array_agg(person_id) as person_ids from (${firstActors}) as actor
+      select ${actorAggregate.select} as actors, array_agg(person_id) as person_ids from (${firstActors}) as actor
     ) as doing`
 }
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { UNREAD_LIMITS } from '../../limits.js'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 
 export interface UnreadCounts {
   readonly notifications: number
@@ -14,7 +14,7 @@ export async function unreadCounts(
   db: Knex,
   { userId, personId }: { readonly userId: number; readonly personId: number },
 ): Promise<UnreadCounts> {
-  const [counts] = await named<UnreadCounts>(db, 'unread-counts', statement, [userId, personId])
+  const [counts] = await queryPrepared<UnreadCounts>(db, 'unread-counts', statement, [userId, personId])
   if (counts === undefined) throw new Error('An aggregate without a group has one row.')
   return counts
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 
 /** How much this pod is used by the people who live here. */
 export interface Usage {
@@ -13,7 +13,7 @@ export interface Usage {
 
 /** Counts rows one by one: nothing to ask for at each request. */
 export async function countUsage(db: Knex): Promise<Usage> {
-  const [usage] = await named<Usage>(db, 'usage', count, [])
+  const [usage] = await queryPrepared<Usage>(db, 'usage', count, [])
   if (usage === undefined) throw new Error('A count came back without a row.')
   return usage
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 
 /** Somebody whose word something is, and the pod that has it; null: this one. */
 export interface EntityAuthor {
@@ -28,7 +28,7 @@ export async function findFetchableEntity(
   kind: FetchableKind,
   guid: string,
 ): Promise<FetchableEntity | undefined> {
-  const [found] = await named<FetchableEntity>(db, `fetchable-${kind}`, statements[kind], [guid])
+  const [found] = await queryPrepared<FetchableEntity>(db, `fetchable-${kind}`, statements[kind], [guid])
   return found
 }
 

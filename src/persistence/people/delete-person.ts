@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { inTransaction } from '../database/errors.js'
 import { purgeDeletedPosts, ROWS_AT_ONCE } from '../posts/delete-posts.js'
-import { type Destructible, destroy } from '../posts/destroy-entities.js'
+import { type DestructibleKind, destroyEntities } from '../posts/destroy-entities.js'
 import { emptyPeople } from './empty-people.js'
-import { takeOwnGuids } from './person-guids.js'
+import { restoreOwnGuids } from './person-guids.js'
 
 /** Rows of a person of another pod, by kind. */
 export interface PersonRows {
@@ -18,7 +18,7 @@ export interface PersonRows {
 }
 
 /** What `forgetPerson` deletes. */
-export async function countRowsOf(db: Knex, personId: number): Promise<PersonRows> {
+export async function countRowsOfPerson(db: Knex, personId: number): Promise<PersonRows> {
   const { rows } = await db.raw(
     `select
        (select count(*) from posts where author_id = :id)::integer as posts,
@@ -35,7 +35,7 @@ export async function countRowsOf(db: Knex, personId: number): Promise<PersonRow
 }
 
 /** By the column that names the author; the rest goes with the person. */
-const written: readonly (readonly [Destructible, string])[] = [
+const written: readonly (readonly [DestructibleKind, string])[] = [
   ['comment', 'comments'],
   ['like', 'likes'],
   ['poll_participation', 'poll_participations'],
@@ -70,11 +70,11 @@ export async function deletePerson(db: Knex, personId: number, now: Date): Promi
 
 const oldestMessages = 'id = any(array(select id from messages where author_id = ? order by id limit ?))'
 
-async function destroyAll(db: Knex, kind: Destructible, table: string, authorId: number): Promise<void> {
+async function destroyAll(db: Knex, kind: DestructibleKind, table: string, authorId: number): Promise<void> {
   for (let count = ROWS_AT_ONCE; count === ROWS_AT_ONCE; ) {
     count = await inTransaction(db, async (transaction) => {
       const ids: number[] = await transaction(table).where({ authorId }).orderBy('id').limit(ROWS_AT_ONCE).pluck('id')
-      await destroy(transaction, kind, ids)
+      await destroyEntities(transaction, kind, ids)
       return ids.length
     })
   }
@@ -83,5 +83,5 @@ async function destroyAll(db: Knex, kind: Destructible, table: string, authorId:
 /** To the first proven person whose pod names this guid. */
 async function giveGuidsAway(transaction: Knex.Transaction, guids: readonly string[]): Promise<void> {
   const ids: number[] = await transaction('people').whereIn('guidAtPod', guids).whereNotNull('provenAt').pluck('id')
-  await takeOwnGuids(transaction, ids)
+  await restoreOwnGuids(transaction, ids)
 }

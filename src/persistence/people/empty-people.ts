@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { deleteCreations } from '../outbound/cancel-deliveries.js'
 import { ROWS_AT_ONCE, softDeletePosts } from '../posts/delete-posts.js'
-import { destroy } from '../posts/destroy-entities.js'
+import { destroyEntities } from '../posts/destroy-entities.js'
 
 /** With all that is under them each takes its time, and a statement has only so much. */
 const POSTS_AT_ONCE = 500
@@ -31,7 +31,7 @@ async function destroyPosts(transaction: Knex.Transaction, authorIds: readonly n
     return
   }
   for (let done = 0; done < posts.length; done += POSTS_AT_ONCE) {
-    const gone = await destroy(transaction, 'post', posts.slice(done, done + POSTS_AT_ONCE))
+    const gone = await destroyEntities(transaction, 'post', posts.slice(done, done + POSTS_AT_ONCE))
     await deleteCreations(transaction, gone)
   }
 }

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex'
-import { destroy } from '../posts/destroy-entities.js'
+import { destroyEntities } from '../posts/destroy-entities.js'
 
 /** The person a migration leads to, if there is one, and where that chain ends by now. */
 export interface KnownMigration {
   readonly newPersonId: number
 }
 
-export async function migrationFrom(
+export async function findMigration(
   transaction: Knex.Transaction,
   oldPersonId: number,
 ): Promise<KnownMigration | undefined> {
@@ -14,7 +14,7 @@ export async function migrationFrom(
 }
 
 /** Where a person has moved to in the end; themselves, if nowhere. */
-export async function newestIdentity(transaction: Knex.Transaction, personId: number): Promise<number> {
+export async function findNewestIdentity(transaction: Knex.Transaction, personId: number): Promise<number> {
   const { rows } = await transaction.raw(chain, [personId])
   return rows[0].id
 }
@@ -25,7 +25,7 @@ export async function movePerson(
   move: { readonly from: number; readonly to: number },
 ): Promise<void> {
   const twice: number[] = (await transaction.raw(resharedByBoth, move)).rows.map(({ id }: { id: number }) => id)
-  await destroy(transaction, 'post', twice)
+  await destroyEntities(transaction, 'post', twice)
   for (const statement of moved) await transaction.raw(statement, move)
 }
 

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import type { ListedPerson } from '../contacts/list-contacts.js'
-import { plannedAnew } from '../database/database.js'
+import { queryUnprepared } from '../database/database.js'
 import { hasRow } from '../sql/has-row.js'
-import { type IndexPage, type Page, pageOf } from '../sql/keyset-page.js'
-import { endOfRange } from '../sql/prefix-range.js'
+import { type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
+import { prefixRangeEnd } from '../sql/prefix-range.js'
 
 /** What is between the user and the person: anything at all, one of its halves, or being in one of these aspects. */
 export type ContactFilter = 'any' | 'sharing' | 'receiving' | { readonly aspectIds: readonly number[] }
@@ -15,10 +15,10 @@ interface Seeker {
 }
 
 /** People who let themselves be found and show this tag in their profile. */
-export async function peopleWithTag(
+export async function searchPeopleByTag(
   db: Knex,
   { tag, ...seeker }: Seeker & { readonly tag: string },
-  page: IndexPage,
+  page: OffsetPage,
 ): Promise<Page<ListedPerson>> {
   const sought = (place: Place) => `profiles.searchable and profiles.tags @> array[${place(tag)}]`
   return soughtPeople(db, sought, seeker, page)
@@ -34,16 +34,16 @@ interface NameOrAddress {
 }
 
 /** People who let themselves be found. */
-export async function peopleByName(
+export async function searchPeopleByName(
   db: Knex,
   { words, beginning, contactsToo, ...seeker }: Seeker & NameOrAddress,
-  page: IndexPage,
+  page: OffsetPage,
 ): Promise<Page<ListedPerson>> {
   const pattern = `%${words.map((word) => word.replace(/[\\%_]/g, '\\$&')).join('%')}%`
   const sought = (place: Place) => `
     (
       people.shown_name like lower(${place(pattern)}) and people.name <> ''
-      or people.address >= lower(${place(beginning)}) and people.address < lower(${place(endOfRange(beginning))})
+      or people.address >= lower(${place(beginning)}) and people.address < lower(${place(prefixRangeEnd(beginning))})
     )
     and (profiles.searchable ${contactsToo ? `or ${isContactOf(place(seeker.userId))}` : ''})`
   return soughtPeople(db, sought, seeker, page)
@@ -57,7 +57,7 @@ async function soughtPeople(
   db: Knex,
   sought: (place: Place) => string,
   { userId, filters }: Seeker,
-  { offset, limit }: IndexPage,
+  { offset, limit }: OffsetPage,
 ): Promise<Page<ListedPerson>> {
   const values: unknown[] = []
   const place: Place = (value) => `$${values.push(value)}`
@@ -68,7 +68,7 @@ async function soughtPeople(
       ...filters.map((filter) => `people.id in (select person_id from ${contactsWho(filter, user, place)})`),
     )
   }
-  const people = await plannedAnew<ListedPerson>(
+  const people = await queryUnprepared<ListedPerson>(
     db,
     `select people.guid, people.address, people.name, people.avatar_url as "avatarUrl"
      from (
@@ -82,7 +82,7 @@ async function soughtPeople(
      order by found.shown_name, found.address`,
     values,
   )
-  return pageOf(people, { limit })
+  return toPage(people, { limit })
 }
 
 function contactsWho(filter: ContactFilter, user: string, place: Place): string {

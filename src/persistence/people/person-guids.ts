@@ -5,12 +5,12 @@ import { isUniqueViolation } from '../database/errors.js'
  * Notes that these people have signed something, and gives them the guid of their own pod where a person has it who has never
  * signed anything.
  */
-export async function provePeople(transaction: Knex.Transaction, addresses: readonly string[]): Promise<void> {
+export async function markPeopleProven(transaction: Knex.Transaction, addresses: readonly string[]): Promise<void> {
   if (addresses.length === 0) return
   const { rows }: { rows: readonly { id: number; isDisplaced: boolean }[] } = await transaction.raw(proven, [
     [...addresses],
   ])
-  await takeOwnGuids(
+  await restoreOwnGuids(
     transaction,
     rows.filter(({ isDisplaced }) => isDisplaced).map(({ id }) => id),
   )
@@ -31,7 +31,7 @@ const proven = `
  * Gives people the guid that they have on their own pod, if no other person has it, or one who has never signed anything. That
  * person keeps everything but the guid, and gets one that this pod makes.
  */
-export async function takeOwnGuids(transaction: Knex.Transaction, ids: readonly number[]): Promise<void> {
+export async function restoreOwnGuids(transaction: Knex.Transaction, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return
   try {
     await transaction.transaction(async (savepoint) => {

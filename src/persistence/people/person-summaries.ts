@@ -1,33 +1,41 @@
 import type { Person } from '../models/person.js'
-import { type ColumnLists, columnForm, number, text, textOrNull, valueAt, type Written } from '../sql/column-lists.js'
-import type { Belonging } from '../sql/group-by-owner.js'
+import {
+  type AggregatedColumns,
+  aggregateColumns,
+  type ColumnLists,
+  nullableTextColumn,
+  numberColumn,
+  textColumn,
+  valueAt,
+} from '../sql/column-lists.js'
+import type { OwnedItem } from '../sql/group-by-owner.js'
 
 export type PersonSummary = Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>
 
 /** Of `people`. */
 export const personColumns = {
-  id: number('people.id'),
-  guid: text('guid'),
-  address: text('address'),
-  name: text('name'),
-  avatarUrl: textOrNull('avatar_url'),
+  id: numberColumn('people.id'),
+  guid: textColumn('guid'),
+  address: textColumn('address'),
+  name: textColumn('name'),
+  avatarUrl: nullableTextColumn('avatar_url'),
 }
 
-const form = columnForm(personColumns)
+const aggregate = aggregateColumns(personColumns)
 
 /**
  * Everybody who is named on a page, once, as part of a statement that lists it; by an array of their ids. To look each of them
  * up where they are named costs more, and in a join the planner would read all the people of a small pod.
  */
-export function peopleOf(ids: string): string {
-  return `(select ${form.select} from people where id = any(${ids}))`
+export function selectPeople(ids: string): string {
+  return `(select ${aggregate.select} from people where id = any(${ids}))`
 }
 
 export type FindPerson = (id: number) => PersonSummary
 
 /** Finds them again by their ids. */
-export function personAmong(people: Written): FindPerson {
-  const { id: ids, guid, address, name, avatarUrl } = form.read(people)
+export function decodePeople(people: AggregatedColumns): FindPerson {
+  const { id: ids, guid, address, name, avatarUrl } = aggregate.decode(people)
   const byId = new Map<number, PersonSummary>()
   ids.forEach((id, place) => {
     byId.set(id, {
@@ -45,11 +53,11 @@ export function personAmong(people: Written): FindPerson {
 }
 
 /** Somebody who belongs to one of the things on a page. */
-export type PersonOfOne = Belonging & { readonly personId: number }
+export type OwnedPerson = OwnedItem & { readonly personId: number }
 
 /** The people of each thing on a page, in their order, by its id. */
-export function peopleOfEach(
-  { ownerId, personId }: ColumnLists<PersonOfOne>,
+export function groupPeopleByOwner(
+  { ownerId, personId }: ColumnLists<OwnedPerson>,
   person: FindPerson,
 ): (ownerId: number) => readonly PersonSummary[] {
   const groups = new Map<number, PersonSummary[]>()

@@ -1,20 +1,20 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import type { Reader } from '../posts/list-posts.js'
 import type { Visibility } from '../posts/visibility.js'
 import { hasRow } from '../sql/has-row.js'
-import { type Page, pageOf, seek, type TimePage } from '../sql/keyset-page.js'
+import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
 import { type ListedPhoto, PHOTO_COLUMNS } from './list-photos.js'
 
 /** Everything that somebody has uploaded, also what waits to become part of a post. */
-export async function uploadedPhotos(
+export async function listUploadedPhotos(
   db: Knex,
   { personId }: Pick<Reader, 'personId'>,
   { visibility, page }: { readonly visibility: Visibility; readonly page: TimePage },
 ): Promise<Page<ListedPhoto>> {
   const values: unknown[] = [personId]
-  const { name, condition, order } = seek(page, values, { time: 'photos.created_at', id: 'photos.id' })
-  const found = await named<ListedPhoto>(
+  const { name, condition, order } = keysetClauses(page, values, { time: 'photos.created_at', id: 'photos.id' })
+  const found = await queryPrepared<ListedPhoto>(
     db,
     `uploaded-photos ${visibility} ${name}`,
     `select ${PHOTO_COLUMNS}
@@ -22,16 +22,16 @@ export async function uploadedPhotos(
      where photos.author_id = $1 ${visibility === 'public' ? 'and photos.public' : ''} ${condition} ${order}`,
     values,
   )
-  return pageOf(found, page)
+  return toPage(found, page)
 }
 
 /** One that somebody may see; what waits to become part of a post is shown to its author alone. */
-export async function readablePhoto(
+export async function findReadablePhoto(
   db: Knex,
   { userId, personId }: Reader,
   { guid, visibility }: { readonly guid: string; readonly visibility: Visibility },
 ): Promise<ListedPhoto | undefined> {
-  const [photo] = await named<ListedPhoto>(db, 'readable-photo', readable, [
+  const [photo] = await queryPrepared<ListedPhoto>(db, 'readable-photo', readable, [
     guid,
     personId,
     userId,

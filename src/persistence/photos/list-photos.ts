@@ -1,22 +1,22 @@
 import type { Knex } from 'knex'
 import { PHOTO_LIMITS } from '../../limits.js'
-import { namedRow } from '../database/database.js'
+import { queryPreparedRow } from '../database/database.js'
 import type { Photo } from '../models/photo.js'
-import { authorOf } from '../people/author-of.js'
+import { selectOpenPersonId } from '../people/open-person-id.js'
 import type { Reader } from '../posts/list-posts.js'
 import type { Visibility } from '../posts/visibility.js'
 import {
-  columnForm,
-  moment,
-  number,
-  numberOrNull,
-  text,
-  textOrNull,
+  type AggregatedColumns,
+  aggregateColumns,
+  nullableNumberColumn,
+  nullableTextColumn,
+  numberColumn,
+  textColumn,
+  timeColumn,
   valueAt,
-  type Written,
 } from '../sql/column-lists.js'
 import { hasRow } from '../sql/has-row.js'
-import { type Page, pageOf, seek, type TimePage } from '../sql/keyset-page.js'
+import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
 
 /** What a client is shown of a photo. */
 export interface ListedPhoto
@@ -40,7 +40,7 @@ const visibilityCondition: Readonly<Record<Visibility, string>> = {
 }
 
 /** What one person has shown to others; what waits to become part of a post is not among it. Nothing, as above. */
-export async function listedPhotosOf(
+export async function listPhotosOfPerson(
   db: Knex,
   { userId, personId }: Reader,
   {
@@ -50,36 +50,44 @@ export async function listedPhotosOf(
   }: { readonly authorGuid: string; readonly visibility: Visibility; readonly page: TimePage },
 ): Promise<Page<ListedPhoto>> {
   const values: unknown[] = [authorGuid, ...(visibility === 'readable' ? [userId, personId] : [])]
-  const { name, most, condition, order } = seek(page, values, { time: 'photos.created_at', id: 'photos.id' })
+  const { name, maxRows, condition, order } = keysetClauses(page, values, {
+    time: 'photos.created_at',
+    id: 'photos.id',
+  })
   const some = `
     select * from photos
-    where author_id = (${authorOf('$1')}) and not pending and ${visibilityCondition[visibility]} ${condition} ${order}`
-  const all = await namedRow<Found>(db, `photos-of-person ${visibility} ${name}`, () => shown(some, most), values)
-  return pageOf(photosOf(all), page)
+    where author_id = (${selectOpenPersonId('$1')}) and not pending and ${visibilityCondition[visibility]} ${condition} ${order}`
+  const all = await queryPreparedRow<Found>(
+    db,
+    `photos-of-person ${visibility} ${name}`,
+    () => shown(some, maxRows),
+    values,
+  )
+  return toPage(photosOf(all), page)
 }
 
-const photoForm = columnForm({
-  id: number('id'),
-  createdAt: moment('created_at'),
-  height: numberOrNull('height'),
-  width: numberOrNull('width'),
-  postId: numberOrNull('post_id'),
-  guid: text('guid'),
-  name: text('name'),
-  remotePath: textOrNull('remote_path'),
-  text: textOrNull(SHOWN_ALT_TEXT),
+const photoAggregate = aggregateColumns({
+  id: numberColumn('id'),
+  createdAt: timeColumn('created_at'),
+  height: nullableNumberColumn('height'),
+  width: nullableNumberColumn('width'),
+  postId: nullableNumberColumn('post_id'),
+  guid: textColumn('guid'),
+  name: textColumn('name'),
+  remotePath: nullableTextColumn('remote_path'),
+  text: nullableTextColumn(SHOWN_ALT_TEXT),
 })
 
-const postForm = columnForm({ id: number('id'), guid: text('guid') })
+const postAggregate = aggregateColumns({ id: numberColumn('id'), guid: textColumn('guid') })
 
 /** All in one row. */
 interface Found {
-  readonly photos: Written
-  readonly posts: Written
+  readonly photos: AggregatedColumns
+  readonly posts: AggregatedColumns
 }
 
 function photosOf(all: Found): readonly ListedPhoto[] {
-  const [photos, posts] = [photoForm.read(all.photos), postForm.read(all.posts)]
+  const [photos, posts] = [photoAggregate.decode(all.photos), postAggregate.decode(all.posts)]
   const postGuids = new Map<number | null, string>(posts.id.map((id, place) => [id, valueAt(posts.guid, place)]))
   return photos.id.map((id, place) => ({
     id,
@@ -94,12 +102,12 @@ function photosOf(all: Found): readonly ListedPhoto[] {
   }))
 }
 
-function shown(some: string, most: number): string {
+function shown(some: string, maxRows: number): string {
   return `
     select photos, posts
     from (
-      select ${photoForm.select} as photos, array_agg(post_id) as post_ids
-      from (select * from (${some}) as found limit ${most}) as photos
+      select ${photoAggregate.select} as photos, array_agg(post_id) as post_ids
+      from (select * from (${some}) as found limit ${maxRows}) as photos
     ) as page
-    cross join lateral (select ${postForm.select} as posts from posts where id = any(page.post_ids)) as about`
+    cross join lateral (select ${postAggregate.select} as posts from posts where id = any(page.post_ids)) as about`
 }

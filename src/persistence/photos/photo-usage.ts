@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 
 /** How many photos of a person there are, up to a limit, and what they take on the disk of this pod. */
-export async function photosOf(
+export async function countPhotoUsage(
   db: Knex,
   personId: number,
   limit: number,

@@ -19,7 +19,7 @@ function spoolFolder(uploadsDir: string): string {
 }
 
 /** Says at the start, and not to somebody who uploads a picture, that none can be kept. */
-export async function checkUploads(uploadsDir: string): Promise<void> {
+export async function checkUploadsFolder(uploadsDir: string): Promise<void> {
   try {
     for (const [folder, mode] of [
       [imagesFolder(uploadsDir), 0o755],
@@ -37,7 +37,7 @@ export async function checkUploads(uploadsDir: string): Promise<void> {
 }
 
 /** Takes a file in as it comes; resolves with its name in the spool, under which only worker processes will look for it. */
-export async function keepUpload(uploadsDir: string, bytes: Readable, signal: AbortSignal): Promise<string> {
+export async function storeUpload(uploadsDir: string, bytes: Readable, signal: AbortSignal): Promise<string> {
   await makeFolder(spoolFolder(uploadsDir), 0o700)
   const file = randomBytes(16).toString('hex')
   try {
@@ -45,13 +45,13 @@ export async function keepUpload(uploadsDir: string, bytes: Readable, signal: Ab
     await pipeline(bytes, written, { signal })
     return file
   } catch (error) {
-    await dropUploads(uploadsDir, [file])
+    await deleteUploads(uploadsDir, [file])
     throw error
   }
 }
 
 /** So many of its first bytes, or all. */
-export async function beginningOfUpload(uploadsDir: string, file: string, length: number): Promise<Buffer> {
+export async function readUploadStart(uploadsDir: string, file: string, length: number): Promise<Buffer> {
   const handle = await open(join(spoolFolder(uploadsDir), file))
   try {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, 0)
@@ -79,7 +79,7 @@ export async function writeDraft(uploadsDir: string, bytes: Buffer): Promise<str
     await handle.sync()
     return file
   } catch (error) {
-    await dropUploads(uploadsDir, [file])
+    await deleteUploads(uploadsDir, [file])
     throw error
   } finally {
     await handle.close()
@@ -87,7 +87,7 @@ export async function writeDraft(uploadsDir: string, bytes: Buffer): Promise<str
 }
 
 /** Gives drafts the names under which everybody finds them; once it resolves a loss of power changes nothing about that. */
-export async function placeDrafts(uploadsDir: string, drafts: ReadonlyMap<string, string>): Promise<void> {
+export async function publishDrafts(uploadsDir: string, drafts: ReadonlyMap<string, string>): Promise<void> {
   const folder = imagesFolder(uploadsDir)
   await makeFolder(folder, 0o755)
   for (const [name, draft] of drafts) await rename(join(spoolFolder(uploadsDir), draft), join(folder, name))
@@ -100,24 +100,24 @@ export async function placeDrafts(uploadsDir: string, drafts: ReadonlyMap<string
 }
 
 /** Uploads and drafts; what is gone already is no fault. */
-export async function dropUploads(uploadsDir: string, files: Iterable<string>): Promise<void> {
+export async function deleteUploads(uploadsDir: string, files: Iterable<string>): Promise<void> {
   for (const file of files) await rm(join(spoolFolder(uploadsDir), file), { force: true })
 }
 
 /** What is gone already is no fault. */
-export async function removePictures(uploadsDir: string, names: readonly string[]): Promise<void> {
+export async function deletePictures(uploadsDir: string, names: readonly string[]): Promise<void> {
   for (const name of names) await rm(join(imagesFolder(uploadsDir), name), { force: true })
 }
 
 /** Deletes what was put into the spool before a time, and tells how many files that were. */
-export async function sweepUploads(uploadsDir: string, before: Date): Promise<number> {
+export async function deleteOldUploads(uploadsDir: string, before: Date): Promise<number> {
   const folder = spoolFolder(uploadsDir)
   await makeFolder(folder, 0o700)
   let swept = 0
   for (const file of await readdir(folder)) {
     const facts = await stat(join(folder, file)).catch(() => undefined)
     if (facts === undefined || facts.mtime >= before) continue
-    await dropUploads(uploadsDir, [file])
+    await deleteUploads(uploadsDir, [file])
     swept += 1
   }
   return swept

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 
 /** How far an upload has come; all of it at one moment. */
 export interface UploadProgress {
@@ -11,8 +11,8 @@ export interface UploadProgress {
 }
 
 /** By the guid of its photo and the row of its job in the outbox. */
-export async function progressOfUpload(db: Knex, guid: string, outboxId: number): Promise<UploadProgress> {
-  const [found] = await named<UploadProgress>(db, 'progress-of-upload', progress, [guid, outboxId])
+export async function findUploadProgress(db: Knex, guid: string, outboxId: number): Promise<UploadProgress> {
+  const [found] = await queryPrepared<UploadProgress>(db, 'progress-of-upload', progress, [guid, outboxId])
   if (found === undefined) throw new Error('A statement without a table has one row.')
   return found
 }

@@ -3,7 +3,7 @@ import { findLargePosts, softDeletePosts } from './delete-posts.js'
 
 /** Something that is gone, under the name that it had on its way to other pods. */
 export interface Destroyed {
-  readonly record: Destructible | 'message'
+  readonly record: DestructibleKind | 'message'
   readonly id: number
   readonly guid: string
 }
@@ -18,9 +18,9 @@ interface GoneRow extends Destroyed {
  * Destroys any number of one kind with all that is under them, corrects what counted them, and tells what is gone; what was not
  * there is not told. Reshares of a post stay, with nothing to show. Of a post with very much under it, that part is deleted later.
  */
-export async function destroy(
+export async function destroyEntities(
   transaction: Knex.Transaction,
-  kind: Destructible,
+  kind: DestructibleKind,
   ids: readonly number[],
 ): Promise<readonly Destroyed[]> {
   if (ids.length === 0) return []
@@ -38,7 +38,7 @@ export async function destroy(
 
 async function destroyAtOnce(
   transaction: Knex.Transaction,
-  kind: Destructible,
+  kind: DestructibleKind,
   ids: readonly number[],
 ): Promise<readonly GoneRow[]> {
   if (ids.length === 0) return []
@@ -50,7 +50,7 @@ async function destroyAtOnce(
  * Posts that have nothing to show without these photos. They are held first: of two photos that go at the same moment, the
  * second finds that the first is gone.
  */
-export async function emptyWithoutPhotos(
+export async function findPostsEmptyWithoutPhotos(
   transaction: Knex.Transaction,
   photoIds: readonly number[],
 ): Promise<readonly { readonly id: number; readonly guid: string; readonly public: boolean }[]> {
@@ -60,7 +60,7 @@ export async function emptyWithoutPhotos(
   return rows
 }
 
-export type Destructible = keyof typeof destroyed
+export type DestructibleKind = keyof typeof destroyed
 
 /** Parents are locked before children and each in id order; what goes by itself with a row is read from before it went. */
 const destroyed = {

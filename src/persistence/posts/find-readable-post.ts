@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import type { Reader } from './list-posts.js'
 
 /** A post that somebody may see, and a comment of this name under it; null: there is no such comment. */
@@ -10,12 +10,17 @@ export interface ReadablePost {
 }
 
 /** The same rule as in `Post.readableBy`, where nothing but the place of the post is needed. */
-export async function readablePost(
+export async function findReadablePost(
   db: Knex,
   { userId, personId }: Reader,
   { postGuid, commentGuid = '' }: { readonly postGuid: string; readonly commentGuid?: string | undefined },
 ): Promise<ReadablePost | undefined> {
-  const [post] = await named<ReadablePost>(db, 'readable-post', readable, [userId, personId, postGuid, commentGuid])
+  const [post] = await queryPrepared<ReadablePost>(db, 'readable-post', readable, [
+    userId,
+    personId,
+    postGuid,
+    commentGuid,
+  ])
   return post
 }
 

@@ -1,53 +1,53 @@
 import type { Knex } from 'knex'
-import { namedRow } from '../database/database.js'
+import { queryPreparedRow } from '../database/database.js'
 import type { Photo } from '../models/photo.js'
 import type { PollAnswer } from '../models/poll.js'
 import type { Post } from '../models/post.js'
-import { authorOf } from '../people/author-of.js'
-import { type PersonSummary, peopleOfEach } from '../people/person-summaries.js'
-import { type ColumnLists, type RowOf, rowsOf, valueAt } from '../sql/column-lists.js'
-import { byOwner } from '../sql/group-by-owner.js'
-import { type Page, pageOf, seek, type TimePage } from '../sql/keyset-page.js'
-import { contentsOf, type PostContent } from './post-contents.js'
+import { selectOpenPersonId } from '../people/open-person-id.js'
+import { groupPeopleByOwner, type PersonSummary } from '../people/person-summaries.js'
+import { type ColumnLists, type RowOfAggregate, rowsFromColumns, valueAt } from '../sql/column-lists.js'
+import { groupByOwner } from '../sql/group-by-owner.js'
+import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
+import { findPostContents, type PostContent, type PostContentKey } from './post-contents.js'
 import {
-  alongChains,
-  choiceForm,
-  type FoundPosts,
-  LONGEST_CHAIN,
-  mentionForm,
+  MAX_RESHARE_CHAIN,
+  mentionAggregate,
   type PostQuery,
-  personForm,
-  photoForm,
-  postForm,
+  type PostsRow,
+  personAggregate,
+  photoAggregate,
+  pollAnswerAggregate,
+  postAggregate,
   postsStatement,
+  reshareChainQuery,
   viewerActions,
 } from './posts-statement.js'
 import { type Visibility, visibilityCondition } from './visibility.js'
 
-/** In whose eyes: what they have done with a post is part of what they are shown. */
+/** The user who reads a list. Their likes, reshares and so on are part of each listed post. */
 export interface Reader {
   readonly userId: number
   readonly personId: number
 }
 
-/** What a client is shown of a post, with all that belongs to it. */
+/** A post as the client API shows it, with everything that belongs to it. */
 export interface ListedPost extends Omit<PostContent, 'poll'>, Counters {
   readonly author: PersonSummary & { readonly nsfw: boolean }
   readonly mentionedPeople: readonly PersonSummary[]
   readonly photos: readonly Pick<Photo, 'name' | 'remotePath' | 'height' | 'width' | 'text'>[]
   readonly poll: ListedPoll | null
-  /** What the reader has done with it. */
+  /** What the reader has done with the post. */
   readonly own: {
     readonly liked: boolean
     readonly reshared: boolean
     readonly subscribed: boolean
     readonly reported: boolean
   }
-  /** What a reshare shows in the end, which is not another reshare; undefined also where that is gone. */
+  /** The original post at the end of a chain of reshares. Undefined: not a reshare, or the original is deleted. */
   readonly root: ListedPost | undefined
 }
 
-type PostRows = ColumnLists<RowOf<typeof postForm>>
+type PostRows = ColumnLists<RowOfAggregate<typeof postAggregate>>
 
 type Counters = Pick<Post, 'commentsCount' | 'likesCount' | 'resharesCount' | 'interactedAt'>
 
@@ -57,8 +57,11 @@ export interface ListedPoll {
   readonly answers: readonly (Pick<PollAnswer, 'id' | 'answer' | 'voteCount'> & { readonly own: boolean })[]
 }
 
-/** What one person has written, hidden or not; nothing, where nobody of that name is here. */
-export async function listedPostsOf(
+/**
+ * Lists the posts of one person, hidden ones included. An unknown or closed person has none. Reads `posts_of_author`
+ * (author_id, created_at, id) from the page key on.
+ */
+export async function listPostsOfPerson(
   db: Knex,
   reader: Reader,
   {
@@ -68,102 +71,112 @@ export async function listedPostsOf(
   }: { readonly authorGuid: string; readonly visibility: Visibility; readonly page: TimePage },
 ): Promise<Page<ListedPost>> {
   const values: unknown[] = [authorGuid]
-  const place = { time: 'posts.created_at', id: 'posts.id', firstValue: 3 } as const
-  const { name, most, condition, order } = seek(page, values, place)
-  const found = await listedPosts(db, reader, {
+  const { name, maxRows, condition, order } = keysetClauses(page, values, {
+    time: 'posts.created_at',
+    id: 'posts.id',
+    firstValue: 3,
+  })
+  const found = await listPosts(db, reader, {
     name: `posts-of-person ${visibility} ${name}`,
-    most,
-    which: (columns) => `
+    maxRows,
+    selectPosts: (columns) => `
       select ${columns} from posts
-      where posts.author_id = (${authorOf('$3')}) and ${visibilityCondition[visibility]} ${condition} ${order}`,
+      where posts.author_id = (${selectOpenPersonId('$3')}) and ${visibilityCondition[visibility]} ${condition} ${order}`,
     values,
   })
-  return pageOf(found, page)
+  return toPage(found, page)
 }
 
 /**
- * In the order in which they are found. That takes one statement, a second one for contents that were not read lately, and a
- * third one where somebody reshares a reshare.
+ * Lists the posts of a query, in its order. Runs one statement, a second one if contents are not cached, and a third one if the page
+ * has reshares of reshares.
  */
-export async function listedPosts(db: Knex, reader: Reader, query: PostQuery): Promise<readonly ListedPost[]> {
-  const page = await find(db, reader, query)
-  const { posts, roots } = await build(db, page)
-  // Some were deleted in between; the page reaches further than they did.
-  if (posts.length < page.posts.id.length) return listedPosts(db, reader, query)
+export async function listPosts(db: Knex, reader: Reader, query: PostQuery): Promise<readonly ListedPost[]> {
+  const rows = await readPostsRow(db, reader, query)
+  const { posts, roots } = await buildPosts(db, rows)
+  // Posts were deleted between the two statements: read again, so that the page is full.
+  if (posts.length < rows.posts.id.length) return listPosts(db, reader, query)
 
-  const reshares = roots.filter(({ type }) => type === 'Reshare')
-  const behind = reshares.length === 0 ? [] : (await build(db, await find(db, reader, behindThese(reshares)))).posts
-  const known = new Map([...roots, ...behind].map((root) => [root.id, root]))
-  for (const post of posts) post.root = endOf(post, known)
+  const originals = await readOriginals(db, reader, roots)
+  for (const post of posts) post.root = findOriginal(post, originals)
   return posts
 }
 
-interface FoundPost extends ListedPost {
+interface BuiltPost extends ListedPost {
   root: ListedPost | undefined
   readonly rootId: number | null
 }
 
-function behindThese(reshares: readonly FoundPost[]): PostQuery {
-  return { ...alongChains('$3'), values: [reshares.map(({ id }) => id)] }
+/** The roots by id, and behind roots that are reshares the posts of their chains. */
+async function readOriginals(
+  db: Knex,
+  reader: Reader,
+  roots: readonly BuiltPost[],
+): Promise<ReadonlyMap<number, BuiltPost>> {
+  const reshareIds = roots.filter(({ type }) => type === 'Reshare').map(({ id }) => id)
+  if (reshareIds.length === 0) return indexById(roots)
+  const { posts } = await buildPosts(db, await readPostsRow(db, reader, reshareChainQuery(reshareIds)))
+  return indexById([...roots, ...posts])
 }
 
-function endOf({ rootId }: FoundPost, known: ReadonlyMap<number, FoundPost>): FoundPost | undefined {
-  let next = rootId
-  for (let depth = 0; next !== null && depth < LONGEST_CHAIN; depth += 1) {
-    const root = known.get(next)
+/** Follows a chain of reshares to its original post. Undefined: the original is private, deleted or too far. */
+function findOriginal({ rootId }: BuiltPost, posts: ReadonlyMap<number, BuiltPost>): BuiltPost | undefined {
+  let nextId = rootId
+  for (let depth = 0; nextId !== null && depth < MAX_RESHARE_CHAIN; depth += 1) {
+    const root = posts.get(nextId)
     if (root === undefined) return undefined
     if (root.type === 'StatusMessage') return root.public ? root : undefined
-    next = root.rootId
+    nextId = root.rootId
   }
   return undefined
 }
 
-interface PostsOfPage {
+interface DecodedPostsRow {
   readonly posts: PostRows
   readonly roots: PostRows
-  /** Whatever belongs to them. */
-  readonly found: FoundPosts
+  /** The row with the columns that are not decoded yet. */
+  readonly row: PostsRow
 }
 
-async function find(db: Knex, { userId, personId }: Reader, query: PostQuery): Promise<PostsOfPage> {
+async function readPostsRow(db: Knex, { userId, personId }: Reader, query: PostQuery): Promise<DecodedPostsRow> {
   const values = [userId, personId, ...query.values]
-  const found = await namedRow<FoundPosts>(db, query.name, () => postsStatement(query), values)
-  return { posts: postForm.read(found.posts), roots: postForm.read(found.roots), found }
+  const row = await queryPreparedRow<PostsRow>(db, query.name, () => postsStatement(query), values)
+  return { posts: postAggregate.decode(row.posts), roots: postAggregate.decode(row.roots), row }
 }
 
-/** Without those that are deleted before their contents are read. */
-async function build(
+/** Builds the posts of a page and their roots, without those that were deleted before their contents were read. */
+async function buildPosts(
   db: Knex,
-  { posts, roots, found }: PostsOfPage,
-): Promise<{ readonly posts: readonly FoundPost[]; readonly roots: readonly FoundPost[] }> {
-  const contents = await contentsOf(db, [...keysOf(posts), ...keysOf(roots)])
-  const build = builderOf(found)
+  { posts, roots, row }: DecodedPostsRow,
+): Promise<{ readonly posts: readonly BuiltPost[]; readonly roots: readonly BuiltPost[] }> {
+  const contents = await findPostContents(db, [...keysOf(posts), ...keysOf(roots)])
+  const buildPost = postBuilder(row)
   const buildAll = (rows: PostRows) =>
-    rows.id.flatMap((id, place) => {
+    rows.id.flatMap((id, index) => {
       const content = contents.get(id)
-      return content ? [build(content, rows, place)] : []
+      return content ? [buildPost(content, rows, index)] : []
     })
   return { posts: buildAll(posts), roots: buildAll(roots) }
 }
 
-function keysOf({ id: ids, createdAt }: PostRows) {
-  return ids.map((id, place) => ({ id, createdAt: valueAt(createdAt, place) }))
+function keysOf({ id: ids, createdAt }: PostRows): readonly PostContentKey[] {
+  return ids.map((id, index) => ({ id, createdAt: valueAt(createdAt, index) }))
 }
 
-function builderOf(found: FoundPosts) {
-  const knownPeople = byId(rowsOf(personForm.read(found.people)))
-  const person = (id: number) => {
-    const one = knownPeople.get(id)
-    if (one === undefined) throw new Error(`Person ${id} has to do with a post and is not among its people.`)
-    return one
+function postBuilder(row: PostsRow) {
+  const peopleById = indexById(rowsFromColumns(personAggregate.decode(row.people)))
+  const findPerson = (id: number) => {
+    const person = peopleById.get(id)
+    if (person === undefined) throw new Error(`Person ${id} belongs to a post of the page, but is not in its people.`)
+    return person
   }
-  const mentionedIn = peopleOfEach(mentionForm.read(found.mentions), person)
-  const photosOf = byOwner(rowsOf(photoForm.read(found.photos)))
-  const choices = byId(rowsOf(choiceForm.read(found.choices)))
-  const done = viewerActions.read(found.actions)
-  return (content: PostContent, rows: PostRows, place: number): FoundPost => {
+  const mentionedPeopleOf = groupPeopleByOwner(mentionAggregate.decode(row.mentions), findPerson)
+  const photosByPost = groupByOwner(rowsFromColumns(photoAggregate.decode(row.photos)))
+  const pollAnswers = indexById(rowsFromColumns(pollAnswerAggregate.decode(row.pollAnswers)))
+  const actions = viewerActions.decode(row.actions)
+  return (content: PostContent, rows: PostRows, index: number): BuiltPost => {
     const { id } = content
-    // Spelt out: to spread an object of this size costs more than to read it.
+    // Field by field: spreading an object of this size costs more than reading it.
     return {
       id,
       guid: content.guid,
@@ -173,38 +186,38 @@ function builderOf(found: FoundPosts) {
       providerDisplayName: content.providerDisplayName,
       createdAt: content.createdAt,
       location: content.location,
-      commentsCount: valueAt(rows.commentsCount, place),
-      likesCount: valueAt(rows.likesCount, place),
-      resharesCount: valueAt(rows.resharesCount, place),
-      interactedAt: new Date(valueAt(rows.interactedAt, place)),
-      author: person(valueAt(rows.authorId, place)),
+      commentsCount: valueAt(rows.commentsCount, index),
+      likesCount: valueAt(rows.likesCount, index),
+      resharesCount: valueAt(rows.resharesCount, index),
+      interactedAt: new Date(valueAt(rows.interactedAt, index)),
+      author: findPerson(valueAt(rows.authorId, index)),
       own: {
-        liked: done.liked.has(id),
-        reshared: done.reshared.has(id),
-        subscribed: done.subscribed.has(id),
-        reported: done.reported.has(id),
+        liked: actions.liked.has(id),
+        reshared: actions.reshared.has(id),
+        subscribed: actions.subscribed.has(id),
+        reported: actions.reported.has(id),
       },
-      photos: photosOf.get(id) ?? [],
-      mentionedPeople: mentionedIn(id),
-      poll: content.poll && pollWith(content.poll, choices),
+      photos: photosByPost.get(id) ?? [],
+      mentionedPeople: mentionedPeopleOf(id),
+      poll: content.poll && pollWithVotes(content.poll, pollAnswers),
       root: undefined,
-      rootId: valueAt(rows.rootId, place),
+      rootId: valueAt(rows.rootId, index),
     }
   }
 }
 
-function byId<Item extends { readonly id: number }>(items: readonly Item[]): ReadonlyMap<number, Item> {
+function indexById<Item extends { readonly id: number }>(items: readonly Item[]): ReadonlyMap<number, Item> {
   return new Map(items.map((item) => [item.id, item]))
 }
 
-/** Null: its author has taken it back since, and the post stays. */
-function pollWith(
+/** Adds the votes to a poll. Null: the author has retracted the poll; the post stays. */
+function pollWithVotes(
   { guid, question, answers }: NonNullable<PostContent['poll']>,
-  choices: ReadonlyMap<number, RowOf<typeof choiceForm>>,
+  votesById: ReadonlyMap<number, RowOfAggregate<typeof pollAnswerAggregate>>,
 ): ListedPoll | null {
-  const chosen = answers.flatMap(({ id, answer }) => {
-    const choice = choices.get(id)
-    return choice ? [{ id, answer, voteCount: choice.voteCount, own: choice.own }] : []
+  const withVotes = answers.flatMap(({ id, answer }) => {
+    const votes = votesById.get(id)
+    return votes ? [{ id, answer, voteCount: votes.voteCount, own: votes.own }] : []
   })
-  return chosen.length > 0 ? { guid, question, answers: chosen } : null
+  return withVotes.length > 0 ? { guid, question, answers: withVotes } : null
 }

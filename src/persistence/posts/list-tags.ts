@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
-import { type IndexPage, type Page, pageOf } from '../sql/keyset-page.js'
-import { endOfRange } from '../sql/prefix-range.js'
+import { queryPrepared } from '../database/database.js'
+import { type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
+import { prefixRangeEnd } from '../sql/prefix-range.js'
 
 interface Reader {
   readonly userId: number
@@ -9,15 +9,15 @@ interface Reader {
 }
 
 /** Names that begin with these characters, in order: of public tags, and of those that the reader follows or has used lately. */
-export async function listedTags(
+export async function listTagNames(
   db: Knex,
   { userId, personId }: Reader,
   beginning: string,
-  page: IndexPage,
+  page: OffsetPage,
 ): Promise<Page<string>> {
-  const values = [beginning, endOfRange(beginning), page.offset, page.limit + 1, userId, personId]
-  const found = await named<{ name: string }>(db, 'tags', tagsInRange, values)
-  return pageOf(
+  const values = [beginning, prefixRangeEnd(beginning), page.offset, page.limit + 1, userId, personId]
+  const found = await queryPrepared<{ name: string }>(db, 'tags', tagsInRange, values)
+  return toPage(
     found.map(({ name }) => name),
     page,
   )
@@ -42,8 +42,8 @@ const tagsInRange = `
   order by name offset $3 limit $4`
 
 /** The tags that a user follows, in order. */
-export async function followedTags(db: Knex, userId: number): Promise<readonly string[]> {
-  const followed = await named<{ name: string }>(
+export async function listFollowedTagNames(db: Knex, userId: number): Promise<readonly string[]> {
+  const followed = await queryPrepared<{ name: string }>(
     db,
     'followed-tags',
     `select tags.name from tag_followings join tags on tags.id = tag_followings.tag_id

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
-import { namedRow } from '../database/database.js'
+import { queryPreparedRow } from '../database/database.js'
 import type { Poll, PollAnswer } from '../models/poll.js'
 import type { Location, Post, PostType } from '../models/post.js'
 
-/** What nobody changes once a post is written. */
+/** The columns of a post that never change. */
 export interface PostContent
   extends Pick<Post, 'id' | 'guid' | 'public' | 'text' | 'providerDisplayName' | 'createdAt'> {
   readonly type: PostType
@@ -16,63 +16,70 @@ interface PollContent extends Pick<Poll, 'guid' | 'question'> {
   readonly answers: readonly Pick<PollAnswer, 'id' | 'answer'>[]
 }
 
-interface Key {
+export interface PostContentKey {
   readonly id: number
   /** In milliseconds. */
   readonly createdAt: number
 }
 
-type Contents = LRUCache<number, PostContent>
+type PostContentCache = LRUCache<number, PostContent>
 
-/** Some twenty megabytes: a post takes half a kilobyte besides its text. */
-const KEPT = { maxSize: 20_000_000, sizeCalculation: ({ text }: PostContent) => 500 + 2 * text.length }
+/** About 20 MB per process: a post takes 500 bytes and two bytes per character of its text. */
+const CACHE_LIMITS = { maxSize: 20_000_000, sizeCalculation: ({ text }: PostContent) => 500 + 2 * text.length }
 
 /**
- * The contents of these posts, by their ids; of what has just been deleted there is none. They are read once and remembered,
- * because to read them for each page would be a large part of what it costs.
+ * Finds the contents of posts by id, from the cache of this process or the database. Deleted posts are missing in the result. Without
+ * the cache, reading the contents would be a large part of the cost of a page.
  */
-export async function contentsOf(db: Knex, keys: readonly Key[]): Promise<ReadonlyMap<number, PostContent>> {
-  const remembered = contentsIn(db)
-  const found = new Map<number, PostContent>()
-  const missing: number[] = []
+export async function findPostContents(
+  db: Knex,
+  keys: readonly PostContentKey[],
+): Promise<ReadonlyMap<number, PostContent>> {
+  const cache = cacheOf(db)
+  const contents = new Map<number, PostContent>()
+  const missingIds: number[] = []
   for (const { id, createdAt } of keys) {
-    const content = remembered.get(id)
-    // In a database that was restored from a backup, another post may have the number.
-    if (content?.createdAt.getTime() === createdAt) found.set(id, content)
-    else missing.push(id)
+    const cached = cache.get(id)
+    // After a restore from a backup another post may have this id.
+    if (cached?.createdAt.getTime() === createdAt) contents.set(id, cached)
+    else missingIds.push(id)
   }
-  if (missing.length === 0) return found
-  for (const content of await readContents(db, missing)) {
-    remembered.set(content.id, content)
-    found.set(content.id, content)
+  if (missingIds.length === 0) return contents
+  for (const content of await readContents(db, missingIds)) {
+    cache.set(content.id, content)
+    contents.set(content.id, content)
   }
-  return found
+  return contents
 }
 
-/** Of each database; a transaction is one of its own, which takes its memory along when it ends. */
-const memories = new WeakMap<Knex, Contents>()
+/** One cache per database handle. A transaction has its own, which ends with it: its posts may be rolled back. */
+const caches = new WeakMap<Knex, PostContentCache>()
 
-function contentsIn(db: Knex): Contents {
-  const known = memories.get(db) ?? new LRUCache(KEPT)
-  memories.set(db, known)
-  return known
+function cacheOf(db: Knex): PostContentCache {
+  const cache = caches.get(db) ?? new LRUCache(CACHE_LIMITS)
+  caches.set(db, cache)
+  return cache
 }
 
 async function readContents(db: Knex, ids: readonly number[]): Promise<readonly PostContent[]> {
-  const { contents } = await namedRow<{ readonly contents: readonly Row[] | null }>(db, 'post-contents', statement, [
-    ids,
-  ])
+  const { contents } = await queryPreparedRow<{ readonly contents: readonly PostContentJson[] | null }>(
+    db,
+    'post-contents',
+    selectContents,
+    [ids],
+  )
   return (contents ?? []).map((content) => ({ ...content, createdAt: new Date(content.createdAt) }))
 }
 
-interface Row extends Omit<PostContent, 'createdAt'> {
+interface PostContentJson extends Omit<PostContent, 'createdAt'> {
   readonly createdAt: string
 }
 
-const answers = `
+const pollAnswers = `
   select id, answer from poll_answers where poll_answers.poll_id = polls.id order by position, id`
 
-const statement = `
+/** Returns the contents of posts as one JSON list. Posts, locations and polls are looked up by their unique keys. */
+const selectContents = `
   select json_agg(content) as contents
   from (
     select
@@ -85,7 +92,7 @@ const statement = `
       (
         select row_to_json(poll)
         from (
-          select polls.guid, polls.question, (select json_agg(choice) from (${answers}) as choice) as answers
+          select polls.guid, polls.question, (select json_agg(poll_answer) from (${pollAnswers}) as poll_answer) as answers
           from polls where polls.post_id = posts.id
         ) as poll
       ) as poll

@@ -1,122 +1,146 @@
-import { type PersonOfOne, personColumns } from '../people/person-summaries.js'
+import { type OwnedPerson, personColumns } from '../people/person-summaries.js'
 import { SHOWN_ALT_TEXT } from '../photos/list-photos.js'
-import { columnForm, moment, number, numberOrNull, text, textOrNull, truth, type Written } from '../sql/column-lists.js'
+import {
+  type AggregatedColumns,
+  aggregateColumns,
+  booleanColumn,
+  nullableNumberColumn,
+  nullableTextColumn,
+  numberColumn,
+  textColumn,
+  timeColumn,
+} from '../sql/column-lists.js'
 import { hasRow } from '../sql/has-row.js'
-import { viewerActionsForm } from './viewer-actions.js'
+import { aggregateViewerActions } from './viewer-actions.js'
 
-/** Some posts, however they are found. */
+/** A prepared statement that selects the posts to list. */
 export interface PostQuery {
-  /** Names the statement. */
+  /** The name of the prepared statement. */
   readonly name: string
-  /** No more than so many are found; belongs to the name. */
-  readonly most: number
-  /**
-   * Selects these columns of posts in the order in which they are to be listed; the reader's ids of user and person are $1
-   * and $2, the values follow from $3.
-   */
-  which(columns: string): string
+  /** The most posts that the query returns, as a literal in the statement. The same name always has the same number. */
+  readonly maxRows: number
+  readonly selectPosts: SelectPosts
+  /** The parameters from $3 on. */
   readonly values: readonly unknown[]
 }
 
-/** A post, with what of it may change at any time; the rest are its contents. */
-export const postForm = columnForm({
-  id: number('id'),
-  createdAt: moment('created_at'),
-  commentsCount: number('comments_count'),
-  likesCount: number('likes_count'),
-  resharesCount: number('reshares_count'),
-  interactedAt: moment('interacted_at'),
-  authorId: number('author_id'),
-  rootId: numberOrNull('root_id'),
+/** Selects these columns of `posts` in listing order. $1 is the reader's user id, $2 the reader's person id. */
+export type SelectPosts = (columns: string) => string
+
+/** The columns of a post that may change. `post-contents.ts` caches the others. */
+export const postAggregate = aggregateColumns({
+  id: numberColumn('id'),
+  createdAt: timeColumn('created_at'),
+  commentsCount: numberColumn('comments_count'),
+  likesCount: numberColumn('likes_count'),
+  resharesCount: numberColumn('reshares_count'),
+  interactedAt: timeColumn('interacted_at'),
+  authorId: numberColumn('author_id'),
+  rootId: nullableNumberColumn('root_id'),
 })
 
-/** Somebody who has written one of them or is mentioned in one. */
-export const personForm = columnForm({ ...personColumns, nsfw: truth('people.id = any(keys.nsfw)') })
-
-export const mentionForm = columnForm<PersonOfOne>({ ownerId: number('post_id'), personId: number('person_id') })
-
-export const photoForm = columnForm({
-  ownerId: number('post_id'),
-  height: numberOrNull('height'),
-  width: numberOrNull('width'),
-  name: text('name'),
-  remotePath: textOrNull('remote_path'),
-  text: textOrNull(SHOWN_ALT_TEXT),
+/** The authors of the posts and of their roots, and the people mentioned in them. */
+export const personAggregate = aggregateColumns({
+  ...personColumns,
+  nsfw: booleanColumn('people.id = any(person_ids.nsfw_ids)'),
 })
 
-const own = hasRow(`
+export const mentionAggregate = aggregateColumns<OwnedPerson>({
+  ownerId: numberColumn('post_id'),
+  personId: numberColumn('person_id'),
+})
+
+export const photoAggregate = aggregateColumns({
+  ownerId: numberColumn('post_id'),
+  height: nullableNumberColumn('height'),
+  width: nullableNumberColumn('width'),
+  name: textColumn('name'),
+  remotePath: nullableTextColumn('remote_path'),
+  text: nullableTextColumn(SHOWN_ALT_TEXT),
+})
+
+const readerVotedForAnswer = hasRow(`
   poll_participations
   where poll_participations.poll_id = polls.id and poll_participations.author_id = $2
     and poll_participations.poll_answer_id = poll_answers.id`)
 
-/** What an answer of a poll was given, and whether the reader has given it. */
-export const choiceForm = columnForm({
-  id: number('poll_answers.id'),
-  voteCount: number('vote_count'),
-  own: truth(own),
+/** The votes for an answer of a poll, and whether one is the reader's. */
+export const pollAnswerAggregate = aggregateColumns({
+  id: numberColumn('poll_answers.id'),
+  voteCount: numberColumn('vote_count'),
+  own: booleanColumn(readerVotedForAnswer),
 })
 
-/** What the reader has done with them. */
-export const viewerActions = viewerActionsForm({
+/** What the reader has done with the posts of the page and their roots. */
+export const viewerActions = aggregateViewerActions({
   liked: 'post_id as id from likes where author_id = $2 and post_id = any(page.ids) and positive',
   reshared: 'root_id as id from posts where author_id = $2 and root_id = any(page.ids)',
   subscribed: 'post_id as id from participations where author_id = $2 and post_id = any(page.ids)',
   reported: 'post_id as id from reports where user_id = $1 and post_id = any(page.ids)',
 })
 
-/** All in one row. */
-export interface FoundPosts {
-  readonly posts: Written
-  readonly roots: Written
-  readonly people: Written
-  readonly mentions: Written
-  readonly photos: Written
-  readonly choices: Written
-  readonly actions: Written
+/** The single row that `postsStatement` returns. */
+export interface PostsRow {
+  readonly posts: AggregatedColumns
+  readonly roots: AggregatedColumns
+  readonly people: AggregatedColumns
+  readonly mentions: AggregatedColumns
+  readonly photos: AggregatedColumns
+  readonly pollAnswers: AggregatedColumns
+  readonly actions: AggregatedColumns
 }
 
 /**
- * What is shown of some posts. Whatever belongs to them is looked up for all of them at once and shared out by whoever reads it:
- * to look at each post by itself costs several times as much, and so does each join that has to be set up.
+ * Builds the statement that returns a page of posts with the data of their roots, people, mentions, photos, polls and viewer actions.
+ *
+ * One row with one aggregate per table: each table is read once for all posts of the page by `= any(ids)`, through the index on its key.
+ * Reading per post costs several times as much, and so does each join that has to be set up. The literal limit keeps the generic plan
+ * (see `KeysetClauses.maxRows`).
  */
-export function postsStatement({ which, most }: Pick<PostQuery, 'which' | 'most'>): string {
+export function postsStatement({ selectPosts, maxRows }: Pick<PostQuery, 'selectPosts' | 'maxRows'>): string {
   return `
     with page as materialized (
       select
-        ${postForm.select} as posts,
+        ${postAggregate.select} as posts,
         array_agg(id) || array_agg(root_id) as ids, array_agg(root_id) as root_ids, array_agg(author_id) as author_ids
-      from (select * from (${which(columns)}) as found limit ${most}) as found
+      from (select * from (${selectPosts(columns)}) as selected limit ${maxRows}) as selected
     )
-    select posts, roots, ${people} as people, mentions, ${photos} as photos, ${choices} as choices, ${viewerActions.select} as actions
+    select
+      posts, roots, ${people} as people, mentions, ${photos} as photos, ${pollAnswers} as "pollAnswers",
+      ${viewerActions.select} as actions
     from page
     cross join lateral (
-      select ${postForm.select} as roots, array_agg(author_id) as author_ids from posts where id = any(page.root_ids)
-    ) as behind
+      select ${postAggregate.select} as roots, array_agg(author_id) as author_ids from posts where id = any(page.root_ids)
+    ) as page_roots
     cross join lateral (
-      select ${mentionForm.select} as mentions, array_agg(person_id) as person_ids
-      from (select post_id, person_id from mentions where post_id = any(page.ids) order by id) as mention
-    ) as mentioning`
+      select ${mentionAggregate.select} as mentions, array_agg(person_id) as person_ids
+      from (select post_id, person_id from mentions where post_id = any(page.ids) order by id) as page_mentions
+    ) as page_mentions`
 }
 
-/** A chain of reshares ends somewhere. */
-export const LONGEST_CHAIN = 20
-const MOST_ON_CHAINS = 2_000
+/** Reshares followed from a reshare to its original post. Other pods send reshares of reshares. */
+export const MAX_RESHARE_CHAIN = 20
+const MAX_POSTS_OF_CHAINS = 2_000
 
-/** The posts on the way from these to what they show in the end: reshares of reshares come from other pods. */
-export function alongChains(reshareIds: string): Omit<PostQuery, 'values'> {
+/**
+ * Selects all posts on the chains from these reshares to their original posts, each once. The recursion and the join look posts up by
+ * their primary key; `offset 0` keeps the planner from joining by a scan of all posts.
+ */
+export function reshareChainQuery(reshareIds: readonly number[]): PostQuery {
   return {
-    name: 'posts along chains',
-    most: MOST_ON_CHAINS,
-    which: (columns) => `
+    name: 'posts of reshare chains',
+    maxRows: MAX_POSTS_OF_CHAINS,
+    selectPosts: (columns) => `
       with recursive chain as (
-        select posts.root_id as id, 1 as depth from posts where posts.id = any(${reshareIds}::bigint[])
+        select posts.root_id as id, 1 as depth from posts where posts.id = any($3::bigint[])
         union
         select posts.root_id, chain.depth + 1 from chain join posts on posts.id = chain.id
-        where chain.depth < ${LONGEST_CHAIN}
+        where chain.depth < ${MAX_RESHARE_CHAIN}
       )
       select ${columns}
-      from (select distinct id from chain) as step
-      cross join lateral (select * from posts where posts.id = step.id offset 0) as posts`,
+      from (select distinct id from chain) as chain_ids
+      cross join lateral (select * from posts where posts.id = chain_ids.id offset 0) as posts`,
+    values: [reshareIds],
   }
 }
 
@@ -124,22 +148,23 @@ const columns = `
   posts.id, posts.created_at, posts.comments_count, posts.likes_count, posts.reshares_count, posts.interacted_at,
   posts.author_id, posts.root_id`
 
+/** `offset 0` keeps the ids computed once. The partial index `profiles_nsfw` holds only the few profiles that are marked. */
 const people = `(
-  select ${personForm.select}
+  select ${personAggregate.select}
   from (
-    select ids, array(select person_id from profiles where profiles.nsfw and person_id = any(ids)) as nsfw
-    from (select page.author_ids || behind.author_ids || mentioning.person_ids as ids offset 0) as keys
+    select ids, array(select person_id from profiles where profiles.nsfw and person_id = any(ids)) as nsfw_ids
+    from (select page.author_ids || page_roots.author_ids || page_mentions.person_ids as ids offset 0) as person_ids
     offset 0
-  ) as keys
-  join people on people.id = any(keys.ids)
+  ) as person_ids
+  join people on people.id = any(person_ids.ids)
 )`
 
 const photos = `(
-  select ${photoForm.select} from (select * from photos where post_id = any(page.ids) order by position, id) as photos
+  select ${photoAggregate.select} from (select * from photos where post_id = any(page.ids) order by position, id) as photos
 )`
 
-const choices = `(
-  select ${choiceForm.select}
+const pollAnswers = `(
+  select ${pollAnswerAggregate.select}
   from polls join poll_answers on poll_answers.poll_id = polls.id
   where polls.post_id = any(page.ids)
 )`

@@ -1,32 +1,32 @@
-import { columnForm, number, type Written } from '../sql/column-lists.js'
+import { type AggregatedColumns, aggregateColumns, numberColumn } from '../sql/column-lists.js'
 
-/** What a reader may have done with the things on a page. */
-interface ViewerActionsForm<Action extends string> {
-  /** Part of the statement that lists them. */
+/** What a reader has done with the items of a page, such as liked or reported. */
+interface ViewerActionsAggregate<Action extends string> {
+  /** A scalar subquery for the statement that lists the items. */
   readonly select: string
-  /** By what was done: the ids of those with which it was. */
-  read(written: Written): Readonly<Record<Action, ReadonlySet<number>>>
+  /** The ids of the items by action. */
+  decode(value: AggregatedColumns): Readonly<Record<Action, ReadonlySet<number>>>
 }
 
-/** All of it in one list, by where each is found, as `post_id as id from likes where …`. */
-export function viewerActionsForm<Action extends string>(
-  idsOf: Readonly<Record<Action, string>>,
-): ViewerActionsForm<Action> {
-  const actions = Object.keys(idsOf) as Action[] // it has no others
-  const form = columnForm<{ readonly action: number; readonly id: number }>({
-    action: number('action'),
-    id: number('id'),
+/** Aggregates all actions in one list. Each action is given as the end of a select: `post_id as id from likes where …`. */
+export function aggregateViewerActions<Action extends string>(
+  selectIds: Readonly<Record<Action, string>>,
+): ViewerActionsAggregate<Action> {
+  const actions = Object.keys(selectIds) as Action[] // has no other keys
+  const aggregate = aggregateColumns<{ readonly action: number; readonly id: number }>({
+    action: numberColumn('action'),
+    id: numberColumn('id'),
   })
-  const each = Object.values<string>(idsOf).map((ids, action) => `select ${action} as action, ${ids}`)
+  const selects = Object.values<string>(selectIds).map((ids, action) => `select ${action} as action, ${ids}`)
   return {
-    select: `(select ${form.select} from (${each.join(' union all ')}) as done)`,
-    read(written) {
-      const { action, id: ids } = form.read(written)
-      const found = {} as Record<Action, ReadonlySet<number>>
-      actions.forEach((name, number) => {
-        found[name] = new Set(ids.filter((_, place) => action[place] === number))
+    select: `(select ${aggregate.select} from (${selects.join(' union all ')}) as viewer_actions)`,
+    decode(value) {
+      const { action: actionNumbers, id: ids } = aggregate.decode(value)
+      const idsByAction = {} as Record<Action, ReadonlySet<number>>
+      actions.forEach((action, number) => {
+        idsByAction[action] = new Set(ids.filter((_, index) => actionNumbers[index] === number))
       })
-      return found
+      return idsByAction
     },
   }
 }

@@ -1,92 +1,98 @@
-/** Rows as one value: a list for each column, in which a row has the same place. */
+/** Rows as one list per column. A row has the same index in each list. */
 export type ColumnLists<Row> = { readonly [Name in keyof Row]: readonly Row[Name][] }
 
-/** How a statement hands over some rows, and how they are read. */
-export interface ColumnForm<Row> {
-  /** An aggregate of the rows, in their order. */
+/** Returns any number of rows as one value of a statement, and decodes that value. */
+export interface ColumnsAggregate<Row> {
+  /** The SQL aggregate over the rows. It keeps their order. */
   readonly select: string
-  read(written: Written): ColumnLists<Row>
+  decode(value: AggregatedColumns): ColumnLists<Row>
 }
 
-/** What the server has written: numbers alone, or together with lists of texts; null: there are no rows. */
-export type Written = string | readonly [string | null, ...(readonly (string | null)[] | null)[]] | null
+/** The value of the aggregate: the numbers alone, or the numbers and one list per text column. Null: no rows. */
+export type AggregatedColumns = string | readonly [string | null, ...(readonly (string | null)[] | null)[]] | null
 
-export type RowOf<Form> = Form extends ColumnForm<infer Row> ? Row : never
+export type RowOfAggregate<Aggregate> = Aggregate extends ColumnsAggregate<infer Row> ? Row : never
 
 interface Column<Value> {
   readonly sql: string
   readonly isText?: true
-  /** Not set: the number is the value. */
-  readonly of?: (number: number) => Value
+  /** Converts the number that the server sends. Not set: the value is the number. */
+  readonly fromNumber?: (number: number) => Value
 }
 
 /**
- * The numbers of all rows stand in one text, row by row; each column of texts is a list of its own. For each list that a statement
- * has, the server must be set up, and names that stand in each row cost as much to write and to read as what they name.
+ * Aggregates rows: the numbers of all rows in one comma-separated text, row by row, and each text column in a JSON list.
+ *
+ * Why not `json_agg` of the rows: the column names, repeated in each row, cost as much to write and to parse as the values. Why not one
+ * list per column: the server sets up each aggregate by itself.
  */
-export function columnForm<Row>(columns: { readonly [Name in keyof Row]: Column<Row[Name]> }): ColumnForm<Row> {
+export function aggregateColumns<Row>(
+  columns: {
+    readonly [Name in keyof Row]: Column<Row[Name]>
+  },
+): ColumnsAggregate<Row> {
   const all = Object.entries<Column<unknown>>(columns)
-  const numbers = all.filter(([, { isText }]) => !isText)
-  const texts = all.filter(([, { isText }]) => isText)
-  const together = `string_agg(concat_ws(',', ${numbers.map(([, { sql }]) => sql).join(', ')}), ',')`
-  const lists = texts.map(([, { sql }]) => `json_agg(${sql})`)
+  const numberColumns = all.filter(([, { isText }]) => !isText)
+  const textColumns = all.filter(([, { isText }]) => isText)
+  const numbersSql = `string_agg(concat_ws(',', ${numberColumns.map(([, { sql }]) => sql).join(', ')}), ',')`
+  const textsSql = textColumns.map(([, { sql }]) => `json_agg(${sql})`)
 
   return {
-    select: texts.length === 0 ? together : `json_build_array(${[together, ...lists].join(', ')})`,
-    read(written) {
-      const [row, ...listed] = typeof written === 'string' || written === null ? [written] : written
-      const values: readonly number[] = row === null ? [] : JSON.parse(`[${row}]`)
-      const read: Record<string, readonly unknown[]> = {}
-      numbers.forEach(([name, { of }], first) => {
+    select: textColumns.length === 0 ? numbersSql : `json_build_array(${[numbersSql, ...textsSql].join(', ')})`,
+    decode(value) {
+      const [numbers, ...texts] = typeof value === 'string' || value === null ? [value] : value
+      const values: readonly number[] = numbers === null ? [] : JSON.parse(`[${numbers}]`)
+      const lists: Record<string, readonly unknown[]> = {}
+      numberColumns.forEach(([name, { fromNumber }], first) => {
         const list: number[] = []
-        for (let place = first; place < values.length; place += numbers.length) list.push(valueAt(values, place))
-        read[name] = of ? list.map(of) : list
+        for (let index = first; index < values.length; index += numberColumns.length) list.push(valueAt(values, index))
+        lists[name] = fromNumber ? list.map(fromNumber) : list
       })
-      texts.forEach(([name], place) => {
-        read[name] = listed[place] ?? []
+      textColumns.forEach(([name], index) => {
+        lists[name] = texts[index] ?? []
       })
-      return read as ColumnLists<Row> // each column is one of it
+      return lists as ColumnLists<Row> // one list per column of the row
     },
   }
 }
 
-export function number(sql: string): Column<number> {
+export function numberColumn(sql: string): Column<number> {
   return { sql }
 }
 
-export function numberOrNull(sql: string): Column<number | null> {
+export function nullableNumberColumn(sql: string): Column<number | null> {
   return { sql: `coalesce(${sql}::text, 'null')` }
 }
 
-export function truth(sql: string): Column<boolean> {
-  return { sql: `(${sql})::int`, of: (number) => number === 1 }
+export function booleanColumn(sql: string): Column<boolean> {
+  return { sql: `(${sql})::int`, fromNumber: (number) => number === 1 }
 }
 
-/** A point in time, in milliseconds: so many it has where it is stored; the server counts in fractions of a second. */
-export function moment(sql: string): Column<number> {
+/** A point in time as milliseconds since 1970, the precision of all stored times. */
+export function timeColumn(sql: string): Column<number> {
   return { sql: `(date_part('epoch', ${sql}) * 1000)::bigint` }
 }
 
-export function text<Text extends string = string>(sql: string): Column<Text> {
+export function textColumn<Text extends string = string>(sql: string): Column<Text> {
   return { sql, isText: true }
 }
 
-export function textOrNull(sql: string): Column<string | null> {
+export function nullableTextColumn(sql: string): Column<string | null> {
   return { sql, isText: true }
 }
 
-/** The rows themselves. Where there are many, it costs less to take from the lists what is needed. */
-export function rowsOf<Row>(lists: ColumnLists<Row>): readonly Row[] {
+/** Turns column lists into row objects. For long lists it is cheaper to read the columns with `valueAt`. */
+export function rowsFromColumns<Row>(lists: ColumnLists<Row>): readonly Row[] {
   const columns = Object.entries<readonly unknown[]>(lists)
-  const [, first = []] = columns[0] ?? []
-  return first.map((_, place) => {
+  const [, firstColumn = []] = columns[0] ?? []
+  return firstColumn.map((_, index) => {
     const row: Record<string, unknown> = {}
-    for (const [name, column] of columns) row[name] = column[place]
-    return row as Row // each column is one of it
+    for (const [name, column] of columns) row[name] = column[index]
+    return row as Row // has each column of the row
   })
 }
 
-/** What a row has in one of its columns. */
-export function valueAt<Value>(column: readonly Value[], place: number): Value {
-  return column[place] as Value // each column is as long as the others
+/** The value of one row in a column list. */
+export function valueAt<Value>(column: readonly Value[], index: number): Value {
+  return column[index] as Value // all columns have the same length
 }

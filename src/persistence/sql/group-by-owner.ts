@@ -1,10 +1,10 @@
-/** Part of something that is listed, and says of what. */
-export interface Belonging {
+/** A row that belongs to one of the listed rows, such as a photo to its post. */
+export interface OwnedItem {
   readonly ownerId: number
 }
 
-/** What is read for a whole list at once, by what it belongs to and in its order; null: there is nothing. */
-export function byOwner<Item extends Belonging>(
+/** Groups items by the id of their owner and keeps their order. Null: there are no items. */
+export function groupByOwner<Item extends OwnedItem>(
   items: readonly Item[] | null = null,
 ): ReadonlyMap<number, readonly Item[]> {
   const groups = new Map<number, Item[]>()

@@ -1,6 +1,8 @@
 /**
- * Whether a key of a table is there, as part of a statement that lists others. With `exists` the planner may rather read all
- * rows of one person first, however many there are, and look a single page up in them. No two rows may match.
+ * An SQL condition: a table has a row with this key. At most one row may match.
+ *
+ * A scalar subquery instead of `exists`: with `exists` the planner may build a hash of all rows of one person, of which there may be any
+ * number, to check the few rows of a page.
  */
 export function hasRow(fromWhere: string): string {
   return `(select true from ${fromWhere}) is true`

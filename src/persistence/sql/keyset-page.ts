@@ -1,138 +1,145 @@
 import { opaqueParam } from './opaque-param.js'
 
-/** A place between two rows of a list by time; without an id, the rows of that very millisecond are passed over. */
+/** The position between two rows of a list by time. Without an id it skips all rows of that millisecond. */
 export interface PageKey {
   readonly time: Date
   readonly id?: number
 }
 
-/** Which part of a list by time: older than one place, or newer than another; `before` counts where both are given. */
+/** A page of a list by time: the rows before or after a key. `before` wins if both are given. */
 export interface TimePage {
   readonly before?: PageKey
   readonly after?: PageKey
   readonly limit: number
 }
 
-/** Which part of a list that has another order. */
-export interface IndexPage {
+/** A page of a list in another order, by row number. */
+export interface OffsetPage {
   readonly offset: number
   readonly limit: number
 }
 
 export interface Page<Item> {
   readonly items: readonly Item[]
-  /** There are others behind the last of these. */
+  /** The list goes on behind the last item. */
   readonly more: boolean
 }
 
-/** What was found when one more than the page holds was looked for. */
-export function pageOf<Item>(found: readonly Item[], { limit }: { readonly limit: number }): Page<Item> {
-  return { items: found.slice(0, limit), more: found.length > limit }
+/** Makes a page of the rows of a statement that reads one row more than the page holds. */
+export function toPage<Item>(rows: readonly Item[], { limit }: { readonly limit: number }): Page<Item> {
+  return { items: rows.slice(0, limit), more: rows.length > limit }
 }
 
 export type TimeOrder = 'newest first' | 'oldest first'
 
-/** From the place a page names, in the direction it names; lists differ in what comes first where none is named. */
-export function orderOf({ before, after }: TimePage, otherwise: TimeOrder = 'newest first'): TimeOrder {
+/** `before` reads backwards in time, `after` forwards. Without a key the list decides. */
+export function pageOrder({ before, after }: TimePage, withoutKey: TimeOrder = 'newest first'): TimeOrder {
   if (before !== undefined) return 'newest first'
-  return after === undefined ? otherwise : 'oldest first'
+  return after === undefined ? withoutKey : 'oldest first'
 }
 
-/** The end of a statement that finds a page and one row more; places in the list become values of the statement. */
-export interface Seek {
-  /** Belongs into the name of the statement: each form has a text of its own. */
+/** The end of a statement that reads a page and one row more. */
+export interface KeysetClauses {
+  /** Part of the name of the prepared statement: each name has one text. */
   readonly name: string
   /**
-   * No page of this form has more rows. Written around a statement it tells the planner that there are few: a limit that is a
-   * value could be any, and a list that looks long is planned anew for each request.
+   * The most rows that a page of this name can have, as a literal `limit` around the statement. It keeps the generic plan: for a limit
+   * that is a parameter the planner assumes a long list, and plans each request anew.
    */
-  readonly most: number
+  readonly maxRows: number
+  /** `and (time, id) < (…)`, or empty. */
   readonly condition: string
+  /** `order by … limit …`. */
   readonly order: string
 }
 
-/** With the row that tells whether there are others. */
-const ORDINARY_PAGE = 16
-const LONGEST_PAGE = 101
+/** Default page size and largest page size of the API, and one row more. */
+const ORDINARY_PAGE_ROWS = 16
+const LONGEST_PAGE_ROWS = 101
 
-/** As many rows as a page of about this size can have, for the planner: see `Seek.most`. */
-export function mostOf({ limit }: { readonly limit: number }): number {
-  return limit < ORDINARY_PAGE ? ORDINARY_PAGE : LONGEST_PAGE
+/** Rounds the size of a page up to one of two literals: see `KeysetClauses.maxRows`. */
+export function maxRowsOfPage({ limit }: { readonly limit: number }): number {
+  return limit < ORDINARY_PAGE_ROWS ? ORDINARY_PAGE_ROWS : LONGEST_PAGE_ROWS
 }
 
-const BEHIND_EVERY_ID = '9223372036854775807'
-const BEFORE_EVERY_ID = '0'
+const LARGEST_ID = '9223372036854775807'
+const BELOW_SMALLEST_ID = '0'
 
-interface SeekBy {
-  /** Columns. */
+interface KeysetOptions {
+  /** The columns. */
   readonly time: string
   readonly id: string
-  /** What comes first where the page names no place. */
-  readonly otherwise?: TimeOrder
-  /** The number of the first of the values, where others come before them. */
+  /** The order of a page without a key. */
+  readonly orderWithoutKey?: TimeOrder
+  /** The number of the placeholder of the first value, where other values stand before them. */
   readonly firstValue?: number
 }
 
-/** Adds what it needs to the values. The id decides between rows of one millisecond, so that none is lost between two pages. */
-export function seek(page: TimePage, values: unknown[], { time, id, ...place }: SeekBy): Seek {
-  const { name, most, beyond, order, limit } = seekParts(page, values, place)
-  return { name, most, condition: beyond(time, id), order: `${order(time, id)} limit ${limit}` }
+/** Writes the clauses of a page and appends their parameters to the values. The id orders rows of one millisecond. */
+export function keysetClauses(
+  page: TimePage,
+  values: unknown[],
+  { time, id, ...options }: KeysetOptions,
+): KeysetClauses {
+  const { name, maxRows, pastKey, orderBy, limit } = keysetClausesFor(page, values, options)
+  return { name, maxRows, condition: pastKey(time, id), order: `${orderBy(time, id)} limit ${limit}` }
 }
 
-/** The same for a statement that finds a page in several places, each with columns of its own. */
-export interface SeekParts extends Pick<Seek, 'name' | 'most'> {
+/** Writes the same clauses for a statement that reads one page from several tables, for the columns of each. */
+export interface KeysetClauseBuilder extends Pick<KeysetClauses, 'name' | 'maxRows'> {
   readonly newestFirst: boolean
-  /** The moment at which the page begins; undefined: with the first post there is. */
-  readonly start: string | undefined
-  /** The condition. */
-  beyond(time: string, id: string): string
-  order(time: string, id: string): string
-  /** A row more than the page holds. */
+  /** The time of the key, as an expression. Undefined: the page begins at the end of the list. */
+  readonly startTime: string | undefined
+  /** The condition on rows behind the key, or empty. */
+  pastKey(time: string, id: string): string
+  orderBy(time: string, id: string): string
+  /** One row more than the page holds, as an expression. */
   readonly limit: string
 }
 
-export function seekParts(
+export function keysetClausesFor(
   page: TimePage,
   values: unknown[],
-  { otherwise, firstValue = 1 }: Omit<SeekBy, 'time' | 'id'>,
-): SeekParts {
+  { orderWithoutKey, firstValue = 1 }: Omit<KeysetOptions, 'time' | 'id'>,
+): KeysetClauseBuilder {
   const { before, after, limit } = page
-  const place = (value: unknown) => `$${values.push(value) + firstValue - 1}`
-  const newestFirst = orderOf(page, otherwise) === 'newest first'
+  const placeholder = (value: unknown) => `$${values.push(value) + firstValue - 1}`
+  const order = pageOrder(page, orderWithoutKey)
+  const newestFirst = order === 'newest first'
   const direction = newestFirst ? 'desc' : 'asc'
   const key = before ?? after
-  const start = key && opaqueParam(place(key.time), 'timestamptz')
-  const startId = key && opaqueParam(place(key.id ?? (newestFirst ? BEFORE_EVERY_ID : BEHIND_EVERY_ID)), 'bigint')
-  const most = mostOf(page)
+  const startTime = key && opaqueParam(placeholder(key.time), 'timestamptz')
+  const startId = key && opaqueParam(placeholder(key.id ?? (newestFirst ? BELOW_SMALLEST_ID : LARGEST_ID)), 'bigint')
+  const maxRows = maxRowsOfPage(page)
   return {
-    name: `${orderOf(page, otherwise)}${key === undefined ? '' : ' beyond'}${most === ORDINARY_PAGE ? '' : ', long'}`,
-    most,
+    name: `${order}${key === undefined ? '' : ' past key'}${maxRows === ORDINARY_PAGE_ROWS ? '' : ', long'}`,
+    maxRows,
     newestFirst,
-    start,
-    beyond: (time, id) =>
-      key === undefined ? '' : `and (${time}, ${id}) ${newestFirst ? '<' : '>'} (${start}, ${startId})`,
-    order: (time, id) => `order by ${time} ${direction}, ${id} ${direction}`,
-    limit: place(limit + 1),
+    startTime,
+    pastKey: (time, id) =>
+      key === undefined ? '' : `and (${time}, ${id}) ${newestFirst ? '<' : '>'} (${startTime}, ${startId})`,
+    orderBy: (time, id) => `order by ${time} ${direction}, ${id} ${direction}`,
+    limit: placeholder(limit + 1),
   }
 }
 
-/** Conditions that a list may have; those that it has name its statement, so that each set is planned for the index it needs. */
-interface Conditions {
+/** Optional conditions of a list. Their names are part of the statement's name, so that each combination has a plan of its own. */
+interface ConditionList {
   readonly conditions: readonly string[]
   readonly names: readonly string[]
-  narrow(name: string, condition: (...places: string[]) => string, ...more: readonly unknown[]): void
+  /** Appends a condition, and its parameters to the values. */
+  addCondition(name: string, condition: (...placeholders: string[]) => string, ...parameters: readonly unknown[]): void
 }
 
-/** Adds what the conditions need to the values. */
-export function openConditions(values: unknown[]): Conditions {
+export function createConditionList(values: unknown[]): ConditionList {
   const conditions: string[] = []
   const names: string[] = []
   return {
     conditions,
     names,
-    narrow(name, condition, ...more) {
-      const places = more.map((value) => `$${values.push(value)}`)
-      conditions.push(`and ${condition(...places)}`)
+    addCondition(name, condition, ...parameters) {
+      const placeholders = parameters.map((value) => `$${values.push(value)}`)
+      conditions.push(`and ${condition(...placeholders)}`)
       names.push(name)
     },
   }

@@ -1,105 +1,114 @@
-import type { SeekParts } from './keyset-page.js'
+import type { KeysetClauseBuilder } from './keyset-page.js'
 
-/** Posts in the order of an index. */
-export interface Scan {
+/** Posts in the order of an index, as parts of a statement. */
+export interface PostScan {
   /** Tables and conditions, up to the end of `where`. */
   readonly from: string
-  /** Whether the reader is shown one of them; looked at for each that is found. */
+  /** A condition that is checked for each post the index returns, such as visibility. */
   readonly check: string
-  /** The last two columns of the index: when, and which post. */
+  /** The last two columns of the index: the time and the id of a post. */
   readonly time: string
   readonly id: string
-  /** It may come to one post more than once. */
-  readonly repeats?: true
+  /** The scan may return a post more than once. */
+  readonly hasDuplicates?: true
 }
 
-interface Bounds {
-  readonly within: string
-  readonly count: string
+interface ScanBounds {
+  /** `and` with a bound on the time, or empty. */
+  readonly timeBound: string
+  readonly maxRows: string
 }
 
 /**
- * The first of a scan that a page can hold, as rows of `id` and `time`. How many these are must not be seen by the planner:
- * where it expects fewer it would read all there are and sort them, and some have much more than others.
+ * Selects the first posts of a scan that a page can hold, as rows of `id` and `time`.
+ *
+ * The limit has to be opaque to the planner: see `opaqueParam`. Where it expects few rows it would read all of them and sort, and some
+ * authors and tags have many.
  */
-export function firstOf(
-  page: SeekParts,
-  { from, check, time, id, repeats }: Scan,
-  { within = '', count = page.limit }: Partial<Bounds> = {},
+export function selectFirstPosts(
+  page: KeysetClauseBuilder,
+  { from, check, time, id, hasDuplicates }: PostScan,
+  { timeBound = '', maxRows = page.limit }: Partial<ScanBounds> = {},
 ): string {
   return `
-    select ${repeats ? 'distinct' : ''} ${id} as id, ${time} as time from ${from} and ${check} ${within} ${page.beyond(time, id)}
-    ${page.order(time, id)} limit ${count}`
+    select ${hasDuplicates ? 'distinct' : ''} ${id} as id, ${time} as time from ${from} and ${check} ${timeBound} ${page.pastKey(time, id)}
+    ${page.orderBy(time, id)} limit ${maxRows}`
 }
 
 /**
- * A statement that gathers one page from many places, each of which is read in the order of an index. One `or` for all of them
- * would read whole tables; here each place gives a page at most, and what the first of them give tells how far the next ones
- * have to look. Every set of posts is one of rows of `id` and `time`.
+ * Builds a statement that merges the first posts of several index scans into one page.
+ *
+ * One `or` over all conditions would read whole tables. Here each scan returns a page at most, and the posts found by earlier scans bound
+ * how far the later ones read. Each set of posts is a materialized CTE with rows of `id` and `time`.
  */
-export interface MergedScan {
-  /** Names rows for the steps that follow. */
-  know(name: string, rows: string): void
-  /** Names a set of posts, each of which may be on the page: the first of a scan, or rows. */
-  find(name: string, posts: Scan | string): void
+export interface MergedScans {
+  /** Adds a CTE for the steps that follow. */
+  defineRows(name: string, rows: string): void
+  /** Adds a set of posts that may be on the page: the first posts of a scan, or a select. */
+  addPosts(name: string, posts: PostScan | string): void
   /**
-   * Those of any number of authors or tags: a first look at the newest of each tells how far the page can reach, a second one
-   * reads no further. The scan names each key `key`; without the condition there is nothing to look for.
+   * Adds the first posts of each of any number of authors or tags: the rows of the CTE `keys`, each named `key` in the scan. The first step
+   * reads a few of the newest posts of each key; these show where the page ends at the latest. The second step reads up to there.
+   * Without the condition nothing is read.
    */
-  findOfEach(name: string, keys: string, scan: Scan, condition?: string): void
-  statement(): string
+  addPostsOfEachKey(name: string, keys: string, scan: PostScan, condition?: string): void
+  toSql(): string
 }
 
-export function gather(page: SeekParts): MergedScan {
+export function mergeScans(page: KeysetClauseBuilder): MergedScans {
   const steps: string[] = []
-  const sets: string[] = []
-  const know = (name: string, rows: string) => {
+  const postSets: string[] = []
+  const defineRows = (name: string, rows: string) => {
     steps.push(`${name} as materialized (${rows})`)
   }
-  const find = (name: string, posts: Scan | string) => {
-    know(name, typeof posts === 'string' ? posts : firstOf(page, posts))
-    sets.push(name)
+  const addPosts = (name: string, posts: PostScan | string) => {
+    defineRows(name, typeof posts === 'string' ? posts : selectFirstPosts(page, posts))
+    postSets.push(name)
   }
 
   return {
-    know,
-    find,
-    findOfEach(name, keys, scan, condition = 'true') {
-      const [before, heads, edge] = [`before_${name}`, `${name}_heads`, `${name}_edge`]
-      know(before, edgeOf(page, sets))
-      // Few keys give more each: the heads of half of them are enough for a page.
-      const count = `(select greatest(1, ceil(2.0 * ${page.limit} / nullif(count(*), 0)))::bigint from ${keys})`
-      const first = firstOf(page, scan, { within: within(page, scan.time, before), count })
-      know(heads, `select key, head.* from ${keys} cross join lateral (${first}) as head where ${condition}`)
-      know(edge, edgeOf(page, [...sets, heads]))
-      const some = `select distinct key from ${heads} where true ${within(page, 'time', edge)}`
-      const all = firstOf(page, scan, { within: within(page, scan.time, edge) })
-      find(name, `select found.* from (${some}) as keys cross join lateral (${all}) as found`)
+    defineRows,
+    addPosts,
+    addPostsOfEachKey(name, keys, scan, condition = 'true') {
+      const [endBefore, heads, end] = [`${name}_end_before`, `${name}_heads`, `${name}_end`]
+      defineRows(endBefore, selectPageEnd(page, postSets))
+      // With few keys each gives more: together the heads of half of the keys fill a page.
+      const maxRows = `(select greatest(1, ceil(2.0 * ${page.limit} / nullif(count(*), 0)))::bigint from ${keys})`
+      const headsOfKey = selectFirstPosts(page, scan, { timeBound: notPast(page, scan.time, endBefore), maxRows })
+      defineRows(heads, `select key, head.* from ${keys} cross join lateral (${headsOfKey}) as head where ${condition}`)
+      defineRows(end, selectPageEnd(page, [...postSets, heads]))
+      const keysOnPage = `select distinct key from ${heads} where true ${notPast(page, 'time', end)}`
+      const postsOfKey = selectFirstPosts(page, scan, { timeBound: notPast(page, scan.time, end) })
+      addPosts(
+        name,
+        `select posts_of_key.* from (${keysOnPage}) as keys cross join lateral (${postsOfKey}) as posts_of_key`,
+      )
     },
-    statement() {
+    toSql() {
       return `
         with ${steps.join(', ')}
-        select id, time from (${together(sets)}) as found ${page.order('time', 'id')} limit ${page.limit}`
+        select id, time from (${unionOf(postSets)}) as merged ${page.orderBy('time', 'id')} limit ${page.limit}`
     },
   }
 }
 
-/** Each of them once. */
-function together(sets: readonly string[]): string {
-  return `select distinct id, time from (${sets.map((set) => `select id, time from ${set}`).join(' union all ')}) as each`
+/** Selects the posts of all sets, each post once. */
+function unionOf(postSets: readonly string[]): string {
+  return `select distinct id, time from (${postSets.map((set) => `select id, time from ${set}`).join(' union all ')}) as all_sets`
 }
 
-/** Where a page ends that is filled by these alone; infinitely far if it is not. Nothing beyond can be on the page. */
-function edgeOf(page: SeekParts, sets: readonly string[]): string {
-  const nowhere = `${page.newestFirst ? '-' : ''}infinity`
-  if (sets.length === 0) return `select timestamptz '${nowhere}' as time`
+/** Selects the time of the last post of a page made of these sets alone; infinity if they do not fill it. No later post can be on the page. */
+function selectPageEnd(page: KeysetClauseBuilder, postSets: readonly string[]): string {
+  const noEnd = `${page.newestFirst ? '-' : ''}infinity`
+  if (postSets.length === 0) return `select timestamptz '${noEnd}' as time`
   return `
     select coalesce((
-      select time from (${together(sets)}) as found
-      ${page.order('time', 'id')} offset ${page.limit} - 1 limit 1
-    ), '${nowhere}') as time`
+      select time from (${unionOf(postSets)}) as merged
+      ${page.orderBy('time', 'id')} offset ${page.limit} - 1 limit 1
+    ), '${noEnd}') as time`
 }
 
-function within(page: SeekParts, time: string, edge: string): string {
-  return `and ${time} ${page.newestFirst ? '>=' : '<='} (select time from ${edge})`
+/** The condition that a time is not past a page end, which is the row of a CTE. */
+function notPast(page: KeysetClauseBuilder, time: string, pageEnd: string): string {
+  return `and ${time} ${page.newestFirst ? '>=' : '<='} (select time from ${pageEnd})`
 }

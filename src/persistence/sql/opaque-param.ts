@@ -1,8 +1,9 @@
 /**
- * A value that a plan cannot be made for: whoever it is, however far down the list and however long one that is handed over, the
- * server keeps the one plan it has. What it sees in a statement it may take for a reason to plan anew each time, which takes longer
- * than to read a page, and several times as long as to store a message.
+ * An SQL expression for a parameter whose value the planner cannot see, so that PostgreSQL keeps the generic plan of a prepared statement.
+ *
+ * Where the planner sees a value (an id, a limit, the length of an array), it may find a custom plan cheaper and plan each execution
+ * anew. Planning takes longer than reading a page, and several times as long as storing a message.
  */
-export function opaqueParam(place: string, type: string): string {
-  return `(select ${place}::${type})`
+export function opaqueParam(placeholder: string, type: string): string {
+  return `(select ${placeholder}::${type})`
 }

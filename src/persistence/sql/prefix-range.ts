@@ -1,9 +1,9 @@
 const LAST_CHARACTER = String.fromCodePoint(0x10ffff)
 
 /**
- * Where the texts end that begin with this one, in the order of bytes. As a range they are read from an index whatever the
- * value is; a pattern that is a value is not.
+ * The upper bound of all texts that begin with a prefix, in byte order: `column >= prefix and column < prefixRangeEnd(prefix)`. A range
+ * is read from an index also when the prefix is a parameter; `like` with a parameter is not.
  */
-export function endOfRange(beginning: string): string {
-  return `${beginning}${LAST_CHARACTER}`
+export function prefixRangeEnd(prefix: string): string {
+  return `${prefix}${LAST_CHARACTER}`
 }

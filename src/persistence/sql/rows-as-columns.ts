@@ -1,4 +1,4 @@
-/** Rows as one array for each column, for `unnest`: the server takes an eighth of the time that it takes to read them as JSON. */
+/** Turns rows into one array per column, for `unnest`. PostgreSQL reads these in an eighth of the time that JSON takes. */
 export function rowsAsColumns<Row>(
   rows: readonly Row[],
   columns: readonly (keyof Row)[],

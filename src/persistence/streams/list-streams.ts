@@ -1,29 +1,43 @@
+/**
+ * Lists pages of streams.
+ *
+ * Which statement returns the main stream? One of three (docs/decisions/0038), all built in `people-stream.ts`, in the order in which
+ * `listStreamPage` tries them. The name of the prepared statement tells which one ran:
+ *
+ * | Statement | Built by | Reads | Index |
+ * | --- | --- | --- | --- |
+ * | `stream main …, sparse` | `peopleStreamInSparseWindow` | all posts of the pod in a short time window | `posts_newest` |
+ * | `stream main …, window` | `peopleStreamInWindow` | the posts of the reader's contacts in a time window | `posts_of_author`, `post_visibilities_of_author` |
+ * | `stream main …` | `peopleStream` | the newest posts of each contact, merged | the same, and `posts_newest`, `post_visibilities_newest` |
+ *
+ * Mentions are read by `mentions_of_person`, followed tags by `taggings_of_tag`. `page-windows.ts` remembers the time windows.
+ */
 import type { Knex } from 'knex'
-import { type ListedPost, listedPosts, type Reader } from '../posts/list-posts.js'
-import type { PostQuery } from '../posts/posts-statement.js'
-import { USER, type Visibility } from '../posts/visibility.js'
-import { type Page, pageOf, type SeekParts, seekParts, type TimePage } from '../sql/keyset-page.js'
-import { firstOf } from '../sql/merged-scan.js'
+import { type ListedPost, listPosts, type Reader } from '../posts/list-posts.js'
+import type { PostQuery, SelectPosts } from '../posts/posts-statement.js'
+import { READER_USER_ID, type Visibility } from '../posts/visibility.js'
+import { type KeysetClauseBuilder, keysetClausesFor, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
+import { selectFirstPosts } from '../sql/merged-scan.js'
 import { opaqueParam } from '../sql/opaque-param.js'
+import { type PageWindow, pageWindowsOf } from './page-windows.js'
 import {
-  closePeopleStream,
-  nearPeopleStream,
-  nearTagStream,
   type PeopleStream,
   peopleStream,
+  peopleStreamInSparseWindow,
+  peopleStreamInWindow,
   tagStream,
+  tagStreamInWindow,
 } from './people-stream.js'
-import { type Reach, reachesOf } from './stream-reach.js'
 import {
   commentedPosts,
-  involvingPosts,
   likedPosts,
   mentioningPosts,
-  type ScanOfCopies,
+  type PostReferenceScan,
+  postsWithActivity,
   taggedPosts,
-} from './stream-sources.js'
+} from './post-scans.js'
 
-/** Every stream leaves out what the reader has hidden, and whatever people have written whom the reader blocks. */
+/** No stream has posts that the reader has hidden, or posts of blocked authors. */
 export type Stream = keyof typeof streams
 
 export interface StreamQuery {
@@ -31,159 +45,195 @@ export interface StreamQuery {
   readonly page: TimePage
 }
 
-/** A page of a stream, as the reader sees it. */
-export async function listedStream(
+/** Lists a page of a stream as the reader sees it. */
+export async function listStreamPosts(
   db: Knex,
   reader: Reader,
   { stream, ...query }: StreamQuery & { readonly stream: Stream },
 ): Promise<Page<ListedPost>> {
-  return listed(db, reader, query, { name: stream, source: streams[stream], values: [] })
+  return listStreamPage(db, reader, query, { name: stream, source: streams[stream], values: [] })
 }
 
-/** Posts of the people in some of the reader's aspects, and own posts that everybody sees or that were shared with these. */
-export async function listedAspectStream(
+/** Lists posts of the people in these aspects, and the reader's own posts that are public or shared with these aspects. */
+export async function listAspectStreamPosts(
   db: Knex,
   reader: Reader,
   { aspectIds, ...query }: StreamQuery & { readonly aspectIds: readonly number[] },
 ): Promise<Page<ListedPost>> {
-  return listed(db, reader, query, { name: 'aspects', source: ofSomeAspects, values: [aspectIds] })
+  return listStreamPage(db, reader, query, { name: 'aspects', source: aspectStream, values: [aspectIds] })
 }
 
-/** Posts under one tag. */
-export async function listedPostsWithTag(
+/** Lists posts with one tag. */
+export async function listPostsWithTag(
   db: Knex,
   reader: Reader,
   { tag, ...query }: StreamQuery & { readonly tag: string },
 ): Promise<Page<ListedPost>> {
-  return listed(db, reader, query, { name: 'tag', source: underOneTag, values: [tag] })
+  return listStreamPage(db, reader, query, { name: 'tag', source: singleTagStream, values: [tag] })
 }
 
-interface Source {
-  /** Finds a page, wherever its posts lie. */
-  which(page: SeekParts, visibility: Visibility): PostQuery['which']
-  /** Finds a page that is likely to end before a moment. */
-  near?(page: SeekParts, visibility: Visibility, moment: string): PostQuery['which']
-  /** The same where few posts of all were written in that time. */
-  close?(page: SeekParts, visibility: Visibility, moment: string): PostQuery['which']
+/** The statements of a stream. */
+interface StreamSource {
+  /** Selects a page from the whole stream. */
+  selectPosts(page: KeysetClauseBuilder, visibility: Visibility): SelectPosts
+  /** Selects a page that is likely to lie in a time window. Undefined: one index scan finds each page. */
+  selectInWindow?(page: KeysetClauseBuilder, visibility: Visibility, windowEnd: string): SelectPosts
+  /** The same for a window in which the whole pod has few posts. */
+  selectInSparseWindow?(page: KeysetClauseBuilder, visibility: Visibility, windowEnd: string): SelectPosts
 }
 
-interface Named {
+interface NamedStream {
   readonly name: string
-  readonly source: Source
-  /** From $3 on. */
+  readonly source: StreamSource
+  /** The parameters from $3 on. */
   readonly values: readonly unknown[]
 }
 
-/** What is gathered from many places is looked for where the last page was; if that is no page, everywhere. */
-async function listed(db: Knex, reader: Reader, query: StreamQuery, stream: Named): Promise<Page<ListedPost>> {
+/** Reads the page from the window of the last read, and from the whole stream if there is no window or it does not fill the page. */
+async function listStreamPage(
+  db: Knex,
+  reader: Reader,
+  query: StreamQuery,
+  stream: NamedStream,
+): Promise<Page<ListedPost>> {
   const { page } = query
-  if (stream.source.near === undefined) return pageOf(await listedPosts(db, reader, wholeQuery(query, stream)), page)
+  if (stream.source.selectInWindow === undefined) {
+    return toPage(await listPosts(db, reader, wholeStreamQuery(query, stream)), page)
+  }
 
-  const reaches = reachesOf(db)
-  const place = { userId: reader.userId, stream: `${stream.name} ${query.visibility} ${stream.values}`, page }
-  const reach = reaches.of(place)
-  const near = reach && (await listedPosts(db, reader, nearQuery(query, stream, reach)))
-  const found = near && isPage(near, page, reach) ? near : await listedPosts(db, reader, wholeQuery(query, stream))
-  reaches.learn(place, found, near?.length === 0)
-  return pageOf(found, page)
+  const windows = pageWindowsOf(db)
+  const streamPage = { userId: reader.userId, stream: `${stream.name} ${query.visibility} ${stream.values}`, page }
+  const window = windows.find(streamPage)
+  const windowPosts = window && (await listPosts(db, reader, windowQuery(query, stream, window)))
+  const posts =
+    windowPosts && isWholePage(windowPosts, page, window)
+      ? windowPosts
+      : await listPosts(db, reader, wholeStreamQuery(query, stream))
+  windows.record(streamPage, posts, windowPosts?.length === 0)
+  return toPage(posts, page)
 }
 
-/** It is full; or there is no more, in all there is. Nothing says nothing: it is also what is found where too much is to read. */
-function isPage(near: readonly ListedPost[], { limit }: TimePage, { moment }: Reach): boolean {
-  return near.length > limit || (moment === undefined && near.length > 0)
+/**
+ * The page is full, or the window has no end and so holds the whole stream. An empty result proves nothing: a window with too many posts
+ * returns it too.
+ */
+function isWholePage(posts: readonly ListedPost[], { limit }: TimePage, { end }: PageWindow): boolean {
+  return posts.length > limit || (end === undefined && posts.length > 0)
 }
 
-function wholeQuery({ visibility, page }: StreamQuery, { name, source, values: first }: Named): PostQuery {
-  const values = [...first]
-  const parts = partsOf(page, values)
+function wholeStreamQuery({ visibility, page }: StreamQuery, stream: NamedStream): PostQuery {
+  const values = [...stream.values]
+  const clauses = postClauses(page, values)
   return {
-    name: `stream ${name} ${visibility} ${parts.name}`,
-    most: parts.most,
-    which: (columns) => source.which(parts, visibility)(columns),
+    name: `stream ${stream.name} ${visibility} ${clauses.name}`,
+    maxRows: clauses.maxRows,
+    selectPosts: (columns) => stream.source.selectPosts(clauses, visibility)(columns),
     values,
   }
 }
 
-function nearQuery({ visibility, page }: StreamQuery, { name, source, values: first }: Named, reach: Reach): PostQuery {
-  const values = [...first, reach.moment ?? '-infinity']
-  const moment = opaqueParam(`$${values.length + 2}`, 'timestamptz')
-  const parts = partsOf(page, values)
-  const way = reach.close && source.close !== undefined ? 'close' : 'near'
+function windowQuery({ visibility, page }: StreamQuery, stream: NamedStream, window: PageWindow): PostQuery {
+  const values = [...stream.values, window.end ?? '-infinity']
+  const windowEnd = opaqueParam(`$${values.length + 2}`, 'timestamptz')
+  const clauses = postClauses(page, values)
+  const isSparse = window.isSparse && stream.source.selectInSparseWindow !== undefined
   return {
-    name: `stream ${name} ${visibility} ${parts.name}, ${way}`,
-    most: parts.most,
-    which(columns) {
-      const which = source[way]?.(parts, visibility, moment)
-      if (which === undefined) throw new Error(`The stream ${name} is found in one way only.`)
-      return which(columns)
+    name: `stream ${stream.name} ${visibility} ${clauses.name}, ${isSparse ? 'sparse' : 'window'}`,
+    maxRows: clauses.maxRows,
+    selectPosts(columns) {
+      const method = isSparse ? 'selectInSparseWindow' : 'selectInWindow'
+      const selectPosts = stream.source[method]?.(clauses, visibility, windowEnd)
+      if (selectPosts === undefined) throw new Error(`The stream ${stream.name} has no statement for a window.`)
+      return selectPosts(columns)
     },
     values,
   }
 }
 
-function partsOf(page: TimePage, values: unknown[]): SeekParts {
-  const parts = seekParts(page, values, { firstValue: 3 })
-  return { ...parts, limit: opaqueParam(parts.limit, 'bigint') }
+function postClauses(page: TimePage, values: unknown[]): KeysetClauseBuilder {
+  const clauses = keysetClausesFor(page, values, { firstValue: 3 })
+  return { ...clauses, limit: opaqueParam(clauses.limit, 'bigint') }
 }
 
-/** The places are rows of `id` and `time`. Each is looked up: a join could be done by reading all posts there are. */
-function postsAt(page: SeekParts, places: string, condition = 'true'): PostQuery['which'] {
+/** Looks up the posts of rows of `id` and `time` by primary key. `offset 0` keeps the planner from joining by a scan of all posts. */
+function lookUpPosts(page: KeysetClauseBuilder, rows: string, condition = 'true'): SelectPosts {
   return (columns) => `
     select ${columns}
-    from (${places}) as place
-    cross join lateral (select * from posts where posts.id = place.id and ${condition} offset 0) as posts
-    ${page.order('place.time', 'place.id')} limit ${page.limit}`
+    from (${rows}) as stream_entry
+    cross join lateral (select * from posts where posts.id = stream_entry.id and ${condition} offset 0) as posts
+    ${page.orderBy('stream_entry.time', 'stream_entry.id')} limit ${page.limit}`
 }
 
-const SOME = opaqueParam('$3', 'bigint[]')
+const ASPECT_IDS = opaqueParam('$3', 'bigint[]')
 
-/** Who is in any aspect, which is whom the reader shares with. */
-const filed = `select person_id from contacts where user_id = ${USER} and receiving`
+/** People in any aspect: a user shares with exactly these. Index `contacts_receiving`. */
+const peopleInAnyAspect = `select person_id from contacts where user_id = ${READER_USER_ID} and receiving`
 
-const filedInSome = `
+const peopleInAspects = `
   select person_id from contacts
-  where user_id = ${USER}
-    and id = any(array(select contact_id from aspect_memberships where aspect_id = any(${SOME}::bigint[])))`
+  where user_id = ${READER_USER_ID}
+    and id = any(array(select contact_id from aspect_memberships where aspect_id = any(${ASPECT_IDS}::bigint[])))`
 
-const shownToSome = `(posts.public or (
-  select true from post_aspects where post_aspects.post_id = posts.id and post_aspects.aspect_id = any(${SOME}::bigint[]) limit 1
+const isPublicOrInAspects = `(posts.public or (
+  select true from post_aspects where post_aspects.post_id = posts.id and post_aspects.aspect_id = any(${ASPECT_IDS}::bigint[]) limit 1
 ) is true)`
 
-const ownPostsVisible: Readonly<Record<Visibility, string>> = { public: 'posts.public', readable: 'true' }
+const ownPostsOf: Readonly<Record<Visibility, string>> = { public: 'posts.public', readable: 'true' }
 
-/** Why a post is in the main stream is told once more in `stream-membership.ts`, from the side of the posts. */
+/** `main-stream-members.ts` states the same rules of the main stream from the side of the posts. */
 const streams = {
-  main: ofPeople((visibility) => ({ authors: filed, own: ownPostsVisible[visibility], follows: true })),
-  'all aspects': ofPeople((visibility) => ({ authors: filed, own: ownPostsVisible[visibility], follows: false })),
-  activity: inOneTable(involvingPosts),
-  mentions: inOneTable(mentioningPosts),
+  main: peopleSource((visibility) => ({
+    authors: peopleInAnyAspect,
+    ownCondition: ownPostsOf[visibility],
+    hasTagsAndMentions: true,
+  })),
+  'all aspects': peopleSource((visibility) => ({
+    authors: peopleInAnyAspect,
+    ownCondition: ownPostsOf[visibility],
+    hasTagsAndMentions: false,
+  })),
+  activity: singleScanSource(postsWithActivity),
+  mentions: singleScanSource(mentioningPosts),
   tags: {
-    which: (page, visibility) => postsAt(page, tagStream(page, visibility)),
-    near: nearTagStream,
+    selectPosts: (page, visibility) => lookUpPosts(page, tagStream(page, visibility)),
+    selectInWindow: tagStreamInWindow,
   },
-  liked: inOneTable(likedPosts),
-  commented: { which: (page, visibility) => postsAt(page, firstOf(page, commentedPosts(visibility))) },
-} as const satisfies Readonly<Record<string, Source>>
+  liked: singleScanSource(likedPosts),
+  commented: {
+    selectPosts: (page, visibility) => lookUpPosts(page, selectFirstPosts(page, commentedPosts(visibility))),
+  },
+} as const satisfies Readonly<Record<string, StreamSource>>
 
-const ofSomeAspects = ofPeople(() => ({ authors: filedInSome, own: shownToSome, follows: false }))
+const aspectStream = peopleSource(() => ({
+  authors: peopleInAspects,
+  ownCondition: isPublicOrInAspects,
+  hasTagsAndMentions: false,
+}))
 
-const underOneTag = inOneTable((visibility) =>
+const singleTagStream = singleScanSource((visibility) =>
   taggedPosts(visibility, '(select tags.id from tags where tags.name = $3)'),
 )
 
-function ofPeople(peopleFor: (visibility: Visibility) => PeopleStream): Source {
+function peopleSource(streamFor: (visibility: Visibility) => PeopleStream): StreamSource {
   return {
-    which: (page, visibility) => postsAt(page, peopleStream(page, visibility, peopleFor(visibility))),
-    near: (page, visibility, moment) => nearPeopleStream(page, visibility, peopleFor(visibility), moment),
-    close: (page, visibility, moment) => closePeopleStream(page, visibility, peopleFor(visibility), moment),
+    selectPosts: (page, visibility) => lookUpPosts(page, peopleStream(page, visibility, streamFor(visibility))),
+    selectInWindow: (page, visibility, windowEnd) =>
+      peopleStreamInWindow(page, visibility, streamFor(visibility), windowEnd),
+    selectInSparseWindow: (page, visibility, windowEnd) =>
+      peopleStreamInSparseWindow(page, visibility, streamFor(visibility), windowEnd),
   }
 }
 
-function inOneTable(scan: (visibility: Visibility) => ScanOfCopies): Source {
+/** A stream in the order of one index of a table that refers to posts: it reads rows until enough posts meet the condition. */
+function singleScanSource(scanFor: (visibility: Visibility) => PostReferenceScan): StreamSource {
   return {
-    which(page, visibility) {
-      const { from, time, id, post } = scan(visibility)
-      return postsAt(page, `select ${id} as id, ${time} as time from ${from} ${page.beyond(time, id)}`, post)
+    selectPosts(page, visibility) {
+      const { from, time, id, postCondition } = scanFor(visibility)
+      return lookUpPosts(
+        page,
+        `select ${id} as id, ${time} as time from ${from} ${page.pastKey(time, id)}`,
+        postCondition,
+      )
     },
   }
 }

@@ -1,58 +1,61 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 
-/**
- * What a main stream is made of, asked from the side of the posts: `mainStreamMembers(db, { userIds, postIds })` resolves to
- * the pairs `{ userId, postId, public }` of a user and a post of their main stream, in no order, each once. What a user has
- * hidden and whom they have blocked is left out; a token without `private:read` shows only what is `public`.
- * The stream itself is listed in `listed-streams.ts`; a test holds the two against each other.
- */
+/** A post that is in the main stream of a user. Tokens without `private:read` show it only if it is `public`. */
 export interface MainStreamMember {
   readonly userId: number
   readonly postId: number
   readonly public: boolean
 }
 
-/** Any number of users and posts with one statement. */
+/**
+ * Finds which of these posts are in the main streams of which of these users, each pair once, in no order. Hidden posts and posts of
+ * blocked authors are left out. `list-streams.ts` lists the stream of one user by the same rules; `main-stream.test.ts` compares both.
+ */
 export async function mainStreamMembers(
   db: Knex,
   { userIds, postIds }: { readonly userIds: readonly number[]; readonly postIds: readonly number[] },
 ): Promise<readonly MainStreamMember[]> {
-  return named<MainStreamMember>(db, 'main-stream-members', members, [userIds, postIds])
+  return queryPrepared<MainStreamMember>(db, 'main-stream-members', selectMembers, [userIds, postIds])
 }
 
-/** Of the reasons for which a post is in a main stream, a tag counts only for what is public. */
-const members = `
+/**
+ * Starts from the given posts and finds their readers: the author, the author's contacts (`contacts_person_id`), followers of a tag of a
+ * public post (`tag_followings_tag_id`), and people it mentions (`mentions_post_once`). The number of posts of a reader does not matter.
+ */
+const selectMembers = `
   with readers as (
     select id, person_id from users where id = any($1::bigint[]) and closed_at is null
-  ), written as (
+  ), candidates as (
     select id, author_id, public from posts where id = any($2::bigint[])
-  ), concerned as (
-    select readers.id as user_id, written.id as post_id
-    from written join readers on readers.person_id = written.author_id
+  ), pairs as (
+    select readers.id as user_id, candidates.id as post_id
+    from candidates join readers on readers.person_id = candidates.author_id
     union
-    select contacts.user_id, written.id
-    from written join contacts on contacts.person_id = written.author_id and contacts.receiving
+    select contacts.user_id, candidates.id
+    from candidates join contacts on contacts.person_id = candidates.author_id and contacts.receiving
     where contacts.user_id in (select id from readers)
     union
-    select tag_followings.user_id, written.id
-    from written
-    join taggings on taggings.post_id = written.id
+    select tag_followings.user_id, candidates.id
+    from candidates
+    join taggings on taggings.post_id = candidates.id
     join tag_followings on tag_followings.tag_id = taggings.tag_id
-    where written.public and tag_followings.user_id in (select id from readers)
+    where candidates.public and tag_followings.user_id in (select id from readers)
     union
-    select readers.id, written.id
-    from written
-    join mentions on mentions.post_id = written.id
+    select readers.id, candidates.id
+    from candidates
+    join mentions on mentions.post_id = candidates.id
     join readers on readers.person_id = mentions.person_id
   )
-  select readers.id as "userId", written.id as "postId", written.public
-  from concerned
-  join readers on readers.id = concerned.user_id
-  join written on written.id = concerned.post_id
+  select readers.id as "userId", candidates.id as "postId", candidates.public
+  from pairs
+  join readers on readers.id = pairs.user_id
+  join candidates on candidates.id = pairs.post_id
   where (
-      written.public or written.author_id = readers.person_id
-      or exists (select from post_visibilities as shown where shown.user_id = readers.id and shown.post_id = written.id)
+      candidates.public or candidates.author_id = readers.person_id
+      or exists (
+        select from post_visibilities as visible where visible.user_id = readers.id and visible.post_id = candidates.id
+      )
     )
-    and not exists (select from hidden_posts as hidden where hidden.user_id = readers.id and hidden.post_id = written.id)
-    and not exists (select from blocks where blocks.user_id = readers.id and blocks.person_id = written.author_id)`
+    and not exists (select from hidden_posts as hidden where hidden.user_id = readers.id and hidden.post_id = candidates.id)
+    and not exists (select from blocks where blocks.user_id = readers.id and blocks.person_id = candidates.author_id)`

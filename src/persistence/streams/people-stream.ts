@@ -1,148 +1,187 @@
-import type { PostQuery } from '../posts/posts-statement.js'
-import { PERSON, USER, type Visibility, visibilityCondition } from '../posts/visibility.js'
-import type { SeekParts } from '../sql/keyset-page.js'
-import { gather, type MergedScan, type Scan } from '../sql/merged-scan.js'
-import { closePage, nearPage, type Places } from './near-page.js'
+import type { SelectPosts } from '../posts/posts-statement.js'
+import { READER_PERSON_ID, READER_USER_ID, type Visibility, visibilityCondition } from '../posts/visibility.js'
+import type { KeysetClauseBuilder } from '../sql/keyset-page.js'
+import { type MergedScans, mergeScans, type PostScan } from '../sql/merged-scan.js'
+import {
+  mentioningPosts,
+  ownPosts,
+  postsWithFollowedTags,
+  publicPosts,
+  sharedPosts,
+  taggedPosts,
+} from './post-scans.js'
 import { notHidden } from './stream-conditions.js'
-import { followedPosts, mentioningPosts, ownPosts, publicPosts, shownPosts, taggedPosts } from './stream-sources.js'
+import { createSparseWindowPage, createWindowPage, type WindowScan } from './window-page.js'
 
-/** So many that the newest posts of everybody are likely to hold a page of theirs. */
+/** From this many authors on, the newest public posts of the whole pod are likely to hold a page of theirs. */
 const MANY_AUTHORS = 200
-/** How many of these are looked through before each author is asked for. */
-const LONGEST_WALK = 1_000
+/** The newest posts of the whole pod that are read before the posts of each author. */
+const RECENT_POSTS = 1_000
 
+/** A stream of the posts of people: the main stream, or that of aspects. */
 export interface PeopleStream {
-  /** Whose posts, as rows of `person_id`. */
+  /** The authors, as a select of `person_id`. */
   readonly authors: string
-  /** Which of the reader's own, as a condition. */
-  readonly own: string
-  /** Whether also what others write about what the reader follows, or to the reader. */
-  readonly follows: boolean
+  /** The reader's own posts in the stream, as a condition. */
+  readonly ownCondition: string
+  /** The stream also has posts with followed tags and posts that mention the reader, by any author. */
+  readonly hasTagsAndMentions: boolean
 }
 
-/** A page of what people have written. What costs least comes first, so that the rest has less to look for. */
-export function peopleStream(page: SeekParts, visibility: Visibility, { authors, own, follows }: PeopleStream): string {
-  const merged = gather(page)
-  merged.know('authors', keysOf(`select person_id from (${authors}) as authors where not ${isBlocked}`))
-  merged.find('own', ownPosts(own))
-  if (follows) merged.find('mentioning', mentioningPosts(visibility))
-  if (visibility === 'readable') merged.find('shown_lately', walk(page, shownToReader, 'true'))
-  merged.find('published_lately', walk(page, everybodys, `recent.public and ${areMany}`))
-  if (follows) findFollowed(merged, 'public')
+/**
+ * Selects a page of `id` and `time` from the whole stream.
+ *
+ * Merges one index scan per reason for which a post is in the stream. Cheap scans come first: their posts bound how far the others read.
+ * Indexes: `posts_of_author` for own posts and public posts of authors, `mentions_of_person`, `taggings_of_tag`,
+ * `post_visibilities_of_author` for shared posts. The scans `recent_…` read `post_visibilities_newest` and `posts_newest` for the
+ * authors among the newest posts of all; if these fill a page, the authors are not read one by one.
+ */
+export function peopleStream(
+  page: KeysetClauseBuilder,
+  visibility: Visibility,
+  { authors, ownCondition, hasTagsAndMentions }: PeopleStream,
+): string {
+  const merged = mergeScans(page)
+  merged.defineRows('authors', selectKeys(`select person_id from (${authors}) as authors where not ${isBlocked}`))
+  merged.addPosts('own_posts', ownPosts(ownCondition))
+  if (hasTagsAndMentions) merged.addPosts('mentioning_posts', mentioningPosts(visibility))
+  if (visibility === 'readable') merged.addPosts('recent_shared', recentPosts(page, allSharedPosts, 'true'))
+  merged.addPosts('recent_public', recentPosts(page, allPosts, `recent.public and ${hasManyAuthors}`))
+  if (hasTagsAndMentions) addPostsWithFollowedTags(merged, 'public')
   if (visibility === 'readable') {
-    merged.findOfEach(
-      'shown',
+    merged.addPostsOfEachKey(
+      'shared_posts',
       'authors',
-      shownPosts('shown.author_id = key'),
-      `${isNoPage(page, 'shown_lately')} and ${isMore(page)}`,
+      sharedPosts('shared.author_id = key'),
+      `${doesNotFillPage(page, 'recent_shared')} and ${hasMoreSharedPosts(page)}`,
     )
   }
-  merged.findOfEach('published', 'authors', publicPosts('posts.author_id = key'), isNoPage(page, 'published_lately'))
-  return merged.statement()
+  merged.addPostsOfEachKey(
+    'public_posts',
+    'authors',
+    publicPosts('posts.author_id = key'),
+    doesNotFillPage(page, 'recent_public'),
+  )
+  return merged.toSql()
 }
 
-/** The same for a page that is likely to end before a moment. */
-export function nearPeopleStream(
-  page: SeekParts,
+/**
+ * Selects a page of the same stream from a time window. Indexes: `posts_of_author`, `post_visibilities_of_author`, `taggings_of_tag` and
+ * `mentions_of_person`, each with a range of times.
+ */
+export function peopleStreamInWindow(
+  page: KeysetClauseBuilder,
   visibility: Visibility,
-  { authors, own, follows }: PeopleStream,
-  moment: string,
-): PostQuery['which'] {
-  const near = nearPage(page, moment)
-  near.know('authors', `select array(${authors}) as keys`)
-  const byThem = (author: string) => `${author} = any((select keys from authors)::bigint[])`
+  { authors, ownCondition, hasTagsAndMentions }: PeopleStream,
+  windowEnd: string,
+): SelectPosts {
+  const windowPage = createWindowPage(page, windowEnd)
+  windowPage.defineRows('authors', `select array(${authors}) as ids`)
+  const isByAuthors = (authorId: string) => `${authorId} = any((select ids from authors)::bigint[])`
 
-  const toAll: Places[] = [publicPosts(byThem('posts.author_id'))]
-  const toReader: Places[] = [ownPosts(own)]
-  if (visibility === 'readable') toReader.push(shownPosts(byThem('shown.author_id')))
-  if (follows) {
-    toAll.push(followedPosts('public'))
+  const publicScans: WindowScan[] = [publicPosts(isByAuthors('posts.author_id'))]
+  const readerScans: WindowScan[] = [ownPosts(ownCondition)]
+  if (visibility === 'readable') readerScans.push(sharedPosts(isByAuthors('shared.author_id')))
+  if (hasTagsAndMentions) {
+    publicScans.push(postsWithFollowedTags('public'))
     const mentioning = mentioningPosts(visibility)
-    toReader.push({ ...mentioning, from: `${mentioning.from} and ${mentioning.seen}` })
+    readerScans.push({ ...mentioning, from: `${mentioning.from} and ${mentioning.isPostVisible}` })
   }
-  near.find('to_all', toAll)
-  near.find('to_reader', toReader)
-  return near.which(
-    visibility === 'readable' ? `(posts.public or posts.id = any(${near.found('to_reader')}))` : 'posts.public',
+  windowPage.addCandidates('public_ids', publicScans)
+  windowPage.addCandidates('reader_ids', readerScans)
+  return windowPage.selectPosts(
+    visibility === 'readable'
+      ? `(posts.public or posts.id = any(${windowPage.candidateIds('reader_ids')}))`
+      : 'posts.public',
   )
 }
 
-/** The same where few posts of all were written in that time: nobody asks each author. */
-export function closePeopleStream(
-  page: SeekParts,
+/**
+ * Selects a page of the same stream from a window in which the whole pod has few posts. Reads all of them by `posts_newest` and checks
+ * the reasons for each. Contacts are looked up only for the authors of these posts.
+ */
+export function peopleStreamInSparseWindow(
+  page: KeysetClauseBuilder,
   visibility: Visibility,
-  { authors, own, follows }: PeopleStream,
-  moment: string,
-): PostQuery['which'] {
-  const close = closePage(page, moment)
-  const isOwn = `posts.author_id = ${PERSON}`
-  const isShown = `posts.id = any(${close.idsOf(shownPosts('true'))})`
-  const theirs = `select person_id from (${authors}) as authors where person_id = any(${close.authors})`
-  const reasons = [`posts.author_id = any(array(${theirs}))`, `${isOwn} and ${own}`]
-  if (follows) {
-    reasons.push(`posts.public and posts.id = any(${close.idsOf(followedPosts('public'))})`)
-    reasons.push(`posts.id = any(${close.idsOf(mentioningPosts(visibility))})`)
+  { authors, ownCondition, hasTagsAndMentions }: PeopleStream,
+  windowEnd: string,
+): SelectPosts {
+  const windowPage = createSparseWindowPage(page, windowEnd)
+  const isOwn = `posts.author_id = ${READER_PERSON_ID}`
+  const isShared = `posts.id = any(${windowPage.idsInWindow(sharedPosts('true'))})`
+  const authorsInWindow = `select person_id from (${authors}) as authors where person_id = any(${windowPage.authorIds})`
+  const reasons = [`posts.author_id = any(array(${authorsInWindow}))`, `${isOwn} and ${ownCondition}`]
+  if (hasTagsAndMentions) {
+    reasons.push(`posts.public and posts.id = any(${windowPage.idsInWindow(postsWithFollowedTags('public'))})`)
+    reasons.push(`posts.id = any(${windowPage.idsInWindow(mentioningPosts(visibility))})`)
   }
-  const isSeen = visibility === 'readable' ? `(posts.public or ${isOwn} or ${isShown})` : 'posts.public'
-  return close.which(`${isSeen} and (${reasons.join(' or ')})`)
+  const isVisible = visibility === 'readable' ? `(posts.public or ${isOwn} or ${isShared})` : 'posts.public'
+  return windowPage.selectPosts(`${isVisible} and (${reasons.join(' or ')})`)
 }
 
-/** A page of what is posted under the tags that the reader follows. */
-export function tagStream(page: SeekParts, visibility: Visibility): string {
-  const merged = gather(page)
-  findFollowed(merged, visibility)
-  return merged.statement()
+/** Selects a page of `id` and `time` of the posts with followed tags, tag by tag. Index `taggings_of_tag`. */
+export function tagStream(page: KeysetClauseBuilder, visibility: Visibility): string {
+  const merged = mergeScans(page)
+  addPostsWithFollowedTags(merged, visibility)
+  return merged.toSql()
 }
 
-/** The same for a page that is likely to end before a moment. */
-export function nearTagStream(page: SeekParts, visibility: Visibility, moment: string): PostQuery['which'] {
-  const near = nearPage(page, moment)
-  near.find('tagged', [followedPosts(visibility)])
-  return near.which(visibilityCondition[visibility])
+/** Selects a page of the same stream from a time window. */
+export function tagStreamInWindow(page: KeysetClauseBuilder, visibility: Visibility, windowEnd: string): SelectPosts {
+  const windowPage = createWindowPage(page, windowEnd)
+  windowPage.addCandidates('tagged_ids', [postsWithFollowedTags(visibility)])
+  return windowPage.selectPosts(visibilityCondition[visibility])
 }
 
-function findFollowed(merged: MergedScan, visibility: Visibility): void {
-  merged.know('tags_followed', keysOf(`select tag_id from tag_followings where user_id = ${USER}`))
-  merged.findOfEach('tagged', 'tags_followed', taggedPosts(visibility, 'key'))
+function addPostsWithFollowedTags(merged: MergedScans, visibility: Visibility): void {
+  const tagIds = `select tag_id from tag_followings where user_id = ${READER_USER_ID}`
+  merged.defineRows('followed_tags', selectKeys(tagIds))
+  merged.addPostsOfEachKey('tagged_posts', 'followed_tags', taggedPosts(visibility, 'key'))
 }
 
-/** The planner takes each list for one of ten, so that nobody's plan is made for the length of theirs. */
-function keysOf(rows: string): string {
-  return `select unnest(array(${rows})) as key`
+/** Selects ids as `key`. The planner assumes ten elements for the array, so that the plan does not depend on the reader's list. */
+function selectKeys(ids: string): string {
+  return `select unnest(array(${ids})) as key`
 }
 
-const isBlocked = `(person_id in (select blocks.person_id from blocks where blocks.user_id = ${USER})) is true`
+const isBlocked = `(person_id in (select blocks.person_id from blocks where blocks.user_id = ${READER_USER_ID})) is true`
 
-const everybodys: Omit<Scan, 'check'> = {
+type RecentScan = Omit<PostScan, 'check'>
+
+/** Index `posts_newest`. */
+const allPosts: RecentScan = {
   from: 'select id, created_at as time, author_id, public from posts where true',
-  ...{ time: 'created_at', id: 'id' },
+  time: 'created_at',
+  id: 'id',
 }
 
-const shownToReader: Omit<Scan, 'check'> = {
-  from: `select post_id as id, created_at as time, author_id from post_visibilities where user_id = ${USER}`,
-  ...{ time: 'created_at', id: 'post_id' },
+/** The private posts shared with the reader, by any author. Index `post_visibilities_newest`. */
+const allSharedPosts: RecentScan = {
+  from: `select post_id as id, created_at as time, author_id from post_visibilities where user_id = ${READER_USER_ID}`,
+  time: 'created_at',
+  id: 'post_id',
 }
 
-/** Few authors are asked one by one in less time. */
-const areMany = `(select count(*) from authors) >= ${MANY_AUTHORS}`
+/** With few authors it is faster to read the posts of each. */
+const hasManyAuthors = `(select count(*) from authors) >= ${MANY_AUTHORS}`
 
-/** Those of the authors among the first of all. */
-function walk(page: SeekParts, all: typeof everybodys, condition: string): string {
+/** Selects the posts of the authors among the newest posts of a scan. */
+function recentPosts(page: KeysetClauseBuilder, scan: RecentScan, condition: string): string {
   return `
-    select recent.id, recent.time from (${inOrder(page, all)} limit ${LONGEST_WALK}) as recent
+    select recent.id, recent.time from (${selectOrdered(page, scan)} limit ${RECENT_POSTS}) as recent
     where ${condition} and (recent.author_id in (select key from authors)) is true and ${notHidden('recent.id')}
-    ${page.order('recent.time', 'recent.id')} limit ${page.limit}`
+    ${page.orderBy('recent.time', 'recent.id')} limit ${page.limit}`
 }
 
-function inOrder(page: SeekParts, { from, time, id }: typeof everybodys): string {
-  return `${from} ${page.beyond(time, id)} ${page.order(time, id)}`
+function selectOrdered(page: KeysetClauseBuilder, { from, time, id }: RecentScan): string {
+  return `${from} ${page.pastKey(time, id)} ${page.orderBy(time, id)}`
 }
 
-function isNoPage(page: SeekParts, set: string): string {
-  return `(select count(*) from ${set}) < ${page.limit}`
+function doesNotFillPage(page: KeysetClauseBuilder, postSet: string): string {
+  return `(select count(*) from ${postSet}) < ${page.limit}`
 }
 
-/** The walk has not come to the end of what was shown to the reader. */
-function isMore(page: SeekParts): string {
-  return `exists (${inOrder(page, shownToReader)} offset ${LONGEST_WALK} limit 1)`
+/** The reader has more shared posts than `recent_shared` has read. */
+function hasMoreSharedPosts(page: KeysetClauseBuilder): string {
+  return `exists (${selectOrdered(page, allSharedPosts)} offset ${RECENT_POSTS} limit 1)`
 }

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import {
-  type IndexPage,
-  orderOf,
+  type OffsetPage,
   type Page,
   type PageKey,
+  pageOrder,
   type TimeOrder,
   type TimePage,
 } from '../../persistence/sql/keyset-page.js'
@@ -69,7 +69,7 @@ export function readTimePage({ query, validationError }: Asked<Static<typeof tim
   }
 }
 
-export function readIndexPage({ query, validationError }: Asked<Static<typeof indexQuery>>): IndexPage {
+export function readIndexPage({ query, validationError }: Asked<Static<typeof indexQuery>>): OffsetPage {
   if (validationError) throw validationError
   const { page = 1, per_page } = query
   const limit = itemsOf(per_page)
@@ -99,7 +99,7 @@ export function linkTimePages<Item extends { readonly id: number; readonly creat
   const [first, last] = [items[0], items.at(-1)]
   if (first === undefined || last === undefined) return
   const [onwards, back] =
-    orderOf(page, order) === 'newest first' ? (['before', 'after'] as const) : (['after', 'before'] as const)
+    pageOrder(page, order) === 'newest first' ? (['before', 'after'] as const) : (['after', 'before'] as const)
   const linkTo = openLinks(request)
   const link = (side: 'before' | 'after', item: Item) => {
     const { time, id } = placeOf(item)
@@ -119,7 +119,7 @@ export function linkTimePages<Item extends { readonly id: number; readonly creat
 export function linkIndexPages(
   request: FastifyRequest,
   reply: FastifyReply,
-  { offset, limit }: IndexPage,
+  { offset, limit }: OffsetPage,
   { more }: { readonly more: boolean },
 ): void {
   const page = offset / limit + 1

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../../domain/refusals.js'
-import { noteWrites } from '../../persistence/database/last-writes.js'
+import { recordWrites } from '../../persistence/database/last-writes.js'
 import type { Pod } from '../../pod/pod.js'
 import { isRead } from '../limits/write-limit.js'
 import { RequestFault } from '../server/request-faults.js'
@@ -37,7 +37,7 @@ export function addWriteNotes(app: FastifyInstance): void {
     const { authenticatedViewer: viewer, server, method, routeOptions } = request
     const onlyReads = isRead(method) && routeOptions.config.writes === undefined
     if (viewer === undefined || onlyReads || server.pod.replica === undefined) return done(null, payload)
-    noteWrites(server.pod.db, [viewer.userId])
+    recordWrites(server.pod.db, [viewer.userId])
       // What was done is done, and the answer says so.
       .catch((err: unknown) => request.log.warn({ err }, 'somebody has written and may read a list without it'))
       .then(() => done(null, payload), done)

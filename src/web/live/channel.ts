@@ -9,7 +9,7 @@ import {
 import { openSignals } from '../../jobs/signals.js'
 import type { LiveLimits } from '../../limits.js'
 import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
-import { noteWrites } from '../../persistence/database/last-writes.js'
+import { recordWrites } from '../../persistence/database/last-writes.js'
 import {
   ANNOUNCEMENTS_AT_ONCE,
   type Announcement,
@@ -204,7 +204,7 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
   /** No list that they read from now on may be older than what they are told. */
   async function noteTold(listeners: readonly Listener[]): Promise<void> {
     const users = new Set(listeners.map(({ viewer }) => viewer.userId))
-    if (pod.replica !== undefined) await noteWrites(pod.db, [...users])
+    if (pod.replica !== undefined) await recordWrites(pod.db, [...users])
   }
 
   /** Tokens may have been revoked, have expired or have got other scopes since. */

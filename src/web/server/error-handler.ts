@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../../domain/refusals.js'
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { HTTP_LIMITS } from '../../limits.js'
-import { isDatabaseUnavailable, isParentGone } from '../../persistence/database/errors.js'
+import { isDatabaseUnavailable, isForeignKeyViolation } from '../../persistence/database/errors.js'
 import { errorPage } from '../pages/html.js'
 import { type ErrorReason, FIELD_OF_REASON, isErrorReason, reasonOfStatus } from './error-reasons.js'
 import { answersJson, isOpenIdConnect, isPrivate, pathOf } from './paths.js'
@@ -75,7 +75,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
     return answerUnavailable(request, reply.header('retry-after', HTTP_LIMITS.retryAfterSeconds))
   }
   // It was there when the use case looked for it.
-  if (isParentGone(error)) {
+  if (isForeignKeyViolation(error)) {
     noteFailure(request, { error, isOutage: false })
     return answerError(request, reply, 404, { message: 'This was deleted in the meantime.', reason: 'not_found' })
   }

@@ -1,5 +1,5 @@
 import { HTTP_LIMITS } from '../../limits.js'
-import { databaseReachable } from '../../persistence/database/database.js'
+import { isDatabaseReachable } from '../../persistence/database/database.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Readiness } from './health.js'
 
@@ -8,7 +8,7 @@ export function webReadiness(pod: Pod, isClosing: () => boolean): () => Promise<
   return async () => {
     if (isClosing()) return { ready: false, state: 'closing' }
     const [database, queue] = await Promise.all([
-      databaseReachable(pod.db, HTTP_LIMITS.readinessTimeoutMs),
+      isDatabaseReachable(pod.db, HTTP_LIMITS.readinessTimeoutMs),
       queueReachable(pod),
     ])
     return { ready: database, database: database ? 'ok' : 'away', queue: queue ? 'ok' : 'away' }

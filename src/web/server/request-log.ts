@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { messageOf } from '../../errors/thrown.js'
-import { withoutStatement } from '../../persistence/database/errors.js'
+import { messageWithoutStatement } from '../../persistence/database/errors.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -61,7 +61,7 @@ export function addRequestLog(app: FastifyInstance): void {
 }
 
 function reasonOf(error: unknown): string {
-  return withoutStatement(messageOf(error))
+  return messageWithoutStatement(messageOf(error))
 }
 
 /** The pattern of the route, not the path: guids and tags are nobody's business either. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { PHOTO_LIMITS } from '../../limits.js'
-import { dropUploads, keepUpload } from '../../persistence/photos/picture-files.js'
+import { deleteUploads, storeUpload } from '../../persistence/photos/picture-files.js'
 import { RequestFault } from '../server/request-faults.js'
 import { uploadOptions } from './upload-options.js'
 
@@ -35,7 +35,7 @@ export async function readUploadForm(request: FastifyRequest, admit?: Admit): Pr
     if (file === undefined) throw imageMissing(`The form has no file in a field "${FIELD}".`)
     return { file, fields }
   } catch (error) {
-    await dropUploads(uploadsDir, files)
+    await deleteUploads(uploadsDir, files)
     throw faultOf(error)
   }
 }
@@ -85,7 +85,7 @@ async function readParts(
       if (part.fieldname === FIELD) fault = imageMissing(`The form must have one file in a field "${FIELD}".`)
       part.file.resume()
     } else {
-      files.push(await keepUpload(uploadsDir, part.file, signal))
+      files.push(await storeUpload(uploadsDir, part.file, signal))
       // The reader gives no more than the limit, and says whether it has left anything out.
       if (part.file.truncated)
         fault = imageTooLarge(`The picture is too large: at most ${Math.floor(photoBytes / 1024)} KiB.`)

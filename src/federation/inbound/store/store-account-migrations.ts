@@ -4,7 +4,7 @@ import { lockProfileOwners, replaceProfiles } from '../../../persistence/inbound
 import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
 import { emptyPeople } from '../../../persistence/people/empty-people.js'
-import { migrationFrom, movePerson, movePhotos, newestIdentity } from '../../../persistence/people/move-person.js'
+import { findMigration, findNewestIdentity, movePerson, movePhotos } from '../../../persistence/people/move-person.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
 import { migrationOf } from '../../../protocol/signatures/migration-signature.js'
@@ -55,13 +55,13 @@ async function planMigration(transaction: Knex.Transaction, entity: AccountMigra
   const from = people.find(({ address }) => address === addresses.from)
   const to = people.find(({ address }) => address === addresses.to)
   if (from === undefined || to === undefined) return { do: 'refuse', reason: 'one of the two accounts is unknown' }
-  const before = await migrationFrom(transaction, from.id)
+  const before = await findMigration(transaction, from.id)
   if (before?.newPersonId === to.id)
     return { do: 'nothing', reason: `${addresses.from} has already moved to this account` }
   if (before !== undefined) return { do: 'refuse', reason: `${addresses.from} has moved to another account` }
   if (from.closedAt !== null) return { do: 'refuse', reason: `${addresses.from} is closed and has not moved` }
   const newest = await Person.query(transaction)
-    .findById(await newestIdentity(transaction, to.id))
+    .findById(await findNewestIdentity(transaction, to.id))
     .throwIfNotFound()
   if (newest.id === from.id) return { do: 'refuse', reason: `${addresses.to} has moved to ${addresses.from}` }
   if (newest.closedAt !== null) return { do: 'refuse', reason: `the account ${newest.address} is closed` }

@@ -17,9 +17,9 @@ import { DELIVERY_PRIORITY } from '../../../persistence/outbound/delivery-priori
 import type { RelayableKind } from '../../../persistence/outbound/lock-dispatched.js'
 import {
   type Destroyed,
-  type Destructible,
-  destroy,
-  emptyWithoutPhotos,
+  type DestructibleKind,
+  destroyEntities,
+  findPostsEmptyWithoutPhotos,
 } from '../../../persistence/posts/destroy-entities.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { RetractionEntity } from '../../../protocol/entities/retraction.js'
@@ -111,15 +111,15 @@ async function endSharing(transaction: Knex.Transaction, found: readonly FoundTa
 async function deleteTargets(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
-  kind: Destructible,
+  kind: DestructibleKind,
   found: readonly FoundTarget[],
 ): Promise<void> {
   const ids = [...new Set(found.map(({ target }) => target.id))]
   const mentions = kind === 'comment' ? await Mention.query(transaction).whereRaw('comment_id = any(?)', [ids]) : []
-  const emptied = kind === 'photo' ? await emptyWithoutPhotos(transaction, ids) : []
+  const emptied = kind === 'photo' ? await findPostsEmptyWithoutPhotos(transaction, ids) : []
   const isRelayed = found.some(({ target }) => target.root?.local)
   const recent = isRelayed && isRelayable(kind) ? await findRecentRelayables(transaction, kind, ids) : []
-  const destroyed = await destroy(transaction, kind, ids)
+  const destroyed = await destroyEntities(transaction, kind, ids)
 
   const relayed: string[] = []
   for (const { arrival, target } of firstOfEachTarget(kind, found, destroyed)) {
@@ -139,13 +139,13 @@ async function deleteTargets(
   await destroyAndCancelCreations(transaction, 'post', emptiedIds)
 }
 
-function isRelayable(kind: Destructible): kind is RelayableKind {
+function isRelayable(kind: DestructibleKind): kind is RelayableKind {
   return kind === 'comment' || kind === 'like' || kind === 'poll_participation'
 }
 
 /** The first retraction of each destroyed target, in one order for all batches, so that transactions cannot deadlock. */
 function firstOfEachTarget(
-  kind: Destructible,
+  kind: DestructibleKind,
   found: readonly FoundTarget[],
   destroyed: readonly Destroyed[],
 ): readonly FoundTarget[] {
@@ -163,7 +163,7 @@ function firstOfEachTarget(
 async function relayRetraction(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
-  kind: Destructible,
+  kind: DestructibleKind,
   { target_guid: guid, target_type }: RetractionEntity,
   root: NonNullable<RetractionTarget['root']>,
   { author, authorId }: RetractionTarget,
@@ -186,6 +186,6 @@ async function relayRetraction(
   )
 }
 
-function kindOf({ entity }: Arrival<RetractionEntity>): Destructible | undefined {
+function kindOf({ entity }: Arrival<RetractionEntity>): DestructibleKind | undefined {
   return entity.target_type === 'Person' ? undefined : recordOfTargetType[entity.target_type]
 }

@@ -9,7 +9,7 @@ import { deletePhoto } from '../../../domain/posts/deletions.js'
 import { HTTP_LIMITS, PHOTO_LIMITS } from '../../../limits.js'
 import { sourceOf } from '../../../networks/network-source.js'
 import type { ListedPhoto } from '../../../persistence/photos/list-photos.js'
-import { dropUploads } from '../../../persistence/photos/picture-files.js'
+import { deleteUploads } from '../../../persistence/photos/picture-files.js'
 import { missingFirst } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
@@ -208,7 +208,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       const guid = await turnstile.pass(viewer.userId, upload, request.signal)
       return await findCreatedPhoto(app.pod, viewer, guid)
     } finally {
-      if (!isTaken) await dropUploads(app.pod.config.uploadsDir, [photo.file])
+      if (!isTaken) await deleteUploads(app.pod.config.uploadsDir, [photo.file])
     }
   }
 
@@ -223,7 +223,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       }
       return { file, ...readUploadOptions(options) }
     } catch (error) {
-      await dropUploads(app.pod.config.uploadsDir, [file])
+      await deleteUploads(app.pod.config.uploadsDir, [file])
       throw error
     }
   }

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex'
-import { named } from '../database/database.js'
+import { queryPrepared } from '../database/database.js'
 import type { Aspect } from '../models/aspect.js'
 import type { Contact } from '../models/contact.js'
 import type { Person, Profile } from '../models/person.js'
 import type { Reader } from '../posts/list-posts.js'
 
 /** A person with all that lies between them and a user. */
-export interface ShownPerson {
+export interface PersonWithRelationship {
   readonly id: number
   readonly person: Pick<Person, 'guid' | 'address' | 'name'>
   readonly profile: ShownProfile
@@ -34,17 +34,21 @@ type ShownProfile = Pick<
 >
 
 /** Undefined: nobody of this guid is known here. Those who have left are still known. */
-export async function shownPerson(db: Knex, { userId }: Reader, guid: string): Promise<ShownPerson | undefined> {
-  const [person] = await named<ShownPerson>(db, 'shown-person', shown, [userId, guid])
+export async function findPersonWithRelationship(
+  db: Knex,
+  { userId }: Reader,
+  guid: string,
+): Promise<PersonWithRelationship | undefined> {
+  const [person] = await queryPrepared<PersonWithRelationship>(db, 'shown-person', shown, [userId, guid])
   return person
 }
 
 /** Who has written what is asked for; undefined as above. */
-export async function shownAuthor(
+export async function findAuthor(
   db: Knex,
   guid: string,
 ): Promise<{ readonly id: number; readonly closed: boolean } | undefined> {
-  const [author] = await named<{ id: number; closed: boolean }>(
+  const [author] = await queryPrepared<{ id: number; closed: boolean }>(
     db,
     'shown-author',
     'select id, closed_at is not null as closed from people where guid = $1',

@@ -1,15 +1,15 @@
 import type { Knex } from 'knex'
-import { type ListedPost, listedPosts, type Reader } from './list-posts.js'
+import { type ListedPost, listPosts, type Reader } from './list-posts.js'
 import { type Visibility, visibilityCondition } from './visibility.js'
 
-/** Undefined: it is not there, or the reader may not see it. */
-export async function listedPost(
+/** Undefined: there is no such post, or the reader may not see it. */
+export async function findListedPost(
   db: Knex,
   reader: Reader,
   { guid, visibility }: { readonly guid: string; readonly visibility: Visibility },
 ): Promise<ListedPost | undefined> {
-  const which = (columns: string) =>
+  const selectPosts = (columns: string) =>
     `select ${columns} from posts where posts.guid = $3 and ${visibilityCondition[visibility]}`
-  const [post] = await listedPosts(db, reader, { name: `post ${visibility}`, most: 1, which, values: [guid] })
+  const [post] = await listPosts(db, reader, { name: `post ${visibility}`, maxRows: 1, selectPosts, values: [guid] })
   return post
 }
