@@ -101,15 +101,15 @@ export async function listMessagesOfConversation(
   const name = onlyAfter === undefined ? 'messages' : 'messages changed-after'
   const maxRows = maxRowsOfPage(page)
   const all = await queryPreparedRow<FoundMessages>(db, `${name} ${maxRows}`, () => messages(later, maxRows), values)
-  const { guid: guids, text, createdAt, authorId } = messageAggregate.decode(all.messagesStatement)
+  const { guid: guids, text, createdAt, authorId } = messageAggregate.decode(all.messages)
   const person = decodePeople(all.people)
-  const queryConversations = guids.map((guid, place) => ({
+  const listed = guids.map((guid, place) => ({
     guid,
     text: valueAt(text, place),
     createdAt: new Date(valueAt(createdAt, place)),
     author: person(valueAt(authorId, place)),
   }))
-  return toPage(queryConversations, page)
+  return toPage(listed, page)
 }
 
 /** A message where its conversation is not known from the question. */
@@ -152,7 +152,7 @@ const messageAggregate = aggregateColumns({
 
 /** All in one row, as that of the conversations. */
 interface FoundMessages {
-  readonly messagesStatement: AggregatedColumns
+  readonly messages: AggregatedColumns
   readonly people: AggregatedColumns
 }
 
