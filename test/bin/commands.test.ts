@@ -73,7 +73,10 @@ describe('the commands', { timeout: 60_000 }, () => {
         { username: 'alice', role: 'none', closed_at: null },
       ])
       expect(await json('user', 'show', 'alice')).toMatchObject({ address: 'alice@pod.example' })
-      expect(await failure('user', 'show', 'nobody')).toEqual({ code: 1, stderr: 'Nobody here has the name nobody.' })
+      expect(await failure('user', 'show', 'nobody')).toEqual({
+        code: 1,
+        stderr: 'There is no local account named nobody.',
+      })
     })
 
     it('password takes the new one from the standard input', async () => {

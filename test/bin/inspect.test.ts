@@ -161,7 +161,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
     expect(await inspect(message)).toMatchObject({ code: 2 })
     expect(await inspect(message, '--recipient', 'nobody')).toMatchObject({
       code: 1,
-      stderr: 'Nobody here has the name nobody.\n',
+      stderr: 'There is no local account named nobody.\n',
     })
   })
 })

@@ -146,7 +146,7 @@ describe('pod start', { timeout: 60_000 }, () => {
     started = await startPod({ ...settings, POD_URL: 'https://pod.example' })
 
     expect(warnings()).toEqual([
-      'The accounts of this pod are at localhost:3000, and by its settings it is pod.example: set POD_URL or PORT as they were.',
+      'This database belongs to localhost:3000, but POD_URL and PORT say pod.example. Restore the original POD_URL or PORT.',
     ])
     started.child.kill('SIGTERM')
     expect(await started.ended).toBe(0)

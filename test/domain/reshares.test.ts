@@ -67,7 +67,7 @@ describe('resharing', () => {
 
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => reasonOf(reshare(ben, root.guid))))
 
-    expect(outcomes.sort()).toEqual(['done', ...Array.from({ length: 4 }, () => 'already_reshared')])
+    expect(outcomes.sort()).toEqual([...Array.from({ length: 4 }, () => 'already_reshared'), 'done'])
     expect(await Post.query(pod.pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
     expect(await participationsOf(root)).toEqual([{ authorId: ben.personId, count: 1 }])
   })

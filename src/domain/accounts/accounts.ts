@@ -38,23 +38,23 @@ export interface Account {
   readonly closedAt: Date | null
 }
 
-/** Not `.` and `..`, which mean something else in an address. */
+/** Excludes `.` and `..`, which have another meaning in a URL path. */
 const USERNAME = /^(?!\.{1,2}$)[a-z0-9_.-]{1,32}$/
 const DEFAULT_ASPECTS = ['Family', 'Friends', 'Work', 'Acquaintances']
-/** 19 MiB and two passes, some 16 ms; argon2id is what the library takes when nothing else is said. */
+/** 19 MiB and two passes take about 16 ms. The default algorithm of the library is argon2id. */
 export const ARGON2 = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** Makes a person who lives here, with keys, an empty profile and the aspects everybody begins with. */
+/** Creates a local user with keys, an empty profile and the default aspects. */
 export async function createUser(
   pod: Pod,
   { username, password }: { readonly username: string; readonly password: string },
-  /** What has to come true together with the account, or there is none. */
+  /** Runs in the transaction of the account; if it throws, no account is created. */
   also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
 ): Promise<Account> {
   requireUsername(pod, username)
   requirePassword(password)
   await requireUnchangedHost(pod)
-  // Keys take seconds; whether the name is still free in the end is decided by its unique key.
+  // An early check, because key generation takes seconds. The unique constraint decides in the end.
   if (await User.byUsername(pod.db, username)) throw usernameTaken(username)
   const [keys, passwordHash] = await Promise.all([pod.crypto.generateKeyPair(), hash(password, ARGON2)])
 
@@ -80,15 +80,15 @@ export async function createUser(
   }
 }
 
-/** For operators, where the accounts of this pod are not where its settings say. */
+/** Message for operators if the host of the existing accounts differs from the configured host. */
 export async function findHostMismatch({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<string | undefined> {
   const newest = await User.query(db).orderBy('id', 'desc').first().withGraphFetched('person')
   const host = newest && personOf(newest).address.replace(/^[^@]*@/, '')
   if (host === undefined || host === config.host) return undefined
-  return `The accounts of this pod are at ${host}, and by its settings it is ${config.host}: set POD_URL or PORT as they were.`
+  return `This database belongs to ${host}, but POD_URL and PORT say ${config.host}. Restore the original POD_URL or PORT.`
 }
 
-/** In the order of their names, open and closed ones. */
+/** Lists open and closed accounts by username. */
 export async function listUsers(
   pod: Pod,
   page: { readonly after: string | undefined; readonly limit: number },
@@ -106,7 +106,7 @@ export async function findUser(pod: Pod, username: string): Promise<Account | un
   return user && accountOf(user, personOf(user))
 }
 
-/** Ends all access of the account: sessions, tokens, codes and live streams. Applications can be excepted. */
+/** Sets a password and ends all access of the account: sessions, tokens, codes and live streams. Applications can be excepted. */
 export async function setPassword(
   pod: Pod,
   username: string,
@@ -136,8 +136,8 @@ export async function setRole(pod: Pod, username: string, role: Role): Promise<v
 }
 
 /**
- * Ends the account at once: nobody can sign in with it, no token of it counts any more, and what was theirs is gone, here and on
- * every pod that has heard of it. Its name stays taken.
+ * Closes an account at once: sign-in and tokens stop working, its content is deleted here, and an account deletion is sent to the
+ * pods that have data of it. The username stays reserved.
  */
 export async function closeUser(pod: Pod, username: string): Promise<void> {
   await changeOpenUser(pod, username, async (transaction, user) => {
@@ -151,7 +151,7 @@ export async function closeUser(pod: Pod, username: string): Promise<void> {
   })
 }
 
-/** To contacts and to those who have reshared something: afterwards nobody knows any more who they were. */
+/** Sends the account deletion to contacts and resharers. It must run before the deletion, which removes both relations. */
 async function enqueueAccountDeletion(pod: Pod, transaction: Knex.Transaction, user: User): Promise<void> {
   const { address, guid } = personOf(user)
   const resharers: readonly { readonly authorId: number }[] = await transaction('posts as reshares')
@@ -174,7 +174,7 @@ async function enqueueAccountDeletion(pod: Pod, transaction: Knex.Transaction, u
   )
 }
 
-/** Whoever changes an account holds its row: nothing is given to one that is being closed. */
+/** Changes an account that is not closed. The row is locked, so that a simultaneous closing waits. */
 export async function changeOpenUser<Result>(
   pod: Pod,
   username: string,
@@ -182,13 +182,13 @@ export async function changeOpenUser<Result>(
 ): Promise<Result> {
   return inTransaction(pod.db, async (transaction) => {
     const user = await User.byUsername(transaction, username).forUpdate()
-    if (!user) throw refusal('user_missing', `Nobody here has the name ${username}.`)
+    if (!user) throw refusal('user_missing', `There is no local account named ${username}.`)
     if (user.closedAt) throw refusal('user_closed', `The account ${username} is closed.`)
     return change(transaction, user)
   })
 }
 
-/** All reasons for which `createUser` refuses this name and password. */
+/** All refusals that `createUser` would throw for this username and password. */
 export async function findNewAccountRefusals(
   pod: Pick<Pod, 'config' | 'db'>,
   { username, password }: { readonly username: string; readonly password: string },
@@ -214,7 +214,7 @@ function usernameRefusal({ config }: Pick<Pod, 'config'>, username: string): Ref
   return refusal('username_reserved', `The username ${username} is reserved.`)
 }
 
-/** Often a command in another terminal, without the settings of the pod that runs. */
+/** Refuses new accounts with another host. Typical cause: a command in a terminal without the settings of the pod. */
 async function requireUnchangedHost(pod: Pod): Promise<void> {
   const trouble = await findHostMismatch(pod)
   if (trouble !== undefined) throw refusal('host_changed', trouble)

@@ -9,7 +9,7 @@ import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 import { isScope, type Scope } from './scopes.js'
 
-/** What a user lets a client do, as the authorization server sees it. */
+/** An authorization in the terms of the authorization server. */
 export interface Grant {
   readonly grantId: string
   readonly address: string
@@ -17,7 +17,7 @@ export interface Grant {
   readonly scopes: readonly Scope[]
 }
 
-/** For the user, who wants to know whom they let in. */
+/** An authorization as the user's settings page lists it. */
 export interface AuthorizedClient {
   readonly id: number
   readonly clientName: string | null
@@ -29,7 +29,7 @@ export interface AuthorizedClient {
 
 type AuthorizationRefusal = 'user_missing' | 'client_missing' | 'authorization_missing'
 
-/** A user and a client have one authorization: whoever consents again gives new scopes to the tokens there are. */
+/** Creates or changes the one authorization of a user and a client. New consent changes the scopes of existing tokens. */
 export async function authorizeClient(
   pod: Pick<Pod, 'db' | 'now'>,
   who: { readonly address: string; readonly clientId: string },
@@ -46,7 +46,7 @@ export async function authorizeClient(
     .onConflict(['userId', 'clientId'])
     .merge({ scopes: [...scopes], updatedAt: pod.now() })
     .returning('*')
-  if (grantId === null) throw new Error('An authorization came back from the database without its name.')
+  if (grantId === null) throw new Error('An authorization was written without a grant id.')
   return grantId
 }
 
@@ -74,7 +74,7 @@ export async function endSessions(pod: Pick<Pod, 'db'>, address: string): Promis
   await deleteSessions(pod.db, address)
 }
 
-/** The newest first; those of the operator are not the user's to take back. */
+/** Lists authorizations, newest first. Authorizations of the operator have no client and cannot be revoked by the user. */
 export async function listAuthorizedClients(
   pod: Pick<Pod, 'db'>,
   address: string,
@@ -97,7 +97,7 @@ export async function listAuthorizedClients(
   }))
 }
 
-/** Only an authorization of this very user, whoever knows its number. */
+/** Revokes an authorization of this user. Ids of other users' authorizations have no effect. */
 export async function revokeAuthorization(pod: Pick<Pod, 'db'>, address: string, id: number): Promise<void> {
   const ended = await inTransaction(pod.db, async (transaction) => {
     await giveSignal(transaction, 'access_ended')
@@ -110,7 +110,7 @@ export async function revokeAuthorization(pod: Pick<Pod, 'db'>, address: string,
   if (ended === 0) throw refusal('authorization_missing', 'This application has no access any more.')
 }
 
-/** Neither closed nor locked. */
+/** Finds a user by address whose account is neither closed nor locked. */
 export async function findActiveUser(pod: Pick<Pod, 'db'>, address: string): Promise<User | undefined> {
   return User.query(pod.db)
     .joinRelated('person')

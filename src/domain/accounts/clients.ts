@@ -9,7 +9,7 @@ export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post',
 
 type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
 
-/** The names are those of the registration, so that what is kept can be told again as it was said. */
+/** Metadata with the field names of the registration request, so that the response can repeat it unchanged. */
 export interface ClientMetadata {
   readonly application_type: 'web' | 'native'
   readonly token_endpoint_auth_method: ClientAuthMethod
@@ -30,7 +30,7 @@ export interface RegisteredClient {
   readonly name: string | null
   readonly redirectUris: readonly string[]
   readonly secretHash: Buffer | null
-  /** Null: that of the setting. */
+  /** Null: the dialect of the setting applies. */
   readonly apiDialect: ClientApiDialect | null
   readonly metadata: ClientMetadata
   readonly createdAt: Date
@@ -38,13 +38,13 @@ export interface RegisteredClient {
 }
 
 export interface ListedClient extends RegisteredClient {
-  /** How many people have authorized it. */
+  /** Number of users who have authorized the client. */
   readonly users: number
 }
 
 type RegistrationRefusal = 'invalid_redirect_uri' | 'invalid_client_metadata'
 
-/** Schemes that a browser would run or read here instead of handing the code to an application. */
+/** Schemes that a browser would execute or open itself instead of passing the code to an application. */
 const REFUSED_SCHEMES = new Set([
   'javascript:',
   'vbscript:',
@@ -57,10 +57,10 @@ const REFUSED_SCHEMES = new Set([
   'wss:',
 ])
 const CLIENT_ID = /^[0-9a-f]{32}$/
-/** Blanks and line breaks are none of them: what is compared to the letter would be read as another address. */
+/** Printable ASCII without blanks. URL parsers drop blanks and line breaks, so the compared text would differ from the parsed URL. */
 const PRINTABLE_ASCII = /^[!-~]+$/
 
-/** Every registration makes a new client: two phones of one model say the same about themselves. The secret is told once. */
+/** Creates a client at each registration, because two devices of one model send equal metadata. The secret is returned once. */
 export async function registerClient(
   pod: Pick<Pod, 'db' | 'remote'>,
   { name, redirectUris, sectorIdentifierUri, metadata, apiDialect }: ClientRegistration,
@@ -93,7 +93,7 @@ export async function listClients(pod: Pick<Pod, 'db'>, limit: number): Promise<
   return clients.map(({ users, ...client }) => ({ ...registeredClient(client), users }))
 }
 
-/** Holds from the next request of the client on. Null: that of the setting. */
+/** Takes effect with the next request of the client. Null: the dialect of the setting applies. */
 export async function setClientDialect(
   pod: Pick<Pod, 'db' | 'now'>,
   clientId: string,
@@ -107,12 +107,12 @@ export async function setClientDialect(
   return registeredClient(client)
 }
 
-/** Takes the same time for every secret. */
+/** Compares in constant time. */
 export function isClientSecret(secretHash: string, secret: string): boolean {
   return timingSafeEqual(Buffer.from(secretHash, 'hex'), hashSecret(secret))
 }
 
-/** Those to whom all clients of one maker are the same: the host, or the scheme of an application of its own. */
+/** The sector of pairwise subjects: the host, or scheme and host for the private scheme of an application. */
 export function determineSector({
   metadata,
   redirectUris,
@@ -157,7 +157,7 @@ const PAIRWISE_METADATA: ClientMetadata = {
   subject_type: 'pairwise',
 }
 
-/** The one address of a registration that is asked, and only the way other pods are asked. */
+/** Fetches the sector document with the guarded HTTP client of federation, which refuses private addresses. */
 async function readSectorDocument({ remote }: Pick<Pod, 'remote'>, uri: string): Promise<readonly unknown[]> {
   if (!isUrl(uri) || new URL(uri).protocol !== 'https:') {
     throw invalidClientMetadata('sector_identifier_uri must be an https address.')
@@ -167,7 +167,7 @@ async function readSectorDocument({ remote }: Pick<Pod, 'remote'>, uri: string):
     const list: unknown = status === 200 ? JSON.parse(body.toString('utf8')) : undefined
     if (Array.isArray(list)) return list
   } catch {
-    // Whatever went wrong there is nothing that a stranger should learn from us.
+    // The cause is not reported: it would let a client probe hosts through this pod.
   }
   throw invalidClientMetadata('The document at sector_identifier_uri cannot be read.')
 }

@@ -9,12 +9,12 @@ import { hashToken } from './token-hash.js'
 type SignUpRefusal = 'sign_up_closed' | 'invitation_unusable'
 
 export interface NewInvitation {
-  /** Told once: only its hash is kept. */
+  /** Shown once: only its hash is stored. */
   readonly code: string
   readonly expiresAt: Date
 }
 
-/** Lets one person sign up where that is not open to all. The lifetime is in seconds. */
+/** Creates an invitation for one sign-up. The lifetime is in seconds. */
 export async function createInvitation(
   pod: Pick<Pod, 'db'>,
   { lifetime, note }: { readonly lifetime: number; readonly note?: string | undefined },
@@ -30,7 +30,7 @@ export async function createInvitation(
   return { code, expiresAt }
 }
 
-/** Whether whoever comes with this may sign up; why not, if they may not. */
+/** The reason why a sign-up with this invitation is refused; undefined if it is allowed. */
 export async function findSignUpRefusal(
   pod: Pick<Pod, 'db' | 'config'>,
   invitation: string | undefined,
@@ -44,7 +44,7 @@ export async function findSignUpRefusal(
   return found ? undefined : invitationUnusable()
 }
 
-/** Makes the account, and uses up the invitation where one is needed. */
+/** Creates an account and marks the invitation as used where one is required. */
 export async function signUp(
   pod: Pod,
   person: { readonly username: string; readonly password: string; readonly invitation: string | undefined },

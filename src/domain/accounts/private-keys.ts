@@ -3,7 +3,7 @@ import { UserSecrets } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { readPrivateKey } from '../../protocol/signatures/rsa.js'
 
-/** The key of somebody who lives here, to be used in a thread and forgotten. */
+/** Loads the private key of a local person. Callers use it in a worker thread and do not keep it. */
 export async function loadPrivateKey(pod: Pick<Pod, 'db' | 'secrets'>, personId: number): Promise<KeyObject> {
   const kept = await UserSecrets.findByPerson(pod.db, personId)
   if (kept === undefined) throw new Error(`Person ${personId} has no private key here.`)
@@ -12,7 +12,7 @@ export async function loadPrivateKey(pod: Pick<Pod, 'db' | 'secrets'>, personId:
   return key
 }
 
-/** The text of a key, bound or not yet; throws with another secret key. */
+/** Unseals a private key, whether it is bound to its user or not. Throws if the secret key of the pod is another one. */
 export function unsealPrivateKey(
   secrets: Pod['secrets'],
   { userId, sealedPrivateKey, bound }: Pick<UserSecrets, 'userId' | 'sealedPrivateKey' | 'bound'>,
@@ -23,8 +23,8 @@ export function unsealPrivateKey(
 const KEYS_AT_ONCE = 200
 
 /**
- * Binds the private keys to their users that an earlier version has sealed without; returns how many. Runs before a process uses any
- * key: nothing else opens what is not bound.
+ * Seals private keys of an earlier version again, bound to their users; returns how many. It runs at start, because `loadPrivateKey`
+ * opens bound keys only.
  */
 export async function bindPrivateKeys({ db, secrets }: Pick<Pod, 'db' | 'secrets'>): Promise<number> {
   for (let bound = 0; ; ) {

@@ -5,9 +5,9 @@ import { findLocalGuids } from '../../persistence/inbound/find-local-guids.js'
 import type { Pod } from '../../pod/pod.js'
 import { isGuid } from '../../protocol/values.js'
 
-/** Who may get private messages here. */
+/** Tells local recipients of private messages from unknown guids. */
 export interface RecipientLookup {
-  /** Answered from memory for those who got one lately; nobody is said to be unknown before the database was asked. */
+  /** Recent positive answers are cached. A negative answer always comes from the database. */
   isLocal(guid: string): Promise<boolean>
 }
 
@@ -16,7 +16,7 @@ interface RecipientsLimits {
   readonly recipientAgeMs: number
 }
 
-/** Whoever asks for many people asks one question at a time, so that strangers cannot keep the database busy with guesses. */
+/** Runs one statement at a time, so that requests with guessed guids cannot occupy the database. */
 export function openRecipientLookup(
   { db }: Pick<Pod, 'db'>,
   limits: RecipientsLimits = RECEIVE_LIMITS,

@@ -1,4 +1,4 @@
-/** Everything a token may be allowed to do; the names are the client API's. */
+/** All scopes of the client API. */
 export const SCOPES = [
   'openid',
   'sub',
@@ -24,14 +24,14 @@ export const SCOPES = [
 
 export type Scope = (typeof SCOPES)[number]
 
-/** Comes with every authorization, asked for or not. */
+/** Part of every authorization, whether requested or not. */
 export const ALWAYS_GRANTED: Scope = 'public:read'
 
 export function isScope(text: string): text is Scope {
   return (SCOPES as readonly string[]).includes(text)
 }
 
-/** Splits a list of scopes into those there are, each once, and those nobody knows. */
+/** Splits a list of scopes into known ones, without repeats, and unknown names. */
 export function readScopes(text: string): { readonly scopes: readonly Scope[]; readonly unknown: readonly string[] } {
   const names = [...new Set(text.split(/[\s,]+/).filter((name) => name !== ''))]
   return {

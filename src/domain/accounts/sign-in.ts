@@ -5,7 +5,7 @@ import { User, UserSecrets } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { ARGON2 } from './accounts.js'
 
-/** What somebody typed as their name, as the pod knows it: the address works as well, where it is one of ours. */
+/** Reads a username from what was typed into the sign-in form. A local address is accepted too. */
 export function normaliseUsername(pod: Pick<Pod, 'config'>, typed: string): string {
   const name = typed.trim().toLowerCase()
   return name.endsWith(`@${pod.config.host}`) ? name.slice(0, -pod.config.host.length - 1) : name
@@ -13,11 +13,11 @@ export function normaliseUsername(pod: Pick<Pod, 'config'>, typed: string): stri
 
 export interface SignIn {
   readonly address: string
-  /** To be called after the session is stored: false if the password has changed meanwhile. Then its sessions are ended. */
+  /** To be called after the session is stored. False if the password has changed meanwhile; then all sessions are deleted. */
   confirm(): Promise<boolean>
 }
 
-/** Undefined: refused. An unknown name, a closed and a locked account cost the same time as a wrong password. */
+/** Undefined if refused. Unknown, closed and locked accounts take as long as a wrong password, so that timing reveals nothing. */
 export async function signIn(
   pod: Pick<Pod, 'db' | 'now'>,
   username: string,

@@ -2,17 +2,17 @@ import { createPrivateKey, createPublicKey, type JsonWebKey } from 'node:crypto'
 import { SigningKey } from '../../persistence/models/signing-key.js'
 import type { Pod } from '../../pod/pod.js'
 
-/** The only one there is; clients look it up by this name. */
+/** Key id of the only signing key, by which clients look it up. */
 const KID = 'default'
 
-/** The private key of the ID tokens of this pod. It is made when it is first needed and kept; of several processes, one makes it. */
+/** Loads the private key that signs ID tokens. It is created on first use; of several processes, the first insert wins. */
 export async function loadSigningKey(pod: Pick<Pod, 'db' | 'crypto' | 'secrets'>): Promise<JsonWebKey> {
   const kept = (await SigningKey.query(pod.db).findById(KID)) ?? (await createSigningKey(pod))
   const key = createPrivateKey(await unsealSigningKey(pod, kept)).export({ format: 'jwk' })
   return { ...key, ...KEY_PARAMETERS }
 }
 
-/** One that an earlier version has sealed is bound to its use. */
+/** Unseals the key. A key that an earlier version sealed without its purpose is sealed again with it. */
 async function unsealSigningKey(
   { db, secrets }: Pick<Pod, 'db' | 'secrets'>,
   { kid, sealedPrivateKey }: SigningKey,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** What is stored of a token: whoever reads the database cannot use it. */
+/** Hash that is stored instead of a token, so that a leaked database gives no access. */
 export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }

@@ -11,13 +11,13 @@ import { hashToken } from './token-hash.js'
 type TokenRefusal = 'token_unknown'
 
 export interface MintedToken {
-  /** Shown once: only its hash is kept. */
+  /** Shown once: only its hash is stored. */
   readonly accessToken: string
   readonly scopes: readonly Scope[]
   readonly expiresAt: Date
 }
 
-/** Makes a token without a browser, with an authorization of its own: several with different scopes exist side by side. */
+/** Creates a token for the command line. Each has its own authorization, so that tokens with different scopes can coexist. */
 export async function mintToken(
   pod: Pod,
   username: string,
@@ -32,7 +32,7 @@ export async function mintToken(
       .insert({
         authorizationId: authorization.id,
         tokenHash: hashToken(accessToken),
-        // By the clock of the database, which is the one that tokens are judged by.
+        // Expiry is checked with the clock of the database, so it is computed with that clock.
         expiresAt: raw(`date_trunc('milliseconds', now()) + make_interval(secs => ?)`, [lifetime]),
       })
       .returning('*')
@@ -41,7 +41,7 @@ export async function mintToken(
   })
 }
 
-/** Ends a token. What the operator made goes as a whole; what a client was given keeps its other tokens. */
+/** Deletes a token. A token of the operator takes its authorization along; other tokens of a client's authorization remain. */
 export async function revokeToken(pod: Pod, accessToken: string): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     const [token] = await AccessToken.query(transaction)
@@ -51,7 +51,7 @@ export async function revokeToken(pod: Pod, accessToken: string): Promise<void> 
     if (!token)
       throw new Refusal<TokenRefusal>(
         'token_unknown',
-        'There is no such token: it was never made, or it is revoked already.',
+        'There is no such token: it was never created, or it is already revoked.',
       )
     await Authorization.query(transaction).delete().where({ id: token.authorizationId, clientId: null })
   })

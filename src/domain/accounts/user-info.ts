@@ -7,15 +7,15 @@ import { findActiveUser } from './authorizations.js'
 import { determineSector, findClient, type RegisteredClient } from './clients.js'
 import type { Viewer } from './viewers.js'
 
-/** Who the person is towards a client: their address, or a name that only the clients of one maker know. */
+/** The `sub` claim for a client: the address, or a pairwise identifier that is shared by the clients of one sector. */
 export async function findSubject(pod: Pick<Pod, 'db'>, address: string, client: RegisteredClient): Promise<string> {
   if (client.metadata.subject_type !== 'pairwise') return address
   const user = await findActiveUser(pod, address)
-  if (user === undefined) throw new Error('Somebody who has no account here is to get an ID token.')
+  if (user === undefined) throw new Error('An ID token was requested for an address without an active account.')
   return findOrCreatePairwiseSubject(pod, user.id, determineSector(client))
 }
 
-/** What a client with the scope `openid` may know of its user. */
+/** The user info of a client with the scope `openid`. */
 export interface UserInfo {
   readonly subject: string
   readonly person: Person
@@ -47,6 +47,6 @@ async function findOrCreatePairwiseSubject({ db }: Pick<Pod, 'db'>, userId: numb
   const row: { readonly subject: string } | undefined = await db('pairwise_subjects')
     .where({ userId, sector })
     .first('subject')
-  if (row === undefined) throw new Error('The name of a user towards a client was not kept.')
+  if (row === undefined) throw new Error('A pairwise subject was inserted and not found.')
   return row.subject
 }

@@ -7,27 +7,27 @@ import type { Pod } from '../../pod/pod.js'
 import { ALWAYS_GRANTED, isScope, type Scope } from './scopes.js'
 import { hashToken } from './token-hash.js'
 
-/** The user in whose name something is asked, and what the token lets them do. */
+/** The user of a request, with the scopes of the token. */
 export interface Viewer {
   readonly userId: number
   readonly personId: number
-  /** Who came with a token has both. */
+  /** Both ids are set when the request carries a token. */
   readonly authorizationId?: number
   readonly tokenId?: number
   readonly scopes: ReadonlySet<Scope>
-  /** Not set: that of the setting. */
+  /** Undefined: the dialect of the setting applies. */
   readonly dialect?: ClientApiDialect
-  /** A replica that has not come as far in the log of the database would show them a past. */
+  /** Log position of the user's last write. A replica behind it would show outdated data. */
   readonly writtenUpTo?: number
 }
 
-/** Finds out who asks. */
+/** Finds the viewer of an access token. */
 export interface ViewerLookup {
-  /** Undefined: the token is unknown, expired or revoked, or its account is closed or locked. */
+  /** Undefined if the token is unknown, expired or revoked, or its account is closed or locked. */
   find(token: string): Promise<Viewer | undefined>
 }
 
-/** Tokens that come at the same moment are looked up together; nothing is remembered of them. */
+/** Groups simultaneous lookups into one statement. Nothing is cached, so that a revocation takes effect at once. */
 export function openViewerLookup({ db }: Pick<Pod, 'db'>): ViewerLookup {
   const ask = groupCommit(
     { atOnce: Number.POSITIVE_INFINITY, items: TOKENS_AT_ONCE, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
@@ -47,12 +47,12 @@ export function openViewerLookup({ db }: Pick<Pod, 'db'>): ViewerLookup {
 
 const TOKENS_AT_ONCE = 100
 
-/** Undefined as above. */
+/** As `ViewerLookup.find`, for a single token. */
 export async function findViewer(pod: Pick<Pod, 'db'>, token: string): Promise<Viewer | undefined> {
   return openViewerLookup(pod).find(token)
 }
 
-/** The same viewers as they are now, by the ids of their tokens; whose token counts no longer is not among them. */
+/** Current viewers by the ids of their tokens. Tokens that are no longer valid are left out. */
 export async function findViewersByTokenIds(
   pod: Pick<Pod, 'db'>,
   tokenIds: readonly number[],
@@ -80,7 +80,7 @@ function viewerOfToken(holder: TokenHolder): Viewer | undefined {
   }
 }
 
-/** By the text they are read from: there are far fewer kinds of clients than requests. */
+/** Parsed scopes by their text, because few distinct texts occur in many requests. */
 const parsedScopes = new LRUCache<string, ReadonlySet<Scope>>({ max: 1_000 })
 
 function parseScopes(text: string): ReadonlySet<Scope> {
@@ -91,7 +91,7 @@ function parseScopes(text: string): ReadonlySet<Scope> {
   return scopes
 }
 
-/** A token that may show nothing private does not show the viewer's own either. */
+/** Without the scope `private:read`, a token shows public posts only. This applies to the viewer's own posts too. */
 export function visibilityForViewer({ scopes }: Viewer): Visibility {
   return scopes.has('private:read') ? 'readable' : 'public'
 }

@@ -12,10 +12,10 @@ import { Refusal } from '../refusals.js'
 
 type AspectRefusal = 'aspect_not_found' | 'name_invalid' | 'name_taken'
 
-/** What is left out stays as it is. */
+/** Undefined fields stay unchanged. */
 export interface AspectChange {
   readonly name?: string | undefined
-  /** The place among the viewer's aspects; the others close up behind it and make room for it. */
+  /** Position among the viewer's aspects. The others move so that positions stay consecutive. */
   readonly position?: number | undefined
 }
 
@@ -23,14 +23,14 @@ export async function listAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, page: Of
   return listAspectsOfUser(pod.db, viewer.userId, page)
 }
 
-/** One of the viewer's own. */
+/** Returns an aspect of the viewer. */
 export async function findAspect(pod: Pick<Pod, 'db'>, viewer: Viewer, id: number): Promise<ListedAspect> {
   const aspect = await findAspectOfUser(pod.db, viewer.userId, id)
   if (aspect === undefined) throw refusal('aspect_not_found', 'You have no aspect with this id.')
   return aspect
 }
 
-/** All of these are the viewer's own. */
+/** Throws unless all these aspects belong to the viewer. */
 export async function requireAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, ids: readonly number[]): Promise<void> {
   const different = [...new Set(ids)]
   if (different.length === 0) return
@@ -38,7 +38,7 @@ export async function requireAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, ids: 
   if (own < different.length) throw refusal('aspect_not_found', 'You have no aspect with this id.')
 }
 
-/** Those of them that are the viewer's own; there may be more of them than a statement has places for values. */
+/** Returns the ids that belong to the viewer. The list is one array value, because it can exceed the limit of 65 535 parameters. */
 export async function ownAspectIds(
   transaction: Knex.Transaction,
   { userId }: Viewer,
@@ -49,14 +49,14 @@ export async function ownAspectIds(
   return found.map(({ id }) => id)
 }
 
-/** It comes behind all others. */
+/** Creates an aspect in the last position. */
 export async function createAspect(pod: Pick<Pod, 'db'>, viewer: Viewer, name: string): Promise<ListedAspect> {
   return changeLocked(pod, viewer, (transaction) =>
     Aspect.insertLast(transaction, viewer.userId, requireAspectName(name)),
   )
 }
 
-/** All of it or nothing. */
+/** Changes name and position in one transaction. */
 export async function changeAspect(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -75,7 +75,7 @@ export async function changeAspect(
   })
 }
 
-/** Two of one user take turns: each sees the places that the other has given. */
+/** Runs a change with the user locked, so that simultaneous changes of positions run one after the other. */
 async function changeLocked<Result>(
   pod: Pick<Pod, 'db'>,
   { userId }: Viewer,

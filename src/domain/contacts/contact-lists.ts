@@ -11,14 +11,14 @@ import { Refusal } from '../refusals.js'
 
 type ContactListRefusal = 'person_not_found'
 
-/** People show their contacts to nobody but themselves. */
+/** Refuses lists of other people's contacts: contacts are visible to their owner only. */
 export async function requireOwnContacts(pod: Pick<Pod, 'db'>, viewer: Viewer, personGuid: string): Promise<void> {
   const person = await findAuthor(pod.db, personGuid)
   if (person?.id === viewer.personId) return
   throw new Refusal<ContactListRefusal>('person_not_found', 'You may list only your own contacts.')
 }
 
-/** Whoever the viewer shares with, and whoever shares with the viewer. */
+/** Lists people with whom the viewer shares or who share with the viewer. */
 export async function listContacts(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -27,7 +27,7 @@ export async function listContacts(
   return listContactsOfUser(pod.db, viewer.userId, page)
 }
 
-/** Whoever is in an aspect, which must be the viewer's. */
+/** Lists the people of an aspect. The caller has checked that the aspect belongs to the viewer. */
 export async function listContactsInAspect(
   pod: Pick<Pod, 'db'>,
   aspectId: number,

@@ -34,7 +34,7 @@ export interface Membership {
   readonly personGuid: string
 }
 
-/** Puts somebody into one of the viewer's aspects; with the first of them the viewer begins to share with them. */
+/** Adds a person to an aspect of the viewer. The first aspect starts sharing with the person. */
 export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGuid }: Membership): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     const person = await lockViewerAndPerson(transaction, viewer, { aspectId, personGuid })
@@ -54,7 +54,7 @@ export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGu
   })
 }
 
-/** Takes somebody out of an aspect; with the last of them the viewer ceases to share with them. */
+/** Removes a person from an aspect of the viewer. The last aspect ends sharing with the person. */
 export async function removeFromAspect(pod: Pod, viewer: Viewer, { aspectId, personGuid }: Membership): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     const person = await lockViewerAndPerson(transaction, viewer, { aspectId, personGuid })
@@ -70,7 +70,7 @@ export async function removeFromAspect(pod: Pod, viewer: Viewer, { aspectId, per
   })
 }
 
-/** Deletes one of the viewer's aspects, and ceases to share with those who were in no other. */
+/** Deletes an aspect of the viewer and ends sharing with members who are in no other aspect. */
 export async function deleteAspect(pod: Pod, viewer: Viewer, aspectId: number): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     const filedHere = transaction('aspectMemberships').where({ aspectId }).select('contactId')
@@ -99,8 +99,8 @@ export async function deleteAspect(pod: Pod, viewer: Viewer, aspectId: number): 
 }
 
 /**
- * People begin to share with users of this pod: these are told, and those who want it share with them from then on. Returns
- * those of whom it is new.
+ * Records that people share with local users, notifies the users, and follows back where a user has chosen so. Following back a
+ * local person is recorded for that person in turn. Returns the pairs that are new.
  */
 export async function beginSharing(
   pod: Pick<Pod, 'jobs'>,
@@ -128,7 +128,7 @@ export async function beginSharing(
   return begun
 }
 
-/** The viewer shares no longer with these people; each of them is told, or loses it at once where they live here. */
+/** Ends sharing with these people: a message is enqueued for remote people, and the contact of local people is changed directly. */
 async function endSharing(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
@@ -165,7 +165,7 @@ async function deliverSharing(pod: Pod, transaction: Knex.Transaction, viewer: V
   await beginSharing(pod, transaction, [{ userId: user.id, personId: viewer.personId }], pod.now())
 }
 
-/** That somebody of this pod shares with a person elsewhere, and who that is. */
+/** Jobs that send a contact message and the profile of a local person to a remote person. */
 function newIntroductionJobs({ userId, personId }: SharingPair, to: number): readonly NewJob[] {
   return [
     newDispatchJob(personId, { record: 'contact', userId, personId: to, sharing: true, blocking: false }),
@@ -180,7 +180,7 @@ async function requireAddablePerson(transaction: Knex.Transaction, viewer: Viewe
   if (block !== undefined) throw refusal('person_blocked', 'You block this person. Unblock the person first.')
 }
 
-/** From both sides nothing between the two changes meanwhile, and the viewer's aspects stay. */
+/** Locks the viewer and, if local, the other user, so that neither side changes the relation or the aspects meanwhile. */
 async function lockViewerAndPerson(
   transaction: Knex.Transaction,
   viewer: Viewer,

@@ -31,7 +31,7 @@ export interface NewConversation {
   readonly recipientGuids: readonly string[]
 }
 
-/** With a first message, for people with whom the viewer shares and who share with the viewer. */
+/** Creates a conversation with a first message. Recipients must be mutual contacts of the viewer. */
 export async function startConversation(pod: Pod, viewer: Viewer, input: NewConversation): Promise<ListedConversation> {
   const { subject, text } = input
   const fault = subject.trim() === '' ? 'is empty' : findTextFault(subject, TEXT_LIMITS.subjectCharacters)
@@ -53,7 +53,7 @@ export async function startConversation(pod: Pod, viewer: Viewer, input: NewConv
   return findConversation(pod, viewer, guid)
 }
 
-/** Adds a message to a conversation that the viewer still has. */
+/** Adds a message to a conversation that the viewer has not left. */
 export async function createMessage(
   pod: Pod,
   viewer: Viewer,
@@ -80,7 +80,7 @@ export async function createMessage(
   return { guid, text, createdAt, author: { guid: authorGuid, address, name, avatarUrl } }
 }
 
-/** Those that the viewer still has. */
+/** Lists conversations that the viewer has not left. */
 export async function listConversations(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -89,7 +89,7 @@ export async function listConversations(
   return listConversationsOfPerson(pod.db, viewer.personId, filter)
 }
 
-/** Looking at it does not make it read. */
+/** Returns a conversation without marking it as read. */
 export async function findConversation(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -100,7 +100,7 @@ export async function findConversation(
   return conversation
 }
 
-/** The oldest first, of a conversation that the viewer still has; reading them does not make them read. */
+/** Lists the messages of a conversation, oldest first, without marking it as read. */
 export async function listMessages(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -108,12 +108,12 @@ export async function listMessages(
   filter: MessageFilter,
 ): Promise<Page<ListedMessage>> {
   const messages = await listMessagesOfConversation(pod.db, viewer.personId, { ...filter, conversationGuid })
-  // Where nothing was found, there may be no such conversation either.
+  // An empty page can mean that the conversation does not exist.
   if (messages.items.length === 0) await findConversation(pod, viewer, conversationGuid)
   return messages
 }
 
-/** Whether the viewer has read it is what they say. */
+/** Marks a conversation as read or unread. */
 export async function setConversationRead(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -125,10 +125,10 @@ export async function setConversationRead(
   return findConversation(pod, viewer, guid)
 }
 
-/** The viewer never sees it again, whatever is written in it; it goes for good when nobody has it any more. */
+/** Removes the conversation for the viewer for good. The last participant who leaves deletes it. */
 export async function leaveConversation(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
-    // Held, so that of two who leave at once one is the last.
+    // Locked, so that of two participants who leave at the same time one is the last.
     const conversation = await Conversation.query(transaction).findOne({ guid }).forUpdate()
     const left = conversation === undefined ? 0 : await queryOwnVisibility(transaction, viewer, guid).delete()
     if (conversation === undefined || left === 0) throw conversationNotFound()
@@ -156,7 +156,7 @@ async function requireMutualContacts(
     .whereNull('closedAt')
     .whereIn('id', Contact.query(transaction).select('personId').where({ userId, sharing: true, receiving: true }))
     .orderBy('id')
-  // Also who is named twice: all of them or none.
+  // A recipient who is named twice is refused too.
   if (people.length === guids.length) return people
   throw refusal('recipients_invalid', 'Each recipient must be a mutual contact of yours, named once.')
 }

@@ -8,7 +8,7 @@ import {
 import type { Pod } from '../../pod/pod.js'
 import { newAnnouncementJobs } from '../notifications/announcements.js'
 
-/** Adds to conversations what somebody has said in them, here or elsewhere, with what else is to do; returns what is really new. */
+/** Inserts local or received messages, and enqueues their announcements with further jobs. Returns the new rows. */
 export async function addMessages(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,

@@ -23,7 +23,7 @@ import { participateInPost } from './participations.js'
 type CreateCommentRefusal = 'text_invalid' | 'blocked_by_author'
 type ReadCommentRefusal = 'comment_not_found'
 
-/** All that are under a post, whoever wrote them; the oldest first, if the page names no place. */
+/** Lists all comments of a post; oldest first unless the page has a position. */
 export async function listComments(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -31,12 +31,12 @@ export async function listComments(
   page: TimePage,
 ): Promise<Page<ListedComment>> {
   const comments = await listCommentsOfPost(pod.db, viewer, { postGuid, visibility: visibilityForViewer(viewer), page })
-  // Where nothing was found, there may be no such post either.
+  // An empty page can mean that the post does not exist.
   if (comments.items.length === 0) await requirePostOrComment(pod, viewer, { postGuid })
   return comments
 }
 
-/** One that the viewer has just seen. */
+/** Returns a comment by id. The caller has checked that the viewer may see it. */
 export async function findComment(pod: Pick<Pod, 'db'>, viewer: Viewer, id: number): Promise<ListedComment> {
   const comment = await findListedComment(pod.db, viewer, id)
   if (!comment) throw refusal('comment_not_found', 'This comment was deleted in the meantime.')

@@ -17,7 +17,7 @@ import { participateInPost } from './participations.js'
 
 type CreateLikeRefusal = 'already_liked' | 'blocked_by_author'
 
-/** Those of a post, or of the comment that was found under it; the viewer's own first. */
+/** Lists likes of a post or of a comment, the viewer's own first. */
 export function listLikes(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -28,7 +28,7 @@ export function listLikes(
   return listReactions(pod.db, viewer, { kind: 'likes-of-comment', id: commentId }, page)
 }
 
-/** Likes a post, or a comment under it; one's own too. */
+/** Likes a post or a comment. Own posts and comments can be liked too. */
 export async function createLike(
   pod: Pod,
   viewer: Viewer,

@@ -7,8 +7,8 @@ import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 
 /**
- * Whoever does something under a post hears of it from then on, also if they had muted it. The author elsewhere is asked for it
- * the first time; an author hears of their own post anyway.
+ * Subscribes the viewer to a post after an interaction, and unmutes it. The first interaction sends a participation to a remote
+ * author. Authors receive notifications about their own posts without a participation.
  */
 export async function participateInPost(
   pod: Pick<Pod, 'jobs'>,
@@ -30,7 +30,7 @@ export async function unmutePost(
   await transaction('mutedPosts').where({ userId, postId }).delete()
 }
 
-/** Where the author lives here, there is nobody to ask. */
+/** Enqueues a participation if the author is remote. Local authors need none. */
 export async function enqueueParticipation(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,

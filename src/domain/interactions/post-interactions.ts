@@ -9,7 +9,7 @@ import { enqueueParticipation, unmutePost } from './participations.js'
 
 type InteractionRefusal = 'already_subscribed' | 'not_subscribed' | 'already_hidden' | 'not_hidden'
 
-/** The viewer hears of what happens under the post. */
+/** Subscribes the viewer to notifications about a post. */
 export async function subscribeToPost(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
   const post = await requirePost(pod, viewer, postGuid)
   await inTransaction(pod.db, async (transaction) => {
@@ -22,7 +22,7 @@ export async function subscribeToPost(pod: Pod, viewer: Viewer, postGuid: string
   })
 }
 
-/** The viewer hears no more of the post, until they do something under it again. Nobody else is told. */
+/** Ends notifications about a post until the viewer interacts with it again. No message is sent to other pods. */
 export async function mutePost(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
   const post = await requirePost(pod, viewer, postGuid)
   await inTransaction(pod.db, async (transaction) => {
@@ -36,7 +36,7 @@ export async function mutePost(pod: Pod, viewer: Viewer, postGuid: string): Prom
   })
 }
 
-/** Leaves a post out of the viewer's own streams, or shows it there again. */
+/** Hides a post in the viewer's streams, or shows it again. */
 export async function setPostHidden(pod: Pod, viewer: Viewer, postGuid: string, hidden: boolean): Promise<void> {
   const post = await requirePost(pod, viewer, postGuid)
   const mark = { userId: viewer.userId, postId: post.id }

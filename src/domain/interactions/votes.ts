@@ -12,7 +12,7 @@ import { participateInPost } from './participations.js'
 
 type VoteRefusal = 'answer_not_found' | 'blocked_by_author' | 'already_voted'
 
-/** One answer, once. Whoever votes under a reshare votes in the poll it shows, and hears of the reshare. */
+/** Votes in a poll, once per person. A vote on a reshare counts in the poll of its root and subscribes the viewer to the reshare. */
 export async function voteInPoll(
   pod: Pod,
   viewer: Viewer,

@@ -8,7 +8,7 @@ import type { Pod } from '../../pod/pod.js'
 
 const ROWS_AT_ONCE = 1_000
 
-/** Nothing is sent there, nothing fetched from there, and whatever its people say is dropped; what waits for it is given up. */
+/** Blocks a pod: nothing is sent or fetched, messages of its people are dropped, and waiting deliveries are given up. */
 export async function blockPod({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
   await OtherPod.query(db)
     .findById(podId)
@@ -18,7 +18,7 @@ export async function blockPod({ db }: Pick<Pod, 'db'>, podId: number): Promise<
 
 const PEOPLE_AT_ONCE = 100
 
-/** Those who live there, and those whose addresses are at its host: a block holds for both. */
+/** People of the pod, and people with an address at its host. A block applies to both. */
 const selectPeopleOfPod = `
   select people.id from people
   join pods on pods.id = ?
@@ -39,12 +39,12 @@ export async function purgePod({ db, now }: Pick<Pod, 'db' | 'now'>, podId: numb
   }
 }
 
-/** What was given up meanwhile stays so until somebody replays it. */
+/** Unblocks a pod. Deliveries that were given up meanwhile stay so until an operator replays them. */
 export async function unblockPod({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
   await OtherPod.query(db).findById(podId).patch({ blockedAt: null })
 }
 
-/** As after two weeks without an answer: nothing more is stored for it, until a look at it goes well or it writes itself. */
+/** Treats a pod as if it had been offline for two weeks: no deliveries are stored until a check succeeds or the pod sends a message. */
 export async function putPodToSleep({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
   const offlineSince = raw('coalesce(offline_since, now())')
   await OtherPod.query(db)
@@ -53,7 +53,7 @@ export async function putPodToSleep({ db }: Pick<Pod, 'db'>, podId: number): Pro
   await giveUpAllDeliveries(db)
 }
 
-/** As if nothing had ever gone wrong: what is due goes out now. */
+/** Clears the failures of a pod and enqueues its due deliveries. */
 export async function wakePod(pod: Pick<Pod, 'db' | 'jobs'>, podId: number): Promise<void> {
   await OtherPod.query(pod.db).findById(podId).patch({ offlineSince: null, failures: 0, nextTryAt: null })
   await knock(pod, [{ podId, proven: false }])

@@ -6,7 +6,7 @@ import { Refusal } from '../refusals.js'
 
 type ReportRefusal = 'reason_invalid' | 'already_reported'
 
-/** Shows a post, or a comment under it, to those who look after this pod; nobody else hears of it. */
+/** Reports a post or a comment to the moderators of this pod. The report is not sent to other pods. */
 export async function createReport(
   pod: Pod,
   viewer: Viewer,

@@ -6,7 +6,7 @@ import { inTransaction } from '../../persistence/database/errors.js'
 import { type AnnouncedRows, insertAnnouncements } from '../../persistence/notifications/announcements.js'
 import type { Pod } from '../../pod/pod.js'
 
-/** Lets those who listen know of what this transaction has written. */
+/** Enqueues the announcement of rows that this transaction has written, for live event streams. */
 export async function enqueueAnnouncement(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
@@ -15,7 +15,7 @@ export async function enqueueAnnouncement(
   await enqueueJobs(pod, transaction, newAnnouncementJobs(news))
 }
 
-/** The same together with what other pods are to be told. */
+/** Enqueues the dispatch of a record to other pods and the announcement of rows, with one statement. */
 export async function enqueueDispatchAndAnnouncement(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
@@ -26,18 +26,18 @@ export async function enqueueDispatchAndAnnouncement(
   await enqueueJobs(pod, transaction, [newDispatchJob(senderId, record), ...newAnnouncementJobs(news)])
 }
 
-/** None where nothing is new. */
+/** No job if there are no rows. */
 export function newAnnouncementJobs(news: AnnouncedRows): readonly NewJob[] {
   return Object.values(news).some((ids) => ids.length > 0) ? [newJob(announceJob, news)] : []
 }
 
-/** Carries what is new to the web processes, and through them out of the pod. */
+/** Inserts announcements and signals the web processes, which send them to live event streams. */
 export async function publishAnnouncements(
   pod: Pick<Pod, 'db'>,
   work: Work & { readonly data: AnnouncedRows },
 ): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
-    // First: whoever finds that it is done already must not have made others wait for a turn.
+    // First, so that a repeated job fails here, before it takes the lock that other announcements wait for.
     await work.finish(transaction)
     const announcements = await insertAnnouncements(transaction, work.data)
     if (announcements > 0) await giveSignal(transaction, 'announced')

@@ -6,12 +6,12 @@ import { enqueueAnnouncement } from './announcements.js'
 
 type BirthdayPod = Pick<Pod, 'db' | 'jobs' | 'now'>
 
-/** Tells everybody of the mutual contacts whose birthday it is that day, each once; returns how many are told now. */
+/** Notifies users of the birthdays of mutual contacts, each once; returns the number of new notifications. */
 export async function notifyOfBirthdays(pod: BirthdayPod, day = currentDay(pod)): Promise<number> {
   return inTransaction(pod.db, (transaction) => insertAndAnnounce(pod, transaction, day))
 }
 
-/** The same for today, unless it has been done since midnight: whoever becomes a contact in the afternoon is not told. */
+/** Notifies of today's birthdays unless this has run since midnight. Contacts added later on the day are not considered. */
 export async function notifyOfTodaysBirthdays(pod: BirthdayPod): Promise<number> {
   const day = currentDay(pod)
   return inTransaction(pod.db, async (transaction) => {

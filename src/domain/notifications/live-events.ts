@@ -9,14 +9,14 @@ import type { Scope } from '../accounts/scopes.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { mayShowPost } from '../posts/post-access.js'
 
-/** Something new as one viewer is shown it in a list. */
+/** A new notification, message or post in the form in which lists show it. */
 export type LiveEvent = { readonly id: number } & (
   | { readonly kind: 'notification'; readonly notification: ListedNotification }
   | { readonly kind: 'message'; readonly message: MessageInConversation }
   | { readonly kind: 'post'; readonly post: ListedPost }
 )
 
-/** What a token has to carry to hear of each kind. */
+/** The scope that a token needs for each kind of announcement. */
 export const SCOPE_OF_ANNOUNCEMENT_KIND: Readonly<Record<AnnouncementKind, Scope>> = {
   notification: 'notifications',
   message: 'conversations',
@@ -25,11 +25,11 @@ export const SCOPE_OF_ANNOUNCEMENT_KIND: Readonly<Record<AnnouncementKind, Scope
 
 export interface EventRecipient {
   readonly viewer: Viewer
-  /** What they want to hear of. */
+  /** Requested kinds. */
   readonly kinds: ReadonlySet<AnnouncementKind>
 }
 
-/** Whom of any number of people each announcement concerns; who is concerned by none is not in the answer. */
+/** Maps each recipient to the announcements that concern them. Recipients without any are left out. */
 export async function groupAnnouncementsByRecipient<Someone extends EventRecipient>(
   pod: Pick<Pod, 'db'>,
   announcements: readonly Announcement[],
@@ -72,14 +72,14 @@ async function findPostReaders(
   return groupByKey(members.map(({ postId, userId }) => [postId, userId]))
 }
 
-/** What the viewer may be shown of announcements that concern them: what is gone meanwhile, or not for their token, is left out. */
+/** Reads the subjects of announcements for a viewer. Deleted subjects, and those that the token may not show, are left out. */
 export async function findLiveEvents(
   { db }: Pick<Pod, 'db'>,
   viewer: Viewer,
   announcements: readonly Announcement[],
 ): Promise<readonly LiveEvent[]> {
   const allowed = announcements.filter(({ kind }) => viewer.scopes.has(SCOPE_OF_ANNOUNCEMENT_KIND[kind]))
-  // One after the other: somebody who listens takes no more than one of the connections that requests need.
+  // One after the other, so that a listener uses no more than one of the connections that requests need.
   const notifications = await findSubjects(allowed, 'notification', (ids) =>
     listNotificationsByIds(db, viewer.userId, ids),
   )

@@ -15,7 +15,7 @@ import { Refusal } from '../refusals.js'
 
 type NotificationRefusal = 'notification_not_found'
 
-/** Something that happened and that somebody may want to know. Ids of rows that are really new. */
+/** New rows that cause notifications, by their ids. */
 export interface NotificationCauses {
   /** Mentions in posts: ids of status messages. */
   readonly posts?: readonly number[]
@@ -24,14 +24,13 @@ export interface NotificationCauses {
   /** Ids of the reshares themselves. */
   readonly reshares?: readonly number[]
   readonly sharing?: readonly { readonly userId: number; readonly personId: number }[]
-  /** Posts that were delivered to a person just now, not new themselves: a private post for the second reader. */
+  /** Private posts that another local user received just now. The posts themselves can be older. */
   readonly delivered?: readonly { readonly userId: number; readonly postId: number }[]
 }
 
 /**
- * Tells everybody here who is concerned, in the transaction of the causes, whoever they came from. Mentions, participations
- * and share visibilities of these rows have to be written by then. Returns the ids of what is new or was added to, which has to
- * be announced.
+ * Notifies local users about new rows, in the transaction of these rows. Their mentions, participations and visibilities must be
+ * written before. Returns the ids of new and extended notifications; the caller announces them.
  */
 export async function notifyAbout(
   transaction: Knex.Transaction,
@@ -44,7 +43,7 @@ export async function notifyAbout(
   return insertCausedNotifications(transaction, all, now)
 }
 
-/** The viewer's own, the newest first, or the oldest first of those after a place. */
+/** Lists the viewer's notifications, newest first; oldest first for a page after a position. */
 export function listNotifications(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -53,7 +52,7 @@ export function listNotifications(
   return listNotificationsOfUser(pod.db, viewer.userId, filter)
 }
 
-/** The viewer's own, and as it is: to look for it does not make it read. */
+/** Returns a notification of the viewer without marking it as read. */
 export async function findNotification(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -64,12 +63,12 @@ export async function findNotification(
   throw new Refusal<NotificationRefusal>('notification_not_found', 'This notification does not exist.')
 }
 
-/** Whoever opens one has read it. */
+/** Marks a notification as read and returns it. */
 export function readNotification(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedNotification> {
   return setNotificationRead(pod, viewer, guid, { read: true })
 }
 
-/** Neither makes it any newer. */
+/** Marks a notification as read or unread. The time of its last change stays. */
 export async function setNotificationRead(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -80,14 +79,14 @@ export async function setNotificationRead(
   try {
     await mark()
   } catch (error) {
-    // One about the same thing came in that very moment; now it is there to be seen, and goes on collecting.
+    // A notification about the same target was inserted at the same moment. A second try sees it and leaves merging to it.
     if (!isUniqueViolation(error, 'notifications_merging')) throw error
     await mark()
   }
   return findNotification(pod, viewer, guid)
 }
 
-/** All that the viewer has not read yet; returns how many. */
+/** Marks all unread notifications of the viewer as read; returns how many. */
 export async function markAllNotificationsRead(pod: Pick<Pod, 'db'>, viewer: Viewer): Promise<number> {
   return Notification.query(pod.db).where({ userId: viewer.userId, read: false }).patch({ read: true })
 }

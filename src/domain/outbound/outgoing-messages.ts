@@ -14,23 +14,23 @@ import { type Entity, writeEntity } from '../../protocol/entities/registry.js'
 
 export type { RecipientSelector }
 
-/** One envelope that leaves this pod. */
+/** A message to other pods, which becomes one envelope. */
 export interface OutgoingMessage {
-  /** The kind of record it is about: 'post', 'comment' … */
+  /** Kind of the record: 'post', 'comment' … */
   readonly record: string
   readonly guid: string
   readonly verb: 'create' | 'retract'
-  /** Whose key signs the envelope; lives here. */
+  /** The local person whose key signs the envelope. */
   readonly senderId: number
   readonly public: boolean
   readonly entity: Entity
-  /** Not set: own words. */
+  /** Default: `own`. */
   readonly priority?: DeliveryPriority
 }
 
 /**
- * Writes an envelope and its deliveries in the caller's transaction, and knocks at the pods after the commit: public, one for
- * each pod of the audience; private, one for each person. A repeat makes no second envelope, except of a profile or a contact.
+ * Stores a message and its deliveries in the caller's transaction, and enqueues delivery jobs after the commit. A public message has
+ * one delivery for each pod, a private one for each person. A repeat stores no second message, except of a profile or a contact.
  */
 export async function enqueueMessage(
   pod: Pick<Pod, 'jobs'>,
@@ -43,7 +43,7 @@ export async function enqueueMessage(
   knockAfter(pod, transaction, reached)
 }
 
-/** The same for any number of envelopes that are for one person each. */
+/** Stores any number of messages for one person each, as `enqueueMessage`. */
 export async function enqueuePersonalMessages(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
@@ -56,7 +56,7 @@ export async function enqueuePersonalMessages(
 /** A relayable of another pod that the subscribers of a local post receive. */
 export type Relay = OutgoingMessage & Pick<NewRelay, 'postId' | 'commentId' | 'authorId'>
 
-/** Writes the envelopes of any number of relays and their deliveries in the caller's transaction. */
+/** Stores any number of relays and their deliveries, as `enqueueMessage`. */
 export async function enqueueRelays(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
@@ -71,8 +71,8 @@ function rowOf<Message extends OutgoingMessage>(message: Message) {
 }
 
 /**
- * What is deleted need not be told any more to those who have not heard of it. Called after the deletion in its transaction,
- * so that a dispatch that holds the record has come to its end.
+ * Deletes undelivered creations of deleted records. It runs after the deletion in its transaction: the deletion has waited for a
+ * dispatch that locked the record.
  */
 export async function cancelCreations(transaction: Knex.Transaction, gone: readonly RecordKey[]): Promise<void> {
   await deleteCreations(transaction, gone)

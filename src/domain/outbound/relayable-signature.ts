@@ -10,8 +10,8 @@ import type { Viewer } from '../accounts/viewers.js'
 type Signature = Pick<Comment, 'authorSignature' | 'signedElements'>
 
 /**
- * What everybody needs who passes on something that the viewer puts under a post, or nothing where the envelope of the post's
- * author says it all.
+ * Signs a relayable for the pods that receive it through the author of the post. Empty for the author's own relayables: the
+ * signature of the envelope covers them.
  */
 export async function signRelayable(
   pod: Pod,

@@ -12,7 +12,7 @@ import { Refusal } from '../refusals.js'
 
 type BlockRefusal = 'person_not_found' | 'own_person' | 'already_blocked' | 'not_blocked'
 
-/** The viewer wants nothing to do with somebody any more, and what is unread because of them alone counts as read. */
+/** Blocks a person, ends sharing in both directions, and marks unread notifications as read that only this person caused. */
 export async function blockPerson(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     const person = await findPerson(transaction, personGuid)
@@ -28,7 +28,7 @@ export async function blockPerson(pod: Pod, viewer: Viewer, personGuid: string):
   })
 }
 
-/** What was between the two is not restored. */
+/** Unblocks a person. Sharing that the block ended is not restored. */
 export async function unblockPerson(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     const person = await findPerson(transaction, personGuid)
@@ -44,7 +44,7 @@ async function findPerson(transaction: Knex.Transaction, guid: string): Promise<
   return person
 }
 
-/** Another pod is told what it is for; somebody here only sees that the viewer shares with them no longer. */
+/** Sends the block to the pod of a remote person. For a local person, only the viewer's sharing ends. */
 async function enqueueBlockChange(
   pod: Pod,
   transaction: Knex.Transaction,

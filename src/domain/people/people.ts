@@ -6,7 +6,7 @@ import type { Viewer } from '../accounts/viewers.js'
 export interface OwnProfile {
   readonly person: Person
   readonly profile: Profile
-  /** Birthday, gender, location and bio: the token may see them, or everybody may. */
+  /** Birthday, gender, location and bio are public or the token may show them. */
   readonly showsDetails: boolean
 }
 
@@ -20,7 +20,7 @@ export async function findOwnProfile(pod: Pod, viewer: Viewer): Promise<OwnProfi
   return { person, profile, showsDetails: profile.publicDetails || viewer.scopes.has('profile:read_private') }
 }
 
-/** Somebody who lives here; undefined also for those who have left. */
+/** Finds a local person by address. Undefined also for closed accounts. */
 export async function findLocalPerson(
   pod: Pick<Pod, 'db'>,
   address: string,
@@ -28,12 +28,12 @@ export async function findLocalPerson(
   return Person.findLocalByAddress(pod.db, address)
 }
 
-/** What everybody may know of somebody who lives here. */
+/** Finds the public data of a local person. */
 export async function findLocalCard(pod: Pick<Pod, 'db'>, guid: string): Promise<LocalCard | undefined> {
   return isGuid(guid) ? Person.findLocalCard(pod.db, guid) : undefined
 }
 
-/** Anyone who is known here, wherever they live, with profile and pod. */
+/** Finds a local or remote person with profile and pod. */
 export async function findKnownPerson(
   pod: Pick<Pod, 'db'>,
   who: { readonly guid: string } | { readonly address: string },

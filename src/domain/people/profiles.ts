@@ -11,13 +11,13 @@ import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 import { findOwnProfile, type OwnProfile } from './people.js'
 
-/** What the viewer wants to show of themselves from now on; what is left out stays as it is. */
+/** A change of the viewer's profile. Missing fields stay unchanged. */
 export interface ProfileChange {
   readonly name?: string
   readonly bio?: string | null
   readonly location?: string | null
   readonly gender?: string | null
-  /** A day, or a time of which the day counts. */
+  /** A date, or a date with a time that is ignored. */
   readonly birthday?: string | null
   readonly searchable?: boolean
   readonly publicDetails?: boolean
@@ -25,7 +25,7 @@ export interface ProfileChange {
   readonly tags?: readonly string[]
 }
 
-/** All of it or nothing; contacts hear of it if anything has really changed. */
+/** Changes the profile in one transaction. The profile is sent to contacts only if a field has a new value. */
 export async function changeProfile(pod: Pod, viewer: Viewer, change: ProfileChange): Promise<OwnProfile> {
   const wanted = validateChange(change)
   await inTransaction(pod.db, async (transaction) => {
@@ -39,7 +39,7 @@ export async function changeProfile(pod: Pod, viewer: Viewer, change: ProfileCha
   return findOwnProfile(pod, viewer)
 }
 
-/** As it is stored; throws at the first that cannot be. */
+/** Converts a change to stored columns. Throws a `Refusal` at the first invalid field. */
 function validateChange(change: ProfileChange): ProfileFields {
   const { name, bio, location, gender, birthday, tags, ...flags } = change
   return {
@@ -69,7 +69,7 @@ function validateText(field: string, text: string, longest?: number): string {
   throw refusal(field, `The ${field} ${fault}.`)
 }
 
-/** Clients send a day as the time at which it begins. */
+/** Some clients send a date as the time at which it begins. */
 const DAY_OR_TIME =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?)?(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/i
 

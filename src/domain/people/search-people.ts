@@ -8,14 +8,14 @@ import type { Viewer } from '../accounts/viewers.js'
 import { requireAspects } from '../contacts/aspects.js'
 import { normaliseTagName } from '../posts/tags.js'
 
-/** All of the filters hold for everybody who is found. Only those who may see the viewer's contacts may have any. */
+/** A search with filters that must all match. Routes allow filters only with the scope `contacts:read`. */
 export type PeopleSearch = {
   readonly filters: readonly ContactFilter[]
 } & ({ readonly nameOrAddress: string } | { readonly tag: string })
 
 const EMPTY_PAGE: Page<ListedPerson> = { items: [], more: false }
 
-/** People who let themselves be found, by their names; the viewer finds their own contacts in any case. */
+/** Searches people who are searchable. With the scope `contacts:read`, the viewer's contacts are always found. */
 export async function searchPeople(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,

@@ -14,15 +14,15 @@ type PersonRefusal = 'person_not_found'
 
 /** A person as the viewer may see them. */
 export interface VisiblePerson extends PersonWithRelationship {
-  /** The viewer themselves. */
+  /** True for the viewer's own person. */
   readonly isOwn: boolean
-  /** Birthday, gender, location and bio may be told. */
+  /** Birthday, gender, location and bio may be shown. */
   readonly showsDetails: boolean
-  /** What the viewer has to do with the person may be told. */
+  /** Sharing and blocks between the viewer and the person may be shown. */
   readonly showsRelationship: boolean
 }
 
-/** Who hides from search is shown only to those who may see the viewer's contacts. */
+/** Finds a person for a viewer. People who are not searchable need the scope `contacts:read`. */
 export async function findVisiblePerson(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<VisiblePerson> {
   const person = await findPersonWithRelationship(pod.db, viewer, guid)
   const own = person?.id === viewer.personId
@@ -35,7 +35,7 @@ export async function findVisiblePerson(pod: Pick<Pod, 'db'>, viewer: Viewer, gu
   return { ...person, isOwn: own, showsDetails: publicDetails || trusted, showsRelationship: own || showsRelationship }
 }
 
-/** What somebody has written and the viewer may see, hidden or not. */
+/** Lists posts of a person that the viewer may see. Posts that the viewer has hidden are included. */
 export async function listVisiblePosts(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -49,7 +49,7 @@ export async function listVisiblePosts(
   )
 }
 
-/** What somebody has shown in pictures and the viewer may see. */
+/** Lists photos of a person that the viewer may see. */
 export async function listVisiblePhotos(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -63,13 +63,13 @@ export async function listVisiblePhotos(
   )
 }
 
-/** Somebody whose posts and photos can be listed: whoever is known here and has not left. */
+/** Throws unless the person is known and their account is open. */
 export async function requireAuthor(pod: Pick<Pod, 'db'>, guid: string): Promise<void> {
   const author = await findAuthor(pod.db, guid)
   if (author === undefined || author.closed) throw personNotFound()
 }
 
-/** Only where nothing is found may there be nobody whose it would be. */
+/** Checks that the author exists only if the page is empty, so that most requests need no second statement. */
 async function requireAuthorOfEmptyPage<Item>(
   pod: Pick<Pod, 'db'>,
   authorGuid: string,

@@ -3,7 +3,7 @@ import type { Photo } from '../../persistence/models/photo.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 
-/** What is in front of the name of a picture; other pods and clients build the addresses of all sizes themselves. */
+/** Prefixes of file names by size. Other pods and clients build the URLs of all sizes from them. */
 export const PHOTO_SIZE_PREFIXES = {
   raw: '',
   large: 'scaled_full_',
@@ -11,26 +11,26 @@ export const PHOTO_SIZE_PREFIXES = {
   small: 'thumb_small_',
 } as const
 
-/** The large one of a profile. */
+/** Prefix of the large size of profile pictures. */
 export const PROFILE_PICTURE_PREFIX = 'thumb_large_'
 
 export type SizePrefix = (typeof PHOTO_SIZE_PREFIXES)[keyof typeof PHOTO_SIZE_PREFIXES] | typeof PROFILE_PICTURE_PREFIX
 
 const PREFIXES: readonly SizePrefix[] = [...Object.values(PHOTO_SIZE_PREFIXES), PROFILE_PICTURE_PREFIX]
 
-/** All files of a photo that lies here. */
+/** File names of all sizes of a local photo. */
 export function listPhotoFiles(name: string): readonly string[] {
   return PREFIXES.map((prefix) => `${prefix}${name}`)
 }
 
 export const UPLOADS_PATH = '/uploads/images/'
 
-/** Other pods may name anything as the place of a picture; what is not on the web is none. */
+/** True for local photos and for remote photos with an HTTP URL. Other pods can send any text as the path. */
 export function hasWebUrl({ remotePath }: Pick<Photo, 'remotePath'>): boolean {
   return remotePath === null || /^https?:\/\//i.test(remotePath)
 }
 
-/** The address that becomes a picture with a prefix and its name; ends in a slash. */
+/** The URL to which size prefix and file name are appended; ends in a slash. */
 export function photoBaseUrl({ remotePath }: Pick<Photo, 'remotePath'>, podUrl: string): string {
   return remotePath ?? `${podUrl}${UPLOADS_PATH}`
 }

@@ -1,4 +1,4 @@
-/** The formats that every client shows, and no others: each reader of a format is code that strangers feed. */
+/** Accepted formats: those that every client displays. Each further decoder would be attack surface for untrusted files. */
 const formats = {
   jpeg: { ending: 'jpg', begins: (head: string) => head.startsWith('\xff\xd8\xff') },
   png: { ending: 'png', begins: (head: string) => head.startsWith('\x89PNG\r\n\x1a\n') },
@@ -10,10 +10,10 @@ export type PictureFormat = keyof typeof formats
 
 const names = Object.keys(formats) as readonly PictureFormat[] // the table has no other keys
 
-/** As many bytes as it takes to tell a format. */
+/** Number of bytes that identify a format. */
 export const FORMAT_HEAD_BYTES = 12
 
-/** By the first bytes alone: what somebody calls a file says nothing. Undefined: it is no picture that is taken. */
+/** Detects the format from the first bytes; file names are not trusted. Undefined: the format is not accepted. */
 export function detectPictureFormat(head: Buffer): PictureFormat | undefined {
   const text = head.toString('latin1')
   return names.find((name) => formats[name].begins(text))

@@ -13,16 +13,16 @@ import { PHOTO_SIZE_PREFIXES, PROFILE_PICTURE_PREFIX, photoBaseUrl } from './pho
 
 type UploadWork = Work & { readonly data: Upload }
 
-/** A photo whose sizes are made and wait to be put where everybody finds them. */
+/** A photo whose sizes are generated and not yet moved to the public folder. */
 interface ProcessedPhoto {
   readonly width: number
   readonly height: number
-  /** Of all its sizes. */
+  /** Total of all sizes. */
   readonly bytes: number
   place(): Promise<void>
 }
 
-/** An upload is a photo from now on, and what its owner wanted of it comes true, unless somebody else has done this meanwhile. */
+/** Stores an upload as a photo and applies its use. Rolls back if another worker has finished the job meanwhile. */
 export async function storePhoto(
   pod: Pod,
   work: UploadWork,
@@ -43,22 +43,22 @@ export async function storePhoto(
       await sharePhoto(transaction, photo.id, aspectIds)
       await enqueueJobs(pod, transaction, [newDispatchJob(author.id, { record: 'photo', guid })])
     }
-    // Last, while nobody can withdraw the upload: files without a row would never be deleted.
+    // Last, while the outbox row is locked against a withdrawal: files without a row would never be deleted.
     await place()
   })
 }
 
-/** Tells the one who waits why no photo comes of it. */
+/** Finishes the job and stores the reason of the refusal for the request that waits for the photo. */
 export async function refuseUploadedPhoto(pod: Pod, work: UploadWork, { message }: Refusal): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
     await work.finish(transaction)
     await refuseUpload(transaction, work.data.guid, message)
-    // A worker that died before may have put its files in their place.
+    // A worker that crashed before may have moved its files to the public folder.
     await enqueueJob(pod, transaction, removePhotoFilesJob, { names: [work.data.name] })
   })
 }
 
-/** Held: with their account they would take the photo along, if it was there. */
+/** Locks the account, so that a simultaneous closing waits and then deletes the photo too. */
 async function lockAuthor(transaction: Knex.Transaction, userId: number): Promise<Person> {
   const user = await User.query(transaction).findById(userId).whereNull('closedAt').forShare()
   if (!user) throw new Refusal('account_closed', 'The account is closed.')

@@ -17,10 +17,10 @@ import { readAltText } from './photos.js'
 import { detectPictureFormat, FORMAT_HEAD_BYTES, fileExtensionOf } from './picture-formats.js'
 
 export interface NewPhoto {
-  /** Where it lies, in the folder of uploads; whatever comes of it, it is taken away from there. */
+  /** Name in the folder of uploads. The file is deleted there in any case. */
   readonly file: string
   readonly use: PhotoUse
-  /** Whom a published one is for; without any it is for nobody else. */
+  /** Aspects that may see a published photo; none: only the viewer. */
   readonly aspects?: 'all' | readonly number[] | undefined
   /** What it shows, in words. */
   readonly altText?: string | undefined
@@ -33,8 +33,8 @@ interface PendingUpload extends Upload {
 }
 
 /**
- * Lets a worker make a photo, and waits until it is there: resolves with its guid. Where no worker has come to it in time,
- * nothing comes of it later either, and the client may try again.
+ * Enqueues an upload and waits until a worker has stored the photo; resolves with its guid. After the timeout the upload is
+ * withdrawn, so that a retry of the client creates no second photo.
  */
 export async function uploadPhoto(
   pod: Pod,
@@ -50,7 +50,7 @@ export async function uploadPhoto(
     if (progress === 'failed') break
     await pause(Math.min(wait, PHOTO_LIMITS.lastLookMs))
   }
-  // What is not there to be withdrawn was done at this very moment.
+  // If the outbox row is gone, the worker has finished at this moment.
   if (!(await withdrawUpload(pod, upload)) && (await findProgress(pod, upload)) === 'made') return upload.guid
   throw new QueueUnavailable('No worker has made a photo of an upload in time.')
 }
@@ -90,7 +90,7 @@ async function enqueueUpload(
   }
 }
 
-/** Uploads at the same moment may exceed it by their own number. */
+/** Checks the quota of the viewer. It is not locked: simultaneous uploads can exceed it by their own number. */
 async function requireQuota(
   { config }: Pick<Pod, 'config'>,
   transaction: Knex.Transaction,
@@ -98,7 +98,7 @@ async function requireQuota(
 ): Promise<void> {
   const { photos, bytes } = await countPhotoUsage(transaction, viewer.personId, PHOTO_LIMITS.photosOfPerson)
   if (photos >= PHOTO_LIMITS.photosOfPerson) {
-    throw refusal('photo_quota', `You have ${photos} photos, and nobody may have more: delete some first.`)
+    throw refusal('photo_quota', `You have ${photos} photos, the maximum for an account: delete some first.`)
   }
   if (config.photoQuota > 0 && bytes >= config.photoQuota) {
     const quota = Math.round(config.photoQuota / 2 ** 20)
@@ -106,7 +106,7 @@ async function requireQuota(
   }
 }
 
-/** Those of somebody else are passed over. */
+/** Returns the chosen aspects of the viewer. Ids of other users' aspects are ignored. */
 async function requireOwnAspects(
   transaction: Knex.Transaction,
   viewer: Viewer,
@@ -118,7 +118,7 @@ async function requireOwnAspects(
   return own
 }
 
-/** Throws what a worker has found wrong with it. */
+/** Finds the progress of an upload. Throws the refusal of the worker if there is one. */
 async function findProgress({ db }: Pod, { guid, outboxId }: PendingUpload): Promise<'made' | 'under way' | 'failed'> {
   const { isKept, refusal: reason, isUnderWay } = await findUploadProgress(db, guid, outboxId)
   if (reason !== null) throw refusal('image_invalid', reason)
@@ -126,11 +126,11 @@ async function findProgress({ db }: Pod, { guid, outboxId }: PendingUpload): Pro
   return isUnderWay ? 'under way' : 'failed'
 }
 
-/** False: there is nothing to withdraw any more. */
+/** Withdraws the job of an upload and deletes its file. False: the job is already done. */
 async function withdrawUpload(pod: Pod, { outboxId, name, file }: PendingUpload): Promise<boolean> {
   const isWithdrawn = await inTransaction(pod.db, async (transaction) => {
     const taken = await takeRows(transaction, [outboxId])
-    // A worker may have died after it had put the files in their place.
+    // A worker may have crashed after it had moved the files to the public folder.
     if (taken.size > 0) await enqueueJob(pod, transaction, removePhotoFilesJob, { names: [name] })
     return taken.size > 0
   })

@@ -7,7 +7,7 @@ import { Refusal } from '../refusals.js'
 
 type ShowPhotoRefusal = 'photo_not_found'
 
-/** The viewer's own photos, with those that are no part of anything yet. */
+/** Lists the viewer's own photos, including pending ones. */
 export function listOwnPhotos(pod: Pick<Pod, 'db'>, viewer: Viewer, page: TimePage): Promise<Page<ListedPhoto>> {
   return listUploadedPhotos(pod.db, viewer, { visibility: visibilityForViewer(viewer), page })
 }
@@ -18,7 +18,7 @@ export async function findPhoto(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: stri
   return photo
 }
 
-/** One that the viewer has just made: what a token may do it may also see the outcome of. */
+/** Finds a photo that the viewer has just created, even if the token has no scope to read it. */
 export async function findCreatedPhoto(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPhoto> {
   const photo = await findReadablePhoto(pod.db, viewer, { guid, visibility: 'readable' })
   if (!photo) throw photoNotFound()

@@ -16,10 +16,10 @@ import { type EntityToRetract, retractEntity } from './retract.js'
 
 type DeletionRefusal = 'not_author' | 'insufficient_scope' | 'not_liked' | 'photo_not_found'
 
-/** A post of the viewer's own, with all that is under it; reshares of it stay, with nothing to show. */
+/** Deletes a post of the viewer with its interactions. Reshares of it remain without their root. */
 export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promise<void> {
   const post = await Post.findReadable(pod.db, viewer, guid)
-  // Whether a token may delete something private of one's own is another question than whether it may read it.
+  // Own posts need no scope to read: deleting a private one is checked with `private:modify` below.
   const isOwn = post?.authorId === viewer.personId
   if (!post || !(isOwn || mayShowPost(viewer, post))) {
     throw postNotFound()
@@ -34,7 +34,7 @@ export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promis
   if (!deleted) throw postNotFound()
 }
 
-/** The author of a comment may delete it, and so may the author of the post it stands under. */
+/** Deletes a comment. Allowed for its author and for the author of the post. */
 export async function deleteComment(
   pod: Pod,
   viewer: Viewer,
@@ -58,7 +58,7 @@ export async function deleteComment(
   if (!deleted) throw commentNotFound()
 }
 
-/** The viewer's own like of a post, or of a comment under it. */
+/** Deletes the viewer's like of a post or of a comment. */
 export async function deleteLike(
   pod: Pod,
   viewer: Viewer,
@@ -79,10 +79,10 @@ export async function deleteLike(
   if (!deleted) throw refusal('not_liked', 'You have not liked this.')
 }
 
-/** A photo of the viewer's own; a post that has nothing to show without it goes too. */
+/** Deletes a photo of the viewer, and its post if that has no text and no other photo. */
 export async function deletePhoto(pod: Pod, viewer: Viewer, guid: string): Promise<void> {
   await inTransaction(pod.db, async (transaction) => {
-    // Held: until now, a post may have been taking it.
+    // Locked against a simultaneous post that attaches the photo.
     const photo = await Photo.query(transaction).findOne({ guid, authorId: viewer.personId }).forUpdate()
     if (!photo || !(photo.public || viewer.scopes.has('private:modify'))) {
       throw refusal('photo_not_found', 'You have no photo with this guid.')
@@ -124,13 +124,13 @@ function newPostRetraction(viewer: Viewer, post: Pick<Post, 'id' | 'guid' | 'pub
   }
 }
 
-/** Everybody who has the post, and these; under the post of another pod it is for that pod to tell them. */
+/** Recipients of the post and further people. For a remote post, only its author, whose pod relays the retraction. */
 function recipientsUnderPost({ id, author, authorId }: Post, others: readonly number[]): RecipientSelector {
   if (author === undefined) throw new Error(`The author of post ${id} was not read with it.`)
   return author.podId === null ? { of: 'post', postId: id, and: others } : { of: 'people', personIds: [authorId] }
 }
 
-/** Whoever has a photo as their picture has none without it, and everybody is told. */
+/** Removes a deleted photo from the author's profile and sends the profile. */
 async function removeFromProfile(pod: Pod, transaction: Knex.Transaction, { authorId, name }: Photo): Promise<void> {
   await Person.lock(transaction, authorId)
   const profile = await Profile.query(transaction).findById(authorId).throwIfNotFound()

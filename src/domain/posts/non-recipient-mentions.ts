@@ -5,7 +5,7 @@ import type { Pod } from '../../pod/pod.js'
 import { findMentions } from '../../protocol/mentions.js'
 import { readMentionedAddresses } from '../posts/texts.js'
 
-/** Who cannot read a private text is not mentioned in it: such a mention becomes a link to their profile. */
+/** Replaces mentions of people who cannot read a private text by links to their profiles. */
 export async function replaceNonRecipientMentions(
   { config }: Pick<Pod, 'config'>,
   transaction: Knex.Transaction,
@@ -30,7 +30,7 @@ export async function replaceNonRecipientMentions(
   return result + text.slice(copied)
 }
 
-/** Whatever people call themselves, it neither ends the link nor is a mention or a tag in it. */
+/** Removes characters from a name that would end the link or form a mention or a tag. */
 function toPlainLabel(name: string): string {
   return name.replace(/[[\]{}]|(?<!\S)#/g, '')
 }

@@ -6,14 +6,14 @@ import type { Pod } from '../../pod/pod.js'
 import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 
-/** A post that the viewer may see and the token may show. Whether it is hidden or not there is nobody's business. */
+/** Returns a post that the viewer may see and the token may show. Posts that the viewer has hidden are returned too. */
 export async function requirePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<Post> {
   const post = await Post.findReadable(pod.db, viewer, guid).withGraphFetched('author')
   if (!post || !mayShowPost(viewer, post)) throw postNotFound()
   return post
 }
 
-/** One that stands under this post. */
+/** Returns a comment of this post. */
 export async function requireComment(pod: Pick<Pod, 'db'>, { id }: Post, guid: string): Promise<Comment> {
   const comment = await Comment.query(pod.db).findOne({ guid, postId: id })
   if (!comment) throw commentNotFound()
@@ -25,13 +25,13 @@ export function mayShowPost(viewer: Viewer, post: Pick<Post, 'public'>): boolean
   return post.public || visibilityForViewer(viewer) === 'readable'
 }
 
-/** A post, or a comment under it. */
+/** Guids of a post, or of a comment and its post. */
 interface PostOrCommentGuids {
   readonly postGuid: string
   readonly commentGuid?: string | undefined
 }
 
-/** The same where nothing of the post is needed but its place. */
+/** Checks as `requirePost` and `requireComment`, and returns only the ids that lists need. */
 export async function requirePostOrComment(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -43,7 +43,7 @@ export async function requirePostOrComment(
   return post
 }
 
-/** Only people of this pod are asked: another pod answers for its own. */
+/** True if a local person blocks the viewer. Blocks by remote people are enforced by their own pods. */
 export async function isViewerBlockedBy(pod: Pick<Pod, 'db'>, personId: number, viewer: Viewer): Promise<boolean> {
   return Block.exists(pod.db, { by: personId, personId: viewer.personId })
 }

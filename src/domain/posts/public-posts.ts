@@ -7,34 +7,34 @@ import type { Pod } from '../../pod/pod.js'
 
 type Source = Pick<Pod, 'db'>
 
-/** A post that everybody may see, with all its parts. */
+/** A public post with its photos, poll, location and mentions. */
 export interface PublicPost {
   readonly post: Post
   readonly author: Person
-  /** What a reshare shows in the end, which is not another reshare; undefined also where that is gone. */
+  /** The status message at the end of a chain of reshares; undefined also if it was deleted. */
   readonly root: PublicPost | undefined
 }
 
-/** Undefined: it is not here, or not for everybody. */
+/** Undefined: the post is unknown or not public. */
 export async function findPublicPost(pod: Source, guid: string): Promise<PublicPost | undefined> {
   const [post] = await readPosts(pod, Post.query(pod.db).where({ guid, public: true }))
   return post
 }
 
-/** The newest first. */
+/** Lists public posts of a person, newest first. */
 export function listPublicPosts(pod: Source, personId: number, before?: Date): Promise<readonly PublicPost[]> {
   const newest = orderByTime(queryPublicPosts(pod, personId), 'desc').limit(SERVE_LIMITS.postsOfPerson)
   return readPosts(pod, before === undefined ? newest : newest.where('createdAt', '<', before))
 }
 
-/** Where a page of a list begins: beside this item, which need not exist any more. */
+/** The position of a page: before or after this item, which may have been deleted. */
 export interface PagePosition {
   readonly side: 'before' | 'after'
   readonly time: Date
   readonly id: number
 }
 
-/** A page of a list by time, and whether the list has older and newer items. */
+/** A page of a list ordered by time. */
 export interface ListPage<Item> {
   readonly items: readonly Item[]
   readonly hasOlder: boolean
@@ -42,8 +42,8 @@ export interface ListPage<Item> {
 }
 
 /**
- * A page of the public posts of a person, the newest first. Their guids and counters come without texts: they differ when a post of
- * the page is added, removed or answered.
+ * Finds a page of a person's public posts, newest first, without texts. Guids and counters are enough for an ETag: they differ when
+ * a post is added, deleted or answered.
  */
 export async function findPublicPostPage(
   pod: Source,
@@ -55,7 +55,7 @@ export async function findPublicPostPage(
   return readPage(posts, { position, first: 'newest', limit: SERVE_LIMITS.postsOfPerson })
 }
 
-/** The posts of a page with all their parts, in its order. Posts that were deleted meanwhile are left out. */
+/** Reads the complete posts of a page, in its order. Posts that were deleted meanwhile are left out. */
 export async function readPublicPosts(pod: Source, page: ListPage<Post>): Promise<readonly PublicPost[]> {
   const ids = page.items.map(({ id }) => id)
   return ids.length === 0 ? [] : readPosts(pod, orderByTime(Post.query(pod.db).whereIn('id', ids), 'desc'))
@@ -74,7 +74,7 @@ function orderByTime<Item extends PostOrComment>(query: QueryBuilder<Item>, orde
   ])
 }
 
-/** Two statements at most: one for the page and one row more, one for the other direction. */
+/** Reads a page with two statements at most: the page with one row more, and one row in the other direction. */
 async function readPage<Item extends PostOrComment>(
   list: () => QueryBuilder<Item>,
   {
@@ -140,8 +140,8 @@ async function findRoot(pod: Source, post: Post): Promise<PublicPost | undefined
 }
 
 /**
- * A page of the comments under a post, the oldest first, each with its author and the beginning of its text: one character more
- * than is shown, so that the page can say that there is more. Fifty whole comments would be 13 MB.
+ * Finds a page of comments, oldest first, with authors and the beginning of each text. One character more than is displayed is read,
+ * so that the page can mark a cut. Fifty complete comments can take 13 MB.
  */
 export async function findCommentPage(pod: Source, post: Post, position?: PagePosition): Promise<ListPage<Comment>> {
   const comments = () =>
@@ -153,7 +153,7 @@ export async function findCommentPage(pod: Source, post: Post, position?: PagePo
   return readPage(comments, { position, first: 'oldest', limit: SERVE_LIMITS.commentsOnPage })
 }
 
-/** The position of the page that begins with this comment; undefined: the post has no such comment. */
+/** Finds the position of the page that begins with this comment. Undefined: the post has no such comment. */
 export async function findCommentPosition(
   pod: Source,
   post: Pick<Post, 'id'>,
@@ -169,7 +169,7 @@ interface KnownNames {
   readonly posts: ReadonlyMap<string, string>
 }
 
-/** The people and public posts among these that are known here. */
+/** Finds the known people and public posts among addresses and guids. */
 export async function findKnownNames(
   pod: Source,
   { addresses, guids }: { readonly addresses: readonly string[]; readonly guids: readonly string[] },

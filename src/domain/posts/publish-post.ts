@@ -20,9 +20,9 @@ import { findTextFault, readMentionedAddresses, readTagNames } from './texts.js'
 export interface NewPost {
   readonly text: string
   readonly public: boolean
-  /** Whom something private is for; of the viewer's own aspects, at least one. */
+  /** Aspects of the viewer that receive a private post; at least one. */
   readonly aspectIds?: readonly number[]
-  /** Uploaded by the viewer, and not yet part of anything. */
+  /** Pending photos of the viewer. */
   readonly photoGuids?: readonly string[]
   readonly poll?: { readonly question: string; readonly answers: readonly string[] }
   readonly location?: { readonly address: string; readonly lat: string; readonly lng: string }
@@ -37,7 +37,7 @@ type PublishPostRefusal =
   | 'poll_invalid'
   | 'location_invalid'
 
-/** A status message of the viewer's own, with all that belongs to it, or nothing at all. */
+/** Creates a status message with photos, poll, location, tags and mentions in one transaction. */
 export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Promise<Post> {
   validatePost(viewer, input)
   const location = input.location?.address.trim() === '' ? undefined : input.location
@@ -117,13 +117,13 @@ function validatePost(viewer: Viewer, { text, poll, location, ...input }: NewPos
   }
 }
 
-/** Also what was made of it here can be too long. */
+/** Checked again after mentions were replaced by links, which are longer. */
 function requireText(text: string): void {
   const fault = findTextFault(text)
   if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
 }
 
-/** As people and phones write them; other pods read them as numbers. */
+/** Accepts decimal degrees with an optional exponent. Other pods parse coordinates as numbers. */
 function isCoordinate(text: string, most: number): boolean {
   return /^[+-]?\d{1,3}(\.\d{1,30})?(e[+-]?\d{1,3})?$/i.test(text) && Math.abs(Number(text)) <= most
 }
@@ -132,7 +132,7 @@ function isName(text: string): boolean {
   return text.trim() !== '' && findTextFault(text, TEXT_LIMITS.labelCharacters) === undefined
 }
 
-/** Those of somebody else are passed over. */
+/** Returns the chosen aspects of the viewer. Ids of other users' aspects are ignored. */
 async function requireOwnAspects(
   transaction: Knex.Transaction,
   viewer: Viewer,
@@ -144,7 +144,7 @@ async function requireOwnAspects(
   return own
 }
 
-/** In the order in which they were named. */
+/** Locks pending photos of the viewer and returns them in the given order. */
 async function lockPendingPhotos(
   transaction: Knex.Transaction,
   viewer: Viewer,

@@ -18,7 +18,7 @@ import { requirePost } from './post-access.js'
 
 type CreateReshareRefusal = 'root_not_found' | 'not_public' | 'own_post' | 'already_reshared'
 
-/** The viewer's own first. Nothing private is ever reshared. */
+/** Lists reshares of a post, the viewer's own first. Private posts have none. */
 export async function listReshares(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -29,7 +29,7 @@ export async function listReshares(
   return listReactions(pod.db, viewer, { kind: 'reshares-of-post', id: post.id }, page)
 }
 
-/** Shows a public post of somebody else to the viewer's contacts. Of a reshare, it is the root that is shown. */
+/** Reshares a public post of another person. A reshare of a reshare refers to the root. */
 export async function createReshare(pod: Pod, viewer: Viewer, postGuid: string): Promise<Post> {
   const post = await requirePost(pod, viewer, postGuid)
   const root = post.type === 'Reshare' ? await Post.findRoot(pod.db, post) : post
@@ -75,7 +75,7 @@ async function insertReshare(pod: Pod, transaction: Knex.Transaction, viewer: Vi
   return reshare
 }
 
-/** Who wrote a post hears of what is said where it is reshared; on another pod, that pod sees to it. */
+/** Subscribes the author of the root to the reshare if they are local. Remote authors are subscribed by their own pod. */
 async function subscribeRootAuthor(transaction: Knex.Transaction, root: Post, reshare: Post): Promise<void> {
   const author = await Person.query(transaction).findById(root.authorId).whereNull('podId')
   if (author !== undefined) await Participation.addReason(transaction, reshare.id, [author.id])

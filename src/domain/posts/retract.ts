@@ -9,24 +9,24 @@ import type { Pod } from '../../pod/pod.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import { cancelCreations, enqueueMessage, type RecipientSelector } from '../outbound/outgoing-messages.js'
 
-/** Something that one of our people takes back. */
+/** An entity of a local person that is to be retracted. */
 export interface EntityToRetract {
   readonly kind: DestructibleKind
-  /** As other pods call it. */
+  /** Type name in the retraction message. */
   readonly type: TargetType
   readonly id: number
   readonly guid: string
   readonly authorId: number
-  /** Its author, or the author of the post it is under. */
+  /** The author, or the author of the parent post. */
   readonly retractedById: number
   readonly public: boolean
   readonly recipients: RecipientSelector
 }
 
 /**
- * Destroys it with all that is under it, tells everybody who has it, and leaves a tombstone in case it comes by once more;
- * its lock is held, so that this is not at the very same moment. A pod to which nothing of it was sent receives no retraction
- * either. False: somebody else has taken it back meanwhile.
+ * Deletes an entity with its interactions, sends a retraction to all recipients, and stores a tombstone against a later copy from
+ * the network. An advisory lock on the guid keeps such a copy out meanwhile. Pods to which the creation was never sent receive no
+ * retraction. False: the entity was already deleted.
  */
 export async function retractEntity(
   pod: Pick<Pod, 'jobs'>,
@@ -38,10 +38,10 @@ export async function retractEntity(
   const by = await Person.query(transaction).findById(byId).throwIfNotFound()
   const entity = { type: 'retraction', author: author.address, target_guid: guid, target_type: type } as const
   const message = { record: kind, guid, verb: 'retract', senderId: byId, public: taken.public, entity } as const
-  // First of all: who has it is known only as long as it is here.
+  // Before the deletion, which removes the relations that determine the recipients.
   await enqueueMessage(pod, transaction, message, audience)
   const gone = await destroyEntities(transaction, kind, [id])
-  // The record is gone, so a dispatch of it has either come to its end or will find nothing.
+  // The record is deleted: its dispatch has either ended or will find no record.
   if (await isUndispatched(transaction, authorId, { record: kind, guid })) await deleteRetractions(transaction, message)
   else await deleteRetractionsOfUnsentCreations(transaction, kind, [guid])
   await cancelCreations(transaction, gone)
@@ -49,7 +49,7 @@ export async function retractEntity(
   return gone.length > 0
 }
 
-/** Destroys any number of one kind and tells what is gone; what other pods have not heard of yet they are not told any more. */
+/** Deletes entities of one kind and their undelivered creations. Returns the deleted entities. */
 export async function destroyAndCancelCreations(
   transaction: Knex.Transaction,
   kind: DestructibleKind,

@@ -11,14 +11,14 @@ type TagRefusal = 'tag_invalid'
 
 const NON_TAG_CHARACTERS = new RegExp(`[^${TAG_CHARACTERS}]`, 'gu')
 
-/** What somebody has typed, as tags are stored; empty: nothing of it can be part of a tag. */
+/** Converts typed text to the stored form of a tag. Empty: the text has no character that a tag can contain. */
 export function normaliseTagName(text: string): string {
   const name = text.replace(/^#/, '')
   if (name === '<3') return name
   return name.replace(NON_TAG_CHARACTERS, '').toLowerCase()
 }
 
-/** The same where nothing will not do. */
+/** As `normaliseTagName`; throws a `Refusal` for an empty or too long tag. */
 export function requireTagName(text: string): string {
   const name = normaliseTagName(text)
   const fault = name === '' ? 'has no letter or digit' : findTextFault(name, TEXT_LIMITS.tagCharacters)
@@ -26,12 +26,12 @@ export function requireTagName(text: string): string {
   throw new Refusal<TagRefusal>('tag_invalid', `The tag ${fault}.`)
 }
 
-/** Undefined: no tag is as long as this one. */
+/** As `requireTagName`, for searches. Undefined for texts that are longer than any tag. */
 export function normaliseSearchedTag(text: string): string | undefined {
   return [...normaliseTagName(text)].length > TEXT_LIMITS.tagCharacters ? undefined : requireTagName(text)
 }
 
-/** Names of tags that begin with a text. A tag that stands only in private posts of others is not found. */
+/** Finds tag names by prefix. Tags that occur only in other people's private posts are not found. */
 export async function findTags(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,

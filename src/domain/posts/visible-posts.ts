@@ -5,7 +5,7 @@ import type { Pod } from '../../pod/pod.js'
 import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
 import { postNotFound } from './post-access.js'
 
-/** A post that the viewer may see and the token may show, hidden or not. */
+/** Finds a post that the viewer may see and the token may show. Posts that the viewer has hidden are returned too. */
 export async function findVisiblePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPost> {
   return findPostOrThrow(pod, viewer, guid, visibilityForViewer(viewer))
 }
@@ -19,7 +19,7 @@ export async function findPostIfVisible(
   return findListedPost(pod.db, viewer, { guid, visibility: visibilityForViewer(viewer) })
 }
 
-/** One that the viewer has just written, whatever the token may read. */
+/** Finds a post that the viewer has just created, even if the token has no scope to read it. */
 export async function findCreatedPost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedPost> {
   return findPostOrThrow(pod, viewer, guid, 'readable')
 }

@@ -10,7 +10,7 @@ import type { Pod } from '../../pod/pod.js'
 import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
 import { normaliseSearchedTag } from '../posts/tags.js'
 
-/** A stream of posts that the viewer may see and the token may show. */
+/** Lists a stream of posts that the viewer may see and the token may show. */
 export async function listStream(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -20,7 +20,7 @@ export async function listStream(
   return listStreamPosts(pod.db, viewer, { stream, visibility: visibilityForViewer(viewer), page })
 }
 
-/** Posts of the people in these aspects, and of the viewer; without aspects, of everybody in any. */
+/** Lists posts of the viewer and of people in these aspects; without aspects, of people in any aspect. */
 export async function listAspectStream(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
@@ -31,7 +31,7 @@ export async function listAspectStream(
   return listAspectStreamPosts(pod.db, viewer, { aspectIds, visibility: visibilityForViewer(viewer), page })
 }
 
-/** Posts with a tag, as somebody has typed it. */
+/** Lists posts with a tag that was typed into a search. */
 export async function searchPosts(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,

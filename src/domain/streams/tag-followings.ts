@@ -7,12 +7,12 @@ import { Refusal } from '../refusals.js'
 
 type TagFollowingRefusal = 'already_followed' | 'not_followed'
 
-/** The names of the tags that the viewer follows, in order. */
+/** Lists the tags that the viewer follows, by name. */
 export async function listFollowedTags(pod: Pick<Pod, 'db'>, viewer: Viewer): Promise<readonly string[]> {
   return listFollowedTagNames(pod.db, viewer.userId)
 }
 
-/** From now on the viewer sees what is posted under a tag, also one that nobody has used yet. */
+/** Follows a tag. The tag need not occur in any post yet. */
 export async function followTag(pod: Pick<Pod, 'db'>, viewer: Viewer, text: string): Promise<void> {
   const followed = await Tag.follow(pod.db, viewer.userId, requireTagName(text))
   if (!followed) throw refusal('already_followed', 'You already follow this tag.')

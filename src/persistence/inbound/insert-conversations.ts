@@ -98,7 +98,7 @@ const ONE_MILLISECOND = `interval '1 millisecond'`
 
 const conversationRows = `
   select * from json_to_recordset(?::json) as row(
-    guid text, author text, subject text, participants json, strangers json, "createdAt" timestamptz,
+    guid text, author text, subject text, participants json, "unknownParticipants" json, "createdAt" timestamptz,
     "arrivedAt" timestamptz
   )`
 
@@ -123,10 +123,10 @@ const newConversations = `
     order by 1, 2
   ), named as (
     insert into conversation_unknown_participants (conversation_id, address)
-    select inserted.id, stranger.address
+    select inserted.id, unknown.address
     from inserted
     join arrived using (guid)
-    cross join json_array_elements_text(arrived.strangers) as stranger(address)
+    cross join json_array_elements_text(arrived."unknownParticipants") as unknown(address)
     order by 1, 2
   )
   select id, guid from inserted`

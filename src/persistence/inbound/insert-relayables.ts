@@ -131,7 +131,7 @@ function selectOutcomes(table: Table): string {
     inserted.id,
     case when inserted.id is null then (
       select people.address from ${table} join people on people.id = author_id where ${table}.guid = arrived.guid
-    ) end as "writtenBy",
+    ) end as "existingAuthor",
     case when placed.guid is not null then json_build_object(
       'local', placed.local, 'createdAt', placed.root_created_at, 'public', placed.root_public,
       'ignores', placed.ignored, 'misses', placed.misses
