@@ -106,7 +106,7 @@ function openReplica(config: Config, primaryUrl: string, kind: ProcessKind, log:
     replicaUrl,
     applicationName: `pod ${kind}`,
     limits: { ...REPLICA_LIMITS, pool },
-    tell: (sentence, err) => (err === undefined ? log.info(sentence) : log.warn({ err }, sentence)),
+    report: (sentence, err) => (err === undefined ? log.info(sentence) : log.warn({ err }, sentence)),
   })
 }
 

@@ -10,7 +10,7 @@ import {
   listAnnouncementsAfter,
 } from '../../src/persistence/notifications/announcements.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
-import { addPost, addStranger, addUser } from './world.js'
+import { addPost, addRemotePerson, addUser } from './world.js'
 
 let database: OpenDatabase
 let db: Knex
@@ -26,13 +26,13 @@ beforeEach(() => db('announcements').delete())
 const announce = (news: AnnouncedRows) => db.transaction((transaction) => insertAnnouncements(transaction, news))
 const announced = async () => (await listAnnouncementsAfter(db, 0)).map(({ subjectId, userId }) => [subjectId, userId])
 
-it('lets one transaction after the other announce, so that ids are in the order of commits', async () => {
+it('lets one transaction at a time insert announcements, so that ids are in commit order', async () => {
   const { id } = await addPost(db, alice.personId)
   const first = await db.transaction()
   await insertAnnouncements(first, { posts: [id] })
 
   const second = announce({ posts: [id] })
-  await expect.poll(waiting).toBe(1)
+  await expect.poll(countWaiting).toBe(1)
   expect(await listAnnouncementsAfter(db, 0)).toEqual([])
   await first.commit()
   await second
@@ -49,18 +49,18 @@ function attach(postId: number, model: typeof Mention | typeof Tag, names: reado
   )
 }
 
-/** Transactions that wait for their turn. */
-async function waiting(): Promise<number> {
+/** Counts the transactions that wait for the lock. */
+async function countWaiting(): Promise<number> {
   const { rows } = await db.raw(
     `select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`,
   )
   return rows[0].count
 }
 
-describe('a post is announced where somebody here could have it in a stream:', () => {
-  it('not that of a stranger', async () => {
-    const stranger = await addStranger(db, 'sam@s.example')
-    const { id } = await addPost(db, stranger.id)
+describe('a post is announced if a local user could have it in a stream:', () => {
+  it('not a post by a person without a connection to local users', async () => {
+    const remotePerson = await addRemotePerson(db, 'sam@s.example')
+    const { id } = await addPost(db, remotePerson.id)
 
     expect(await announce({ posts: [id] })).toBe(0)
     expect(await announced()).toEqual([])
@@ -68,12 +68,12 @@ describe('a post is announced where somebody here could have it in a stream:', (
 
   it.each<readonly [string, (post: { id: number; authorId: number }) => Promise<unknown>]>([
     [
-      'somebody shares with its author',
+      'a local user shares with its author',
       ({ authorId: personId }) => db('contacts').insert({ userId: alice.id, personId, receiving: true }),
     ],
-    ['it names somebody', ({ id }) => attach(id, Mention, ['alice@pod.example'])],
+    ['it mentions a local person', ({ id }) => attach(id, Mention, ['alice@pod.example'])],
     [
-      'somebody follows its tag',
+      'a local user follows its tag',
       async ({ id }) => {
         await attach(id, Tag, ['tea'])
         const { id: tagId } = await Tag.query(db).findOne({ name: 'tea' }).throwIfNotFound()
@@ -81,15 +81,15 @@ describe('a post is announced where somebody here could have it in a stream:', (
       },
     ],
   ])('%s', async (_why, connect) => {
-    const stranger = await addStranger(db, `sam${Math.random()}@s.example`)
-    const post = await addPost(db, stranger.id)
-    await connect({ id: post.id, authorId: stranger.id })
+    const remotePerson = await addRemotePerson(db, `sam${Math.random()}@s.example`)
+    const post = await addPost(db, remotePerson.id)
+    await connect({ id: post.id, authorId: remotePerson.id })
 
     expect(await announce({ posts: [post.id] })).toBe(1)
     expect(await announced()).toEqual([[post.id, null]])
   })
 
-  it('not what was written long ago and came only now', async () => {
+  it('not a post that was written long before it arrived', async () => {
     const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000)
     const [late, old] = [await addPost(db, alice.personId), await addPost(db, alice.personId)]
     await late.$query(db).patch({ createdAt: daysAgo(1.9) })
@@ -99,7 +99,7 @@ describe('a post is announced where somebody here could have it in a stream:', (
     expect(await announced()).toEqual([[late.id, null]])
   })
 
-  it('and to one person alone, to whom it is shown later', async () => {
+  it('to one user alone, if it is shared with them later', async () => {
     const { id } = await addPost(db, alice.personId)
 
     expect(await announce({ shown: [{ userId: alice.id, postId: id }] })).toBe(1)
@@ -107,7 +107,7 @@ describe('a post is announced where somebody here could have it in a stream:', (
   })
 })
 
-it('knows what is kept', async () => {
+it('returns the range of stored announcements', async () => {
   await db.raw('truncate announcements restart identity')
   expect(await findAnnouncementRange(db)).toEqual({ from: 0, newest: 0 })
 

@@ -32,7 +32,7 @@ afterEach(async () => {
   for (const db of opened.splice(0)) await db.destroy()
 })
 
-async function answerTo<Value>(db: Knex, expression: string): Promise<Value> {
+async function selectValue<Value>(db: Knex, expression: string): Promise<Value> {
   return (await db.raw(`select ${expression} as value`)).rows[0].value
 }
 
@@ -54,7 +54,7 @@ describe('a connection', () => {
     expect(worker).toContainEqual({ name: 'statement_timeout', setting: '20000' })
   })
 
-  it('is given up for a client before six seconds are over, and only when the server itself did not give up', () => {
+  it('is abandoned within six seconds in the web process, and always later than the server cancels a statement', () => {
     expect(WEB_LIMITS.queryTimeout).toBeLessThan(6_000)
     for (const { queryTimeout, statementTimeout } of [WEB_LIMITS, WORKER_LIMITS]) {
       expect(queryTimeout).toBeGreaterThan(statementTimeout)
@@ -64,10 +64,12 @@ describe('a connection', () => {
   it('reads ids and counts as numbers, days as texts and times as dates', async () => {
     const db = open()
 
-    expect(await answerTo(db, '9007199254740991::int8')).toBe(Number.MAX_SAFE_INTEGER)
-    expect(await answerTo(db, 'count(*)')).toBe(1)
-    expect(await answerTo(db, `date '1004-02-29'`)).toBe('1004-02-29')
-    expect(await answerTo(db, `timestamptz '2025-03-01 08:15:30.257+00'`)).toEqual(new Date('2025-03-01T08:15:30.257Z'))
+    expect(await selectValue(db, '9007199254740991::int8')).toBe(Number.MAX_SAFE_INTEGER)
+    expect(await selectValue(db, 'count(*)')).toBe(1)
+    expect(await selectValue(db, `date '1004-02-29'`)).toBe('1004-02-29')
+    expect(await selectValue(db, `timestamptz '2025-03-01 08:15:30.257+00'`)).toEqual(
+      new Date('2025-03-01T08:15:30.257Z'),
+    )
   })
 
   it('writes camelCase as snake_case', async () => {
@@ -80,28 +82,28 @@ describe('a connection', () => {
     })
   })
 
-  it('that the server ended is replaced', async () => {
+  it('is replaced after the server has terminated it', async () => {
     const db = open({ pool: 1 })
-    const pid = await answerTo<number>(db, 'pg_backend_pid()')
+    const pid = await selectValue<number>(db, 'pg_backend_pid()')
 
     await database.db.raw('select pg_terminate_backend(?, 5000)', [pid])
 
-    const again = await untilAnswered(() => answerTo<number>(db, 'pg_backend_pid()'))
+    const again = await queryTwice(() => selectValue<number>(db, 'pg_backend_pid()'))
     expect(again).not.toBe(pid)
   })
 
-  it('on which we gave up waiting is not used again', async () => {
+  it('is not used again after an abandoned statement', async () => {
     const db = open({ pool: 1, queryTimeout: 1_000, statementTimeout: 0 })
-    const pid = await answerTo(db, 'pg_backend_pid()')
+    const pid = await selectValue(db, 'pg_backend_pid()')
 
     const error = await db.raw('select pg_sleep(60)').catch((reason: unknown) => reason)
 
     expect(error).toMatchObject({ message: expect.stringMatching(/Query read timeout$/) })
     expect(isDatabaseUnavailable(error)).toBe(true)
-    expect(await answerTo(db, 'pg_backend_pid()')).not.toBe(pid)
+    expect(await selectValue(db, 'pg_backend_pid()')).not.toBe(pid)
   })
 
-  it('is not waited for longer than agreed when all are taken', async () => {
+  it('is waited for no longer than the limit when all are in use', async () => {
     const db = open({ pool: 1, acquireTimeout: 1_000 })
     const transaction = await db.transaction()
 
@@ -109,10 +111,10 @@ describe('a connection', () => {
     await transaction.rollback()
 
     expect(isDatabaseUnavailable(error)).toBe(true)
-    expect(await answerTo(db, '1')).toBe(1)
+    expect(await selectValue(db, '1')).toBe(1)
   })
 
-  it('says what failed without the values it was given', async () => {
+  it('names the failed statement in errors without its values', async () => {
     const error = await open()
       .raw(`select 1 / 0 where jsonb '{"a": 1}' \\? ?`, ['a private text'])
       .catch((reason: unknown) => reason)
@@ -121,7 +123,7 @@ describe('a connection', () => {
     expect(error).not.toMatchObject({ message: expect.stringContaining('private') })
   })
 
-  it('ends a statement that takes too long', async () => {
+  it('cancels a statement that takes too long', async () => {
     const db = open({ statementTimeout: 1_000 })
 
     const error = await db.raw('select pg_sleep(60)').catch((reason: unknown) => reason)
@@ -130,7 +132,7 @@ describe('a connection', () => {
     expect(isDatabaseUnavailable(error)).toBe(true)
   })
 
-  it('ends a wait for a lock', async () => {
+  it('cancels a wait for a lock', async () => {
     const db = open()
     const holder = await database.db.transaction()
     await holder.raw('lock table tags')
@@ -149,32 +151,32 @@ describe('a connection', () => {
 })
 
 describe('isDatabaseReachable', () => {
-  it('is true for a database that answers', async () => {
+  it('is true if the database answers', async () => {
     expect(await isDatabaseReachable(open(), 10_000)).toBe(true)
   })
 
-  it('is false where nobody listens', async () => {
+  it('is false if no server listens', async () => {
     expect(await isDatabaseReachable(open({}, 'postgres://pod@127.0.0.1:1/none'))).toBe(false)
   })
 
-  it('is false for a server that takes the connection and says nothing', async () => {
-    const mute = createServer().listen(0, '127.0.0.1')
-    await new Promise((resolve) => mute.once('listening', resolve))
-    const address = mute.address()
+  it('is false if the server accepts the connection and does not answer', async () => {
+    const silentServer = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => silentServer.once('listening', resolve))
+    const address = silentServer.address()
     const port = typeof address === 'object' ? address?.port : undefined
     const sockets: { destroy(): unknown }[] = []
-    mute.on('connection', (socket) => sockets.push(socket))
+    silentServer.on('connection', (socket) => sockets.push(socket))
     const db = open({ acquireTimeout: 200 }, `postgres://pod@127.0.0.1:${port}/none`)
 
     expect(await isDatabaseReachable(db, 50)).toBe(false)
 
     for (const socket of sockets) socket.destroy()
-    await new Promise((resolve) => mute.close(resolve))
+    await new Promise((resolve) => silentServer.close(resolve))
   })
 })
 
-describe('a named statement', () => {
-  const count = 'select count(*) as "howMany" from tags where name = $1'
+describe('a prepared statement', () => {
+  const count = 'select count(*) as "tagCount" from tags where name = $1'
 
   it('is planned once per connection', async () => {
     const db = open({ pool: 1 })
@@ -186,18 +188,18 @@ describe('a named statement', () => {
     expect(rows).toEqual([{ name: 'count-tags', statement: count }])
   })
 
-  it('sees what its transaction has written, and names columns as its text does', async () => {
+  it('reads the changes of its transaction, and keeps the column names of its text', async () => {
     const db = open({ pool: 2 })
     await db.transaction(async (transaction) => {
       await transaction('tags').insert({ name: 'only-here' })
 
-      expect(await queryPrepared(transaction, 'count-tags', count, ['only-here'])).toEqual([{ howMany: 1 }])
-      expect(await queryPrepared(db, 'count-tags', count, ['only-here'])).toEqual([{ howMany: 0 }])
+      expect(await queryPrepared(transaction, 'count-tags', count, ['only-here'])).toEqual([{ tagCount: 1 }])
+      expect(await queryPrepared(db, 'count-tags', count, ['only-here'])).toEqual([{ tagCount: 0 }])
       await transaction('tags').where({ name: 'only-here' }).delete()
     })
   })
 
-  it('does not run after its transaction', async () => {
+  it('is rejected after its transaction has ended', async () => {
     const transaction = await open().transaction()
     await transaction.commit()
 
@@ -213,7 +215,7 @@ describe('a named statement', () => {
     }
 
     for (const tag of ['a', 'b', 'c'])
-      expect(await queryPrepared(db, 'count-tags', text, [tag])).toEqual([{ howMany: 0 }])
+      expect(await queryPrepared(db, 'count-tags', text, [tag])).toEqual([{ tagCount: 0 }])
 
     expect(times).toBe(1)
   })
@@ -229,7 +231,7 @@ describe('a named statement', () => {
     expect(await queryPrepared(db, 'one', 'select 1 as one', [])).toEqual([{ one: 1 }])
   })
 
-  it('reads the same values each time, of all kinds', async () => {
+  it('reads the same values each time, of all types', async () => {
     const db = open({ pool: 1 })
     const text = `
       select $1::bigint as id, $2::timestamptz as time, $3::text[] as texts, $4::bytea as bytes, $5::json as json, $6::text as none`
@@ -244,13 +246,13 @@ describe('a named statement', () => {
   it.each([
     ['nothing', 'text', []],
     ['names', 'text', ['alice', 'bob@pod.example:3000']],
-    ['texts that mean something in a list', 'text', ['NULL', 'a,b', '{c}', ' d ', '', 'é\n🦊', "'"]],
+    ['texts with special characters of arrays', 'text', ['NULL', 'a,b', '{c}', ' d ', '', 'é\n🦊', "'"]],
     ['quotation marks', 'text', ['"', 'say "a"']],
     ['backslashes', 'text', ['a', '\\', '\\"']],
     ['texts that are missing', 'text', ['a', null]],
     ['numbers', 'int', [1, -2, 2_147_483_647]],
     ['fractions', 'float8', [0.5, -1e-7, Number.NaN, Number.POSITIVE_INFINITY]],
-    ['answers', 'boolean', [true, false, null]],
+    ['booleans', 'boolean', [true, false, null]],
     ['times', 'timestamptz', [at('2025-03-01T08:15:30.250Z'), at(0)]],
     ['times that are missing', 'timestamptz', [at(0), null]],
     [
@@ -259,14 +261,14 @@ describe('a named statement', () => {
       [at('0001-01-01T00:00Z'), at('9999-12-31T23:59:59.999Z')],
     ],
     ['times before and after these', 'timestamptz', [at('-000043-03-15T12:00Z'), at('+010000-01-01T00:00Z')]],
-  ])('writes lists of %s as they are', async (_what, type, list) => {
+  ])('writes arrays of %s unchanged', async (_what, type, list) => {
     const db = open({ pool: 1 })
     const text = `select $1::${type}[] as list`
 
     expect(await queryPrepared(db, `list of ${type}`, text, [list])).toEqual([{ list }])
   })
 
-  it('may have no rows, and no columns', async () => {
+  it('may return no rows and no columns', async () => {
     const db = open({ pool: 1 })
     for (const tag of ['x', 'x']) {
       expect(await queryPrepared(db, 'no-rows', 'select id from tags where name = $1', [tag])).toEqual([])
@@ -274,32 +276,32 @@ describe('a named statement', () => {
     }
   })
 
-  it('fails alone where a value cannot be written or read', async () => {
+  it('fails alone if a value cannot be written or read', async () => {
     const db = open({ pool: 1 })
-    const circle: Record<string, unknown> = {}
-    circle['itself'] = circle
-    const unreadable = pg.types.getTypeParser(pg.types.builtins.MONEY, 'text')
+    const circular: Record<string, unknown> = {}
+    circular['itself'] = circular
+    const moneyParser = pg.types.getTypeParser(pg.types.builtins.MONEY, 'text')
     pg.types.setTypeParser(pg.types.builtins.MONEY, () => {
       throw new Error('no such sum')
     })
 
     try {
-      await expect(queryPrepared(db, 'circle', 'select $1::json', [circle])).rejects.toThrow(/circular/i)
+      await expect(queryPrepared(db, 'circular', 'select $1::json', [circular])).rejects.toThrow(/circular/i)
       await expect(queryPrepared(db, 'sum', `select money '1'`, [])).rejects.toThrow('no such sum')
     } finally {
-      pg.types.setTypeParser(pg.types.builtins.MONEY, unreadable)
+      pg.types.setTypeParser(pg.types.builtins.MONEY, moneyParser)
     }
 
     expect(await queryPrepared(db, 'fine', 'select $1::int as one', [1])).toEqual([{ one: 1 }])
   })
 
-  it('says who has asked when it fails', async () => {
+  it('has the caller in the stack of its error', async () => {
     const error = await queryPrepared(open(), 'broken', 'select $1::int / 0', [1]).catch((reason: unknown) => reason)
 
     expect(error).toMatchObject({ stack: expect.stringContaining('database.test') })
   })
 
-  it('that nobody waits for any longer leaves its connection to nobody', async () => {
+  it('closes its connection when it is abandoned', async () => {
     const db = open({ pool: 1, queryTimeout: 1_000, statementTimeout: 0 })
 
     const error = await queryPrepared(db, 'asleep', 'select pg_sleep($1)', [60]).catch((reason: unknown) => reason)
@@ -308,7 +310,7 @@ describe('a named statement', () => {
     expect(await queryPrepared(db, 'fine', 'select $1::int as one', [1])).toEqual([{ one: 1 }])
   })
 
-  it('gives its connection back, also when it fails', async () => {
+  it('releases its connection, also when it fails', async () => {
     const db = open({ pool: 1, acquireTimeout: 5_000 })
 
     await expect(queryPrepared(db, 'broken', 'select $1::int / 0', [1])).rejects.toMatchObject({ code: '22012' })
@@ -318,8 +320,8 @@ describe('a named statement', () => {
   })
 })
 
-/** A connection that just broke may be handed out once more before anybody knows. */
-async function untilAnswered<Value>(ask: () => Promise<Value>): Promise<Value> {
+/** The pool may hand out a broken connection once before it notices. */
+async function queryTwice<Value>(ask: () => Promise<Value>): Promise<Value> {
   try {
     return await ask()
   } catch (error) {

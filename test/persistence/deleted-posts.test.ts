@@ -10,7 +10,7 @@ import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { addPost } from '../support/network.js'
 
 const MANY = ROWS_AT_ONCE + 1
-const UNDER = ['comments', 'likes', 'participations', 'poll_participations', 'polls'] as const
+const TABLES_BELOW = ['comments', 'likes', 'participations', 'poll_participations', 'polls'] as const
 
 let pod: MeetingPod
 let quin: Stranger
@@ -35,7 +35,7 @@ async function addComments(post: Post, count: number): Promise<readonly string[]
   return comments.map(({ guid }) => guid)
 }
 
-/** One row under the post for each of as many people. */
+/** Adds one row below the post for each of many people. */
 async function addByMany(table: 'likes' | 'participations' | 'poll_participations', post: Post): Promise<void> {
   await pod.db.raw(
     `insert into people (guid, address, public_key)
@@ -57,18 +57,18 @@ async function addByMany(table: 'likes' | 'participations' | 'poll_participation
   )
 }
 
-const rowsUnder = () => pod.rows('posts', ...UNDER)
+const countRowsBelow = () => pod.rows('posts', ...TABLES_BELOW)
 const destroyPost = (post: Post) => pod.db.transaction((transaction) => destroyEntities(transaction, 'post', [post.id]))
 
 describe('a post with more rows under it than one transaction deletes', () => {
-  it('is out of visibility at once, and purged later in chunks', async () => {
+  it('is hidden at once, and purged later in chunks', async () => {
     const post = await addPost(pod, quin)
     const reshare = await addPost(pod, remy, { type: 'Reshare', text: '', rootId: post.id })
     const [comment = ''] = await addComments(post, 2 * ROWS_AT_ONCE + 1)
 
-    const gone = await destroyPost(post)
+    const destroyed = await destroyPost(post)
 
-    expect(gone).toEqual([{ record: 'post', id: post.id, guid: post.guid }])
+    expect(destroyed).toEqual([{ record: 'post', id: post.id, guid: post.guid }])
     expect(await pod.db('posts').whereNotNull('authorId').select('id', 'rootId')).toEqual([
       { id: reshare.id, rootId: null },
     ])
@@ -86,7 +86,7 @@ describe('a post with more rows under it than one transaction deletes', () => {
     expect(await purgeDeletedPosts(pod.db)).toBe(1)
     pod.db.off('query', note)
 
-    expect(await rowsUnder()).toEqual([1, 0, 0, 0, 0, 0])
+    expect(await countRowsBelow()).toEqual([1, 0, 0, 0, 0, 0])
     expect(deletions.length).toBeGreaterThanOrEqual(3)
   })
 
@@ -98,7 +98,7 @@ describe('a post with more rows under it than one transaction deletes', () => {
 
     expect((await pod.rows(table))[0]).toBe(MANY)
     await purgeDeletedPosts(pod.db)
-    expect(await rowsUnder()).toEqual([0, 0, 0, 0, 0, 0])
+    expect(await countRowsBelow()).toEqual([0, 0, 0, 0, 0, 0])
   })
 
   it('is recognised by the likes of its comments', async () => {
@@ -111,10 +111,10 @@ describe('a post with more rows under it than one transaction deletes', () => {
 
     expect((await pod.rows('likes'))[0]).toBe(MANY)
     await purgeDeletedPosts(pod.db)
-    expect(await rowsUnder()).toEqual([0, 0, 0, 0, 0, 0])
+    expect(await countRowsBelow()).toEqual([0, 0, 0, 0, 0, 0])
   })
 
-  it('causes no delivery any more of what is purged with it', async () => {
+  it('has no deliveries left of the rows that are purged with it', async () => {
     const post = await addPost(pod, quin)
     const [guid = ''] = await addComments(post, MANY)
     await destroyPost(post)
@@ -136,10 +136,10 @@ it('a post with as many rows under it as one transaction deletes is deleted at o
 
   await destroyPost(post)
 
-  expect(await rowsUnder()).toEqual([0, 0, 0, 0, 0, 0])
+  expect(await countRowsBelow()).toEqual([0, 0, 0, 0, 0, 0])
 })
 
-it('the posts of a closed person with a long history are out of visibility at once, and purged later', async () => {
+it('the posts of a closed person with many posts are hidden at once, and purged later', async () => {
   await pod.db.raw(
     `insert into posts (guid, author_id, type, public, text)
      select md5('post' || i), ?, 'StatusMessage', true, 'one of many' from generate_series(1, ?::integer) as i`,

@@ -13,12 +13,12 @@ const withCode = (code: string) => Object.assign(new Error('of the database'), {
 
 describe('isDatabaseUnavailable', () => {
   it.each(['08006', '08P01', '40001', '40P01', '53100', '53300', '57014', '57P01', '57P03', '55P03', '25P03'])(
-    'is true for %s, which the database will get over',
+    'is true for %s, after which a retry may succeed',
     (code) => expect(isDatabaseUnavailable(withCode(code))).toBe(true),
   )
 
   it.each(['23505', '23503', '23514', '22021', '22P02', '42P01', '42601', '0A000', 'XX000', '25P02', '28P01', '3D000'])(
-    'is false for %s, which asking again does not change',
+    'is false for %s, after which a retry cannot succeed',
     (code) => expect(isDatabaseUnavailable(withCode(code))).toBe(false),
   )
 
@@ -31,7 +31,7 @@ describe('isDatabaseUnavailable', () => {
     expect(isDatabaseUnavailable(AbortSignal.abort().reason)).toBe(true)
   })
 
-  it('is false for another pod that is away, and for bugs', () => {
+  it('is false for unreachable pods and for bugs', () => {
     expect(isDatabaseUnavailable(new Error('The other pod did not answer.', { cause: withCode('ECONNREFUSED') }))).toBe(
       false,
     )
@@ -52,7 +52,7 @@ describe('with a database', () => {
   })
   afterAll(() => database.close())
 
-  it('knows a unique violation, through knex and through a model, and which key it was', async () => {
+  it('recognises a unique violation by key, from knex and from a model', async () => {
     const plain = await db('tags')
       .insert({ name: 'left' })
       .catch((error: unknown) => error)
@@ -69,9 +69,9 @@ describe('with a database', () => {
     expect(isUniqueViolation(await db.raw('select 1 / 0').catch((error: unknown) => error))).toBe(false)
   })
 
-  it('runs a transaction again that another one stood in the way of', async () => {
+  it('runs a transaction again after a deadlock', async () => {
     let runs = 0
-    const bothLocked = meetingOf(2)
+    const bothLocked = createBarrier(2)
     const lock = (first: string, second: string) => {
       let again = false
       return inTransaction(db, async (transaction) => {
@@ -93,29 +93,29 @@ describe('with a database', () => {
 
   it('gives up after three more runs, with the last error', async () => {
     let runs = 0
-    const unlucky = inTransaction(db, async (transaction) => {
+    const conflicting = inTransaction(db, async (transaction) => {
       runs += 1
       await transaction.raw(`do $$ begin raise exception 'out of turn' using errcode = '40001'; end $$`)
     })
 
-    await expect(unlucky).rejects.toSatisfy(isDeadlock)
+    await expect(conflicting).rejects.toSatisfy(isDeadlock)
     expect(runs).toBe(4)
   })
 
-  it('does not repeat what fails for another reason', async () => {
+  it('does not repeat a transaction that fails for another reason', async () => {
     let runs = 0
-    const wrong = inTransaction(db, async (transaction) => {
+    const duplicate = inTransaction(db, async (transaction) => {
       runs += 1
       await transaction('tags').insert({ name: 'left' })
     })
 
-    await expect(wrong).rejects.toSatisfy(isUniqueViolation)
+    await expect(duplicate).rejects.toSatisfy(isUniqueViolation)
     expect(runs).toBe(1)
   })
 })
 
-/** Waits until so many have come. */
-function meetingOf(size: number): () => Promise<void> {
+/** Returns a function that resolves once it was called this many times. */
+function createBarrier(size: number): () => Promise<void> {
   let arrived = 0
   let open: () => void
   const complete = new Promise<void>((resolve) => {

@@ -25,7 +25,7 @@ afterEach(() => vi.restoreAllMocks())
 const list = (limit = 10) => listPostsOfPerson(db, reader, { authorGuid, visibility: 'readable', page: { limit } })
 const texts = async (limit?: number) => (await list(limit)).items.map(({ text }) => text)
 
-/** Sees the names of statements before they are sent. */
+/** Calls back with the name of each statement before it is sent. */
 function beforeStatements(look: (name: string) => Promise<unknown>): void {
   const query = pg.Client.prototype.query
   vi.spyOn(pg.Client.prototype, 'query').mockImplementation(async function (this: pg.Client, ...rest: unknown[]) {
@@ -35,7 +35,7 @@ function beforeStatements(look: (name: string) => Promise<unknown>): void {
   })
 }
 
-it('reads what stands in a post once, and what may change each time', async () => {
+it('reads the contents of a post once, and its counters each time', async () => {
   const { id } = await addPost(db, alice.personId)
   await list()
   await db('posts').where({ id }).update({ likesCount: 3 })
@@ -51,7 +51,7 @@ it('reads what stands in a post once, and what may change each time', async () =
   expect(names.filter((name) => name === 'post-contents')).toHaveLength(1)
 })
 
-it('shows no poll that its author has taken back', async () => {
+it('shows no retracted poll', async () => {
   const { id: postId } = await addPost(db, alice.personId)
   const [poll] = await db('polls').insert({ guid: 'the_guid_of_a_poll', postId, question: 'Tea?' }).returning('id')
   await db('pollAnswers').insert({ guid: 'the_guid_of_an_answer', pollId: poll.id, position: 0, answer: 'Yes' })
@@ -62,7 +62,7 @@ it('shows no poll that its author has taken back', async () => {
   expect((await list()).items).toMatchObject([{ text: 'Good morning', poll: null }])
 })
 
-it('takes no other post for one that had its number before a backup was restored', async () => {
+it('does not show cached contents of another post with the same id after a restore', async () => {
   const { id } = await addPost(db, alice.personId)
   expect(await texts()).toEqual(['Good morning'])
 
@@ -76,7 +76,7 @@ it('takes no other post for one that had its number before a backup was restored
   expect(await texts()).toEqual(['Good night'])
 })
 
-it('fills the page again when a post is deleted while it is read', async () => {
+it('fills the page if a post is deleted while it is read', async () => {
   for (let i = 0; i < 4; i += 1) await addPost(db, alice.personId)
   const [, last] = await db('posts').orderBy('id', 'desc').pluck('id')
   beforeStatements(async (name) => {

@@ -13,21 +13,20 @@ const AUTHORS = 600
 const POSTS = 9_000
 const TAGS = 60
 
-/** What the readers have to do with the others; together these take every way to groupCommit a page. */
+/** The contacts of each reader. Together these readers use every statement of the main stream. */
 const readers = {
-  /** Knows nobody and has written. */
-  alone: `select`,
-  /** So many that a page is found among the newest posts of everybody. */
-  sociable: `insert into contacts (user_id, person_id, receiving) select :user, id, true from people where id % 2 = 0`,
-  /** As many, of whom hardly any has written lately. */
-  nostalgic: `insert into contacts (user_id, person_id, receiving) select :user, id, true from people where id % 600 < 300`,
-  choosy: `insert into contacts (user_id, person_id, receiving) select :user, id, true from people where id % 60 = 1`,
-  /** Was shown much by people who are none of theirs. */
-  beset: `insert into contacts (user_id, person_id, receiving, sharing) select :user, id, id % 200 = 11, true from people`,
-  /** Follows tags alone. */
-  curious: `select`,
-  /** Knows two people who have long stopped to write. */
-  patient: `insert into contacts (user_id, person_id, receiving) select :user, id, true from people where id % 600 in (400, 500)`,
+  /** Has own posts and no contacts. */
+  'no contacts': `select`,
+  /** So many that the newest posts of the whole pod fill a page. */
+  'many contacts': `insert into contacts (user_id, person_id, receiving) select :user, id, true from people where id % 2 = 0`,
+  /** As many, few of them with recent posts. */
+  'many inactive contacts': `insert into contacts (user_id, person_id, receiving) select :user, id, true from people where id % 600 < 300`,
+  'few contacts': `insert into contacts (user_id, person_id, receiving) select :user, id, true from people where id % 60 = 1`,
+  /** Many people share with the reader who are not their contacts. */
+  'many sharing people': `insert into contacts (user_id, person_id, receiving, sharing) select :user, id, id % 200 = 11, true from people`,
+  'only followed tags': `select`,
+  /** Both without recent posts. */
+  'two inactive contacts': `insert into contacts (user_id, person_id, receiving) select :user, id, true from people where id % 600 in (400, 500)`,
 } as const
 
 type Name = keyof typeof readers
@@ -36,13 +35,13 @@ const names = Object.keys(readers) as Name[]
 let database: OpenDatabase
 let db: Knex
 const ids = new Map<Name, { userId: number; personId: number }>()
-/** The moments of all posts, by their ids. */
+/** The times of all posts by id. */
 let times: ReadonlyMap<number, Date>
 beforeAll(async () => {
   database = await openTestDatabase()
   db = database.db
   for (const name of names) {
-    const { id, personId } = await addUser(db, name)
+    const { id, personId } = await addUser(db, name.replaceAll(' ', '_'))
     ids.set(name, { userId: id, personId })
   }
   await fill()
@@ -53,18 +52,18 @@ afterAll(() => database.close())
 
 async function fill(): Promise<void> {
   const guid = (salt: string) => `md5('${salt}' || i)`
-  const some = (salt: string, outOf: number) => `abs(hashtext('${salt}' || i)) % ${outOf}`
+  const pseudoRandom = (salt: string, outOf: number) => `abs(hashtext('${salt}' || i)) % ${outOf}`
   await db.raw(`
     insert into people (guid, address, public_key)
     select ${guid('person')}, 'person' || i || '@q.example', 'none' from generate_series(1, ${AUTHORS}) as i`)
-  // Ten posts share each moment; half of the people have not written for long, and readers write as well.
+  // Ten posts have the same time. Half of the people have no recent posts. The readers are authors too.
   await db.raw(`
     insert into posts (guid, author_id, type, public, text, created_at)
-    select ${guid('post')}, people.id, 'StatusMessage', ${some('public', 3)} > 0, 'Tea',
+    select ${guid('post')}, people.id, 'StatusMessage', ${pseudoRandom('public', 3)} > 0, 'Tea',
       timestamptz '2025-01-01' + make_interval(mins => i / 10)
     from generate_series(1, ${POSTS}) as i
     join (select id, row_number() over (order by id) - 1 as place from people) as people
-      on people.place = case when i < 3000 then ${some('author', AUTHORS)} else ${some('author', AUTHORS / 2)} end
+      on people.place = case when i < 3000 then ${pseudoRandom('author', AUTHORS)} else ${pseudoRandom('author', AUTHORS / 2)} end
     order by i`)
   await db.raw(`insert into tags (name) select 'tag' || i from generate_series(1, ${TAGS}) as i`)
   await db.raw(`
@@ -72,17 +71,17 @@ async function fill(): Promise<void> {
     select tags.id, posts.id, posts.created_at from posts join tags on (posts.id * 7 + tags.id) % 90 in (0, 1)`)
   for (const name of names) {
     const { userId: user, personId: person } = idsOf(name)
-    const say = (statement: string) => db.raw(statement, { user, person })
-    await say(readers[name])
-    await say(`
+    const run = (statement: string) => db.raw(statement, { user, person })
+    await run(readers[name])
+    await run(`
       insert into post_visibilities (user_id, post_id, author_id, created_at)
       select :user, id, author_id, created_at from posts where not public and author_id <> :person and (id + :user) % 4 > 0`)
-    await say(`insert into hidden_posts (user_id, post_id) select :user, id from posts where (id + :user) % 11 = 0`)
-    await say(`insert into blocks (user_id, person_id) select :user, id from people where (id + :user) % 17 = 0`)
-    await say(`
+    await run(`insert into hidden_posts (user_id, post_id) select :user, id from posts where (id + :user) % 11 = 0`)
+    await run(`insert into blocks (user_id, person_id) select :user, id from people where (id + :user) % 17 = 0`)
+    await run(`
       insert into mentions (person_id, post_id, created_at)
       select :person, id, created_at from posts where (id + :user) % 40 = 0`)
-    await say(`
+    await run(`
       insert into tag_followings (user_id, tag_id)
       select :user, id from tags where (id + :user) % 8 = 0 and :user % 2 = 0`)
   }
@@ -91,12 +90,12 @@ async function fill(): Promise<void> {
 
 function idsOf(name: Name) {
   const reader = ids.get(name)
-  if (reader === undefined) throw new Error(`Nobody is ${name}.`)
+  if (reader === undefined) throw new Error(`There is no reader with ${name}.`)
   return reader
 }
 
-/** All pages, one after the other. */
-async function listed(
+/** Lists all pages of the stream. */
+async function listAllPages(
   name: Name,
   visibility: Visibility,
   start: Omit<TimePage, 'limit'>,
@@ -117,7 +116,7 @@ async function listed(
   }
 }
 
-async function members(name: Name, visibility: Visibility): Promise<number[]> {
+async function expectedPosts(name: Name, visibility: Visibility): Promise<number[]> {
   const { userId } = idsOf(name)
   const found = await mainStreamMembers(db, { userIds: [userId], postIds: [...times.keys()] })
   const time = (id: number) => times.get(id)?.getTime() ?? Number.NaN
@@ -127,16 +126,16 @@ async function members(name: Name, visibility: Visibility): Promise<number[]> {
     .toSorted((one, other) => time(other) - time(one) || other - one)
 }
 
-it.each(names)('holds for somebody %s the very posts that are said to be in it, in their order', async (name) => {
+it.each(names)('lists for a reader with %s exactly the members of the stream, in order', async (name) => {
   for (const visibility of ['readable', 'public'] as const) {
-    const expected = await members(name, visibility)
+    const expected = await expectedPosts(name, visibility)
     expect(expected.length).toBeGreaterThan(10)
-    expect(await listed(name, visibility, {}, 100)).toEqual(expected)
+    expect(await listAllPages(name, visibility, {}, 100)).toEqual(expected)
   }
 })
 
-it.each(names)('holds them for somebody %s on small pages too, from any place and in both directions', async (name) => {
-  const expected = await members(name, 'readable')
+it.each(names)('lists for a reader with %s small pages from any key, in both directions', async (name) => {
+  const expected = await expectedPosts(name, 'readable')
   for (const part of [0, 0.3, 0.95]) {
     const start = expected[Math.floor(part * (expected.length - 1))] ?? 0
     const key = { time: times.get(start) ?? new Date(0), id: start }
@@ -151,37 +150,44 @@ it.each(names)('holds them for somebody %s on small pages too, from any place an
   }
 })
 
-it.each(names)('shows somebody %s each change at once, where the last page was and behind it', async (name) => {
-  const reader = idsOf(name)
-  const page = async () => {
-    const { items } = await listStreamPosts(db, reader, { stream: 'main', visibility: 'readable', page: { limit: 10 } })
-    return items.map(({ id }) => id)
-  }
-  const first = await page()
-  expect(await page()).toEqual(first)
+it.each(names)(
+  'shows a reader with %s each change at once, in and behind the window of the last page',
+  async (name) => {
+    const reader = idsOf(name)
+    const page = async () => {
+      const { items } = await listStreamPosts(db, reader, {
+        stream: 'main',
+        visibility: 'readable',
+        page: { limit: 10 },
+      })
+      return items.map(({ id }) => id)
+    }
+    const first = await page()
+    expect(await page()).toEqual(first)
 
-  const others = await db('posts').whereIn('id', first).whereNot({ authorId: reader.personId }).first('authorId')
-  const [{ id: own }] = await db('posts')
-    .insert({ guid: `own ${name}`.padEnd(16, '.'), authorId: reader.personId, type: 'StatusMessage', public: true })
-    .returning('id')
-  expect(await page()).toEqual([own, ...first].slice(0, 10))
+    const others = await db('posts').whereIn('id', first).whereNot({ authorId: reader.personId }).first('authorId')
+    const [{ id: own }] = await db('posts')
+      .insert({ guid: `own ${name}`.padEnd(16, '.'), authorId: reader.personId, type: 'StatusMessage', public: true })
+      .returning('id')
+    expect(await page()).toEqual([own, ...first].slice(0, 10))
 
-  const hidden = first.slice(0, 8).map((postId) => ({ userId: reader.userId, postId }))
-  const blocked = { userId: reader.userId, personId: others?.authorId ?? 0 }
-  await db('hiddenPosts').insert(hidden)
-  if (others !== undefined) await db('blocks').insert(blocked)
-  expect(await page()).toEqual([own, ...(await members(name, 'readable'))].slice(0, 10))
+    const hidden = first.slice(0, 8).map((postId) => ({ userId: reader.userId, postId }))
+    const blocked = { userId: reader.userId, personId: others?.authorId ?? 0 }
+    await db('hiddenPosts').insert(hidden)
+    if (others !== undefined) await db('blocks').insert(blocked)
+    expect(await page()).toEqual([own, ...(await expectedPosts(name, 'readable'))].slice(0, 10))
 
-  await db('hiddenPosts').where({ userId: reader.userId }).whereIn('postId', first).delete()
-  await db('blocks').where(blocked).delete()
-  await db('posts').where({ id: own }).delete()
-  expect(await page()).toEqual(first)
-})
+    await db('hiddenPosts').where({ userId: reader.userId }).whereIn('postId', first).delete()
+    await db('blocks').where(blocked).delete()
+    await db('posts').where({ id: own }).delete()
+    expect(await page()).toEqual(first)
+  },
+)
 
-const GATHERED: readonly Stream[] = ['main', 'all aspects', 'tags']
+const MERGED_STREAMS: readonly Stream[] = ['main', 'all aspects', 'tags']
 
-it.each(GATHERED)('is found near the last page as everywhere, also the stream %s', async (stream) => {
-  const ways: (string | undefined)[] = []
+it.each(MERGED_STREAMS)('has the same pages in a window as in the whole stream: %s', async (stream) => {
+  const statements: (string | undefined)[] = []
   for (const name of names) {
     for (const visibility of ['readable', 'public'] as const) {
       const page = (from: Knex, place: Omit<TimePage, 'limit'>) =>
@@ -194,16 +200,16 @@ it.each(GATHERED)('is found near the last page as everywhere, also the stream %s
         ...(key ? [{ before: key }] : []),
         { after: { time: times.get(3_000) ?? new Date(0) } },
       ]) {
-        const everywhere = await page(knowingNoPage(), place)
+        const wholeStreamPage = await page(withoutWindows(), place)
         await page(db, place)
         await page(db, place)
-        const asked = await namesDuring(async () => expect(await page(db, place)).toEqual(everywhere))
-        if (everywhere.more) ways.push(asked.at(-1)?.split(', ').at(-1))
+        const asked = await namesDuring(async () => expect(await page(db, place)).toEqual(wholeStreamPage))
+        if (wholeStreamPage.more) statements.push(asked.at(-1)?.split(', ').at(-1))
       }
     }
   }
-  expect(ways.length).toBeGreaterThan(names.length)
-  expect(new Set(ways)).toEqual(new Set(stream === 'tags' ? ['window'] : ['window', 'sparse']))
+  expect(statements.length).toBeGreaterThan(names.length)
+  expect(new Set(statements)).toEqual(new Set(stream === 'tags' ? ['window'] : ['window', 'sparse']))
 })
 
 async function addPost(authorId: number, createdAt: Date): Promise<Post> {
@@ -211,12 +217,12 @@ async function addPost(authorId: number, createdAt: Date): Promise<Post> {
   return Post.query(db).insert(post).returning('*')
 }
 
-/** The same database, for a process that has read no page of it. */
-function knowingNoPage(): Knex {
+/** The same database, for a process without recorded windows. */
+function withoutWindows(): Knex {
   return db.withUserParams({})
 }
 
-/** Of the statements that find posts; what was found is looked up by its ids. */
+/** The names of the stream statements that run. */
 async function namesDuring(read: () => Promise<void>): Promise<readonly string[]> {
   const asked = vi.spyOn(pg.Client.prototype, 'query')
   try {
@@ -228,7 +234,7 @@ async function namesDuring(read: () => Promise<void>): Promise<readonly string[]
   }
 }
 
-it('is read with one statement where all there is fits on a page, and grows and shrinks at once', async () => {
+it('is read with one statement if the whole stream fits on a page, and shows changes at once', async () => {
   const reader = await addUser(db, 'quiet')
   const page = async () => {
     const { items, more } = await listStreamPosts(
@@ -256,7 +262,7 @@ it('is read with one statement where all there is fits on a page, and grows and 
   expect(await page()).toEqual({ ids: [], more: false })
 })
 
-it('is found everywhere where more has no place in it than is read at once', async () => {
+it('is read from the whole stream if the window holds too many hidden posts', async () => {
   const [reader, author] = [await addUser(db, 'tired'), await addUser(db, 'tireless')]
   await db('contacts').insert({ userId: reader.id, personId: author.personId, receiving: true })
   const moment = `timestamptz '2024-06-01'`
@@ -281,7 +287,7 @@ it('is found everywhere where more has no place in it than is read at once', asy
   await db.raw(`insert into hidden_posts (user_id, post_id) select ${reader.id}, unnest(?::bigint[])`, [
     written.slice(0, 1_198),
   ])
-  // As the newest posts of a stream that was full, and as a stream that is no longer than that.
+  // With a window that ends, and with one that holds the whole stream.
   for (const limit of [5, 5, 5, 4, 4, 4]) expect(await page(limit)).toEqual(written.slice(1_198))
 
   await db('hiddenPosts').where({ userId: reader.id }).delete()
@@ -289,7 +295,7 @@ it('is found everywhere where more has no place in it than is read at once', asy
   await db('posts').where({ authorId: author.personId }).delete()
 })
 
-it('misses nobody where others have written much since the last page', async () => {
+it('has all posts if others have posted much since the last page', async () => {
   const [reader, author, others] = [await addUser(db, 'late'), await addUser(db, 'early'), await addUser(db, 'many')]
   await db('contacts').insert({ userId: reader.id, personId: author.personId, receiving: true })
   const [tag] = await db('tags').insert({ name: 'late' }).returning('id')
@@ -301,7 +307,7 @@ it('misses nobody where others have written much since the last page', async () 
     await db('taggings').insert({ tagId: tag.id, postId: id, createdAt })
     tagged.unshift(id)
   }
-  const { id: theirs } = await addPost(author.personId, moment(6))
+  const { id: authorPost } = await addPost(author.personId, moment(6))
   const page = async () => {
     const { items } = await listStreamPosts(
       db,
@@ -310,17 +316,17 @@ it('misses nobody where others have written much since the last page', async () 
     )
     return items.map(({ id }) => id)
   }
-  expect(await page()).toEqual([theirs, ...tagged.slice(0, 2)])
+  expect(await page()).toEqual([authorPost, ...tagged.slice(0, 2)])
   await db.raw(`
     insert into posts (guid, author_id, type, public, text, created_at)
     select md5('late' || i), ${others.personId}, 'StatusMessage', true, 'Tea', timestamptz '2026-01-02' + make_interval(secs => i)
     from generate_series(1, 1200) as i`)
 
-  expect(await page()).toEqual([theirs, ...tagged.slice(0, 2)])
+  expect(await page()).toEqual([authorPost, ...tagged.slice(0, 2)])
   await db('posts').whereIn('authorId', [others.personId, author.personId]).delete()
 })
 
-it('is told for many readers at once as for each of them alone', async () => {
+it('has the same members for many readers at once as for each alone', async () => {
   const postIds = [...times.keys()].slice(-500)
   const userIds = names.map((name) => idsOf(name).userId)
   const alone = []

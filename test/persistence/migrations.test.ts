@@ -31,7 +31,7 @@ describe('migrations', () => {
     expect(await migrationStatus(db)).toEqual({ applied: names, pending: [], unknown: [] })
   })
 
-  it('make the same tables when they run again after all of them were taken back', async () => {
+  it('create the same tables when they run again after a rollback of all', async () => {
     await migrate(db)
     const first = await schemaOf(db)
 
@@ -43,14 +43,14 @@ describe('migrations', () => {
     expect(first.tables.length).toBeGreaterThan(45)
   })
 
-  it('can be taken back one by one', async () => {
+  it('can be reverted one by one', async () => {
     for (const [, migration] of migrations) await migration.up(db)
     for (const [, migration] of [...migrations].reverse()) await migration.down(db)
 
     expect((await schemaOf(db)).tables).toEqual([])
   })
 
-  it('run once when two processes start together', async () => {
+  it('run once when two processes start at the same time', async () => {
     const other = openDatabase({ ...WEB_LIMITS, url: database.url, applicationName: 'test' })
 
     const ran = await Promise.all([migrate(db), migrate(other)])
@@ -59,7 +59,7 @@ describe('migrations', () => {
     expect(ran.map((one) => one.length).sort((one, two) => one - two)).toEqual([0, names.length])
   })
 
-  it('run although a process was killed in the middle of migrating', async () => {
+  it('run after a process was killed during a migration', async () => {
     await migrate(db)
     await rollback(db)
     await db('knex_migrations_lock').update({ is_locked: 1 })
@@ -67,7 +67,7 @@ describe('migrations', () => {
     expect(await migrate(db)).toEqual(names)
   })
 
-  it('leave nothing behind when one of them fails', async () => {
+  it('change nothing if one of them fails', async () => {
     await db.raw('create table outbox (id bigint)')
 
     await expect(migrate(db)).rejects.toThrow('already exists')
@@ -76,7 +76,7 @@ describe('migrations', () => {
     expect((await migrationStatus(db)).applied).toEqual([])
   })
 
-  it('of a newer release do not keep an older one from working, but it cannot take them back', async () => {
+  it('of a newer release do not stop an older one, which cannot revert them', async () => {
     await migrate(db)
     await db('knex_migrations').insert({ name: '9999-of-tomorrow', batch: 2, migration_time: new Date() })
 

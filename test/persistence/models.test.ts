@@ -24,7 +24,7 @@ import { Tombstone } from '../../src/persistence/models/tombstone.js'
 import { User, UserSecrets } from '../../src/persistence/models/user.js'
 import { WaitingMessage } from '../../src/persistence/models/waiting-message.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
-import { addPost, addStranger, addUser, newGuid } from './world.js'
+import { addPost, addRemotePerson, addUser, newGuid } from './world.js'
 
 const models: readonly ModelClass<Model>[] = [
   ...[
@@ -65,7 +65,7 @@ beforeAll(async () => {
 afterAll(() => database.close())
 
 describe.each(models)('$name', (model) => {
-  it('reads its table, and its id columns are the key of it', async () => {
+  it('reads its table, and its id columns are the primary key', async () => {
     const table = model.tableName
     const { rows } = await db.raw(
       `select attname from pg_index join pg_attribute on attrelid = indrelid and attnum = any(indkey)
@@ -81,7 +81,7 @@ describe.each(models)('$name', (model) => {
     await expect(model.query(db)).resolves.toEqual(expect.any(Array))
   })
 
-  it('can be joined with all it is related to', async () => {
+  it('can be joined with all its relations', async () => {
     for (const relation of Object.keys(model.getRelations())) {
       await expect(model.query(db).withGraphJoined(relation).limit(1), relation).resolves.toEqual(expect.any(Array))
     }
@@ -89,7 +89,7 @@ describe.each(models)('$name', (model) => {
 })
 
 describe('a person', () => {
-  it('comes with a profile, and carries its name and picture', async () => {
+  it('has a profile, and a copy of its name and picture', async () => {
     const person = await db.transaction((transaction) =>
       Person.insertWithProfile(
         transaction,
@@ -135,9 +135,9 @@ describe('a person', () => {
     expect(person).toMatchObject(shown)
   })
 
-  it('is found by address, any number of them at once', async () => {
-    const quin = await addStranger(db, 'quin@q.example')
-    const remy = await addStranger(db, 'remy@q.example')
+  it('is found by address, any number at once', async () => {
+    const quin = await addRemotePerson(db, 'quin@q.example')
+    const remy = await addRemotePerson(db, 'remy@q.example')
 
     const found = await Person.byAddresses(db, ['remy@q.example', 'nobody@q.example', 'quin@q.example'])
 
@@ -147,7 +147,7 @@ describe('a person', () => {
 })
 
 describe('a user', () => {
-  it('is found by name, in any case of letters, with the person and without a secret', async () => {
+  it('is found by name in any letter case, with the person and without secrets', async () => {
     const alice = await addUser(db, 'alice')
 
     const found = await User.byUsername(db, 'Alice')
@@ -158,7 +158,7 @@ describe('a user', () => {
     expect(await User.byUsername(db, 'nobody')).toBeUndefined()
   })
 
-  it('has secrets where they are asked for', async () => {
+  it('has secrets if they are fetched', async () => {
     const user = await addUser(db, 'sue')
 
     expect(await user.$relatedQuery('secrets', db)).toMatchObject({
@@ -167,16 +167,16 @@ describe('a user', () => {
     })
   })
 
-  it('has contacts, which are in aspects', async () => {
+  it('has contacts in aspects', async () => {
     const user = await addUser(db, 'uma')
-    const stranger = await addStranger(db, 'sten@q.example')
+    const remotePerson = await addRemotePerson(db, 'sten@q.example')
     await user.$relatedQuery('aspects', db).insert([
       { name: 'Family', position: 1 },
       { name: 'Friends', position: 2 },
     ])
     const contact = await user
       .$relatedQuery('contacts', db)
-      .insert({ personId: stranger.id, receiving: true })
+      .insert({ personId: remotePerson.id, receiving: true })
       .returning('*')
     await contact.$relatedQuery('aspects', db).relate((await Aspect.query(db).findOne({ name: 'Friends' }))?.id ?? 0)
 
@@ -204,7 +204,7 @@ describe('a token', () => {
 
   const holderOf = async (token: string) => (await AccessToken.findHoldersByHashes(db, [hashOf(token)])).get(0)
 
-  it('says whose it is and what it allows', async () => {
+  it('has a holder and scopes', async () => {
     const { user, token, id, authorization } = await addToken('tia', ['profile', 'public:read'])
 
     expect(await holderOf(token)).toMatchObject({
@@ -219,7 +219,7 @@ describe('a token', () => {
     })
   })
 
-  it('changes with its authorization', async () => {
+  it('has the scopes of its authorization', async () => {
     const { token, authorization } = await addToken('tim', ['profile'])
 
     await authorization.$query(db).patch({ scopes: ['notifications'] })
@@ -227,7 +227,7 @@ describe('a token', () => {
     expect(await holderOf(token)).toMatchObject({ scopes: 'notifications' })
   })
 
-  it('tells that it is over, or that its account is', async () => {
+  it('shows that it has expired, and that its account is locked or closed', async () => {
     const past = new Date('2025-03-01T00:00:00Z')
     const { user, token } = await addToken('tom', [], past)
     await user.$query(db).patch({ lockedAt: past, closedAt: past })
@@ -239,17 +239,17 @@ describe('a token', () => {
     })
   })
 
-  it('is not over before its time', async () => {
+  it('is valid until it expires', async () => {
     const { token } = await addToken('ted', [], new Date('2999-01-01T00:00:00Z'))
 
     expect(await holderOf(token)).toMatchObject({ expired: false })
   })
 
-  it('that nobody made belongs to nobody', async () => {
+  it('has no holder if it is unknown', async () => {
     expect(await holderOf('unknown')).toBeUndefined()
   })
 
-  it('is looked up together with others, each for itself', async () => {
+  it('is looked up together with others', async () => {
     const [una, uwe] = [await addToken('una', ['profile']), await addToken('uwe', ['notifications'])]
 
     const found = await AccessToken.findHoldersByHashes(db, [uwe.token, 'unknown', una.token].map(hashOf))
@@ -259,9 +259,9 @@ describe('a token', () => {
   })
 })
 
-describe('what an author signed', () => {
-  it('is kept to the letter and in its order, unknown and empty elements included', async () => {
-    const author = await addStranger(db, 'sig@q.example')
+describe('the signed elements of an author', () => {
+  it('are stored unchanged and in order, with unknown and empty elements', async () => {
+    const author = await addRemotePerson(db, 'sig@q.example')
     const post = await addPost(db, (await addUser(db, 'sam')).personId)
     const signedElements = [
       ['zebra', ' 1.0 '],
@@ -292,11 +292,11 @@ describe('what an author signed', () => {
 })
 
 describe('a notification', () => {
-  it('names those who caused it in the order in which they came', async () => {
+  it('has its actors in the order of their actions', async () => {
     const user = await addUser(db, 'nora')
     const post = await addPost(db, user.personId)
     const [first, second, third] = await Promise.all(
-      ['one', 'two', 'three'].map((name) => addStranger(db, `${name}@n.example`)),
+      ['one', 'two', 'three'].map((name) => addRemotePerson(db, `${name}@n.example`)),
     )
     const notification = await Notification.query(db)
       .insert({ guid: newGuid(), userId: user.id, type: 'liked', postId: post.id })

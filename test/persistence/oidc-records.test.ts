@@ -15,7 +15,7 @@ const keep = (uid: string, lifetime: number, payload: object = {}, kind: 'Intera
 const kept = async () => (await pod.pod.db('oidcRecords').orderBy('uid').pluck('uid')) as string[]
 
 describe('trimInteractions', () => {
-  it('deletes what has expired, and sessions never', async () => {
+  it('deletes expired interactions and no sessions', async () => {
     await keep('expired', -1)
     await keep('open', 60)
     await keep('session', -1, {}, 'Session')
@@ -24,7 +24,7 @@ describe('trimInteractions', () => {
     expect(await kept()).toEqual(['open', 'session'])
   })
 
-  it('keeps the newest, and those of people who have signed in before all others', async () => {
+  it('keeps the newest, and before these the interactions with a sign-in', async () => {
     await keep('a signed in, old', 10, { session: { accountId: 'ann@pod.example' } })
     for (const [uid, seconds] of [
       ['b oldest', 20],

@@ -37,18 +37,18 @@ import { viewerOf } from '../support/network.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
 const MANY = 4_000
-/** With the row that tells whether there are others. */
-const A_PAGE = 16
-const DEEDS = ['participations', 'likes', 'post_visibilities', 'reports']
-/** The planner weighs a plan of its own for each of the first requests. */
-const WEIGHED = 5
+/** A page and one row more. */
+const ROWS_OF_PAGE = 16
+const ACTIVITY_TABLES = ['participations', 'likes', 'post_visibilities', 'reports']
+/** PostgreSQL makes a custom plan for each of the first five executions. */
+const CUSTOM_PLANS = 5
 
 let testPod: TestPod
 let viewer: Viewer
 let authorGuid: string
-/** The first post's, and the first conversation's. */
+/** The guid of the first post and the first conversation. */
 let postGuid: string
-/** With one connection, on which all is prepared. */
+/** One connection for all prepared statements. */
 let db: Knex
 beforeAll(async () => {
   testPod = await startTestPod()
@@ -64,7 +64,7 @@ afterAll(async () => {
   await testPod.close()
 })
 
-/** Somebody who has done much, everywhere. */
+/** The viewer has rows in all tables. */
 async function fill(): Promise<void> {
   const guid = `md5(i::text)`
   const { personId, userId } = viewer
@@ -132,20 +132,20 @@ it.each<[string, () => Promise<unknown>]>([
   ['messages-of-rows', () => findMessageRows(db, [1])],
   ['taken-rows', () => takeRows(db, [1])],
   ['new-announcements', () => inTransaction(db, (transaction) => insertAnnouncements(transaction, { posts: [1] }))],
-])('%s are planned once, and not anew for each request or message', async (name, list) => {
-  for (let request = 0; request < 2 * WEIGHED; request += 1) await list()
+])('the statement %s has a generic plan', async (name, list) => {
+  for (let request = 0; request < 2 * CUSTOM_PLANS; request += 1) await list()
 
   const { rows } = await db.raw('select generic_plans, custom_plans from pg_prepared_statements where name = ?', [name])
-  expect(rows).toEqual([{ generic_plans: WEIGHED, custom_plans: WEIGHED }])
+  expect(rows).toEqual([{ generic_plans: CUSTOM_PLANS, custom_plans: CUSTOM_PLANS }])
 })
 
-it('a list of posts looks each of them up, and does not read all that the reader has ever done', async () => {
+it('a list of posts reads the rows of its page, and not all rows of the reader', async () => {
   await posts()
 
   const { rows } = await db.raw(
     `explain (analyze, format json) execute "posts-of-person readable newest first"(${viewer.userId}, ${viewer.personId}, '${authorGuid}', 16)`,
   )
-  expect(rowsReadIn(rows)).toBe(A_PAGE)
+  expect(rowsReadIn(rows)).toBe(ROWS_OF_PAGE)
 })
 
 function posts() {
@@ -205,10 +205,10 @@ function post(): ArrivedPost {
   }
 }
 
-/** Of the tables that remember what people do, by the step of a plan that reads most. */
+/** The most rows that a step of the plan reads of the tables of activity. */
 function rowsReadIn(plan: unknown): number {
   if (typeof plan !== 'object' || plan === null) return 0
-  const isDeed = DEEDS.includes(Reflect.get(plan, 'Relation Name'))
-  const own = isDeed ? Number(Reflect.get(plan, 'Actual Rows')) : 0
+  const isActivityTable = ACTIVITY_TABLES.includes(Reflect.get(plan, 'Relation Name'))
+  const own = isActivityTable ? Number(Reflect.get(plan, 'Actual Rows')) : 0
   return Math.max(own, ...Object.values(plan).map(rowsReadIn))
 }

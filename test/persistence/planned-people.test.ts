@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-/** Half of them have a part of their name in common, and ten another one; one of twenty shows no name at all. */
+/** Half of the people share one part of their name, ten share another one, and one of twenty has no name. */
 async function fill(): Promise<void> {
   const name = `case when i % 20 = 0 then '' when i % 3001 = 1 then 'Bela Quartz'
     when i % 2 = 0 then 'Anna Miller ' || i else 'Otto Miller ' || i end`
@@ -45,18 +45,18 @@ const byName = (text: string, filters: readonly ContactFilter[] = []) =>
 const byTag = (tag: string) => searchPeopleByTag(db, { userId, filters: [], tag }, A_PAGE)
 
 it.each<[string, () => Promise<Page<unknown>>, number]>([
-  ['a part of a name that half of them have', () => byName('anna'), 15],
-  ['two letters that half of them have', () => byName('nn'), 15],
+  ['a part of a name that half of the people have', () => byName('anna'), 15],
+  ['two letters that half of the people have', () => byName('nn'), 15],
   ['a part of a name that few have', () => byName('quartz'), 10],
   ['a name that one has', () => byName('miller 12345'), 1],
-  ['a name that nobody has', () => byName('zymurgy'), 0],
+  ['a name that no person has', () => byName('zymurgy'), 0],
   ['the beginning of an address', () => byName('p12345@'), 1],
   ['a part of an address', () => byName('q.example'), 0],
   ['a tag that all have', () => byTag('common'), 15],
   ['a tag that few have', () => byTag('rare'), 15],
-  ['a tag that nobody has', () => byTag('nothing'), 0],
+  ['a tag that no person has', () => byTag('nothing'), 0],
   ['two letters that few contacts might have', () => byName('qz', ['sharing']), 0],
-])('%s is found without reading everybody', async (_what, search, found) => {
+])('%s is found without reading all people', async (_what, search, found) => {
   const { items, plan } = await plannedAs(search)
 
   expect(items).toHaveLength(found)
@@ -65,14 +65,14 @@ it.each<[string, () => Promise<Page<unknown>>, number]>([
 
 type Step = Readonly<Record<string, unknown>>
 
-/** What a search finds, and how the server goes about it: planned for these very values. */
+/** The result of a search and the plan of its statement for these values. */
 async function plannedAs<Item>(search: () => Promise<Page<Item>>): Promise<{ items: readonly Item[]; plan: unknown }> {
   const query = vi.spyOn(pg.Client.prototype, 'query')
   try {
     const { items } = await search()
     const statements: unknown[] = query.mock.calls.map(([statement]) => statement)
-    const sought = statements.find((statement) => JSON.stringify(statement)?.includes('shown_name'))
-    const { text, values, name } = Object(sought)
+    const searchStatement = statements.find((statement) => JSON.stringify(statement)?.includes('shown_name'))
+    const { text, values, name } = Object(searchStatement)
     expect(name).toBeUndefined()
     return { items, plan: await explained(text, values) }
   } finally {
@@ -96,7 +96,7 @@ function stepsOf(plan: unknown): readonly Step[] {
   return [...own, ...Object.values(plan).flatMap(stepsOf)]
 }
 
-/** By the step that reads most, with what it passes over. */
+/** The rows that the largest step of the plan reads, filtered ones included. */
 function rowsReadIn(plan: unknown): number {
   const counts = stepsOf(plan).map((step) => {
     const each = Number(step['Actual Rows']) + Number(step['Rows Removed by Filter'] ?? 0)

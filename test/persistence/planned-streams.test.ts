@@ -15,16 +15,16 @@ import { addUser } from './world.js'
 
 const POSTS = 6_000
 const AUTHORS = 60
-/** The planner weighs a plan of its own for each of the first requests. */
-const WEIGHED = 5
-/** The walk through the newest of all is the longest way there is; a page of each author or tag is the next. */
-const MOST_ROWS = 1_500
+/** PostgreSQL makes a custom plan for each of the first five executions. */
+const CUSTOM_PLANS = 5
+/** More than the recent posts of the whole pod, which are the most that a statement reads. */
+const MAX_ROWS = 1_500
 
 let database: OpenDatabase
-/** With one connection, on which nothing is prepared before the test. */
+/** One connection, without prepared statements before the test. */
 let db: Knex
 let reader: Reader
-/** Whose posts lie far apart. */
+/** A reader whose contacts post rarely. */
 let other: Reader
 /** A post in the middle of all lists. */
 let middle: { time: Date; id: number }
@@ -48,8 +48,8 @@ beforeEach(() => {
 })
 afterEach(() => db.destroy())
 
-/** Somebody who has to do with every post there is, in every way, and with others who know nothing of them. */
-async function fill({ userId, personId }: Reader, knowsFew: Reader): Promise<void> {
+/** The first reader has every relation to every post. */
+async function fill({ userId, personId }: Reader, readerWithFewContacts: Reader): Promise<void> {
   const statements = [
     `insert into people (guid, address, public_key)
      select md5('person' || i), 'person' || i || '@q.example', 'none' from generate_series(1, ${AUTHORS - 1}) as i`,
@@ -71,18 +71,18 @@ async function fill({ userId, personId }: Reader, knowsFew: Reader): Promise<voi
     `insert into participations (guid, author_id, post_id) select guid, ${personId}, id from posts`,
     `insert into activity_entries (user_id, post_id, interacted_at) select ${userId}, id, interacted_at from posts`,
     `insert into contacts (user_id, person_id, receiving)
-     select ${knowsFew.userId}, person_id, true from contacts where person_id % 15 = 3`,
-    `insert into tag_followings (user_id, tag_id) values (${knowsFew.userId}, 1)`,
-    `insert into aspects (user_id, name, position) values (${knowsFew.userId}, 'Few', 1)`,
+     select ${readerWithFewContacts.userId}, person_id, true from contacts where person_id % 15 = 3`,
+    `insert into tag_followings (user_id, tag_id) values (${readerWithFewContacts.userId}, 1)`,
+    `insert into aspects (user_id, name, position) values (${readerWithFewContacts.userId}, 'Few', 1)`,
     `insert into aspect_memberships (aspect_id, contact_id)
-     select aspects.id, contacts.id from aspects join contacts using (user_id) where user_id = ${knowsFew.userId}`,
+     select aspects.id, contacts.id from aspects join contacts using (user_id) where user_id = ${readerWithFewContacts.userId}`,
     `insert into hidden_posts (user_id, post_id) select ${userId}, id from posts where id % 7 = 0`,
     'analyze',
   ]
   for (const statement of statements) await database.db.raw(statement)
 }
 
-const GROWING = [
+const GROWING_TABLES = [
   ...['posts', 'post_visibilities', 'mentions', 'taggings', 'likes', 'comments', 'participations', 'activity_entries'],
   'hidden_posts',
 ]
@@ -97,7 +97,7 @@ async function statementOf(list: () => Promise<unknown>): Promise<Statement> {
   const asked = vi.spyOn(pg.Client.prototype, 'query')
   try {
     await list()
-    // As `named` gives it; what a new connection says about itself has no name. What was found is looked up by its ids.
+    // Statements of a new connection have no name. Contents are read by id.
     const statements = asked.mock.calls
       .map(([given]) => given as unknown as Statement)
       .filter(({ name }) => name && name !== 'post-contents')
@@ -118,47 +118,47 @@ const lists: readonly (readonly [string, List])[] = [
   ['aspects', (who, page, visibility) => listAspectStreamPosts(db, who, { aspectIds: [1, 2], visibility, page })],
   ['one tag', (who, page, visibility) => listPostsWithTag(db, who, { tag: 'tag1', visibility, page })],
 ]
-/** What is read near the last page from then on. */
-const NEAR = ['main', 'all aspects', 'tags', 'aspects']
-/** In one way where it lies close together, and in another one where it does not. */
-const OF_PEOPLE = ['main', 'all aspects', 'aspects']
+/** Streams whose second page is read from a window. */
+const WITH_WINDOW = ['main', 'all aspects', 'tags', 'aspects']
+/** Streams with another statement for sparse windows. */
+const WITH_SPARSE_WINDOW = ['main', 'all aspects', 'aspects']
 
 const pages: readonly (readonly [string, () => TimePage])[] = [
   ['the first page', () => ({ limit: 15 })],
   ['a long page', () => ({ limit: 100 })],
-  ['what is older', () => ({ limit: 15, before: middle })],
-  ['what is newer', () => ({ limit: 15, after: middle })],
+  ['older posts', () => ({ limit: 15, before: middle })],
+  ['newer posts', () => ({ limit: 15, after: middle })],
 ]
 
 describe.each(lists)('the stream %s', (stream, list) => {
-  it.each(pages)('is planned once for %s, which reads little more than it shows', async (name, page) => {
+  it.each(pages)('has a generic plan for %s, and reads few rows', async (name, page) => {
     const first = await statementOf(() => list(reader, page(), 'readable'))
     const second = await statementOf(() => list(reader, page(), 'readable'))
     const statements = [first]
-    if (NEAR.includes(stream)) statements.push(second)
-    if (OF_PEOPLE.includes(stream) && name !== 'a long page') {
+    if (WITH_WINDOW.includes(stream)) statements.push(second)
+    if (WITH_SPARSE_WINDOW.includes(stream) && name !== 'a long page') {
       await list(other, page(), 'readable')
       statements.push(await statementOf(() => list(other, page(), 'readable')))
     }
     expect(new Set([...statements, second].map((statement) => statement.name)).size).toBe(statements.length)
 
-    for (const statement of statements) await expectPlannedOnce(statement)
+    for (const statement of statements) await expectGenericPlan(statement)
   })
 })
 
-async function expectPlannedOnce({ name, text, values }: Statement): Promise<void> {
-  const [{ asked }] = (await db.raw(plansOf, [name])).rows
-  for (let request = asked; request < 2 * WEIGHED; request += 1) await queryPrepared(db, name, text, values)
-  expect((await db.raw(plansOf, [name])).rows).toEqual([{ asked: 2 * WEIGHED, generic: WEIGHED }])
+async function expectGenericPlan({ name, text, values }: Statement): Promise<void> {
+  const [{ asked }] = (await db.raw(selectPlanCounts, [name])).rows
+  for (let request = asked; request < 2 * CUSTOM_PLANS; request += 1) await queryPrepared(db, name, text, values)
+  expect((await db.raw(selectPlanCounts, [name])).rows).toEqual([{ asked: 2 * CUSTOM_PLANS, generic: CUSTOM_PLANS }])
   const explained = await db.raw(`explain (analyze, format json) execute "${name}"(${values.map(literal).join(', ')})`)
-  expect(mostRowsIn(findPart(explained.rows, 'CTE page'))).toBeLessThan(MOST_ROWS)
+  expect(maxRowsIn(findPart(explained.rows, 'CTE page'))).toBeLessThan(MAX_ROWS)
 }
 
-const plansOf = `
+const selectPlanCounts = `
   select (generic_plans + custom_plans)::integer as asked, generic_plans::integer as generic
   from pg_prepared_statements where name = ?`
 
-/** How the posts of a page are found, without how they are shown. */
+/** The part of the plan that finds the posts of a page. */
 function findPart(plan: unknown, name: string): object {
   if (typeof plan !== 'object' || plan === null) return {}
   if (Reflect.get(plan, 'Subplan Name') === name) return plan
@@ -171,11 +171,11 @@ function literal(value: unknown): string {
   return Array.isArray(value) ? `'{${value.join(',')}}'` : `'${String(value)}'`
 }
 
-/** That any step of the plan reads or throws away, in all its rounds, of the tables that grow with the pod. */
-function mostRowsIn(plan: unknown): number {
+/** The most rows that a step of the plan reads in all its loops, filtered ones included, of tables that grow with the pod. */
+function maxRowsIn(plan: unknown): number {
   if (typeof plan !== 'object' || plan === null) return 0
   const number = (name: string) => Number(Reflect.get(plan, name) ?? 0)
   const rows = (number('Actual Rows') + number('Rows Removed by Filter')) * number('Actual Loops')
-  const own = GROWING.includes(Reflect.get(plan, 'Relation Name')) ? rows : 0
-  return Math.max(own, ...Object.values(plan).map(mostRowsIn))
+  const own = GROWING_TABLES.includes(Reflect.get(plan, 'Relation Name')) ? rows : 0
+  return Math.max(own, ...Object.values(plan).map(maxRowsIn))
 }

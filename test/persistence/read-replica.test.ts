@@ -29,58 +29,58 @@ describe('a replica for lists', () => {
   })
 
   function openOn(replicaUrl: string) {
-    const told: { readonly sentence: string; readonly error: unknown }[] = []
+    const reports: { readonly sentence: string; readonly error: unknown }[] = []
     const replica = openReadReplica({
       primaryUrl: database.url,
       replicaUrl,
       applicationName: 'pod test',
       limits: LIMITS,
-      tell: (sentence, error) => void told.push({ sentence, error }),
+      report: (sentence, error) => void reports.push({ sentence, error }),
     })
     open.push(replica)
-    return { replica, told }
+    return { replica, reports }
   }
   const mark = () => db.raw('insert into marks default values')
   const untilUsed = (replica: ReadReplica) =>
     vi.waitFor(() => expect(replica.databaseFor(undefined)).toBeDefined(), SOON)
-  const untilLeft = (replica: ReadReplica) =>
+  const untilUnused = (replica: ReadReplica) =>
     vi.waitFor(() => expect(replica.databaseFor(undefined)).toBeUndefined(), SOON)
 
-  it('is used as soon as it has answered, and stays in use while nobody writes', async () => {
-    const { replica, told } = openOn(database.standby.url)
+  it('is used as soon as it has answered, and stays in use without writes', async () => {
+    const { replica, reports } = openOn(database.standby.url)
     expect(replica.databaseFor(undefined)).toBeUndefined()
 
     await untilUsed(replica)
-    const before = told.length
+    const before = reports.length
     const end = Date.now() + 3 * LIMITS.maxAgeMs
     await vi.waitFor(() => {
       expect(replica.databaseFor(undefined)).toBeDefined()
       expect(Date.now()).toBeGreaterThan(end)
     }, SOON)
-    expect(told).toHaveLength(before)
-    expect(told.at(-1)?.sentence).toBe('lists are read from the replica')
+    expect(reports).toHaveLength(before)
+    expect(reports.at(-1)?.sentence).toBe('lists are read from the replica')
   })
 
-  it('is left while it is late, and used again when it has caught up', async () => {
-    const { replica, told } = openOn(database.standby.url)
+  it('is not used while it lags, and used again when it has caught up', async () => {
+    const { replica, reports } = openOn(database.standby.url)
     await untilUsed(replica)
     await database.standby.hold()
     await mark()
 
-    await untilLeft(replica)
+    await untilUnused(replica)
     expect(replica.facts().age).toBeUndefined()
     await database.standby.follow()
     await untilUsed(replica)
     expect(replica.facts().age).toBeLessThanOrEqual(LIMITS.maxAgeMs / 1_000)
-    expect(told).toHaveLength(3)
+    expect(reports).toHaveLength(3)
   })
 
-  it('is found to follow by the doctor', async () => {
+  it('passes the check of the doctor', async () => {
     const findings = await checkReplica(db, { databaseReadUrl: database.standby.url })
     expect(findings).toEqual([{ check: 'replica', state: 'ok', message: expect.stringContaining('bytes behind') }])
   })
 
-  it('is not for whoever has come further than it, until it is as far', async () => {
+  it('is not used for a reader with a later position until it has replayed that', async () => {
     const { replica } = openOn(database.standby.url)
     await untilUsed(replica)
     await database.standby.hold()
@@ -96,49 +96,49 @@ describe('a replica for lists', () => {
     expect(marks).toEqual((await db.raw('select count(*) from marks')).rows)
   })
 
-  it('is left for a moment by whoever could not read from it', async () => {
-    const { replica, told } = openOn(database.standby.url)
+  it('is not used for a while after a failed read', async () => {
+    const { replica, reports } = openOn(database.standby.url)
     await untilUsed(replica)
     const error = new Error('canceling statement due to conflict with recovery')
 
-    replica.failed(error)
+    replica.reportFailure(error)
 
     expect(replica.databaseFor(undefined)).toBeUndefined()
-    expect(told.at(-1)).toEqual({ sentence: expect.stringContaining('primary'), error })
+    expect(reports.at(-1)).toEqual({ sentence: expect.stringContaining('primary'), error })
     await untilUsed(replica)
     expect(replica.facts().lists.failed).toBe(1)
   })
 
-  it('is not used when it is the primary itself', async () => {
-    const { replica, told } = openOn(database.url)
-    await vi.waitFor(() => expect(told).toHaveLength(1), SOON)
-    expect(String(told[0]?.error)).toContain('no replica')
+  it('is not used if it is the primary itself', async () => {
+    const { replica, reports } = openOn(database.url)
+    await vi.waitFor(() => expect(reports).toHaveLength(1), SOON)
+    expect(String(reports[0]?.error)).toContain('no replica')
     expect(replica.databaseFor(undefined)).toBeUndefined()
   })
 
-  it('is not used when it is that of another database', async () => {
-    const stranger = await startReplicatedDatabase()
+  it('is not used if it is the replica of another database', async () => {
+    const other = await startReplicatedDatabase()
     try {
-      const { replica, told } = openOn(stranger.standby.url)
-      await vi.waitFor(() => expect(told).toHaveLength(1), SOON)
-      expect(String(told[0]?.error)).toContain('another database')
+      const { replica, reports } = openOn(other.standby.url)
+      await vi.waitFor(() => expect(reports).toHaveLength(1), SOON)
+      expect(String(reports[0]?.error)).toContain('another database')
       expect(replica.databaseFor(undefined)).toBeUndefined()
     } finally {
-      await stranger.stop()
+      await other.stop()
     }
   })
 
-  it('is left when it is gone', async () => {
-    const { replica, told } = openOn(database.standby.url)
+  it('is not used after it has stopped', async () => {
+    const { replica, reports } = openOn(database.standby.url)
     await untilUsed(replica)
     await database.standby.kill()
-    await untilLeft(replica)
-    await vi.waitFor(() => expect(told.at(-1)?.error).toBeInstanceOf(Error), SOON)
+    await untilUnused(replica)
+    await vi.waitFor(() => expect(reports.at(-1)?.error).toBeInstanceOf(Error), SOON)
   })
 })
 
-describe('what somebody has written last', () => {
-  it('is noted for several at a time, and only of those who are there', async () => {
+describe('the last write of a user', () => {
+  it('is recorded for several users at once, and not for unknown ones', async () => {
     const database = await createTestDatabase()
     const db = openDatabase({ ...WEB_LIMITS, url: database.url, applicationName: 'pod test' })
     try {

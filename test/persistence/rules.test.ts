@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Post } from '../../src/persistence/models/post.js'
 import type { User } from '../../src/persistence/models/user.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
-import { addPost, addStranger, addUser, newGuid } from './world.js'
+import { addPost, addRemotePerson, addUser, newGuid } from './world.js'
 
 let database: OpenDatabase
 let db: Knex
@@ -25,8 +25,8 @@ async function countOf(table: string, where: object): Promise<number> {
   return (await db(table).where(where).count())[0]?.['count'] as number // int8 is read as a number
 }
 
-describe('what goes together', () => {
-  /** A post with everything that can hang on one. */
+describe('a delete', () => {
+  /** A post with rows in every table below it. */
   async function addLoadedPost(): Promise<{ post: Post; comment: number; reshare: Post }> {
     const post = await addPost(db, alice.personId)
     const postId = post.id
@@ -59,13 +59,13 @@ describe('what goes together', () => {
       { postId, userId: bob.id, reason: 'rude' },
       { commentId: comment, userId: bob.id, reason: 'rude' },
     ])
-    const told = [
+    const notifications = [
       { userId: alice.id, type: 'liked', postId },
       { userId: bob.id, type: 'mentioned', postId, mentionId: mention },
       { userId: bob.id, type: 'liked_comment', postId, commentId: comment },
       { userId: alice.id, type: 'mentioned_in_comment', postId, commentId: comment, mentionId: mentionInComment },
     ]
-    for (const notification of told) await db('notifications').insert({ guid: newGuid(), ...notification })
+    for (const notification of notifications) await db('notifications').insert({ guid: newGuid(), ...notification })
     const reshare = await addPost(db, bob.personId)
     await reshare.$query(db).patch({ type: 'Reshare', rootId: postId, text: '' })
     return { post, comment, reshare }
@@ -76,7 +76,7 @@ describe('what goes together', () => {
     ...['post_visibilities', 'activity_entries', 'hidden_posts', 'muted_posts', 'reports', 'notifications'],
   ]
 
-  it('takes everything below a post along, but leaves its reshares, without a root', async () => {
+  it('of a post deletes everything below it, and keeps its reshares without a root', async () => {
     const { post, comment, reshare } = await addLoadedPost()
     for (const table of below) expect([table, await countOf(table, { postId: post.id })]).not.toEqual([table, 0])
 
@@ -89,7 +89,7 @@ describe('what goes together', () => {
     expect(await reshare.$query(db)).toMatchObject({ type: 'Reshare', rootId: null })
   })
 
-  it('takes the likes, mentions and own notifications of a comment along, and leaves those of its post', async () => {
+  it('of a comment deletes its likes, mentions and notifications, and keeps those of its post', async () => {
     const { post, comment } = await addLoadedPost()
 
     await db('comments').where({ id: comment }).delete()
@@ -100,7 +100,7 @@ describe('what goes together', () => {
     expect(left).toEqual(['liked', 'mentioned'])
   })
 
-  it('takes the tokens of an authorization along', async () => {
+  it('of an authorization deletes its tokens', async () => {
     const authorization = await idOf('authorizations', { userId: alice.id, scopes: ['profile'] })
     const hash = Buffer.alloc(32, 7)
     await db('access_tokens').insert({ authorizationId: authorization, tokenHash: hash })
@@ -114,7 +114,7 @@ describe('what goes together', () => {
     }
   })
 
-  it('leaves contacts and posts when an aspect goes', async () => {
+  it('of an aspect keeps contacts and posts', async () => {
     const post = await addPost(db, alice.personId)
     const aspect = await idOf('aspects', { userId: alice.id, name: 'Gone soon', position: 9 })
     const contact = await idOf('contacts', { userId: alice.id, personId: bob.personId, receiving: true })
@@ -131,7 +131,7 @@ describe('what goes together', () => {
   })
 })
 
-describe('what cannot be stored', () => {
+describe('the database rejects', () => {
   const NULL = '23502'
   const UNKNOWN_REFERENCE = '23503'
   const AGAINST_A_RULE = '23514'
@@ -190,7 +190,7 @@ describe('what cannot be stored', () => {
       row: async () => ({ guid: newGuid(), userId: alice.id, type: 'liked', personId: bob.personId }),
     },
     {
-      what: 'a notification of a kind nobody knows',
+      what: 'a notification of an unknown type',
       table: 'notifications',
       row: async () => ({ guid: newGuid(), userId: alice.id, type: 'poked', personId: bob.personId }),
     },
@@ -216,7 +216,7 @@ describe('what cannot be stored', () => {
       row: async () => ({ authorizationId: 1, tokenHash: Buffer.from('abc') }),
     },
     {
-      what: 'a delivery dead since nobody knows when',
+      what: 'a dead delivery without a time',
       table: 'deliveries',
       row: async () => ({ messageId: 1, podId: 1, state: 'dead' }),
     },
@@ -276,7 +276,7 @@ describe('every table', () => {
 })
 
 describe('times', () => {
-  it('made by the database are cut off to milliseconds, never rounded up', async () => {
+  it('made by the database are truncated to milliseconds, never rounded up', async () => {
     const { rows } = await db.raw(`
       select adrelid::regclass::text as table_name, pg_get_expr(adbin, adrelid) as made
       from pg_attrdef
@@ -287,12 +287,12 @@ describe('times', () => {
     expect(rows.filter((row: { made: string }) => !row.made.includes(`date_trunc('milliseconds'`))).toEqual([])
   })
 
-  it('come back as they were given', async () => {
-    const stranger = await addStranger(db, 'quin@q.example')
+  it('are read as they were written', async () => {
+    const remotePerson = await addRemotePerson(db, 'quin@q.example')
     const at = new Date('2025-03-01T08:15:30.257Z')
 
-    await stranger.$query(db).patch({ refreshedAt: at })
+    await remotePerson.$query(db).patch({ refreshedAt: at })
 
-    expect((await stranger.$query(db)).refreshedAt).toEqual(at)
+    expect((await remotePerson.$query(db)).refreshedAt).toEqual(at)
   })
 })

@@ -10,12 +10,12 @@ export interface OpenDatabase {
   close(): Promise<void>
 }
 
-/** With all tables. */
+/** Opens a new database with all tables. */
 export async function openTestDatabase(): Promise<OpenDatabase> {
   return open(await createTestDatabase())
 }
 
-/** Without a single table. */
+/** Opens a new database without tables. */
 export async function openEmptyDatabase(): Promise<OpenDatabase> {
   const { server, superuser, prefix } = inject('testDatabases')
   const name = `${prefix}_${randomBytes(6).toString('hex')}`

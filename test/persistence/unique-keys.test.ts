@@ -3,7 +3,7 @@ import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isUniqueViolation } from '../../src/persistence/database/errors.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
-import { addPost, addStranger, addUser, newGuid } from './world.js'
+import { addPost, addRemotePerson, addUser, newGuid } from './world.js'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -12,7 +12,7 @@ interface UniqueKey {
   readonly table: string
   /** The columns in which a second row must equal the first to be refused. */
   readonly columns: readonly string[]
-  /** What is not in the key, and what makes the row one of those the key speaks of. */
+  /** A row to which the key applies. */
   readonly row: () => Row
 }
 
@@ -22,11 +22,11 @@ const hash = () => randomBytes(32)
 describe('unique keys', () => {
   let database: OpenDatabase
   let db: Knex
-  let ids: Awaited<ReturnType<typeof addThings>>
+  let ids: Awaited<ReturnType<typeof addEntities>>
   beforeAll(async () => {
     database = await openTestDatabase()
     db = database.db
-    ids = await addThings(db)
+    ids = await addEntities(db)
   })
   afterAll(() => database.close())
 
@@ -281,7 +281,7 @@ describe('unique keys', () => {
       () => ({ ...outboundMessage(ids.quin), guid: ids.guid, verb: 'retract' }),
     ],
     [
-      'a retraction of the same thing by somebody else',
+      'a retraction of the same entity by another person',
       'tombstones',
       () => ({ targetType: 'Post', guid: ids.guid, deletedById: ids.quin }),
       () => ({ targetType: 'Post', guid: ids.guid, deletedById: ids.people[0] }),
@@ -319,7 +319,7 @@ function outboundMessage(senderId: number) {
   return { record: 'comment', verb: 'create', senderId, public: true, entity: '<comment/>' }
 }
 
-/** The error of the second row, if there is one. Nothing stays. */
+/** Inserts both rows and rolls back. Returns the error of the second row, if any. */
 async function insertBoth(db: Knex, table: string, one: Row, other: Row): Promise<unknown> {
   const transaction = await db.transaction()
   try {
@@ -335,9 +335,9 @@ async function insertBoth(db: Knex, table: string, one: Row, other: Row): Promis
   }
 }
 
-async function addThings(db: Knex) {
+async function addEntities(db: Knex) {
   const alice = await addUser(db, 'alice')
-  const quin = await addStranger(db, 'quin@q.example')
+  const quin = await addRemotePerson(db, 'quin@q.example')
   const post = await addPost(db, alice.personId)
   const idOf = async (table: string, row: Row): Promise<number> => (await db(table).insert(row).returning('id'))[0].id
   const poll = await idOf('polls', { guid: newGuid(), postId: post.id, question: 'Noon?' })
@@ -358,10 +358,10 @@ async function addThings(db: Knex) {
     notification: await idOf('notifications', { guid: newGuid(), userId: alice.id, type: 'reshared', postId: post.id }),
     authorization: await idOf('authorizations', { userId: alice.id, scopes: [] }),
     outboundMessage: await idOf('outbound_messages', { ...outboundMessage(alice.personId), guid: newGuid() }),
-    /** For rows that must not share these. */
+    /** For rows that need a post or person of their own. */
     posts: await Promise.all(Array.from({ length: 6 }, async () => (await addPost(db, alice.personId)).id)),
     people: await Promise.all(
-      Array.from({ length: 12 }, async () => (await addStranger(db, `${newGuid()}@q.example`)).id),
+      Array.from({ length: 12 }, async () => (await addRemotePerson(db, `${newGuid()}@q.example`)).id),
     ),
     friends: ['Friends', 'friends'],
   }

@@ -9,7 +9,7 @@ export function newGuid(): string {
   return randomBytes(16).toString('hex')
 }
 
-/** Somebody who lives here. */
+/** Adds a local user with their person. */
 export async function addUser(db: Knex, username: string): Promise<User> {
   return db.transaction(async (transaction) => {
     const person = await Person.insertWithProfile(transaction, {
@@ -26,8 +26,8 @@ export async function addUser(db: Knex, username: string): Promise<User> {
   })
 }
 
-/** Somebody who lives on another pod. */
-export async function addStranger(db: Knex, address: string): Promise<Person> {
+/** Adds a person of another pod. */
+export async function addRemotePerson(db: Knex, address: string): Promise<Person> {
   return db.transaction(async (transaction) => {
     const host = address.slice(address.indexOf('@') + 1)
     const pod = await Pod.query(transaction)

@@ -120,10 +120,10 @@ async function requireOwnAspects(
 
 /** Finds the progress of an upload. Throws the refusal of the worker if there is one. */
 async function findProgress({ db }: Pod, { guid, outboxId }: PendingUpload): Promise<'made' | 'under way' | 'failed'> {
-  const { isKept, refusal: reason, isUnderWay } = await findUploadProgress(db, guid, outboxId)
+  const { isStored, refusal: reason, isPending } = await findUploadProgress(db, guid, outboxId)
   if (reason !== null) throw refusal('image_invalid', reason)
-  if (isKept) return 'made'
-  return isUnderWay ? 'under way' : 'failed'
+  if (isStored) return 'made'
+  return isPending ? 'under way' : 'failed'
 }
 
 /** Withdraws the job of an upload and deletes its file. False: the job is already done. */

@@ -3,25 +3,24 @@ import { knexSnakeCaseMappers } from 'objection'
 import pg from 'pg'
 import { migrations } from '../../../migrations/index.js'
 
-/** What a kind of process may take from the database; times in milliseconds. */
+/** Limits of the database use of a process. Times are in milliseconds. */
 export interface DatabaseLimits {
-  /** Connections at most. */
+  /** The largest number of connections. */
   readonly pool: number
-  /** How long to wait for a free connection. */
+  /** The longest wait for a free connection. */
   readonly acquireTimeout: number
-  /** After this the server gives up on a statement. */
+  /** The server cancels a statement after this time. */
   readonly statementTimeout: number
-  /** After this we give up on the server: it may be frozen or out of reach. */
+  /** The process abandons a statement after this time: the server may be frozen or unreachable. */
   readonly queryTimeout: number
   /**
-   * What waits for work is nothing at one moment and fifty thousand rows at the next, and a plan that was made for the one would
-   * read the whole of the other for each job. Wherever there is an index it is used, whatever the length of the table. Not set: the
-   * server chooses.
+   * The planner always prefers an index to a scan of the table. Queue tables grow from none to fifty thousand rows within seconds, and a
+   * plan made for the empty table would scan all rows for each job. Not set: the planner chooses.
    */
   readonly indexesOnly?: true
 }
 
-/** Clients of a frozen server are told so within six seconds; one that lives has given up by itself before that. */
+/** With a frozen server, clients get an error within six seconds. A working server cancels the statement before that. */
 export const WEB_LIMITS: DatabaseLimits = {
   pool: 10,
   acquireTimeout: 3_000,
@@ -39,24 +38,24 @@ export const WORKER_LIMITS: DatabaseLimits = {
 
 export interface DatabaseOptions extends DatabaseLimits {
   readonly url: string
-  /** Shown by the server beside each connection. */
+  /** Shown in `pg_stat_activity`. */
   readonly applicationName: string
 }
 
 const CONNECT_TIMEOUT = 5_000
 const LOCK_TIMEOUT = 3_000
 const IDLE_IN_TRANSACTION_TIMEOUT = 30_000
-/** Older servers take a table without an index for so expensive that they would compile the plan. */
+/** Without `jit = off`, older servers compile plans that need a table scan, because these look very expensive. */
 const INDEXES_ONLY = 'set enable_seqscan = off; set jit = off'
 
-/** What is done once a minute finds its connection still there; and to look for idle ones wakes the process. */
+/** Idle connections outlive the tasks that run once a minute. The pool looks for idle ones rarely, because that wakes the process. */
 const POOL = { min: 0, idleTimeoutMillis: 90_000, reapIntervalMillis: 15_000 }
 
-/** Ids and counts are numbers here; a day has no time and no zone, so it stays a text. */
+/** Ids and counts are read as numbers. Dates have no time and no zone, and are read as text. */
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text)
 
-/** Opens a pool; nothing is connected before the first statement. Columns are snake_case in the database and camelCase here. */
+/** Opens a pool. It connects with the first statement. Column names are snake_case in the database and camelCase in the code. */
 export function openDatabase(options: DatabaseOptions): Knex {
   const connection = {
     connectionString: options.url,
@@ -71,13 +70,13 @@ export function openDatabase(options: DatabaseOptions): Knex {
     pool: { ...POOL, max: options.pool, validate: isUsable, afterCreate: limitSession(options) },
     acquireConnectionTimeout: options.acquireTimeout,
     log: silent,
-    // Error messages end in logs, and values are texts of people.
+    // Error messages are logged, and values may be private texts.
     compileSqlOnError: false,
     ...knexSnakeCaseMappers(),
   })
 }
 
-/** By a statement: a pooler in between refuses what it does not know at the beginning of a connection. */
+/** Sets the limits by a statement: connection poolers reject unknown startup parameters. */
 function limitSession({ statementTimeout, indexesOnly }: DatabaseLimits) {
   const text = `
     set statement_timeout = ${statementTimeout};
@@ -92,22 +91,22 @@ function limitSession({ statementTimeout, indexesOnly }: DatabaseLimits) {
   }
 }
 
-/** The library would print what it also throws. */
+/** Knex prints warnings for errors that it also throws. */
 const silent = { warn: () => undefined }
 
-/** A connection on which we gave up waiting has its answer still to come; the next statement would wait behind it. */
+/** A connection with an abandoned statement is still busy. The next statement would wait behind it. */
 function isUsable(connection: { readonly readyForQuery?: boolean | null }): boolean {
   return connection.readyForQuery === true
 }
 
-/** Calls with each error that a lost connection causes: one that breaks, and one that cannot be made. */
+/** Calls back with the error of each connection that breaks or cannot be opened. */
 export function onConnectionError(db: Knex, report: (error: Error) => void): void {
   const { pool } = db.client
   pool.on('createSuccess', (_id: number, connection: pg.Client) => connection.on('error', report))
   pool.on('createFail', (_id: number, error: Error) => report(error))
 }
 
-/** Calls with the milliseconds that each statement waited for a connection, also where it got none. */
+/** Calls back with the milliseconds that each statement waited for a connection, also if it got none. */
 export function onConnectionAcquired(db: Knex, note: (ms: number) => void): void {
   const { pool } = db.client
   const began = new Map<number, number>()
@@ -121,17 +120,17 @@ export function onConnectionAcquired(db: Knex, note: (ms: number) => void): void
   pool.on('acquireFail', end)
 }
 
-/** Whether the database answers, and soon. */
+/** The database answers within this many milliseconds. */
 export async function isDatabaseReachable(db: Knex, within = 1_000): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
-  const tooLate = new Promise<false>((resolve) => {
+  const timeout = new Promise<false>((resolve) => {
     timer = setTimeout(resolve, within, false)
   })
   const answer = db.raw('select 1').then(
     () => true,
     () => false,
   )
-  return Promise.race([answer, tooLate]).finally(() => clearTimeout(timer))
+  return Promise.race([answer, timeout]).finally(() => clearTimeout(timer))
 }
 
 /**
@@ -159,18 +158,18 @@ function textOf(name: string, text: string | (() => string)): string {
   return built
 }
 
-/** The same for what always has one row, as aggregates have. */
+/** The same for a statement that always returns one row, such as an aggregate. */
 export async function queryPreparedRow<Row extends pg.QueryResultRow>(
   ...statement: Parameters<typeof queryPrepared>
 ): Promise<Row> {
   const [row] = await queryPrepared<Row>(...statement)
-  if (row === undefined) throw new Error(`The statement "${statement[1]}" has no row.`)
+  if (row === undefined) throw new Error(`The statement "${statement[1]}" returned no row.`)
   return row
 }
 
 /**
- * Runs a statement that the server plans for these very values: for a search, of which one value finds nobody and another one
- * everybody.
+ * Runs a statement that the server plans for these values. For searches: one value matches no row and another one all rows, and no generic
+ * plan serves both.
  */
 export async function queryUnprepared<Row extends pg.QueryResultRow>(
   db: Knex,
@@ -189,7 +188,7 @@ async function onConnection<Result>(db: Knex, run: (connection: pg.Client) => Pr
   try {
     return await run(connection)
   } catch (error) {
-    // It was made where the answer came in, which does not tell who has asked.
+    // The stack of the driver's error does not lead to the caller.
     if (error instanceof Error) Error.captureStackTrace(error)
     throw error
   } finally {
@@ -201,26 +200,26 @@ function isTransaction(db: Knex): db is Knex.Transaction {
   return db.isTransaction === true
 }
 
-/** A connection outside of the pool, not opened yet: for what belongs to a session, which a pool would hand on to others. */
+/** A connection outside of the pool, not opened yet. For state of a session, such as `listen`, that a pool would mix up. */
 export function openSession(db: Knex, purpose: string): pg.Client {
   const settings: pg.ClientConfig = db.client.config.connection
   return new pg.Client({ ...settings, application_name: `${settings.application_name} (${purpose})` })
 }
 
-/** Brings the tables up to date and tells which migrations ran. Processes that start together take turns. */
+/** Applies pending migrations and returns their names. Processes that start at the same time run one after the other. */
 export async function migrate(db: Knex): Promise<string[]> {
-  return oneAtATime(db, async (own) => {
-    const [, names]: [number, string[]] = await own.migrate.latest()
+  return withMigrationLock(db, async (migrationDb) => {
+    const [, names]: [number, string[]] = await migrationDb.migrate.latest()
     return names
   })
 }
 
-/** Takes the last batch of migrations back and tells which. */
+/** Reverts the last batch of migrations and returns their names. */
 export async function rollback(db: Knex): Promise<string[]> {
   const { unknown } = await migrationStatus(db)
-  if (unknown.length > 0) throw new Error(`Only the release that brought ${unknown.join(', ')} can take it back.`)
-  return oneAtATime(db, async (own) => {
-    const [, names]: [number, string[]] = await own.migrate.rollback()
+  if (unknown.length > 0) throw new Error(`Only the release that added ${unknown.join(', ')} can revert it.`)
+  return withMigrationLock(db, async (migrationDb) => {
+    const [, names]: [number, string[]] = await migrationDb.migrate.rollback()
     return names
   })
 }
@@ -228,11 +227,11 @@ export async function rollback(db: Knex): Promise<string[]> {
 export interface MigrationStatus {
   readonly applied: readonly string[]
   readonly pending: readonly string[]
-  /** Applied by a newer release; that is no reason not to start. */
+  /** Applied by a newer release. The process starts nevertheless. */
   readonly unknown: readonly string[]
 }
 
-/** Looks, and changes nothing: not even the table of migrations is made. */
+/** Reads the state of the migrations without creating the table of migrations. */
 export async function migrationStatus(db: Knex): Promise<MigrationStatus> {
   const { rows } = await db.raw(`select to_regclass('knex_migrations') is not null as begun`)
   const done: string[] = rows[0].begun ? await db('knex_migrations').orderBy('id').pluck('name') : []
@@ -243,10 +242,10 @@ export async function migrationStatus(db: Knex): Promise<MigrationStatus> {
   }
 }
 
-/** Migrations run on connections of their own: they may take as long as they take. */
-async function oneAtATime<Result>(db: Knex, work: (own: Knex) => Promise<Result>): Promise<Result> {
+/** Runs work under a lock, on connections without time limits. */
+async function withMigrationLock<Result>(db: Knex, work: (migrationDb: Knex) => Promise<Result>): Promise<Result> {
   const settings: pg.ClientConfig = db.client.config.connection
-  const own = createKnex({
+  const migrationDb = createKnex({
     client: 'pg',
     connection: {
       ...(settings.connectionString && { connectionString: settings.connectionString }),
@@ -259,18 +258,18 @@ async function oneAtATime<Result>(db: Knex, work: (own: Knex) => Promise<Result>
     migrations: { migrationSource, disableMigrationsListValidation: true },
   })
   try {
-    return await own.transaction(async (turn) => {
-      await turn.raw(`select pg_advisory_xact_lock(hashtextextended('migrations', 0))`)
-      // It is our turn, so whoever the library believes to be migrating was killed.
-      await own.migrate.forceFreeMigrationsLock()
-      return work(own)
+    return await migrationDb.transaction(async (lock) => {
+      await lock.raw(`select pg_advisory_xact_lock(hashtextextended('migrations', 0))`)
+      // With the advisory lock held, a lock in the library's own table was left by a killed process.
+      await migrationDb.migrate.forceFreeMigrationsLock()
+      return work(migrationDb)
     })
   } finally {
-    await own.destroy()
+    await migrationDb.destroy()
   }
 }
 
-/** File names end in .ts in tests and in .js in production; these names have no ending. */
+/** Migration names without a file extension, which is .ts in tests and .js in production. */
 const migrationSource: Knex.MigrationSource<string> = {
   getMigrations: async () => [...migrations.keys()],
   getMigrationName: (name) => name,

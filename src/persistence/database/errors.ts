@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
 import { noteDone } from '../accounts/idempotency-keys.js'
 
-/** Connection, transaction rollback, resources, operator. */
-const OURS_BY_CLASS = ['08', '40', '53', '57']
+/** SQLSTATE classes: connection, transaction rollback, insufficient resources, operator intervention. */
+const UNAVAILABLE_CLASSES = ['08', '40', '53', '57']
 
 const LOCK_NOT_AVAILABLE = '55P03'
 
-/** A lock that was not to be had in time, and a transaction that was ended because it idled; then the network. */
-const OURS_BY_CODE = [
+/** Lock timeout, idle transaction timeout, and network errors. */
+const UNAVAILABLE_CODES = [
   LOCK_NOT_AVAILABLE,
   '25P03',
   'ECONNREFUSED',
@@ -22,10 +22,10 @@ const OURS_BY_CODE = [
   'ABORT_ERR',
 ]
 
-const OURS_BY_NAME = ['KnexTimeoutError', 'AbortError', 'TimeoutError', 'ThreadsBusy']
+const UNAVAILABLE_NAMES = ['KnexTimeoutError', 'AbortError', 'TimeoutError', 'ThreadsBusy']
 
-/** What the driver throws without a code; knex puts the statement in front. */
-const OURS_BY_MESSAGE = [
+/** Errors that the driver throws without a code. Knex puts the statement in front. */
+const UNAVAILABLE_MESSAGES = [
   'timeout expired',
   'Query read timeout',
   'Connection terminated',
@@ -35,58 +35,61 @@ const OURS_BY_MESSAGE = [
   'Client was closed and is not queryable',
 ]
 
-/** The database, or the threads, are away or busy with somebody else: nothing is wrong with what was asked, and it may work later. */
+/** The database or the thread pool is down or overloaded. The request is not at fault, and a retry may succeed. */
 export function isDatabaseUnavailable(error: unknown): boolean {
-  const { code, name, message } = factsOf(error)
+  const { code, name, message } = fieldsOf(error)
   return (
-    OURS_BY_CODE.includes(code) ||
-    (SQL_STATE.test(code) && OURS_BY_CLASS.includes(code.slice(0, 2))) ||
-    OURS_BY_NAME.includes(name) ||
-    OURS_BY_MESSAGE.some((text) => message === text || message.endsWith(` - ${text}`))
+    UNAVAILABLE_CODES.includes(code) ||
+    (SQL_STATE.test(code) && UNAVAILABLE_CLASSES.includes(code.slice(0, 2))) ||
+    UNAVAILABLE_NAMES.includes(name) ||
+    UNAVAILABLE_MESSAGES.some((text) => message === text || message.endsWith(` - ${text}`))
   )
 }
 
 /**
- * The statement ran into its time limit, or into a limit of memory or locks. The database may be busy, or the work may be too
- * much for one transaction: a second failure says that it is the work.
+ * The statement exceeded its time limit or the memory of the server. Either the database is busy or the work is too much for one
+ * transaction. If it fails twice, the work is too much.
  */
 export function isResourceLimitError(error: unknown): boolean {
-  return TOO_MUCH.includes(factsOf(error).code)
+  return RESOURCE_LIMIT_CODES.includes(fieldsOf(error).code)
 }
 
 const QUERY_CANCELED = '57014'
 const OUT_OF_MEMORY = '53200'
-const TOO_MUCH = [QUERY_CANCELED, OUT_OF_MEMORY]
+const RESOURCE_LIMIT_CODES = [QUERY_CANCELED, OUT_OF_MEMORY]
 
-/** Without what knex puts in front of what the driver said: the statement, perhaps with values. */
+/** The message of the driver, without the statement that knex puts in front: it may contain values. */
 export function messageWithoutStatement(message: string): string {
   return message.split(' - ').at(-1) ?? message
 }
 
-/** Wrong password, no such user or database, no right: it is there and will not have us, today or tomorrow. */
+/** Wrong password, unknown user or database, missing privilege. A retry cannot succeed. */
 export function isDatabaseAccessDenied(error: unknown): boolean {
-  return ['28P01', '28000', '3D000', '42501'].includes(factsOf(error).code)
+  return ['28P01', '28000', '3D000', '42501'].includes(fieldsOf(error).code)
 }
 
-/** Two transactions stood in each other's way, and this one was given up. */
+/** Deadlock or serialization failure: the server has rolled this transaction back. */
 export function isDeadlock(error: unknown): boolean {
-  return ['40P01', '40001'].includes(factsOf(error).code)
+  return ['40P01', '40001'].includes(fieldsOf(error).code)
 }
 
-/** What a new row refers to was there when it was looked for, and is not any more. */
+/** A new row refers to a row that another transaction has deleted since it was found. */
 export function isForeignKeyViolation(error: unknown): boolean {
-  return factsOf(error).code === '23503'
+  return fieldsOf(error).code === '23503'
 }
 
-/** The row was there already; with a key, only if that is the one that said so. */
+/** The row exists already. With a key: only if this unique key was violated. */
 export function isUniqueViolation(error: unknown, key?: string): boolean {
-  const { code, constraint } = factsOf(error)
+  const { code, constraint } = fieldsOf(error)
   return code === '23505' && (key === undefined || key === constraint)
 }
 
 const ATTEMPTS = 4
 
-/** A transaction that is run again at once, up to three times, when another one stood in its way or took something from under it. */
+/**
+ * Runs a transaction, and up to three times more after a deadlock or a foreign key violation. Completes the idempotency key of the
+ * request in the same transaction.
+ */
 export async function inTransaction<Result>(
   db: Knex,
   work: (transaction: Knex.Transaction) => Promise<Result>,
@@ -105,30 +108,30 @@ export async function inTransaction<Result>(
 }
 
 /**
- * Work that is begun again when a lock was not to be had in time. For what another pod has given away: it should not be asked a
- * second time because somebody here took long.
+ * Runs work, and up to three times more after a lock timeout. For data just fetched from another pod, which must not be fetched again
+ * because of a slow transaction here.
  */
 export async function retryAfterLockTimeout<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work()
     } catch (error) {
-      if (attempt === ATTEMPTS || factsOf(error).code !== LOCK_NOT_AVAILABLE) throw error
+      if (attempt === ATTEMPTS || fieldsOf(error).code !== LOCK_NOT_AVAILABLE) throw error
     }
   }
 }
 
 const SQL_STATE = /^[0-9][0-9A-Z]{4}$/
 
-interface Facts {
+interface ErrorFields {
   readonly code: string
   readonly name: string
   readonly message: string
   readonly constraint: string
 }
 
-/** Objection keeps the driver's error inside its own. Causes are left alone: another pod that is away is not our database. */
-function factsOf(error: unknown): Facts {
+/** Reads the driver's error, also inside one of Objection. The `cause` is not read: it may be the error of another pod's server. */
+function fieldsOf(error: unknown): ErrorFields {
   const native = fieldOf(error, 'nativeError') ?? error
   return {
     code: textOf(native, 'code'),

@@ -1,16 +1,19 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from './database.js'
 
-/** Notes that these users have just written something, or were told of something: whatever is in the database now is no news to them. */
+/**
+ * Records the WAL position up to which these users know the database, because they have just written or were notified. Their lists are
+ * read from a replica only if it has replayed this position.
+ */
 export async function recordWrites(db: Knex, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return
-  await queryPrepared(db, 'note-last-writes', noted, [userIds])
+  await queryPrepared(db, 'record-last-writes', insertPositions, [userIds])
 }
 
-/** Looked at once the row is ours, so that the later of two notes stays; whatever was committed before lies behind it. */
-const WRITTEN = `pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint`
+/** Read after the row is locked, so that the later of two positions stays. Everything committed so far lies before it. */
+const CURRENT_POSITION = `pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint`
 
-const noted = `
+const insertPositions = `
   insert into last_writes (user_id, position, noted_at)
-  select id, ${WRITTEN}, now() from users where id = any($1::bigint[]) order by id
-  on conflict (user_id) do update set position = ${WRITTEN}, noted_at = now()`
+  select id, ${CURRENT_POSITION}, now() from users where id = any($1::bigint[]) order by id
+  on conflict (user_id) do update set position = ${CURRENT_POSITION}, noted_at = now()`

@@ -1,27 +1,27 @@
 import type { Knex } from 'knex'
 import { type DatabaseLimits, openDatabase, queryPrepared } from './database.js'
 
-/** A streaming replica of the database, from which lists are read as long as it is good for that. */
+/** A streaming replica of the database. Lists are read from it while it answers and is up to date. */
 export interface ReadReplica {
-  /** Undefined: it has not come as far as somebody has already, or is not to be used at all. */
+  /** Undefined: the replica is not in use, or has not replayed this WAL position of the reader. */
   databaseFor(writtenUpTo: number | undefined): Knex | undefined
-  /** A list could not be read from it; nobody asks it for the next moment. */
-  failed(error: unknown): void
+  /** Reports a failed read. The replica is not used for `responseTimeoutMs`. */
+  reportFailure(error: unknown): void
   facts(): ReplicaFacts
   close(): Promise<void>
 }
 
 interface ReplicaFacts {
   readonly lists: Readonly<Record<'replica' | 'primary' | 'failed', number>>
-  /** Seconds that what it shows may be old; undefined: it is not used. */
+  /** The age of its data in seconds. Undefined: the replica is not in use. */
   readonly age: number | undefined
 }
 
 interface ReplicaLimits extends DatabaseLimits {
   readonly checkIntervalMs: number
-  /** One that has not answered for so long is not asked for lists. */
+  /** Without an answer for this long, the replica is not used. */
   readonly responseTimeoutMs: number
-  /** Lists are never older. */
+  /** Lists are never older than this. */
   readonly maxAgeMs: number
 }
 
@@ -30,119 +30,124 @@ interface ReplicaOptions {
   readonly replicaUrl: string
   readonly applicationName: string
   readonly limits: ReplicaLimits
-  /** Says that it begins or ceases to be used, and why. */
-  readonly tell: (sentence: string, error?: unknown) => void
+  /** Called when the replica comes into use or goes out of use, with the reason. */
+  readonly report: (message: string, error?: unknown) => void
 }
 
-/** In the log of the primary. */
-interface Moment {
+/** A WAL position of the primary and when it was read. */
+interface PositionSample {
   readonly at: number
   readonly position: number
 }
 
 /**
- * Looks a few times a second how far both have come: the replica is as old as the last moment of which it has everything. It
- * only ever gets further, so what it had at the last look it still has.
+ * Opens a replica and compares its WAL position with that of the primary a few times a second. The age of its data is the time since
+ * the newest sampled position that it has replayed. Positions only grow, so the last comparison stays valid until the next one.
  */
 export function openReadReplica({
   primaryUrl,
   replicaUrl,
   applicationName,
   limits,
-  tell,
+  report,
 }: ReplicaOptions): ReadReplica {
   const lists = openDatabase({ url: replicaUrl, applicationName, ...limits })
-  // Connections of its own: where all others are taken, a replica is needed most.
-  const watch = { ...limits, applicationName: `${applicationName} (replica)`, pool: 1 }
-  const primary = openDatabase({ url: primaryUrl, ...watch })
-  const replica = openDatabase({ url: replicaUrl, ...watch })
+  // Separate connections: when all others are in use, the replica is needed most.
+  const watchOptions = { ...limits, applicationName: `${applicationName} (replica)`, pool: 1 }
+  const primary = openDatabase({ url: primaryUrl, ...watchOptions })
+  const replica = openDatabase({ url: replicaUrl, ...watchOptions })
   const counts = { replica: 0, primary: 0, failed: 0 }
   let replayed = 0
-  /** It has everything that was written until then. */
-  let freshAt = Number.NEGATIVE_INFINITY
-  let heardAt = Number.NEGATIVE_INFINITY
-  let leftUntil = Number.NEGATIVE_INFINITY
-  let moments: readonly Moment[] = []
-  let looking: Promise<void> | undefined
-  let wasUsed: boolean | undefined
-  let trouble: unknown
+  /** The replica has everything written before this time. */
+  let upToDateAt = Number.NEGATIVE_INFINITY
+  let answeredAt = Number.NEGATIVE_INFINITY
+  let unusedUntil = Number.NEGATIVE_INFINITY
+  let samples: readonly PositionSample[] = []
+  let comparison: Promise<void> | undefined
+  let reportedInUse: boolean | undefined
+  let lastError: unknown
 
-  async function look(): Promise<void> {
+  async function compare(): Promise<void> {
     try {
       const now = Date.now()
       const found = await compareReplicaPosition(primary, replica)
-      moments = [...moments.filter(({ at }) => at > now - limits.maxAgeMs), { at: now, position: found.written }]
-      freshAt = moments.findLast(({ position }) => position <= found.replayed)?.at ?? freshAt
+      samples = [...samples.filter(({ at }) => at > now - limits.maxAgeMs), { at: now, position: found.written }]
+      upToDateAt = samples.findLast(({ position }) => position <= found.replayed)?.at ?? upToDateAt
       replayed = found.replayed
-      heardAt = Date.now()
-      trouble = undefined
+      answeredAt = Date.now()
+      lastError = undefined
     } catch (error) {
-      trouble = error
+      lastError = error
     }
   }
 
-  function isUsed(): boolean {
+  function isInUse(): boolean {
     const now = Date.now()
-    return now >= leftUntil && now - heardAt <= limits.responseTimeoutMs && now - freshAt <= limits.maxAgeMs
+    return now >= unusedUntil && now - answeredAt <= limits.responseTimeoutMs && now - upToDateAt <= limits.maxAgeMs
   }
 
-  function tellChange(): void {
-    if (isUsed() === wasUsed) return
-    wasUsed = isUsed()
-    if (wasUsed) tell('lists are read from the replica')
-    else tell('lists are read from the primary: the replica is away or too late', trouble)
+  function reportChange(): void {
+    if (isInUse() === reportedInUse) return
+    reportedInUse = isInUse()
+    if (reportedInUse) report('lists are read from the replica')
+    else report('lists are read from the primary: the replica does not answer or lags behind', lastError)
   }
 
   const timer = setInterval(() => {
-    looking ??= look().finally(() => {
-      looking = undefined
-      tellChange()
+    comparison ??= compare().finally(() => {
+      comparison = undefined
+      reportChange()
     })
-    if (wasUsed !== undefined) tellChange() // a look may take long
+    if (reportedInUse !== undefined) reportChange() // a comparison may take long
   }, limits.checkIntervalMs)
   timer.unref()
 
   return {
     databaseFor(writtenUpTo = 0) {
-      const isGoodFor = isUsed() && writtenUpTo <= replayed
-      counts[isGoodFor ? 'replica' : 'primary'] += 1
-      return isGoodFor ? lists : undefined
+      const isUsable = isInUse() && writtenUpTo <= replayed
+      counts[isUsable ? 'replica' : 'primary'] += 1
+      return isUsable ? lists : undefined
     },
-    failed(error) {
+    reportFailure(error) {
       counts.failed += 1
-      trouble = error
-      leftUntil = Date.now() + limits.responseTimeoutMs
-      tellChange()
+      lastError = error
+      unusedUntil = Date.now() + limits.responseTimeoutMs
+      reportChange()
     },
-    facts: () => ({ lists: { ...counts }, age: isUsed() ? (Date.now() - freshAt) / 1_000 : undefined }),
+    facts: () => ({ lists: { ...counts }, age: isInUse() ? (Date.now() - upToDateAt) / 1_000 : undefined }),
     async close() {
       clearInterval(timer)
-      await looking
+      await comparison
       await Promise.all([lists.destroy(), primary.destroy(), replica.destroy()])
     },
   }
 }
 
-/** How far both have come in the log of the primary, in bytes. Throws what keeps the other one from being its replica. */
+/** The WAL positions of both in bytes. Throws if the second database is not a replica of the first. */
 export async function compareReplicaPosition(
   primary: Knex,
   replica: Knex,
 ): Promise<{ readonly written: number; readonly replayed: number }> {
-  const [own] = await queryPrepared<{ system: string; flushed: number }>(primary, 'primary-position', ofPrimary, [])
-  const [its] = await queryPrepared<{ system: string; replayed: number | null }>(
-    replica,
-    'replica-position',
-    ofReplica,
+  const [primaryRow] = await queryPrepared<{ system: string; flushed: number }>(
+    primary,
+    'primary-position',
+    selectPrimaryPosition,
     [],
   )
-  if (own === undefined || its === undefined) throw new Error('It says nothing.')
-  if (its.replayed === null) throw new Error('It takes writes itself, so it is no replica.')
-  if (its.system !== own.system) throw new Error('It is the replica of another database.')
-  return { written: own.flushed, replayed: its.replayed }
+  const [replicaRow] = await queryPrepared<{ system: string; replayed: number | null }>(
+    replica,
+    'replica-position',
+    selectReplicaPosition,
+    [],
+  )
+  if (primaryRow === undefined || replicaRow === undefined) throw new Error('The database did not report its position.')
+  if (replicaRow.replayed === null) throw new Error('The database accepts writes, so it is no replica.')
+  if (replicaRow.system !== primaryRow.system) throw new Error('The database is the replica of another database.')
+  return { written: primaryRow.flushed, replayed: replicaRow.replayed }
 }
 
 const SYSTEM = `(select system_identifier::text from pg_control_system()) as system`
-/** Replicas get what is flushed; the rest may stay where it is until somebody writes. */
-const ofPrimary = `select ${SYSTEM}, pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint as flushed`
-const ofReplica = `
+/** The flushed position: only flushed data is sent to replicas, and the rest may stay unflushed until the next write. */
+const selectPrimaryPosition = `select ${SYSTEM}, pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint as flushed`
+const selectReplicaPosition = `
   select ${SYSTEM}, case when pg_is_in_recovery() then pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint end as replayed`

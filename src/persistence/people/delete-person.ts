@@ -5,7 +5,7 @@ import { type DestructibleKind, destroyEntities } from '../posts/destroy-entitie
 import { emptyPeople } from './empty-people.js'
 import { restoreOwnGuids } from './person-guids.js'
 
-/** Rows of a person of another pod, by kind. */
+/** Numbers of rows of a person of another pod. */
 export interface PersonRows {
   readonly posts: number
   readonly photos: number
@@ -17,7 +17,7 @@ export interface PersonRows {
   readonly contacts: number
 }
 
-/** What `forgetPerson` deletes. */
+/** Counts the rows that `deletePerson` deletes. */
 export async function countRowsOfPerson(db: Knex, personId: number): Promise<PersonRows> {
   const { rows } = await db.raw(
     `select
@@ -34,8 +34,8 @@ export async function countRowsOfPerson(db: Knex, personId: number): Promise<Per
   return rows[0]
 }
 
-/** By the column that names the author; the rest goes with the person. */
-const written: readonly (readonly [DestructibleKind, string])[] = [
+/** Tables that are deleted in chunks by `author_id`. The other rows are deleted by their foreign keys to the person. */
+const recordsOfAuthor: readonly (readonly [DestructibleKind, string])[] = [
   ['comment', 'comments'],
   ['like', 'likes'],
   ['poll_participation', 'poll_participations'],
@@ -43,13 +43,13 @@ const written: readonly (readonly [DestructibleKind, string])[] = [
 ]
 
 /**
- * Deletes a person of another pod with everything that refers to them, as if they had never been met. Works in transactions of
- * bounded size; after a failure the next run goes on where it ended. What arrives of them meanwhile begins anew.
+ * Deletes a person of another pod and everything that refers to them, in transactions of bounded size. After a failure, the next run
+ * continues. A message of the person that arrives meanwhile creates them anew.
  */
 export async function deletePerson(db: Knex, personId: number, now: Date): Promise<void> {
   await inTransaction(db, (transaction) => emptyPeople(transaction, [personId], now))
   await purgeDeletedPosts(db)
-  for (const [kind, table] of written) await destroyAll(db, kind, table, personId)
+  for (const [kind, table] of recordsOfAuthor) await destroyAll(db, kind, table, personId)
   for (let count = ROWS_AT_ONCE; count === ROWS_AT_ONCE; ) {
     count = await db('messages').whereRaw(oldestMessages, [personId, ROWS_AT_ONCE]).del()
   }
@@ -61,7 +61,7 @@ export async function deletePerson(db: Knex, personId: number, now: Date): Promi
       `delete from people where id = ? and pod_id is not null returning guid`,
       [personId],
     )
-    await giveGuidsAway(
+    await reassignGuids(
       transaction,
       rows.map(({ guid }) => guid),
     )
@@ -80,8 +80,8 @@ async function destroyAll(db: Knex, kind: DestructibleKind, table: string, autho
   }
 }
 
-/** To the first proven person whose pod names this guid. */
-async function giveGuidsAway(transaction: Knex.Transaction, guids: readonly string[]): Promise<void> {
+/** Gives the guids of deleted people to the proven people whose own pods use them. */
+async function reassignGuids(transaction: Knex.Transaction, guids: readonly string[]): Promise<void> {
   const ids: number[] = await transaction('people').whereIn('guidAtPod', guids).whereNotNull('provenAt').pluck('id')
   await restoreOwnGuids(transaction, ids)
 }

@@ -3,12 +3,12 @@ import { deleteCreations } from '../outbound/cancel-deliveries.js'
 import { ROWS_AT_ONCE, softDeletePosts } from '../posts/delete-posts.js'
 import { destroyEntities } from '../posts/destroy-entities.js'
 
-/** With all that is under them each takes its time, and a statement has only so much. */
+/** Posts that one statement destroys, with everything below them, within the time limit of a statement. */
 const POSTS_AT_ONCE = 500
 
 /**
- * Closes people and takes away what is theirs: posts, photos, contacts, their profile, their place in conversations, and what
- * this pod kept for them as its users. What they said elsewhere stays, of somebody without a name.
+ * Closes people and deletes their posts, photos, contacts, profile, conversation memberships and, for local users, all user data. Their
+ * comments and likes under the posts of others stay, without a name.
  */
 export async function emptyPeople(
   transaction: Knex.Transaction,
@@ -17,42 +17,42 @@ export async function emptyPeople(
 ): Promise<void> {
   if (personIds.length === 0) return
   const ids = [...personIds]
-  await transaction.raw(closed, { ids, now })
+  await transaction.raw(closePeople, { ids, now })
   await destroyPosts(transaction, ids)
-  for (const statement of emptied) await transaction.raw(statement, { ids })
+  for (const statement of deleteData) await transaction.raw(statement, { ids })
 }
 
-/** The posts of a long history are only hidden in this transaction. */
+/** Destroys the posts. Above `ROWS_AT_ONCE` they are only soft-deleted, and purged later. */
 async function destroyPosts(transaction: Knex.Transaction, authorIds: readonly number[]): Promise<void> {
   const posts: number[] = await transaction('posts').whereIn('authorId', authorIds).orderBy('id').pluck('id')
   if (posts.length > ROWS_AT_ONCE) {
-    const gone = await softDeletePosts(transaction, posts)
-    await deleteCreations(transaction, gone)
+    const destroyed = await softDeletePosts(transaction, posts)
+    await deleteCreations(transaction, destroyed)
     return
   }
   for (let done = 0; done < posts.length; done += POSTS_AT_ONCE) {
-    const gone = await destroyEntities(transaction, 'post', posts.slice(done, done + POSTS_AT_ONCE))
-    await deleteCreations(transaction, gone)
+    const destroyed = await destroyEntities(transaction, 'post', posts.slice(done, done + POSTS_AT_ONCE))
+    await deleteCreations(transaction, destroyed)
   }
 }
 
-/** In one order, so that two who close the same people wait for each other, and whoever stores posts of theirs for both. */
-const closed = `
+/** Locks in id order: other transactions that close the same people or store their posts wait and do not deadlock. */
+const closePeople = `
   with locked as (
     select id from people where id = any(:ids) order by id for update
   )
   update people set closed_at = coalesce(closed_at, :now), name = '', avatar_url = null
   from locked where people.id = locked.id`
 
-const theirUsers = `(select id from users where person_id = any(:ids))`
+const selectUserIds = `(select id from users where person_id = any(:ids))`
 
-const emptied: readonly string[] = [
+const deleteData: readonly string[] = [
   `update profiles set
      first_name = null, last_name = null, image_url = null, image_url_medium = null, image_url_small = null, bio = '',
      location = '', gender = null, birthday = null, searchable = false, public_details = false, nsfw = false, tags = '{}',
      edited_at = null
    where person_id = any(:ids)`,
-  // What has not arrived anywhere is not told any more: neither what goes, nor what they showed of themselves.
+  // Undelivered messages about their photos and profiles are no longer sent.
   `delete from outbound_messages using photos
    where author_id = any(:ids) and record = 'photo' and verb = 'create' and outbound_messages.guid = photos.guid`,
   `delete from outbound_messages using people
@@ -60,24 +60,24 @@ const emptied: readonly string[] = [
   `delete from photos where author_id = any(:ids)`,
   `delete from participations where author_id = any(:ids)`,
   `delete from mentions where person_id = any(:ids)`,
-  // A conversation that nobody can read any more goes, with its messages.
-  `with left_behind as (
+  // Conversations without readers are deleted with their messages.
+  `with left_conversations as (
      delete from conversation_visibilities where person_id = any(:ids) returning conversation_id
    )
-   delete from conversations using left_behind
-   where conversations.id = left_behind.conversation_id and not exists (
-     select from conversation_visibilities as visible
-     where visible.conversation_id = conversations.id and visible.person_id <> all(:ids)
+   delete from conversations using left_conversations
+   where conversations.id = left_conversations.conversation_id and not exists (
+     select from conversation_visibilities as others
+     where others.conversation_id = conversations.id and others.person_id <> all(:ids)
    )`,
-  `delete from contacts where person_id = any(:ids) or user_id in ${theirUsers}`,
-  `delete from notifications where person_id = any(:ids) or user_id in ${theirUsers}`,
-  `delete from aspects where user_id in ${theirUsers}`,
-  `delete from blocks where user_id in ${theirUsers}`,
-  `delete from tag_followings where user_id in ${theirUsers}`,
-  `delete from post_visibilities where user_id in ${theirUsers}`,
-  `delete from photo_visibilities where user_id in ${theirUsers}`,
-  `delete from activity_entries where user_id in ${theirUsers}`,
-  `delete from hidden_posts where user_id in ${theirUsers}`,
-  `delete from muted_posts where user_id in ${theirUsers}`,
+  `delete from contacts where person_id = any(:ids) or user_id in ${selectUserIds}`,
+  `delete from notifications where person_id = any(:ids) or user_id in ${selectUserIds}`,
+  `delete from aspects where user_id in ${selectUserIds}`,
+  `delete from blocks where user_id in ${selectUserIds}`,
+  `delete from tag_followings where user_id in ${selectUserIds}`,
+  `delete from post_visibilities where user_id in ${selectUserIds}`,
+  `delete from photo_visibilities where user_id in ${selectUserIds}`,
+  `delete from activity_entries where user_id in ${selectUserIds}`,
+  `delete from hidden_posts where user_id in ${selectUserIds}`,
+  `delete from muted_posts where user_id in ${selectUserIds}`,
   `update users set role = null, email = null, settings = '{}' where person_id = any(:ids)`,
 ]

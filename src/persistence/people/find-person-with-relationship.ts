@@ -5,20 +5,20 @@ import type { Contact } from '../models/contact.js'
 import type { Person, Profile } from '../models/person.js'
 import type { Reader } from '../posts/list-posts.js'
 
-/** A person with all that lies between them and a user. */
+/** A person with their profile and their relationship to a user. */
 export interface PersonWithRelationship {
   readonly id: number
   readonly person: Pick<Person, 'guid' | 'address' | 'name'>
-  readonly profile: ShownProfile
+  readonly profile: VisibleProfile
   readonly closed: boolean
-  /** By the user. */
+  /** The user blocks the person. */
   readonly blocked: boolean
   readonly relationship: Pick<Contact, 'sharing' | 'receiving'>
-  /** Of the user's aspects, those that hold the person, in the order of the user. */
+  /** The user's aspects that contain the person, in the user's order. */
   readonly aspects: readonly Pick<Aspect, 'id' | 'name'>[]
 }
 
-type ShownProfile = Pick<
+type VisibleProfile = Pick<
   Profile,
   | 'imageUrl'
   | 'imageUrlMedium'
@@ -33,31 +33,35 @@ type ShownProfile = Pick<
   | 'tags'
 >
 
-/** Undefined: nobody of this guid is known here. Those who have left are still known. */
+/** Undefined: there is no person with this guid. Closed people are found. */
 export async function findPersonWithRelationship(
   db: Knex,
   { userId }: Reader,
   guid: string,
 ): Promise<PersonWithRelationship | undefined> {
-  const [person] = await queryPrepared<PersonWithRelationship>(db, 'shown-person', shown, [userId, guid])
+  const [person] = await queryPrepared<PersonWithRelationship>(db, 'person-with-relationship', selectPerson, [
+    userId,
+    guid,
+  ])
   return person
 }
 
-/** Who has written what is asked for; undefined as above. */
+/** Finds the author of a list, closed ones included. Undefined: there is no person with this guid. */
 export async function findAuthor(
   db: Knex,
   guid: string,
 ): Promise<{ readonly id: number; readonly closed: boolean } | undefined> {
   const [author] = await queryPrepared<{ id: number; closed: boolean }>(
     db,
-    'shown-author',
+    'author',
     'select id, closed_at is not null as closed from people where guid = $1',
     [guid],
   )
   return author
 }
 
-const shown = `
+/** Returns one person by the unique key of guid. Contact, block and aspects are looked up by their keys. */
+const selectPerson = `
   select
     people.id,
     people.closed_at is not null as closed,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { destroyEntities } from '../posts/destroy-entities.js'
 
-/** The person a migration leads to, if there is one, and where that chain ends by now. */
+/** The target of an account migration. */
 export interface KnownMigration {
   readonly newPersonId: number
 }
@@ -13,28 +13,30 @@ export async function findMigration(
   return transaction('accountMigrations').where({ oldPersonId }).first('newPersonId')
 }
 
-/** Where a person has moved to in the end; themselves, if nowhere. */
+/** Follows account migrations to their end. A person who has not moved is their own newest identity. */
 export async function findNewestIdentity(transaction: Knex.Transaction, personId: number): Promise<number> {
-  const { rows } = await transaction.raw(chain, [personId])
+  const { rows } = await transaction.raw(selectNewestIdentity, [personId])
   return rows[0].id
 }
 
-/** Everything that refers to one person refers to another from now on; what that one has as well is dropped. */
+/** Moves everything that refers to one person to another. Rows that the other person also has, such as likes of a post, are deleted. */
 export async function movePerson(
   transaction: Knex.Transaction,
   move: { readonly from: number; readonly to: number },
 ): Promise<void> {
-  const twice: number[] = (await transaction.raw(resharedByBoth, move)).rows.map(({ id }: { id: number }) => id)
-  await destroyEntities(transaction, 'post', twice)
-  for (const statement of moved) await transaction.raw(statement, move)
+  const duplicates: number[] = (await transaction.raw(selectResharesOfBoth, move)).rows.map(
+    ({ id }: { id: number }) => id,
+  )
+  await destroyEntities(transaction, 'post', duplicates)
+  for (const statement of moveReferences) await transaction.raw(statement, move)
 }
 
-/** Photos lie elsewhere together with who took them. */
+/** The photo files are on the new pod of their author. */
 export async function movePhotos(transaction: Knex.Transaction, authorId: number, remotePath: string): Promise<void> {
   await transaction('photos').where({ authorId }).update({ remotePath })
 }
 
-const chain = `
+const selectNewestIdentity = `
   with recursive step(id, depth) as (
     select ?::bigint, 0
     union
@@ -42,48 +44,48 @@ const chain = `
   )
   select id from step order by depth desc limit 1`
 
-const resharedByBoth = `
+const selectResharesOfBoth = `
   select old.id from posts as old
   join posts as new on new.root_id = old.root_id and new.author_id = :to
   where old.author_id = :from and old.root_id is not null`
 
-const usersOfNew = `(select id from users where person_id = :to)`
+const selectUserOfNew = `(select id from users where person_id = :to)`
 
-const moved: readonly string[] = [
+const moveReferences: readonly string[] = [
   `update posts set author_id = :to where author_id = :from`,
   `update photos set author_id = :to where author_id = :from`,
   `update comments set author_id = :to where author_id = :from`,
 
   ...(['post', 'comment'] as const).map(
     (target) => `
-      with twice as (
+      with duplicates as (
         delete from likes as old using likes as new
         where old.author_id = :from and new.author_id = :to and new.${target}_id = old.${target}_id
         returning old.${target}_id as id, old.positive
       ), locked as (
-        select id from ${target}s where id in (select id from twice where positive) order by id for no key update
+        select id from ${target}s where id in (select id from duplicates where positive) order by id for no key update
       )
       update ${target}s set likes_count = greatest(0, likes_count - 1) from locked where ${target}s.id = locked.id`,
   ),
   `update likes set author_id = :to where author_id = :from`,
 
-  `with twice as (
+  `with duplicates as (
      delete from poll_participations as old using poll_participations as new
      where old.author_id = :from and new.author_id = :to and new.poll_id = old.poll_id
      returning old.poll_answer_id as id
    ), locked as (
-     select id from poll_answers where id in (select id from twice) order by id for no key update
+     select id from poll_answers where id in (select id from duplicates) order by id for no key update
    )
    update poll_answers set vote_count = greatest(0, vote_count - 1) from locked where poll_answers.id = locked.id`,
   `update poll_participations set author_id = :to where author_id = :from`,
 
-  // The reasons of both hold the one that stays.
-  `with twice as (
+  // The counts of both are added.
+  `with duplicates as (
      delete from participations as old using participations as new
      where old.author_id = :from and new.author_id = :to and new.post_id = old.post_id
      returning new.id, old.count
    )
-   update participations set count = participations.count + twice.count from twice where participations.id = twice.id`,
+   update participations set count = participations.count + duplicates.count from duplicates where participations.id = duplicates.id`,
   `update participations set author_id = :to where author_id = :from`,
 
   `delete from mentions as old using mentions as new
@@ -97,23 +99,23 @@ const moved: readonly string[] = [
    where old.person_id = :from and new.person_id = :to and new.conversation_id = old.conversation_id`,
   `update conversation_visibilities set person_id = :to where person_id = :from`,
 
-  // Nobody is a contact of themselves, blocks themselves, or is told of themselves.
-  `delete from contacts where person_id = :from and user_id in ${usersOfNew}`,
+  // A person is not their own contact, does not block themselves and gets no notifications about themselves.
+  `delete from contacts where person_id = :from and user_id in ${selectUserOfNew}`,
   `insert into aspect_memberships (aspect_id, contact_id)
-   select filed.aspect_id, new.id
-   from aspect_memberships as filed
-   join contacts as old on old.id = filed.contact_id and old.person_id = :from
+   select membership.aspect_id, new.id
+   from aspect_memberships as membership
+   join contacts as old on old.id = membership.contact_id and old.person_id = :from
    join contacts as new on new.user_id = old.user_id and new.person_id = :to
    on conflict do nothing`,
-  `with twice as (
+  `with duplicates as (
      delete from contacts as old using contacts as new
      where old.person_id = :from and new.person_id = :to and new.user_id = old.user_id
      returning new.id, old.sharing, old.receiving
    )
-   update contacts set sharing = contacts.sharing or twice.sharing, receiving = contacts.receiving or twice.receiving
-   from twice where contacts.id = twice.id`,
+   update contacts set sharing = contacts.sharing or duplicates.sharing, receiving = contacts.receiving or duplicates.receiving
+   from duplicates where contacts.id = duplicates.id`,
   `update contacts set person_id = :to where person_id = :from`,
-  `delete from blocks where person_id = :from and user_id in ${usersOfNew}`,
+  `delete from blocks where person_id = :from and user_id in ${selectUserOfNew}`,
   `delete from blocks as old using blocks as new
    where old.person_id = :from and new.person_id = :to and new.user_id = old.user_id`,
   `update blocks set person_id = :to where person_id = :from`,
@@ -121,7 +123,7 @@ const moved: readonly string[] = [
   `delete from notification_actors as old using notification_actors as new
    where old.person_id = :from and new.person_id = :to and new.notification_id = old.notification_id`,
   `update notification_actors set person_id = :to where person_id = :from`,
-  `delete from notifications where person_id = :from and user_id in ${usersOfNew}`,
+  `delete from notifications where person_id = :from and user_id in ${selectUserOfNew}`,
   `delete from notifications as old using notifications as new
    where old.person_id = :from and new.person_id = :to and new.user_id = old.user_id and new.type = old.type
      and new.day is not distinct from old.day`,
@@ -132,7 +134,7 @@ const moved: readonly string[] = [
      and new.guid = old.guid`,
   `update tombstones set deleted_by_id = :to where deleted_by_id = :from`,
 
-  // What streams are found by.
+  // Copies by which streams find posts.
   `update post_visibilities set author_id = :to
    from posts
    where posts.author_id = :to and posts.id = post_visibilities.post_id and post_visibilities.author_id = :from`,
@@ -147,8 +149,8 @@ const moved: readonly string[] = [
    select users.id, posts.id, posts.interacted_at
    from (
      select id from posts where author_id = :to union select post_id from participations where author_id = :to
-   ) as theirs
-   join posts on posts.id = theirs.id
+   ) as own_posts
+   join posts on posts.id = own_posts.id
    join users on users.person_id = :to
    on conflict do nothing`,
 ]

@@ -1,4 +1,4 @@
-/** The id of somebody who is here and has not left, as part of a statement that lists what is theirs; else null. */
+/** Selects the id of the person with this guid, as a scalar subquery. Null: the person is unknown or closed. */
 export function selectOpenPersonId(guid: string): string {
   return `select people.id from people where people.guid = ${guid} and people.closed_at is null`
 }

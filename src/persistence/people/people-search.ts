@@ -5,67 +5,71 @@ import { hasRow } from '../sql/has-row.js'
 import { type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
 import { prefixRangeEnd } from '../sql/prefix-range.js'
 
-/** What is between the user and the person: anything at all, one of its halves, or being in one of these aspects. */
+/** The relationship of the user to the people found: any contact, one direction of sharing, or membership in one of these aspects. */
 export type ContactFilter = 'any' | 'sharing' | 'receiving' | { readonly aspectIds: readonly number[] }
 
-interface Seeker {
+interface PeopleSearch {
   readonly userId: number
-  /** All of these hold for everybody who is found. */
+  /** Each person found meets all of these. */
   readonly filters: readonly ContactFilter[]
 }
 
-/** People who let themselves be found and show this tag in their profile. */
+/** Searches people with a tag in their profile. Index `profiles_tags`. Only searchable profiles are found. */
 export async function searchPeopleByTag(
   db: Knex,
-  { tag, ...seeker }: Seeker & { readonly tag: string },
+  { tag, ...search }: PeopleSearch & { readonly tag: string },
   page: OffsetPage,
 ): Promise<Page<ListedPerson>> {
-  const sought = (place: Place) => `profiles.searchable and profiles.tags @> array[${place(tag)}]`
-  return soughtPeople(db, sought, seeker, page)
+  const condition = (addParameter: AddParameter) =>
+    `profiles.searchable and profiles.tags @> array[${addParameter(tag)}]`
+  return searchPeople(db, condition, search, page)
 }
 
 interface NameOrAddress {
-  /** The name has them, in this order and in any case. */
+  /** The name contains these, in this order and in any letter case. */
   readonly words: readonly string[]
   /** Or the address begins with this. */
   readonly beginning: string
-  /** Contacts of the user are found even if they do not let themselves be found. */
+  /** Also finds contacts of the user whose profiles are not searchable. */
   readonly contactsToo: boolean
 }
 
-/** People who let themselves be found. */
+/** Searches people by name or address. Indexes `people_part_of_name` (trigrams), `people_shown_name` and the unique key of address. */
 export async function searchPeopleByName(
   db: Knex,
-  { words, beginning, contactsToo, ...seeker }: Seeker & NameOrAddress,
+  { words, beginning, contactsToo, ...search }: PeopleSearch & NameOrAddress,
   page: OffsetPage,
 ): Promise<Page<ListedPerson>> {
   const pattern = `%${words.map((word) => word.replace(/[\\%_]/g, '\\$&')).join('%')}%`
-  const sought = (place: Place) => `
+  const condition = (addParameter: AddParameter) => `
     (
-      people.shown_name like lower(${place(pattern)}) and people.name <> ''
-      or people.address >= lower(${place(beginning)}) and people.address < lower(${place(prefixRangeEnd(beginning))})
+      people.shown_name like lower(${addParameter(pattern)}) and people.name <> ''
+      or people.address >= lower(${addParameter(beginning)}) and people.address < lower(${addParameter(prefixRangeEnd(beginning))})
     )
-    and (profiles.searchable ${contactsToo ? `or ${isContactOf(place(seeker.userId))}` : ''})`
-  return soughtPeople(db, sought, seeker, page)
+    and (profiles.searchable ${contactsToo ? `or ${isContactOf(addParameter(search.userId))}` : ''})`
+  return searchPeople(db, condition, search, page)
 }
 
-/** Makes something a value of the statement, and stands for it there. */
-type Place = (value: unknown) => string
+/** Adds a parameter to the statement and returns its placeholder. */
+type AddParameter = (value: unknown) => string
 
-/** By the names they are shown by; those who have left are found no more. */
-async function soughtPeople(
+/**
+ * Finds open people by a condition, in the order of their shown names. Planned for the values of each search: a common name part is read
+ * in the order of `people_shown_name` until the page is full, a rare one by its trigrams. The inner select reads the index alone.
+ */
+async function searchPeople(
   db: Knex,
-  sought: (place: Place) => string,
-  { userId, filters }: Seeker,
+  searchCondition: (addParameter: AddParameter) => string,
+  { userId, filters }: PeopleSearch,
   { offset, limit }: OffsetPage,
 ): Promise<Page<ListedPerson>> {
   const values: unknown[] = []
-  const place: Place = (value) => `$${values.push(value)}`
-  const conditions = ['people.closed_at is null', sought(place)]
+  const addParameter: AddParameter = (value) => `$${values.push(value)}`
+  const conditions = ['people.closed_at is null', searchCondition(addParameter)]
   if (filters.length > 0) {
-    const user = place(userId)
+    const user = addParameter(userId)
     conditions.push(
-      ...filters.map((filter) => `people.id in (select person_id from ${contactsWho(filter, user, place)})`),
+      ...filters.map((filter) => `people.id in (select person_id from ${contactsMeeting(filter, user, addParameter)})`),
     )
   }
   const people = await queryUnprepared<ListedPerson>(
@@ -76,20 +80,20 @@ async function soughtPeople(
        from people join profiles on profiles.person_id = people.id
        where ${conditions.join(' and ')}
        order by people.shown_name, people.address
-       offset ${place(offset)} limit ${place(limit + 1)}
-     ) as found
-     join people on people.id = found.id
-     order by found.shown_name, found.address`,
+       offset ${addParameter(offset)} limit ${addParameter(limit + 1)}
+     ) as page
+     join people on people.id = page.id
+     order by page.shown_name, page.address`,
     values,
   )
   return toPage(people, { limit })
 }
 
-function contactsWho(filter: ContactFilter, user: string, place: Place): string {
+function contactsMeeting(filter: ContactFilter, user: string, addParameter: AddParameter): string {
   if (filter === 'any') return `contacts where user_id = ${user}`
   if (typeof filter === 'string') return `contacts where user_id = ${user} and ${filter}`
-  const filed = 'contacts join aspect_memberships on contact_id = contacts.id'
-  return `${filed} where user_id = ${user} and aspect_id = any(${place(filter.aspectIds)})`
+  const members = 'contacts join aspect_memberships on contact_id = contacts.id'
+  return `${members} where user_id = ${user} and aspect_id = any(${addParameter(filter.aspectIds)})`
 }
 
 function isContactOf(user: string): string {

@@ -2,12 +2,12 @@ import type { Knex } from 'knex'
 import { isUniqueViolation } from '../database/errors.js'
 
 /**
- * Notes that these people have signed something, and gives them the guid of their own pod where a person has it who has never
- * signed anything.
+ * Marks people as proven, because a signature of theirs was verified. If an unproven person holds the guid that a proven person has on
+ * their own pod, the proven person gets it.
  */
 export async function markPeopleProven(transaction: Knex.Transaction, addresses: readonly string[]): Promise<void> {
   if (addresses.length === 0) return
-  const { rows }: { rows: readonly { id: number; isDisplaced: boolean }[] } = await transaction.raw(proven, [
+  const { rows }: { rows: readonly { id: number; isDisplaced: boolean }[] } = await transaction.raw(markProven, [
     [...addresses],
   ])
   await restoreOwnGuids(
@@ -16,8 +16,8 @@ export async function markPeopleProven(transaction: Knex.Transaction, addresses:
   )
 }
 
-/** In one order, and without holding up what else refers to the people. */
-const proven = `
+/** Locks in id order against deadlocks, and with a lock that does not block new references to the people. */
+const markProven = `
   with locked as (
     select id from people
     where address = any(?) and proven_at is null and pod_id is not null
@@ -28,28 +28,31 @@ const proven = `
   returning people.id, people.guid_at_pod is not null as "isDisplaced"`
 
 /**
- * Gives people the guid that they have on their own pod, if no other person has it, or one who has never signed anything. That
- * person keeps everything but the guid, and gets one that this pod makes.
+ * Gives people the guid that they have on their own pod, if it is free or its holder is unproven. The unproven holder keeps everything
+ * else and gets a new guid from this pod.
  */
 export async function restoreOwnGuids(transaction: Knex.Transaction, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return
   try {
     await transaction.transaction(async (savepoint) => {
-      await savepoint.raw(`select id from people where id = any(:ids) or guid in (${wanted}) order by id for update`, {
-        ids: [...ids],
-      })
-      await savepoint.raw(displaced, { ids: [...ids] })
-      await savepoint.raw(restored, { ids: [...ids] })
+      await savepoint.raw(
+        `select id from people where id = any(:ids) or guid in (${selectOwnGuids}) order by id for update`,
+        {
+          ids: [...ids],
+        },
+      )
+      await savepoint.raw(displaceUnproven, { ids: [...ids] })
+      await savepoint.raw(restoreGuids, { ids: [...ids] })
     })
   } catch (error) {
-    // Another person has got the guid at this moment; the next discovery tries again.
+    // Another transaction has just used the guid. The next discovery tries again.
     if (!isUniqueViolation(error, 'people_guid_key')) throw error
   }
 }
 
-const wanted = `select guid_at_pod from people where id = any(:ids)`
+const selectOwnGuids = `select guid_at_pod from people where id = any(:ids)`
 
-const displaced = `
+const displaceUnproven = `
   update people as holder set guid = replace(gen_random_uuid()::text, '-', ''), guid_at_pod = holder.guid
   from people as claimant
   where claimant.id = any(:ids)
@@ -58,7 +61,7 @@ const displaced = `
     and holder.proven_at is null
     and holder.pod_id is not null`
 
-const restored = `
+const restoreGuids = `
   update people set guid = guid_at_pod, guid_at_pod = null
   where id in (
     select distinct on (guid_at_pod) id from people

@@ -12,7 +12,7 @@ import type { OwnedItem } from '../sql/group-by-owner.js'
 
 export type PersonSummary = Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>
 
-/** Of `people`. */
+/** Columns of `people`. */
 export const personColumns = {
   id: numberColumn('people.id'),
   guid: textColumn('guid'),
@@ -24,8 +24,8 @@ export const personColumns = {
 const aggregate = aggregateColumns(personColumns)
 
 /**
- * Everybody who is named on a page, once, as part of a statement that lists it; by an array of their ids. To look each of them
- * up where they are named costs more, and in a join the planner would read all the people of a small pod.
+ * Selects the people of a page, each once, as a scalar subquery; `ids` is an array expression. A lookup at each mention of a person costs
+ * more, and with a join the planner reads all people of a small pod.
  */
 export function selectPeople(ids: string): string {
   return `(select ${aggregate.select} from people where id = any(${ids}))`
@@ -33,39 +33,39 @@ export function selectPeople(ids: string): string {
 
 export type FindPerson = (id: number) => PersonSummary
 
-/** Finds them again by their ids. */
+/** Decodes the people that `selectPeople` returned, for lookup by id. */
 export function decodePeople(people: AggregatedColumns): FindPerson {
   const { id: ids, guid, address, name, avatarUrl } = aggregate.decode(people)
   const byId = new Map<number, PersonSummary>()
-  ids.forEach((id, place) => {
+  ids.forEach((id, index) => {
     byId.set(id, {
-      guid: valueAt(guid, place),
-      address: valueAt(address, place),
-      name: valueAt(name, place),
-      avatarUrl: valueAt(avatarUrl, place),
+      guid: valueAt(guid, index),
+      address: valueAt(address, index),
+      name: valueAt(name, index),
+      avatarUrl: valueAt(avatarUrl, index),
     })
   })
   return (id) => {
     const person = byId.get(id)
-    if (person === undefined) throw new Error(`Person ${id} is named on a page and not among its people.`)
+    if (person === undefined) throw new Error(`Person ${id} belongs to an item of the page, but is not in its people.`)
     return person
   }
 }
 
-/** Somebody who belongs to one of the things on a page. */
+/** A person who belongs to an item of a page, such as a participant of a conversation. */
 export type OwnedPerson = OwnedItem & { readonly personId: number }
 
-/** The people of each thing on a page, in their order, by its id. */
+/** Groups people by the id of their item and keeps their order. */
 export function groupPeopleByOwner(
   { ownerId, personId }: ColumnLists<OwnedPerson>,
-  person: FindPerson,
+  findPerson: FindPerson,
 ): (ownerId: number) => readonly PersonSummary[] {
   const groups = new Map<number, PersonSummary[]>()
-  ownerId.forEach((owner, place) => {
-    const one = person(valueAt(personId, place))
+  ownerId.forEach((owner, index) => {
+    const person = findPerson(valueAt(personId, index))
     const group = groups.get(owner)
-    if (group === undefined) groups.set(owner, [one])
-    else group.push(one)
+    if (group === undefined) groups.set(owner, [person])
+    else group.push(person)
   })
   return (id) => groups.get(id) ?? []
 }

@@ -6,7 +6,7 @@ import { hasRow } from '../sql/has-row.js'
 import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
 import { type ListedPhoto, PHOTO_COLUMNS } from './list-photos.js'
 
-/** Everything that somebody has uploaded, also what waits to become part of a post. */
+/** Lists the photos that the reader has uploaded, also those not attached to a post yet. Index `photos_of_author`. */
 export async function listUploadedPhotos(
   db: Knex,
   { personId }: Pick<Reader, 'personId'>,
@@ -14,7 +14,7 @@ export async function listUploadedPhotos(
 ): Promise<Page<ListedPhoto>> {
   const values: unknown[] = [personId]
   const { name, condition, order } = keysetClauses(page, values, { time: 'photos.created_at', id: 'photos.id' })
-  const found = await queryPrepared<ListedPhoto>(
+  const photos = await queryPrepared<ListedPhoto>(
     db,
     `uploaded-photos ${visibility} ${name}`,
     `select ${PHOTO_COLUMNS}
@@ -22,16 +22,16 @@ export async function listUploadedPhotos(
      where photos.author_id = $1 ${visibility === 'public' ? 'and photos.public' : ''} ${condition} ${order}`,
     values,
   )
-  return toPage(found, page)
+  return toPage(photos, page)
 }
 
-/** One that somebody may see; what waits to become part of a post is shown to its author alone. */
+/** Finds a photo that the reader may see. A pending photo, not attached to a post yet, is visible to its author alone. */
 export async function findReadablePhoto(
   db: Knex,
   { userId, personId }: Reader,
   { guid, visibility }: { readonly guid: string; readonly visibility: Visibility },
 ): Promise<ListedPhoto | undefined> {
-  const [photo] = await queryPrepared<ListedPhoto>(db, 'readable-photo', readable, [
+  const [photo] = await queryPrepared<ListedPhoto>(db, 'readable-photo', selectReadablePhoto, [
     guid,
     personId,
     userId,
@@ -40,7 +40,7 @@ export async function findReadablePhoto(
   return photo
 }
 
-const readable = `
+const selectReadablePhoto = `
   select ${PHOTO_COLUMNS}
   from photos left join posts on posts.id = photos.post_id
   where photos.guid = $1

@@ -18,17 +18,17 @@ import {
 import { hasRow } from '../sql/has-row.js'
 import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
 
-/** What a client is shown of a photo. */
+/** A photo as the client API shows it. */
 export interface ListedPhoto
   extends Pick<Photo, 'id' | 'guid' | 'createdAt' | 'name' | 'remotePath' | 'height' | 'width' | 'text'> {
-  /** The post it is part of. */
+  /** The post that the photo is attached to. */
   readonly postGuid: string | null
 }
 
-/** Another pod may send a longer one. */
+/** The description, cut: another pod may send a longer one. */
 export const SHOWN_ALT_TEXT = `left(photos.text, ${PHOTO_LIMITS.altTextCharacters})`
 
-/** Of a photo, joined with the post it is part of. */
+/** Columns of `photos`, joined with the post that the photo is attached to. */
 export const PHOTO_COLUMNS = `
   photos.id, photos.guid, photos.created_at as "createdAt", photos.name, photos.remote_path as "remotePath",
   photos.height, photos.width, ${SHOWN_ALT_TEXT} as text, posts.guid as "postGuid"`
@@ -39,7 +39,10 @@ const visibilityCondition: Readonly<Record<Visibility, string>> = {
     or ${hasRow('photo_visibilities where user_id = $2 and photo_visibilities.photo_id = photos.id')})`,
 }
 
-/** What one person has shown to others; what waits to become part of a post is not among it. Nothing, as above. */
+/**
+ * Lists the photos of one person that the reader may see, without pending ones. An unknown or closed person has none. Index
+ * `photos_of_author` (author_id, created_at, id) from the page key on.
+ */
 export async function listPhotosOfPerson(
   db: Knex,
   { userId, personId }: Reader,
@@ -54,16 +57,16 @@ export async function listPhotosOfPerson(
     time: 'photos.created_at',
     id: 'photos.id',
   })
-  const some = `
+  const selectPhotos = `
     select * from photos
     where author_id = (${selectOpenPersonId('$1')}) and not pending and ${visibilityCondition[visibility]} ${condition} ${order}`
-  const all = await queryPreparedRow<Found>(
+  const row = await queryPreparedRow<PhotosRow>(
     db,
     `photos-of-person ${visibility} ${name}`,
-    () => shown(some, maxRows),
+    () => photosStatement(selectPhotos, maxRows),
     values,
   )
-  return toPage(photosOf(all), page)
+  return toPage(buildPhotos(row), page)
 }
 
 const photoAggregate = aggregateColumns({
@@ -80,34 +83,35 @@ const photoAggregate = aggregateColumns({
 
 const postAggregate = aggregateColumns({ id: numberColumn('id'), guid: textColumn('guid') })
 
-/** All in one row. */
-interface Found {
+/** The single row that `photosStatement` returns. */
+interface PhotosRow {
   readonly photos: AggregatedColumns
   readonly posts: AggregatedColumns
 }
 
-function photosOf(all: Found): readonly ListedPhoto[] {
-  const [photos, posts] = [photoAggregate.decode(all.photos), postAggregate.decode(all.posts)]
-  const postGuids = new Map<number | null, string>(posts.id.map((id, place) => [id, valueAt(posts.guid, place)]))
-  return photos.id.map((id, place) => ({
+function buildPhotos(row: PhotosRow): readonly ListedPhoto[] {
+  const [photos, posts] = [photoAggregate.decode(row.photos), postAggregate.decode(row.posts)]
+  const postGuids = new Map<number | null, string>(posts.id.map((id, index) => [id, valueAt(posts.guid, index)]))
+  return photos.id.map((id, index) => ({
     id,
-    guid: valueAt(photos.guid, place),
-    createdAt: new Date(valueAt(photos.createdAt, place)),
-    name: valueAt(photos.name, place),
-    remotePath: valueAt(photos.remotePath, place),
-    text: valueAt(photos.text, place),
-    height: valueAt(photos.height, place),
-    width: valueAt(photos.width, place),
-    postGuid: postGuids.get(valueAt(photos.postId, place)) ?? null,
+    guid: valueAt(photos.guid, index),
+    createdAt: new Date(valueAt(photos.createdAt, index)),
+    name: valueAt(photos.name, index),
+    remotePath: valueAt(photos.remotePath, index),
+    text: valueAt(photos.text, index),
+    height: valueAt(photos.height, index),
+    width: valueAt(photos.width, index),
+    postGuid: postGuids.get(valueAt(photos.postId, index)) ?? null,
   }))
 }
 
-function shown(some: string, maxRows: number): string {
+/** Looks the posts up for all photos at once, by primary key. */
+function photosStatement(selectPhotos: string, maxRows: number): string {
   return `
     select photos, posts
     from (
       select ${photoAggregate.select} as photos, array_agg(post_id) as post_ids
-      from (select * from (${some}) as found limit ${maxRows}) as photos
+      from (select * from (${selectPhotos}) as selected limit ${maxRows}) as photos
     ) as page
-    cross join lateral (select ${postAggregate.select} as posts from posts where id = any(page.post_ids)) as about`
+    cross join lateral (select ${postAggregate.select} as posts from posts where id = any(page.post_ids)) as posts_of_page`
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** How many photos of a person there are, up to a limit, and what they take on the disk of this pod. */
+/** Counts the photos of a person up to a limit, and the bytes of their files on this pod. */
 export async function countPhotoUsage(
   db: Knex,
   personId: number,
@@ -8,7 +8,7 @@ export async function countPhotoUsage(
 ): Promise<{ readonly photos: number; readonly bytes: number }> {
   const { rows } = await db.raw(
     `select count(*)::integer as photos, coalesce(sum(bytes), 0)::double precision as bytes
-     from (select bytes from photos where author_id = ? limit ?) as own`,
+     from (select bytes from photos where author_id = ? limit ?) as photos_of_person`,
     [personId, limit],
   )
   return rows[0]

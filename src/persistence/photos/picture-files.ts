@@ -8,17 +8,17 @@ import { makeFolder } from '../../config/make-folder.js'
 import { StartError } from '../../errors/start-error.js'
 import { messageOf } from '../../errors/thrown.js'
 
-/** What everybody may fetch. */
+/** Published files, served to everyone. */
 export function imagesFolder(uploadsDir: string): string {
   return join(uploadsDir, 'images')
 }
 
-/** What is not part of a photo yet, or never will be. */
+/** Uploads and drafts, before they are published. */
 function spoolFolder(uploadsDir: string): string {
   return join(uploadsDir, 'spool')
 }
 
-/** Says at the start, and not to somebody who uploads a picture, that none can be kept. */
+/** Fails at the start of the process, instead of at the first upload, if the folder cannot be written. */
 export async function checkUploadsFolder(uploadsDir: string): Promise<void> {
   try {
     for (const [folder, mode] of [
@@ -30,13 +30,13 @@ export async function checkUploadsFolder(uploadsDir: string): Promise<void> {
     }
   } catch (cause) {
     throw new StartError(
-      `Pictures cannot be kept in ${uploadsDir} (${messageOf(cause)}): make it a folder that this user may write to, or set another UPLOADS_DIR.`,
+      `Pictures cannot be stored in ${uploadsDir} (${messageOf(cause)}): make it a folder that this user may write to, or set another UPLOADS_DIR.`,
       { cause },
     )
   }
 }
 
-/** Takes a file in as it comes; resolves with its name in the spool, under which only worker processes will look for it. */
+/** Streams an upload into the spool folder. Resolves with its file name there. */
 export async function storeUpload(uploadsDir: string, bytes: Readable, signal: AbortSignal): Promise<string> {
   await makeFolder(spoolFolder(uploadsDir), 0o700)
   const file = randomBytes(16).toString('hex')
@@ -50,7 +50,7 @@ export async function storeUpload(uploadsDir: string, bytes: Readable, signal: A
   }
 }
 
-/** So many of its first bytes, or all. */
+/** Reads the first bytes of an upload, at most `length`. */
 export async function readUploadStart(uploadsDir: string, file: string, length: number): Promise<Buffer> {
   const handle = await open(join(spoolFolder(uploadsDir), file))
   try {
@@ -70,7 +70,7 @@ export async function readUpload(uploadsDir: string, file: string): Promise<Buff
   }
 }
 
-/** Writes a picture to the disk where nobody finds it yet; resolves with its name in the spool. */
+/** Writes a picture to the spool folder and flushes it to the disk. Resolves with its file name there. */
 export async function writeDraft(uploadsDir: string, bytes: Buffer): Promise<string> {
   const file = randomBytes(16).toString('hex')
   const handle = await open(join(spoolFolder(uploadsDir), file), 'wx', 0o644)
@@ -86,7 +86,7 @@ export async function writeDraft(uploadsDir: string, bytes: Buffer): Promise<str
   }
 }
 
-/** Gives drafts the names under which everybody finds them; once it resolves a loss of power changes nothing about that. */
+/** Moves drafts to their public names and flushes the folder: once it resolves, they survive a loss of power. */
 export async function publishDrafts(uploadsDir: string, drafts: ReadonlyMap<string, string>): Promise<void> {
   const folder = imagesFolder(uploadsDir)
   await makeFolder(folder, 0o755)
@@ -99,26 +99,26 @@ export async function publishDrafts(uploadsDir: string, drafts: ReadonlyMap<stri
   }
 }
 
-/** Uploads and drafts; what is gone already is no fault. */
+/** Deletes uploads and drafts. Missing files are not an error. */
 export async function deleteUploads(uploadsDir: string, files: Iterable<string>): Promise<void> {
   for (const file of files) await rm(join(spoolFolder(uploadsDir), file), { force: true })
 }
 
-/** What is gone already is no fault. */
+/** Deletes published files. Missing files are not an error. */
 export async function deletePictures(uploadsDir: string, names: readonly string[]): Promise<void> {
   for (const name of names) await rm(join(imagesFolder(uploadsDir), name), { force: true })
 }
 
-/** Deletes what was put into the spool before a time, and tells how many files that were. */
+/** Deletes the files in the spool folder that are older than a time. Resolves with their number. */
 export async function deleteOldUploads(uploadsDir: string, before: Date): Promise<number> {
   const folder = spoolFolder(uploadsDir)
   await makeFolder(folder, 0o700)
-  let swept = 0
+  let deleted = 0
   for (const file of await readdir(folder)) {
-    const facts = await stat(join(folder, file)).catch(() => undefined)
-    if (facts === undefined || facts.mtime >= before) continue
+    const stats = await stat(join(folder, file)).catch(() => undefined)
+    if (stats === undefined || stats.mtime >= before) continue
     await deleteUploads(uploadsDir, [file])
-    swept += 1
+    deleted += 1
   }
-  return swept
+  return deleted
 }

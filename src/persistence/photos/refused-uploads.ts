@@ -1,19 +1,20 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 
-/** How far an upload has come; all of it at one moment. */
+/** The state of an upload, read in one snapshot. */
 export interface UploadProgress {
-  readonly isKept: boolean
-  /** Why no photo comes of it. */
+  /** The photo is stored. */
+  readonly isStored: boolean
+  /** The reason why the upload was refused. */
   readonly refusal: string | null
-  /** A worker has it in hand, or will have. */
-  readonly isUnderWay: boolean
+  /** Its job waits or runs. */
+  readonly isPending: boolean
 }
 
-/** By the guid of its photo and the row of its job in the outbox. */
+/** Finds the state by the guid of the photo and the outbox row of the job. Reads keys only. */
 export async function findUploadProgress(db: Knex, guid: string, outboxId: number): Promise<UploadProgress> {
-  const [found] = await queryPrepared<UploadProgress>(db, 'progress-of-upload', progress, [guid, outboxId])
-  if (found === undefined) throw new Error('A statement without a table has one row.')
+  const [found] = await queryPrepared<UploadProgress>(db, 'upload-progress', selectProgress, [guid, outboxId])
+  if (found === undefined) throw new Error('The statement upload-progress returned no row.')
   return found
 }
 
@@ -21,8 +22,8 @@ export async function refuseUpload(transaction: Knex.Transaction, guid: string, 
   await transaction('refusedUploads').insert({ guid, reason }).onConflict('guid').ignore()
 }
 
-const progress = `
+const selectProgress = `
   select
-    exists (select from photos where guid = $1) as "isKept",
+    exists (select from photos where guid = $1) as "isStored",
     (select reason from refused_uploads where guid = $1) as refusal,
-    exists (select from outbox where id = $2 and failed_at is null) as "isUnderWay"`
+    exists (select from outbox where id = $2 and failed_at is null) as "isPending"`

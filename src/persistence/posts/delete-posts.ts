@@ -4,64 +4,67 @@ import { deleteCreations } from '../outbound/cancel-deliveries.js'
 /** Rows under one post that are still deleted in the transaction of a retraction, and rows that one later transaction deletes. */
 export const ROWS_AT_ONCE = 1_000
 
-/** A post that is gone, or a photo of it. Held: the post whose participation of this author it was a reason for. */
+/**
+ * A deleted post or photo. A reshare is a reason for its author to participate in the root: `participatedPostId` is that root, and
+ * `participantId` the author.
+ */
 interface DeletedRow {
   readonly record: 'post' | 'photo'
   readonly id: number
   readonly guid: string
-  readonly held: number | null
-  readonly author: number | null
+  readonly participatedPostId: number | null
+  readonly participantId: number | null
 }
 
 /**
- * The posts that have so many comments, likes, votes or participations that deleting these would hold up other transactions.
- * Each index is read up to the limit only.
+ * Finds the posts with so many comments, likes, votes or participations that deleting these would block other transactions. Each index is
+ * read up to the limit only.
  */
 export async function findLargePosts(
   transaction: Knex.Transaction,
   ids: readonly number[],
 ): Promise<readonly number[]> {
-  const { rows }: { rows: readonly { id: number }[] } = await transaction.raw(largePosts, [[...ids]])
+  const { rows }: { rows: readonly { id: number }[] } = await transaction.raw(selectLargePosts, [[...ids]])
   return rows.map(({ id }) => id)
 }
 
 /**
- * Hides posts: a soft-deleted post is not public, has no author and a guid of its own, so that no query shows it,
- * and nothing that arrives finds it. `purgeDeletedPosts` deletes it with what is under it.
+ * Hides posts: a soft-deleted post is not public, has no author and a new guid, so that no query shows it
+ * and no message finds it. `purgeDeletedPosts` deletes it with everything below it.
  */
 export async function softDeletePosts(
   transaction: Knex.Transaction,
   ids: readonly number[],
 ): Promise<readonly DeletedRow[]> {
   if (ids.length === 0) return []
-  const { rows } = await transaction.raw(softDeleted, [[...ids]])
+  const { rows } = await transaction.raw(softDelete, [[...ids]])
   await transaction.raw(`update posts set root_id = null where root_id = any(?)`, [[...ids]])
   return rows
 }
 
-/** Deletes soft-deleted posts and all that is under them, in transactions of bounded size. Returns the number of posts. */
+/** Deletes soft-deleted posts and everything below them, in transactions of bounded size. Returns the number of posts. */
 export async function purgeDeletedPosts(db: Knex): Promise<number> {
   for (let purged = 0; ; ) {
     const ids: number[] = await db('posts').whereNull('authorId').orderBy('id').limit(ROWS_AT_ONCE).pluck('id')
     if (ids.length === 0) return purged
     await purgeComments(db, ids)
-    for (const [record, statement] of Object.entries(under)) await deleteInChunks(db, record, statement, ids)
+    for (const [record, statement] of Object.entries(deleteBelow)) await deleteInChunks(db, record, statement, ids)
     await db('posts').whereIn('id', ids).del()
     purged += ids.length
   }
 }
 
-/** The likes of a chunk of comments first: they are deleted with their comments, and each may have any number. */
+/** Deletes the likes of a chunk of comments first: a comment may have any number, and they would be deleted in its transaction. */
 async function purgeComments(db: Knex, postIds: readonly number[]): Promise<void> {
   for (;;) {
     const ids: number[] = await db('comments').whereIn('postId', postIds).limit(ROWS_AT_ONCE).pluck('id')
     if (ids.length === 0) return
-    await deleteInChunks(db, 'like', likesOfComments, ids)
-    await deleteInChunks(db, 'comment', comments, ids)
+    await deleteInChunks(db, 'like', deleteLikesOfComments, ids)
+    await deleteInChunks(db, 'comment', deleteComments, ids)
   }
 }
 
-/** Runs a statement that deletes a limited number of rows until it deletes fewer; other pods that do not have them get none. */
+/** Runs a statement that deletes a limited number of rows until none are left. Undelivered messages that create these rows are deleted. */
 async function deleteInChunks(db: Knex, record: string, statement: string, of: number | number[]): Promise<void> {
   let deleted = ROWS_AT_ONCE
   while (deleted === ROWS_AT_ONCE) {
@@ -76,13 +79,13 @@ async function deleteInChunks(db: Knex, record: string, statement: string, of: n
   }
 }
 
-const comments = `delete from comments where id = any(array(select unnest(?::bigint[]) limit ?)) returning guid`
+const deleteComments = `delete from comments where id = any(array(select unnest(?::bigint[]) limit ?)) returning guid`
 
-const likesOfComments = `
+const deleteLikesOfComments = `
   delete from likes where id = any(array(select id from likes where comment_id = any(?) limit ?)) returning guid`
 
-/** By the record that deliveries name. */
-const under = {
+/** Statements by the record name of deliveries. */
+const deleteBelow = {
   like: `delete from likes where id = any(array(select id from likes where post_id = any(?) limit ?)) returning guid`,
   participation: `
     delete from participations where id = any(array(select id from participations where post_id = any(?) limit ?)) returning guid`,
@@ -92,22 +95,22 @@ const under = {
     )) returning guid`,
 } as const
 
-/** More than the limit; what has very many comments is not searched for their likes. */
-function manyIn(from: string): string {
-  return `(select count(*) from (select from ${from} limit ${ROWS_AT_ONCE + 1}) as found) > ${ROWS_AT_ONCE}`
+/** The condition that a table has more rows than the limit. */
+function hasMany(from: string): string {
+  return `(select count(*) from (select from ${from} limit ${ROWS_AT_ONCE + 1}) as first_rows) > ${ROWS_AT_ONCE}`
 }
 
-const largePosts = `
+const selectLargePosts = `
   select posts.id from posts
   where posts.id = any(?) and (
-    ${manyIn('comments where comments.post_id = posts.id')}
-    or ${manyIn('likes where likes.post_id = posts.id')}
-    or ${manyIn('participations where participations.post_id = posts.id')}
-    or ${manyIn('polls join poll_participations as votes on votes.poll_id = polls.id where polls.post_id = posts.id')}
-    or ${manyIn('comments join likes on likes.comment_id = comments.id where comments.post_id = posts.id')}
+    ${hasMany('comments where comments.post_id = posts.id')}
+    or ${hasMany('likes where likes.post_id = posts.id')}
+    or ${hasMany('participations where participations.post_id = posts.id')}
+    or ${hasMany('polls join poll_participations as votes on votes.poll_id = polls.id where polls.post_id = posts.id')}
+    or ${hasMany('comments join likes on likes.comment_id = comments.id where comments.post_id = posts.id')}
   )`
 
-const softDeleted = `
+const softDelete = `
   with locked as (
     select id, guid, author_id, root_id from posts where id = any(?) order by id for update
   ), hidden as (
@@ -115,28 +118,28 @@ const softDeleted = `
       guid = 'deleted-post-' || lpad(posts.id::text, 12, '0'), author_id = null, public = false, type = 'StatusMessage',
       root_id = null, text = ''
     from locked where posts.id = locked.id
-  ), gone_polls as (
+  ), deleted_polls as (
     update polls set guid = 'deleted-poll-' || lpad(polls.id::text, 12, '0') from locked where polls.post_id = locked.id
-  ), gone_photos as (
+  ), deleted_photos as (
     delete from photos using locked where photos.post_id = locked.id
-  ), gone_notifications as (
+  ), deleted_notifications as (
     delete from notifications using locked where notifications.post_id = locked.id
-  ), gone_reports as (
+  ), deleted_reports as (
     delete from reports using locked where reports.post_id = locked.id
-  ), gone_visibilities as (
+  ), deleted_visibilities as (
     delete from post_visibilities using locked where post_visibilities.post_id = locked.id
-  ), gone_taggings as (
+  ), deleted_taggings as (
     delete from taggings using locked where taggings.post_id = locked.id
   ), roots as (
     select id from posts
     where id in (select root_id from locked) and id not in (select id from locked)
     order by id for no key update
   ), counted as (
-    update posts set reshares_count = greatest(0, reshares_count - less.count)
-    from (select root_id, count(*) from locked join roots on roots.id = root_id group by root_id) as less
-    where posts.id = less.root_id
+    update posts set reshares_count = greatest(0, reshares_count - lost.count)
+    from (select root_id, count(*) from locked join roots on roots.id = root_id group by root_id) as lost
+    where posts.id = lost.root_id
   )
-  select 'post' as record, locked.id, guid, roots.id as held, author_id as author
+  select 'post' as record, locked.id, guid, roots.id as "participatedPostId", author_id as "participantId"
   from locked left join roots on roots.id = root_id
   union all
   select 'photo', photos.id, photos.guid, null, null from photos join locked on locked.id = photos.post_id`

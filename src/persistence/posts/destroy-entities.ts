@@ -1,22 +1,22 @@
 import type { Knex } from 'knex'
 import { findLargePosts, softDeletePosts } from './delete-posts.js'
 
-/** Something that is gone, under the name that it had on its way to other pods. */
+/** A deleted row, by the record name of its deliveries. */
 export interface Destroyed {
   readonly record: DestructibleKind | 'message'
   readonly id: number
   readonly guid: string
 }
 
-/** Held: the post whose participation of this author it was a reason for. */
-interface GoneRow extends Destroyed {
-  readonly held: number | null
-  readonly author: number | null
+/** A row that was a reason for its author, `participantId`, to participate in the post `participatedPostId`. Null: it was not. */
+interface DestroyedRow extends Destroyed {
+  readonly participatedPostId: number | null
+  readonly participantId: number | null
 }
 
 /**
- * Destroys any number of one kind with all that is under them, corrects what counted them, and tells what is gone; what was not
- * there is not told. Reshares of a post stay, with nothing to show. Of a post with very much under it, that part is deleted later.
+ * Destroys rows of one kind with everything below them, corrects counters, and returns the deleted rows. Reshares of a post stay, without
+ * a root. A post with very many rows below it is soft-deleted; `purgeDeletedPosts` deletes these rows later.
  */
 export async function destroyEntities(
   transaction: Knex.Transaction,
@@ -29,9 +29,12 @@ export async function destroyEntities(
     ...(await softDeletePosts(transaction, large)),
     ...(await destroyAtOnce(transaction, kind, large.length === 0 ? ids : ids.filter((id) => !large.includes(id)))),
   ]
-  const holds = rows.flatMap(({ held, author }) => (held === null || author === null ? [] : [{ post: held, author }]))
-  if (holds.length > 0) {
-    await transaction.raw(letGo, [holds.map(({ post }) => post), holds.map(({ author }) => author)])
+  const reasons = rows.flatMap(({ participatedPostId: postId, participantId }) =>
+    postId === null || participantId === null ? [] : [{ postId, participantId }],
+  )
+  if (reasons.length > 0) {
+    const values = [reasons.map(({ postId }) => postId), reasons.map(({ participantId }) => participantId)]
+    await transaction.raw(lowerParticipations, values)
   }
   return rows.map(({ record, id, guid }) => ({ record, id, guid }))
 }
@@ -40,45 +43,48 @@ async function destroyAtOnce(
   transaction: Knex.Transaction,
   kind: DestructibleKind,
   ids: readonly number[],
-): Promise<readonly GoneRow[]> {
+): Promise<readonly DestroyedRow[]> {
   if (ids.length === 0) return []
-  const { rows } = await transaction.raw(destroyed[kind], [[...ids]])
+  const { rows } = await transaction.raw(destroyStatements[kind], [[...ids]])
   return rows
 }
 
 /**
- * Posts that have nothing to show without these photos. They are held first: of two photos that go at the same moment, the
- * second finds that the first is gone.
+ * Finds the posts without text that have no other photos than these. Locks the posts first: of two photos deleted at the same time, the
+ * second transaction sees that the first photo is gone.
  */
 export async function findPostsEmptyWithoutPhotos(
   transaction: Knex.Transaction,
   photoIds: readonly number[],
 ): Promise<readonly { readonly id: number; readonly guid: string; readonly public: boolean }[]> {
   if (photoIds.length === 0) return []
-  await transaction.raw(holdPostsOf, [[...photoIds]])
-  const { rows } = await transaction.raw(emptyWithout, [[...photoIds]])
+  await transaction.raw(lockPostsOfPhotos, [[...photoIds]])
+  const { rows } = await transaction.raw(selectEmptyPosts, [[...photoIds]])
   return rows
 }
 
-export type DestructibleKind = keyof typeof destroyed
+export type DestructibleKind = keyof typeof destroyStatements
 
-/** Parents are locked before children and each in id order; what goes by itself with a row is read from before it went. */
-const destroyed = {
+/**
+ * Each statement locks parents before children, both in id order, against deadlocks. Rows that foreign keys delete along are returned too:
+ * all parts of a statement read the rows as they were before it.
+ */
+const destroyStatements = {
   post: `
     with locked as (
       select id, guid, author_id, root_id from posts where id = any(?) order by id for update
-    ), gone as (
+    ), deleted as (
       delete from posts using locked where posts.id = locked.id
     ), roots as (
       select id from posts
       where id in (select root_id from locked) and id not in (select id from locked)
       order by id for no key update
     ), counted as (
-      update posts set reshares_count = greatest(0, reshares_count - less.count)
-      from (select root_id, count(*) from locked join roots on roots.id = root_id group by root_id) as less
-      where posts.id = less.root_id
+      update posts set reshares_count = greatest(0, reshares_count - lost.count)
+      from (select root_id, count(*) from locked join roots on roots.id = root_id group by root_id) as lost
+      where posts.id = lost.root_id
     )
-    select 'post' as record, locked.id, guid, roots.id as held, author_id as author
+    select 'post' as record, locked.id, guid, roots.id as "participatedPostId", author_id as "participantId"
     from locked left join roots on roots.id = root_id
     union all
     select 'photo', photos.id, photos.guid, null, null from photos join locked on locked.id = photos.post_id
@@ -100,54 +106,54 @@ const destroyed = {
   photo: `
     with locked as (
       select id, guid from photos where id = any(?) order by id for update
-    ), gone as (
+    ), deleted as (
       delete from photos using locked where photos.id = locked.id
     )
-    select 'photo' as record, id, guid, null::bigint as held, null::bigint as author from locked`,
+    select 'photo' as record, id, guid, null::bigint as "participatedPostId", null::bigint as "participantId" from locked`,
 
   comment: `
-    with chosen as (
+    with given as (
       select unnest(?::bigint[]) as id
     ), parents as (
-      select id from posts where id in (select post_id from comments join chosen using (id))
+      select id from posts where id in (select post_id from comments join given using (id))
       order by id for no key update
     ), locked as (
       select id, guid, author_id, post_id from comments
-      where id in (select id from chosen) and post_id in (select id from parents)
+      where id in (select id from given) and post_id in (select id from parents)
       order by id for update
-    ), gone as (
+    ), deleted as (
       delete from comments using locked where comments.id = locked.id
     ), counted as (
-      update posts set comments_count = greatest(0, comments_count - less.count)
-      from (select post_id, count(*) from locked group by post_id) as less
-      where posts.id = less.post_id
+      update posts set comments_count = greatest(0, comments_count - lost.count)
+      from (select post_id, count(*) from locked group by post_id) as lost
+      where posts.id = lost.post_id
     )
-    select 'comment' as record, id, guid, post_id as held, author_id as author from locked
+    select 'comment' as record, id, guid, post_id as "participatedPostId", author_id as "participantId" from locked
     union all
     select 'like', likes.id, likes.guid, locked.post_id, likes.author_id
     from likes join locked on locked.id = likes.comment_id`,
 
-  // A dislike was never counted.
+  // Dislikes are not counted.
   like: `
     with locked as (
       select id, guid, author_id, post_id, comment_id, positive from likes where id = any(?) order by id for update
-    ), gone as (
+    ), deleted as (
       delete from likes using locked where likes.id = locked.id
     ), parents as (
       select id from posts where id in (select post_id from locked where positive) order by id for no key update
     ), counted as (
-      update posts set likes_count = greatest(0, likes_count - less.count)
-      from (select post_id, count(*) from locked join parents on parents.id = post_id where positive group by post_id) as less
-      where posts.id = less.post_id
+      update posts set likes_count = greatest(0, likes_count - lost.count)
+      from (select post_id, count(*) from locked join parents on parents.id = post_id where positive group by post_id) as lost
+      where posts.id = lost.post_id
     ), liked as (
       select id from comments where id in (select comment_id from locked where positive) order by id for no key update
     ), counted_comments as (
-      update comments set likes_count = greatest(0, likes_count - less.count)
-      from (select comment_id, count(*) from locked join liked on liked.id = comment_id where positive group by comment_id) as less
-      where comments.id = less.comment_id
+      update comments set likes_count = greatest(0, likes_count - lost.count)
+      from (select comment_id, count(*) from locked join liked on liked.id = comment_id where positive group by comment_id) as lost
+      where comments.id = lost.comment_id
     )
-    select 'like' as record, locked.id, locked.guid, coalesce(locked.post_id, comments.post_id) as held,
-      locked.author_id as author
+    select 'like' as record, locked.id, locked.guid, coalesce(locked.post_id, comments.post_id) as "participatedPostId",
+      locked.author_id as "participantId"
     from locked left join comments on comments.id = locked.comment_id`,
 
   poll_participation: `
@@ -155,32 +161,32 @@ const destroyed = {
       select votes.id, votes.guid, author_id, poll_answer_id, post_id
       from poll_participations as votes join polls on polls.id = poll_id
       where votes.id = any(?) order by votes.id for update of votes
-    ), gone as (
+    ), deleted as (
       delete from poll_participations using locked where poll_participations.id = locked.id
     ), answers as (
       select id from poll_answers where id in (select poll_answer_id from locked) order by id for no key update
     ), counted as (
-      update poll_answers set vote_count = greatest(0, vote_count - less.count)
-      from (select answers.id, count(*) from locked join answers on answers.id = poll_answer_id group by answers.id) as less
-      where poll_answers.id = less.id
+      update poll_answers set vote_count = greatest(0, vote_count - lost.count)
+      from (select answers.id, count(*) from locked join answers on answers.id = poll_answer_id group by answers.id) as lost
+      where poll_answers.id = lost.id
     )
-    select 'poll_participation' as record, id, guid, post_id as held, author_id as author from locked`,
+    select 'poll_participation' as record, id, guid, post_id as "participatedPostId", author_id as "participantId" from locked`,
 
   participation: `
     with locked as (
       select id, guid from participations where id = any(?) order by id for update
-    ), gone as (
+    ), deleted as (
       delete from participations using locked where participations.id = locked.id
     )
-    select 'participation' as record, id, guid, null::bigint as held, null::bigint as author from locked`,
+    select 'participation' as record, id, guid, null::bigint as "participatedPostId", null::bigint as "participantId" from locked`,
 
   poll: `
     with locked as (
       select id, guid, post_id from polls where id = any(?) order by id for update
-    ), gone as (
+    ), deleted as (
       delete from polls using locked where polls.id = locked.id
     )
-    select 'poll' as record, id, guid, null::bigint as held, null::bigint as author from locked
+    select 'poll' as record, id, guid, null::bigint as "participatedPostId", null::bigint as "participantId" from locked
     union all
     select 'poll_participation', votes.id, votes.guid, locked.post_id, votes.author_id
     from poll_participations as votes join locked on locked.id = votes.poll_id`,
@@ -188,26 +194,26 @@ const destroyed = {
   conversation: `
     with locked as (
       select id, guid from conversations where id = any(?) order by id for update
-    ), gone as (
+    ), deleted as (
       delete from conversations using locked where conversations.id = locked.id
     )
-    select 'conversation' as record, id, guid, null::bigint as held, null::bigint as author from locked
+    select 'conversation' as record, id, guid, null::bigint as "participatedPostId", null::bigint as "participantId" from locked
     union all
     select 'message', messages.id, messages.guid, null, null
     from messages join locked on locked.id = messages.conversation_id`,
 } as const
 
 /**
- * Only what people do here holds a participation: those of other pods ask for theirs, and take it back, themselves. Nor does what
- * authors do under their own posts.
+ * Lowers the participations of local people by the deleted rows that were reasons for them, and deletes those without a reason left. Pods
+ * of remote people send and retract their participations themselves. Authors do not participate in their own posts.
  */
-const letGo = `
+const lowerParticipations = `
   with released as (
-    select post_id, author_id, count(*)::integer as holds
-    from unnest(?::bigint[], ?::bigint[]) as held (post_id, author_id)
+    select post_id, author_id, count(*)::integer as reasons
+    from unnest(?::bigint[], ?::bigint[]) as released_reasons (post_id, author_id)
     group by post_id, author_id
   ), locked as (
-    select participations.id, participations.count - released.holds as remaining
+    select participations.id, participations.count - released.reasons as remaining
     from released
     join participations using (post_id, author_id)
     join people on people.id = participations.author_id and people.pod_id is null
@@ -219,19 +225,19 @@ const letGo = `
   )
   delete from participations using locked where participations.id = locked.id and locked.remaining <= 0`
 
-const holdPostsOf = `
+const lockPostsOfPhotos = `
   select id from posts where id in (select post_id from photos where id = any(?)) order by id for update`
 
-const emptyWithout = `
-  with chosen as (
+const selectEmptyPosts = `
+  with given as (
     select unnest(?::bigint[]) as id
   )
   select posts.id, posts.guid, posts.public
   from posts
-  where posts.id in (select post_id from photos join chosen using (id))
+  where posts.id in (select post_id from photos join given using (id))
     and posts.type = 'StatusMessage'
     and posts.text !~ '[^[:space:]]'
     and not exists (
       select from photos as others
-      where others.post_id = posts.id and not exists (select from chosen where chosen.id = others.id)
+      where others.post_id = posts.id and not exists (select from given where given.id = others.id)
     )`

@@ -2,20 +2,20 @@ import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import type { Reader } from './list-posts.js'
 
-/** A post that somebody may see, and a comment of this name under it; null: there is no such comment. */
+/** A post that a reader may see, and the id of one of its comments. Null: the post has no such comment. */
 export interface ReadablePost {
   readonly id: number
   readonly public: boolean
   readonly commentId: number | null
 }
 
-/** The same rule as in `Post.readableBy`, where nothing but the place of the post is needed. */
+/** Applies the rule of `Post.readableBy` where only the id of the post is needed. Reads unique keys only. */
 export async function findReadablePost(
   db: Knex,
   { userId, personId }: Reader,
   { postGuid, commentGuid = '' }: { readonly postGuid: string; readonly commentGuid?: string | undefined },
 ): Promise<ReadablePost | undefined> {
-  const [post] = await queryPrepared<ReadablePost>(db, 'readable-post', readable, [
+  const [post] = await queryPrepared<ReadablePost>(db, 'readable-post', selectReadablePost, [
     userId,
     personId,
     postGuid,
@@ -24,7 +24,7 @@ export async function findReadablePost(
   return post
 }
 
-const readable = `
+const selectReadablePost = `
   select
     posts.id, posts.public,
     (select comments.id from comments where comments.guid = $4 and comments.post_id = posts.id) as "commentId"

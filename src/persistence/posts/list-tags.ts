@@ -8,25 +8,29 @@ interface Reader {
   readonly personId: number
 }
 
-/** Names that begin with these characters, in order: of public tags, and of those that the reader follows or has used lately. */
+/** Lists names of tags with a prefix, in order: public tags, and tags that the reader follows or uses in recent posts. */
 export async function listTagNames(
   db: Knex,
   { userId, personId }: Reader,
-  beginning: string,
+  prefix: string,
   page: OffsetPage,
 ): Promise<Page<string>> {
-  const values = [beginning, prefixRangeEnd(beginning), page.offset, page.limit + 1, userId, personId]
-  const found = await queryPrepared<{ name: string }>(db, 'tags', tagsInRange, values)
+  const values = [prefix, prefixRangeEnd(prefix), page.offset, page.limit + 1, userId, personId]
+  const rows = await queryPrepared<{ name: string }>(db, 'tag-names', selectTagNames, values)
   return toPage(
-    found.map(({ name }) => name),
+    rows.map(({ name }) => name),
     page,
   )
 }
 
-/** So many of the own posts are searched for tags that stand in nothing public. */
-const OWN_POSTS = 500
+/** Recent posts of the reader that are searched for tags without public posts. */
+const RECENT_OWN_POSTS = 500
 
-const tagsInRange = `
+/**
+ * Returns a page of names in byte order. Indexes: `tags_public` for the range of public tags, the primary key of `tag_followings` for
+ * followed tags, and `posts_of_author` with `taggings_post_once` for the reader's recent posts.
+ */
+const selectTagNames = `
   select name from (
     (select name from tags where name >= $1 and name < $2 and public order by name limit $3::bigint + $4::bigint)
     union
@@ -34,14 +38,14 @@ const tagsInRange = `
     where tag_followings.user_id = $5 and tags.name >= $1 and tags.name < $2
     union
     select tags.name
-    from (select id from posts where author_id = $6 order by created_at desc, id desc limit ${OWN_POSTS}) as own
+    from (select id from posts where author_id = $6 order by created_at desc, id desc limit ${RECENT_OWN_POSTS}) as own
     cross join lateral (select tag_id from taggings where taggings.post_id = own.id offset 0) as taggings
     cross join lateral (select name from tags where tags.id = taggings.tag_id offset 0) as tags
     where tags.name >= $1 and tags.name < $2
-  ) as found
+  ) as names
   order by name offset $3 limit $4`
 
-/** The tags that a user follows, in order. */
+/** Lists the names of the tags that a user follows, in order. */
 export async function listFollowedTagNames(db: Knex, userId: number): Promise<readonly string[]> {
   const followed = await queryPrepared<{ name: string }>(
     db,

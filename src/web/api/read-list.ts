@@ -26,7 +26,7 @@ export async function readList<List>(
   try {
     return await read({ db })
   } catch (error) {
-    if (!(error instanceof Refusal || error instanceof RequestFault)) pod.replica?.failed(error)
+    if (!(error instanceof Refusal || error instanceof RequestFault)) pod.replica?.reportFailure(error)
     return read(pod)
   }
 }
