@@ -11,13 +11,13 @@ export interface BorrowedDatabase {
   release(): Promise<void>
 }
 
-/** Guests share it, whoever wants to stop the server needs it alone. */
-const GUEST_LOCK = 7_061_708
+/** Advisory lock: shared by commands that use the server, exclusive to stop it. */
+const USE_LOCK = 7_061_708
 const ATTEMPTS = 20
 
 /**
- * The database of a command: the one that is configured, the embedded one that runs already, or the embedded one for as long
- * as the command takes. Commands that run side by side do not stop it under each other.
+ * The database of a command: the configured one, the running embedded one, or an embedded one that is started for the command.
+ * Concurrent commands do not stop each other's server.
  */
 export async function borrowDatabase(config: Config): Promise<BorrowedDatabase> {
   if (config.databaseUrl !== undefined) return { url: config.databaseUrl, release: async () => undefined }
@@ -27,13 +27,13 @@ export async function borrowDatabase(config: Config): Promise<BorrowedDatabase> 
       const running = await findRunningEmbeddedPostgres(config.dataDir)
       return running === undefined ? await beHost(config.dataDir) : await beGuest(running.url)
     } catch (error) {
-      // The server ended, or somebody else started it, between two steps of ours.
+      // The server has ended, or another process has started it meanwhile.
       if (attempt === ATTEMPTS || (error instanceof StartError && !(await isRunning(config)))) throw error
     }
   }
 }
 
-/** Tables and queue of an embedded database that has never been used; every other one says which command it needs. */
+/** Migrates a new embedded database; an existing one needs `pod db migrate`. */
 export async function migrateIfNew(url: string): Promise<void> {
   const db = openDatabase({ ...WEB_LIMITS, url, applicationName: 'pod command' })
   try {
@@ -51,12 +51,12 @@ async function beHost(dataDir: string): Promise<BorrowedDatabase> {
   return {
     url: server.url,
     async release() {
-      const door = await connect(server.url).catch(() => undefined) // somebody else is ending it already
+      const session = await connect(server.url).catch(() => undefined) // another process is stopping the server
       try {
-        await door?.query('select pg_advisory_lock($1)', [GUEST_LOCK]) // the last guest has left, and nobody else comes in
+        await session?.query('select pg_advisory_lock($1)', [USE_LOCK]) // exclusive: the last user has left
       } finally {
         await server.stop()
-        await door?.end().catch(() => undefined)
+        await session?.end().catch(() => undefined)
       }
     },
   }
@@ -65,8 +65,8 @@ async function beHost(dataDir: string): Promise<BorrowedDatabase> {
 async function beGuest(url: string): Promise<BorrowedDatabase> {
   const seat = await connect(url)
   try {
-    await seat.query('select pg_advisory_lock_shared($1)', [GUEST_LOCK])
-    // A server that ends lets go of locks before its last session has heard of it, but lets nobody new in.
+    await seat.query('select pg_advisory_lock_shared($1)', [USE_LOCK])
+    // A stopping server releases locks before its sessions end, but accepts no new connection.
     await (await connect(url)).end()
   } catch (error) {
     await seat.end().catch(() => undefined)
@@ -77,7 +77,7 @@ async function beGuest(url: string): Promise<BorrowedDatabase> {
 
 async function connect(url: string): Promise<Client> {
   const client = new Client({ connectionString: url, application_name: 'pod command', connectionTimeoutMillis: 5_000 })
-  client.on('error', () => undefined) // the statement that needs the connection says so
+  client.on('error', () => undefined) // the next statement reports the error
   await client.connect()
   return client
 }

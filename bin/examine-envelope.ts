@@ -12,13 +12,13 @@ import {
 import { faultOfArrival } from '../src/protocol/envelopes/sender-rules.js'
 import { type Outcome, outcomeOf, type ProtocolFault } from '../src/protocol/errors.js'
 
-/** Somebody with the private key that reads what was encrypted for them. */
+/** A recipient with their private key. */
 export interface Recipient {
   readonly address: string
   readonly key: KeyObject
 }
 
-/** What an envelope is, or why a pod would refuse it. */
+/** The content of an envelope, or the reason of its rejection. */
 export type Examined =
   | {
       readonly accepted: true
@@ -30,17 +30,17 @@ export type Examined =
   | {
       readonly accepted: false
       readonly way: 'public' | 'private'
-      /** As far as it can be read; nobody has proven it. */
+      /** The sender named in the envelope, not verified. */
       readonly claimed_sender: string | null
       readonly fault: ProtocolFault
-      /** What a pod does with such a message. */
+      /** How a pod handles such a message. */
       readonly outcome: Outcome
       readonly reason: string
     }
 
 type OpenedEnvelope = Extract<Opened, { readonly state: 'open' }>
 
-/** Does with an envelope all that a pod does before it asks its database. */
+/** Performs all steps of receiving an envelope that need no database. */
 export function examineEnvelope(text: string, keys: KnownKeys, recipient: Recipient | undefined, now: Date): Examined {
   // A private message is a JSON object, a public one XML.
   if (!text.trimStart().startsWith('{')) return examineOpen(text, 'public', keys, undefined, now)
@@ -70,7 +70,7 @@ function examineOpen(
   return { accepted: true, way, sender, author_signature: signature, entity: entityToJson(entity) }
 }
 
-/** Faults that say what this pod does not know, rather than what is wrong. */
+/** Faults that depend on what this pod knows. */
 const unknownHere: ReadonlySet<ProtocolFault> = new Set<ProtocolFault>([
   'NotFetchable',
   'TargetNotFound',
@@ -94,7 +94,7 @@ function reasonOf(fault: ProtocolFault, { sender, entity, signature }: OpenedEnv
     case 'NotPublic':
       return `this ${entity.type} may only be sent encrypted`
     case 'RecipientMismatch':
-      return `this ${entity.type} is meant for somebody else`
+      return `this ${entity.type} is addressed to another person`
     case 'SignatureVerificationFailed':
       return `the signature inside this ${entity.type} is ${signature}`
     case 'UnknownEntity':

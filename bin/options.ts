@@ -9,7 +9,7 @@ export function readDuration(text: string): number {
   return Number(digits) * SECONDS[unit as keyof typeof SECONDS]
 }
 
-/** How long something is valid. A plain number is refused: people mean days by it as often as seconds. */
+/** A lifetime with a unit. A plain number is refused: it could mean days or seconds. */
 export function readLifetime(text: string): number {
   if (/[0-9]$/.test(text.trim()))
     throw new InvalidArgumentError('It must be a time with its unit, like 15m, 12h or 30d.')

@@ -7,7 +7,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
   )
   process.exitCode = 1
 } else {
-  // Only now: on an older Node the imports themselves would fail, with a stack trace instead of a sentence.
+  // Imported late: on an old Node the imports would fail with a stack trace.
   const { runProgram } = await import('./program.js')
   const exitCode = await runProgram(process.argv)
   // Where all is well so far, a server that has been started may still say otherwise.

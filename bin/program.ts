@@ -13,7 +13,7 @@ const DONE = 0
 const FAILED = 1
 const WRONG_USE = 2
 
-/** Runs one command and says with which exit code the process shall end. */
+/** Runs one command and returns the exit code. */
 export async function runProgram(words: readonly string[]): Promise<number> {
   process.stdout.on('error', endQuietly)
   const asJson = words.includes('--json')
@@ -33,13 +33,13 @@ export async function runProgram(words: readonly string[]): Promise<number> {
   }
 }
 
-/** Processes that run for months need not hold what all the other commands are made of. */
+/** Loads the other commands only when needed, so that long-running processes do not hold them. */
 const LASTING = new Set(['start', 'web', 'worker'])
 
-/** All commands, or those beside the wanted one that cost nothing; wrong use throws instead of ending the process. */
+/** Builds the command tree; wrong use throws instead of ending the process. */
 export async function buildProgram(wanted?: string, { asJson = false } = {}): Promise<Command> {
   const program = new Command('pod')
-    .description('Runs and tends a diaspora*-compatible pod.')
+    .description('Runs and manages a diaspora*-compatible pod.')
     .version(readSoftware().version)
     .exitOverride()
     .enablePositionalOptions()
@@ -47,7 +47,7 @@ export async function buildProgram(wanted?: string, { asJson = false } = {}): Pr
     .configureOutput(asJson ? { writeErr() {} } : {})
   runCommands(program)
   if (wanted !== undefined && LASTING.has(wanted)) return program
-  const { passingCommands } = await import('./passing-commands.js')
+  const { passingCommands } = await import('./one-shot-commands.js')
   for (const add of passingCommands) add(program)
   return program
 }
@@ -56,7 +56,7 @@ function usageError({ message }: CommanderError): string {
   return message.replace(/^error: /, '')
 }
 
-/** For a program that asked for JSON, JSON too. */
+/** Errors are JSON with --json. */
 function errorText(error: unknown, asJson: boolean): string {
   const sentence = sentenceOf(error)
   if (!asJson) return sentence
@@ -64,14 +64,14 @@ function errorText(error: unknown, asJson: boolean): string {
   return JSON.stringify({ error: sentence, ...reason })
 }
 
-/** People read this one: never a stack, never a statement with its values. */
+/** The text of an error, without stack and without SQL values. */
 function sentenceOf(error: unknown): string {
   const expected = [StartError, Refusal, CommandError, QueueUnavailable].some((kind) => error instanceof kind)
   if (expected) return messageOf(error)
   return `This did not work: ${messageWithoutStatement(messageOf(error)) || 'no reason is known'}.`
 }
 
-/** Whoever reads the output has seen enough (`pod user list | head`). */
+/** The reader of the output has closed the pipe (`pod user list | head`). */
 function endQuietly(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error
   process.exit(DONE)

@@ -4,7 +4,7 @@ import type { JobQueues } from '../src/jobs/queues/job-queues.js'
 const PATIENCE = 3_000
 const LOOK_EVERY = 50
 
-/** The way to Redis is made in the background: who asks at once would hear that the queue is away. False: it really is. */
+/** Waits for the connection to Redis, which opens in the background. False: the queue is unavailable. */
 export async function queueAnswers(jobs: Pick<JobQueues, 'counts'>): Promise<boolean> {
   const deadline = performance.now() + PATIENCE
   for (;;) {

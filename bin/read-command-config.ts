@@ -11,7 +11,7 @@ export async function readCommandConfig(environment: NodeJS.ProcessEnv): Promise
   return kept === undefined ? config : readConfig({ ...environment, POD_URL: kept.url })
 }
 
-/** An account keeps its address for ever: none is made under another address than that of the running pod. */
+/** The address of an account is permanent: accounts are created only under the address of the running pod. */
 export async function refuseOtherAddress(config: Config): Promise<void> {
   const kept = await readKeptAddress(config.dataDir)
   if (kept === undefined || !isRunning(kept) || new URL(kept.url).host === new URL(config.url).host) return

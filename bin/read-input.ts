@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 
-/** What a command is given to work on: a file, or else the standard input. */
+/** The input of a command: a file, or stdin. */
 export async function readInput(file: string | undefined, command: Command): Promise<string> {
   if (file === undefined || file === '-') return text(process.stdin)
   try {

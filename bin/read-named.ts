@@ -9,19 +9,19 @@ import { isUrl } from '../src/protocol/is-url.js'
 import { readLinks } from '../src/protocol/mentions.js'
 import { isGuid } from '../src/protocol/values.js'
 
-/** Something that another pod has, as people name it. */
+/** An entity of another pod, as named by the operator. */
 export type Named =
-  /** Some guids look like addresses, so what was typed is kept. */
+  /** Some guids look like addresses, so the typed text is kept. */
   | { readonly kind: 'person'; readonly address: string; readonly text: string }
   | { readonly kind: 'entity'; readonly wanted: WantedEntity }
   | { readonly kind: 'guid'; readonly guid: string }
 
-/** Whom or what to look at. */
+/** The target of a probe. */
 export type ProbeTarget =
   | { readonly kind: 'person'; readonly address: string }
   | { readonly kind: 'pod'; readonly origin: string }
 
-/** What somebody has typed or copied from a browser. */
+/** Parses typed or pasted text. */
 export function readNamed(text: string): Named {
   const alone = /^(?:web\+)?diaspora:\/\/([^/]+)$/.exec(text)?.[1]
   const address = addressOf(alone ?? text)
@@ -47,7 +47,7 @@ export function readAddress(text: string): string {
   return address
 }
 
-/** A person stands for the pod they live on. */
+/** An address stands for its pod. */
 export function readFrom(text: string): string {
   const from = addressOf(text) ?? hostOf(text)
   if (from === undefined) throw new InvalidArgumentError('It must be the host of a pod, or the address of a person.')
@@ -62,7 +62,7 @@ export function readProbeTarget(text: string): ProbeTarget {
   throw new InvalidArgumentError('It must be an address, or the host or URL of a pod.')
 }
 
-/** Where a pod is that somebody has named, or that somebody lives on. */
+/** The location of a pod, given by host, URL or address of a person. */
 export function readPlace(text: string): PodHost {
   const target = readProbeTarget(text)
   const url = target.kind === 'person' ? homeUrlOf(target.address) : new URL(target.origin)
@@ -70,7 +70,7 @@ export function readPlace(text: string): PodHost {
   return podHostOf(url)
 }
 
-/** Of `pod.example`, `pod.example:3000` or `https://pod.example/whatever`. */
+/** Parses `pod.example`, `pod.example:3000` or `https://pod.example/path`. */
 function hostOf(text: string): string | undefined {
   const hasScheme = /^https?:\/\//i.test(text)
   const url = hasScheme ? text : `https://${text}/`

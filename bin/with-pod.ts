@@ -13,11 +13,11 @@ import { describeDatabaseTrouble } from './database-trouble.js'
 import { readCommandConfig, refuseOtherAddress } from './read-command-config.js'
 
 interface PodOptions {
-  /** It makes accounts, so it may be the first command of a pod: the embedded database is made if there is none. */
+  /** Commands that create accounts may be the first: they create the embedded database. */
   readonly makesPod?: boolean
 }
 
-/** Opens the pod for one command and closes everything behind it, so that the process ends by itself. */
+/** Opens the pod for one command and closes it afterwards, so that the process can end. */
 export async function withPod<Result>(
   run: (pod: Pod) => Promise<Result>,
   { makesPod = false }: PodOptions = {},
@@ -41,7 +41,7 @@ export async function requireDatabase(config: Config): Promise<void> {
   )
 }
 
-/** What only reads or changes a pod makes neither a database nor a key. */
+/** Commands that read or change a pod create neither database nor key. */
 export async function requirePod(config: Config): Promise<void> {
   await requireDatabase(config)
   if (!(await hasSecretKey(config))) {
@@ -51,7 +51,7 @@ export async function requirePod(config: Config): Promise<void> {
   }
 }
 
-/** Only the database: for what must work before there are tables. */
+/** Opens only the database, for commands that work without tables. */
 export async function withDatabase<Result>(
   config: Config,
   run: (db: Knex, url: string) => Promise<Result>,
@@ -66,11 +66,11 @@ export async function withDatabase<Result>(
   }
 }
 
-/** Opens the pod on a database that somebody else looks after. */
+/** Opens the pod on a database that this process does not manage. */
 export async function onPod<Result>(config: Config, run: (pod: Pod) => Promise<Result>): Promise<Result> {
   const crypto = openCryptoPool(1)
   try {
-    // A command answers in words of its own; what it meets on the way is only told when it is trouble, and beside the answer.
+    // Commands print their own answer; only warnings and errors are logged, to stderr.
     const logLevel = config.logLevel === 'info' ? 'error' : config.logLevel
     const log = openLog({ ...config, logLevel }, 'command', STDERR)
     const pod = await openPod(config, 'command', { crypto, log })

@@ -22,9 +22,9 @@ const DEFAULT_DIALECT = 'default'
 export function clientCommands(program: Command): void {
   const token = program
     .command('token <username>')
-    .description('Makes an access token for a person, without a browser. Each token is an authorization of its own.')
+    .description('Makes an access token for a user without a browser. Each token is a separate authorization.')
     .enablePositionalOptions()
-    .option('--scopes <scopes>', `what it may do, separated by blanks: ${SCOPES.join(' ')}`)
+    .option('--scopes <scopes>', `scopes of the token, separated by blanks: ${SCOPES.join(' ')}`)
     .addOption(
       new Option('--expires-in <time>', 'like 90s, 15m, 12h or 30d')
         .argParser(readLifetime)
@@ -40,7 +40,7 @@ export function clientCommands(program: Command): void {
 
   token
     .command('revoke <token>')
-    .description('Ends a token at once.')
+    .description('Revokes a token at once.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod token revoke 0f3b…')
     .action(revoke)

@@ -3,7 +3,7 @@ import { type Config, type Listen, readConfig } from '../../src/config/config.js
 import { withoutRedisPassword } from '../../src/jobs/queues/redis-address.js'
 import { type OutputOptions, print, table } from '../output.js'
 
-/** By name, with what is shown to people where a setting is not set. */
+/** Settings by name, with the text shown for unset ones. */
 type Shown = Readonly<Record<string, string | number | null>>
 
 const WHEN_NOT_SET: Readonly<Record<string, string>> = {
@@ -19,7 +19,7 @@ const WHEN_NOT_SET: Readonly<Record<string, string>> = {
 export function configCommand(program: Command): void {
   program
     .command('config')
-    .description('Shows the settings as this pod understands them, without their secrets.')
+    .description('Shows the effective settings without secrets.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod config --json')
     .action((options: OutputOptions) => {
@@ -29,7 +29,7 @@ export function configCommand(program: Command): void {
     })
 }
 
-/** Total: a setting that is added to the configuration does not compile until it is shown here. */
+/** Total over Config: a new setting does not compile until it is shown here. */
 const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown } = {
   url: (url) => ({ POD_URL: url }),
   host: () => ({}), // the second half of POD_URL
@@ -89,7 +89,7 @@ function addressOf(listen: Listen): string {
   return 'path' in listen ? listen.path : `${listen.host}:${listen.port}`
 }
 
-/** Passwords also hide in the query (`?password=`), so that is masked as a whole where it names one. */
+/** Queries may contain passwords (`?password=`), so such a query is masked as a whole. */
 function withoutPassword(address: string | undefined): string | null {
   if (address === undefined) return null
   const url = new URL(address)

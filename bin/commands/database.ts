@@ -9,23 +9,23 @@ import { readCommandConfig } from '../read-command-config.js'
 import { requireDatabase, withDatabase } from '../with-pod.js'
 
 export function databaseCommands(program: Command): void {
-  const db = program.command('db').description('The tables of the database.')
+  const db = program.command('db').description('Migrations of the database.')
 
   db.command('migrate')
-    .description('Brings tables and queue up to date; does nothing where they are.')
+    .description('Applies pending migrations to the tables and the queue.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  DATABASE_URL=postgres://pod@db.example/pod pod db migrate')
     .action(bringUpToDate)
 
   db.command('status')
-    .description('Lists migrations: applied, still to come, or of a newer release.')
+    .description('Lists migrations: applied, pending, or of a newer release.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod db status')
     .action(status)
 
   db.command('rollback')
-    .description('Takes the last batch of migrations back, with all that their tables hold.')
-    .option('--yes', 'really do it')
+    .description('Rolls back the last batch of migrations; data in their tables and columns is deleted.')
+    .option('--yes', 'confirm')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod db rollback --yes')
     .action(takeBack)
@@ -45,7 +45,7 @@ async function bringUpToDate(options: OutputOptions): Promise<void> {
   ])
 }
 
-/** The settings of a pod that has a database: only `db migrate` makes one. */
+/** The settings of a pod with a database: only `db migrate` creates one. */
 async function existingPod(): Promise<Config> {
   const config = await readCommandConfig(process.env)
   await requireDatabase(config)
@@ -67,11 +67,11 @@ async function status(options: OutputOptions): Promise<void> {
 
 async function takeBack(options: OutputOptions & { yes?: boolean }): Promise<void> {
   if (!options.yes) {
-    throw new CommandError('Taking migrations back deletes what their tables hold: add --yes if that is what you want.')
+    throw new CommandError('Rolling back migrations deletes their data: add --yes to confirm.')
   }
   const removed = await withDatabase(await existingPod(), rollback)
   print(options, { removed }, [
-    ...removed.map((name) => `took back ${name}`),
-    removed.length === 0 ? 'There was nothing to take back.' : `${removed.length} migrations taken back.`,
+    ...removed.map((name) => `rolled back ${name}`),
+    removed.length === 0 ? 'There was nothing to roll back.' : `${removed.length} migrations rolled back.`,
   ])
 }

@@ -22,10 +22,10 @@ interface FilterOptions extends OutputOptions {
 }
 
 export function deadLetterCommands(program: Command): void {
-  const dead = program.command('dead').description('Work that was given up: look at it, let it run again, forget it.')
+  const dead = program.command('dead').description('Dead letters: jobs and messages that were given up.')
 
   withFilter(dead.command('list'))
-    .description('Lists dead letters, the latest first.')
+    .description('Lists dead letters, newest first.')
     .option('--limit <number>', 'at most this many', readCount, 100)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod dead list --queue inbound')
@@ -33,22 +33,22 @@ export function deadLetterCommands(program: Command): void {
 
   dead
     .command('show <id>')
-    .description('Shows one dead letter with what it carries and what it died of.')
+    .description('Shows one dead letter with its data and error.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod dead show outbox-17')
     .action(show)
 
   withFilter(dead.command('replay [id]'))
-    .description('Lets dead letters run once more: the one that is named, those of a queue or fault, or all.')
+    .description('Replays dead letters: one by id, those of a queue or fault, or all.')
     .option('--all', 'all of them')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod dead replay --queue outbound')
     .action(replay)
 
   withFilter(dead.command('drop [id]'))
-    .description('Forgets dead letters for good: the one that is named, those of a queue or fault, or all.')
+    .description('Deletes dead letters: one by id, those of a queue or fault, or all.')
     .option('--all', 'all of them')
-    .option('--yes', 'really do it')
+    .option('--yes', 'confirm')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod dead drop outbox-17 --yes')
     .action(drop)
@@ -64,7 +64,7 @@ async function withQueue<Result>(run: (pod: Pod) => Promise<Result>): Promise<Re
 function withFilter(command: Command): Command {
   return command
     .addOption(new Option('--queue <name>', 'only those of one queue').choices(QUEUES))
-    .option('--fault <fault>', 'only those that died of this')
+    .option('--fault <fault>', 'only those with this fault')
 }
 
 async function list(options: FilterOptions & { limit: number }): Promise<void> {
@@ -103,7 +103,7 @@ async function replay(id: string | undefined, options: FilterOptions, command: C
   const filter = chosen(id, options, command)
   const replayed = await withQueue((pod) => replayDeadLetters(pod, filter))
   if (id !== undefined && replayed === 0) throw new CommandError(`There is no dead letter ${id}.`)
-  print(options, { replayed }, [`${replayed} ${replayed === 1 ? 'letter runs' : 'letters run'} once more.`])
+  print(options, { replayed }, [`${replayed} ${replayed === 1 ? 'dead letter' : 'dead letters'} replayed.`])
 }
 
 async function drop(
@@ -112,14 +112,13 @@ async function drop(
   command: Command,
 ): Promise<void> {
   const filter = chosen(id, options, command)
-  if (!options.yes)
-    throw new CommandError('What is dropped cannot be replayed any more: add --yes if that is what you want.')
+  if (!options.yes) throw new CommandError('Deleted dead letters cannot be replayed: add --yes to confirm.')
   const dropped = await withQueue((pod) => dropDeadLetters(pod, filter))
   if (id !== undefined && dropped === 0) throw new CommandError(`There is no dead letter ${id}.`)
-  print(options, { dropped }, [`${dropped} ${dropped === 1 ? 'letter is' : 'letters are'} forgotten.`])
+  print(options, { dropped }, [`${dropped} ${dropped === 1 ? 'dead letter' : 'dead letters'} deleted.`])
 }
 
-/** Nobody means all of them by saying nothing. */
+/** All dead letters need an explicit --all. */
 function chosen(id: string | undefined, options: FilterOptions, command: Command): DeadLetterFilter {
   if (id === undefined && options.queue === undefined && options.fault === undefined && !options.all) {
     command.error('error: say which are meant: an id, --queue, --fault or --all')

@@ -12,9 +12,7 @@ import { withPod } from '../with-pod.js'
 export function deliveryCommands(program: Command): void {
   program
     .command('post <guid>')
-    .description(
-      'Tells how far a post of somebody here has come: where it has arrived, where it waits, where it was refused and why.',
-    )
+    .description('Shows the deliveries of a local post by pod: arrived, waiting, or refused and why.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod post 7dba7ca01d64013485eb3131731751e9')
     .action(reportPost)
@@ -25,7 +23,7 @@ async function reportPost(guid: string, options: OutputOptions): Promise<void> {
     const post = await Post.query(db).findOne({ guid }).withGraphFetched('author')
     return { author: post?.author?.address, reports: await findDeliveryReports(db, 'post', guid) }
   })
-  if (author === undefined && reports.length === 0) throw new CommandError(`Nothing is known about a post ${guid}.`)
+  if (author === undefined && reports.length === 0) throw new CommandError(`There is no post ${guid}.`)
   print(options, { guid, author: author ?? null, messages: reports.map(present) }, describe(reports).map(printable))
 }
 
@@ -46,7 +44,7 @@ function line(delivery: MissingDelivery): string[] {
   return [
     state === 'dead' ? 'given up' : 'waiting',
     targetOf(delivery),
-    attempts === 1 ? '1 try' : `${attempts} tries`,
+    attempts === 1 ? '1 attempt' : `${attempts} attempts`,
     fault === null ? '-' : `${fault}${status === null ? '' : ` (${status})`}`,
     nextTryAt === null ? '' : `again at ${new Date(nextTryAt).toISOString()}`,
   ]

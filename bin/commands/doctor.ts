@@ -16,7 +16,7 @@ import { onPod, requirePod } from '../with-pod.js'
 export function doctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('Looks for what goes wrong in practice, and says what to do about it.')
+    .description('Checks the pod for common problems and says how to fix them.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod doctor')
     .action(async (options: OutputOptions) => {

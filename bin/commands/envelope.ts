@@ -34,26 +34,22 @@ interface SealOptions extends OutputOptions {
 export function envelopeCommands(program: Command): void {
   const envelope = program
     .command('envelope')
-    .description(
-      'Looks into the messages of the network and makes them, for when two pods do not understand each other.',
-    )
+    .description('Reads and writes magic envelopes, to debug federation between pods.')
 
   envelope
     .command('open [file]')
     .description(
-      'Says what an envelope is, public or encrypted, or exactly why a pod refuses it. Without a file it reads the standard input.',
+      'Opens a public or encrypted envelope and shows its content, or why a pod rejects it. Reads stdin without a file.',
     )
     .option('--key <address=file>', 'public key (PEM) of a sender or author; may be repeated', addPublicKey, [])
-    .option('--recipient <address=file>', 'private key (PEM) of the person an encrypted message is for', readKeyHolder)
+    .option('--recipient <address=file>', 'private key (PEM) of the recipient of an encrypted message', readKeyHolder)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod envelope open message.xml --key quin@q.example=quin.pem')
     .action(open)
 
   envelope
     .command('seal [file]')
-    .description(
-      'Puts an entity, as XML or in JSON form, into a signed envelope. Without a file it reads the standard input.',
-    )
+    .description('Signs an entity, given as XML or JSON, in an envelope. Reads stdin without a file.')
     .requiredOption('--sender <address=file>', 'who sends it, with the private key (PEM)', readKeyHolder)
     .option(
       '--author-key <file>',
@@ -70,21 +66,21 @@ async function open(file: string | undefined, options: OpenOptions, command: Com
   const keys = new Map(options.key.map(({ address, key }) => [address, key]))
   const examined = examineEnvelope(await readInput(file, command), keys, options.recipient, new Date())
   print(options, examined, linesOf(examined))
-  if (!examined.accepted) throw new CommandError(`A pod refuses it: ${examined.fault}, ${examined.reason}.`)
+  if (!examined.accepted) throw new CommandError(`A pod rejects it: ${examined.fault}, ${examined.reason}.`)
 }
 
 function linesOf(examined: Examined): readonly string[] {
   if (!examined.accepted) return examined.claimed_sender ? [`It claims to be from ${examined.claimed_sender}.`] : []
   const { way, sender, author_signature: signature, entity } = examined
   return [
-    `A ${way} message from ${sender}, rightly signed: ${entity.entity_type}.`,
+    `A ${way} message from ${sender}, signature valid: ${entity.entity_type}.`,
     ...(signature === 'absent' ? [] : [`The signature inside is ${signature}.`]),
     ...(needsOwnPost(examined) ? ['A pod takes it so only for a post that is by the sender, too.'] : []),
     JSON.stringify(entity, null, 2),
   ]
 }
 
-/** Whose post a relayable belongs to does not stand in the envelope. */
+/** The envelope does not contain the author of the root post. */
 function needsOwnPost({ author_signature: signature, entity }: Extract<Examined, { accepted: true }>): boolean {
   return entity.property_order !== undefined && signature !== 'valid'
 }
@@ -96,7 +92,7 @@ async function seal(file: string | undefined, options: SealOptions, command: Com
   print(options, { message }, [message.trimEnd()])
 }
 
-/** Checked as a pod would check it, and otherwise left as it is. */
+/** The payload, checked as a pod would check it, otherwise unchanged. */
 function payloadOf(input: string, authorKey: KeyObject | undefined): string {
   const isJson = input.trimStart().startsWith('{')
   try {
@@ -104,11 +100,11 @@ function payloadOf(input: string, authorKey: KeyObject | undefined): string {
     if (authorKey !== undefined) return writeEntity(signed(entity, authorKey))
     if (!isJson) return input
     const payload = writeEntity(entity)
-    readPayload(payload) // the JSON form also knows entities that do not travel alone
+    readPayload(payload) // the JSON form also accepts nested entities
     return payload
   } catch (error) {
     if (error instanceof ProtocolError)
-      throw new CommandError(`A pod would refuse it: ${error.fault}, ${error.message}.`)
+      throw new CommandError(`A pod would reject it: ${error.fault}, ${error.message}.`)
     throw error
   }
 }
@@ -118,7 +114,7 @@ function readPayload(xml: string): Entity {
 }
 
 function signed(entity: Entity, authorKey: KeyObject): Entity {
-  if (!isRelayable(entity)) throw new CommandError(`A ${entity.type} carries no signature of its author.`)
+  if (!isRelayable(entity)) throw new CommandError(`A ${entity.type} has no author signature.`)
   return { ...entity, author_signature: signRelayable(entity, authorKey) }
 }
 
@@ -126,7 +122,7 @@ function parseJson(json: string): unknown {
   try {
     return JSON.parse(json.trim()) // without the byte order mark that some editors write
   } catch {
-    throw new CommandError('It begins like JSON and is none.')
+    throw new CommandError('The input begins like JSON but is not valid JSON.')
   }
 }
 
@@ -162,6 +158,6 @@ function readKey(file: string, read: (pem: string) => KeyObject | undefined, wha
     throw new InvalidArgumentError(`${file} cannot be read.`)
   }
   const key = read(pem)
-  if (key === undefined) throw new InvalidArgumentError(`${file} holds nothing that is ${what} in PEM.`)
+  if (key === undefined) throw new InvalidArgumentError(`${file} does not contain ${what} in PEM.`)
   return key
 }

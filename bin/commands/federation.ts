@@ -7,10 +7,10 @@ import type { WantedEntity } from '../../src/jobs/definitions.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { CommandError } from '../command-error.js'
+import { explainFailure } from '../explain-failure.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { examinePerson, examinePod } from '../probe/examine.js'
 import { type Named, type ProbeTarget, readFrom, readNamed, readProbeTarget } from '../read-named.js'
-import { told } from '../told.js'
 import { withPod } from '../with-pod.js'
 
 interface FetchOptions extends OutputOptions {
@@ -18,20 +18,16 @@ interface FetchOptions extends OutputOptions {
   readonly olderPosts?: boolean
 }
 
-/** Somebody waits in front of it and wants to know how it is now. */
+/** Options of interactive commands: the current state, without cached failures. */
 const NOW: DiscoverOptions = { again: true, refresh: true }
 
 export function federationCommands(program: Command): void {
   program
     .command('fetch')
     .argument('<what>', 'an address, a link to a post, a diaspora:// link, or a guid with --from', readNamed)
-    .description('Gets a person or a public post from another pod, keeps it, and shows what was kept.')
-    .option(
-      '--from <pod>',
-      'the host of the pod to ask for a guid, or the address of somebody who lives there',
-      readFrom,
-    )
-    .option('--older-posts', 'of a person: fetch their public posts before the oldest one that is known here')
+    .description('Fetches a person or a public post from another pod, saves and shows it.')
+    .option('--from <pod>', 'the pod to fetch a guid from: its host, or the address of a person there', readFrom)
+    .option('--older-posts', 'for a person: fetch public posts older than the oldest known one')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -42,9 +38,7 @@ export function federationCommands(program: Command): void {
   program
     .command('probe')
     .argument('<target>', 'an address, or the host or URL of a pod', readProbeTarget)
-    .description(
-      'Asks another pod for everything that pods ask each other for, and says what is right and what is wrong.',
-    )
+    .description('Checks discovery and federation endpoints of another pod and reports problems.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod probe alice@pod.example\n  pod probe pod.example')
     .action(probe)
@@ -61,9 +55,11 @@ async function fetchNamed(named: Named, options: FetchOptions, command: Command)
 
 async function fetchPerson(address: string, options: FetchOptions): Promise<void> {
   const { person, posts } = await withPod(async (pod) => {
-    const found = await told(`${address} was not found`, () => discoverPerson(pod, address, NOW))
+    const found = await explainFailure(`${address} was not found`, () => discoverPerson(pod, address, NOW))
     const fetched = options.olderPosts
-      ? await told(`The posts of ${address} were not fetched`, () => fetchPersonStream(pod, address, { older: true }))
+      ? await explainFailure(`The posts of ${address} were not fetched`, () =>
+          fetchPersonStream(pod, address, { older: true }),
+        )
       : undefined
     return { person: found, posts: fetched }
   })
@@ -99,7 +95,9 @@ async function fetchPerson(address: string, options: FetchOptions): Promise<void
 
 async function fetchPost(wanted: WantedEntity, options: OutputOptions): Promise<void> {
   const post = await withPod(async (pod) => {
-    const { id } = await told(`${wanted.guid} could not be fetched`, () => fetchEntity(pod, wanted, { again: true }))
+    const { id } = await explainFailure(`${wanted.guid} could not be fetched`, () =>
+      fetchEntity(pod, wanted, { again: true }),
+    )
     return Post.query(pod.db)
       .findById(id)
       .withGraphFetched('[author, root.author, photos, poll, location, tags]')
@@ -148,5 +146,5 @@ async function probe(target: ProbeTarget, options: OutputOptions): Promise<void>
     },
     table(findings.map(({ state, check, message }) => [state, check, message])).map(printable),
   )
-  if (failed > 0) throw new CommandError(failed === 1 ? 'One thing is wrong.' : `${failed} things are wrong.`)
+  if (failed > 0) throw new CommandError(failed === 1 ? 'One check failed.' : `${failed} checks failed.`)
 }

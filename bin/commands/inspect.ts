@@ -19,17 +19,17 @@ interface InspectOptions extends OutputOptions {
   readonly fetch?: boolean
 }
 
-/** A message needs a key, a parent and its author; somebody who makes up chains gets no further. */
+/** Missing things to fetch for one message: a key, a parent and its author. Longer chains are not followed. */
 const MOST_FETCHED = 6
 
 export function inspectCommand(program: Command): void {
   program
     .command('inspect [file]')
     .description(
-      'Does with a message from another pod all that is done with one that comes in, takes everything back, and tells each step. Without a file it reads the standard input.',
+      'Dry-runs an incoming message through the whole pipeline and reports each step. Nothing is saved. Reads stdin without a file.',
     )
-    .option('--recipient <name>', 'the person here that an encrypted message is for: a username or an address')
-    .option('--fetch', 'get what the message needs from other pods first, and keep that')
+    .option('--recipient <name>', 'the local recipient of an encrypted message: a username or address')
+    .option('--fetch', 'fetch and keep what the message needs from other pods first')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod inspect message.xml\n  pod inspect message.json --recipient alice')
     .action(inspect)
@@ -49,10 +49,10 @@ async function inspect(file: string | undefined, options: InspectOptions, comman
   const steps = [...fetched, ...describeSteps(run)]
   const lines = [...table(steps.map(({ step, message }) => [step, message])), '', describeEnd(run)]
   print(options, jsonOf(run, steps), lines.map(printable))
-  if (run.rejected !== undefined) throw new CommandError(`This pod refuses it: ${run.rejected.fault}.`)
+  if (run.rejected !== undefined) throw new CommandError(`This pod rejects the message: ${run.rejected.fault}.`)
 }
 
-/** Gets one missing thing after the other; what cannot be got stays missing. */
+/** Fetches missing things one by one; what cannot be fetched stays missing. */
 async function fetchAndRun(
   pod: Pod,
   message: InboundMessage,
@@ -74,8 +74,8 @@ async function fetchMissing(pod: Pod, { waitsFor, askAt = '', orAskAt, author }:
     else if (isFetchable(kind)) {
       const wanted = { ...fetchableOf(kind), guid: name, from: askAt, orFrom: orAskAt, author, depth: 0 }
       await fetchEntity(pod, wanted, { again: true })
-    } else return `The ${kind} ${name} can only come by itself.`
-    return `The ${kind} ${name} was fetched, and is kept.`
+    } else return `The ${kind} ${name} cannot be fetched; its author must send it.`
+    return `The ${kind} ${name} was fetched and saved.`
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
     return `The ${kind} ${name} could not be fetched: ${error.message}.`
@@ -85,7 +85,7 @@ async function fetchMissing(pod: Pod, { waitsFor, askAt = '', orAskAt, author }:
 async function guidOf(pod: Pod, name: string): Promise<string> {
   const address = name.includes('@') ? name : `${name}@${pod.config.host}`
   const person = await Person.query(pod.db).findOne({ address: address.toLowerCase() }).whereNull('podId')
-  if (person === undefined) throw new CommandError(`Nobody here has the name ${name}.`)
+  if (person === undefined) throw new CommandError(`There is no local account named ${name}.`)
   return person.guid
 }
 

@@ -11,11 +11,11 @@ const LONGEST_LIFE_SECONDS = 365 * 86_400
 export function invitationCommands(program: Command): void {
   program
     .command('invite')
-    .description('Lets one person sign up, where REGISTRATIONS is invite: prints the address to send them.')
+    .description('Creates an invitation for one sign-up (REGISTRATIONS=invite) and prints its link.')
     .addOption(
       new Option('--expires-in <time>', 'like 12h or 30d').argParser(readLifetime).default(DEFAULT_LIFE_SECONDS, '14d'),
     )
-    .option('--note <text>', 'what you want to remember about it')
+    .option('--note <text>', 'a note for yourself')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod invite --note "for Rosa" --expires-in 7d')
     .action(makeInvitation)

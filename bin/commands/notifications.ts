@@ -13,12 +13,12 @@ interface ListOptions extends OutputOptions {
 }
 
 export function notificationCommands(program: Command): void {
-  const notify = program.command('notify').description('What people of this pod are told.')
+  const notify = program.command('notify').description('Notifications of local users.')
 
   notify
     .command('list <username>')
-    .description('Lists what somebody has been told, the newest first.')
-    .option('--unread', 'only what they have not read')
+    .description('Lists the notifications of a user, newest first.')
+    .option('--unread', 'only unread ones')
     .option('--limit <number>', 'at most this many', readCount, 100)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod notify list alice --unread')
@@ -26,8 +26,8 @@ export function notificationCommands(program: Command): void {
 
   notify
     .command('birthdays')
-    .description('Tells everybody of the birthdays of their contacts now, which happens by itself at midnight UTC.')
-    .option('--day <day>', 'as if it were this day', readDay)
+    .description('Creates the birthday notifications of today now; the pod creates them by itself at midnight UTC.')
+    .option('--day <day>', 'for this day instead of today', readDay)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod notify birthdays')
     .action(birthdays)
@@ -37,7 +37,7 @@ async function list(username: string, options: ListOptions): Promise<void> {
   const { unread = false, limit } = options
   const { items } = await withPod(async (pod) => {
     const user = await User.byUsername(pod.db, username)
-    if (user === undefined) throw new CommandError(`Nobody here is called ${username}.`)
+    if (user === undefined) throw new CommandError(`There is no local account named ${username}.`)
     return listNotificationsOfUser(pod.db, user.id, { onlyUnread: unread, limit })
   })
   const shown = items.map(({ guid, type, read, createdAt, updatedAt, target, actors }) => ({
@@ -59,7 +59,7 @@ async function list(username: string, options: ListOptions): Promise<void> {
       target === null ? '' : `${target.guid} by ${target.author}`,
     ]),
   ])
-  print(options, shown, (shown.length === 0 ? ['There is nothing.'] : lines).map(printable))
+  print(options, shown, (shown.length === 0 ? ['There are no notifications.'] : lines).map(printable))
 }
 
 async function birthdays(options: OutputOptions & { readonly day?: string }): Promise<void> {

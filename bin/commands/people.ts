@@ -25,19 +25,19 @@ interface PasswordOptions extends OutputOptions {
 const PAGE = 100
 
 export function peopleCommands(program: Command): void {
-  const user = program.command('user').description('People who live on this pod.')
+  const user = program.command('user').description('Local accounts.')
 
   withPasswordOptions(user.command('create <username>'))
-    .description('Makes an account, with its keys and the four aspects everybody begins with.')
+    .description('Creates an account with keys and the four default aspects.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod user create alice --password "correct horse battery"')
     .action(create)
 
   user
     .command('list')
-    .description('Lists accounts by name, open and closed ones.')
-    .option('--after <username>', 'begin behind this name')
-    .option('--limit <number>', 'at most this many; without it, all of them', readCount)
+    .description('Lists open and closed accounts by name.')
+    .option('--after <username>', 'start after this name')
+    .option('--limit <number>', 'at most this many; default: all', readCount)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod user list --limit 20')
     .action(list)
@@ -62,7 +62,7 @@ export function peopleCommands(program: Command): void {
     .command('role')
     .argument('<username>')
     .addArgument(new Argument('<role>').choices(ROLES))
-    .description('Gives somebody a role, or takes it away.')
+    .description('Sets or removes the role of a user.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod user role alice admin')
     .action(changeRole)
@@ -70,9 +70,9 @@ export function peopleCommands(program: Command): void {
   user
     .command('close <username>')
     .description(
-      'Closes an account for good: its password, tokens and authorizations end at once, its name stays taken.',
+      'Closes an account permanently: password, tokens and authorizations end at once; the name stays reserved.',
     )
-    .option('--yes', 'really do it')
+    .option('--yes', 'confirm')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod user close alice --yes')
     .action(close)
@@ -92,7 +92,7 @@ async function create(username: string, options: PasswordOptions): Promise<void>
   const { guid, address } = account
   const shown = password.made ? { password: password.text } : {}
   print(options, { guid, address, username, ...shown }, [
-    `${address} lives here now, with guid ${guid}.`,
+    `${address} was created, with guid ${guid}.`,
     ...(password.made ? [`The password is ${password.text} and is not shown again.`] : []),
   ])
 }
@@ -118,7 +118,7 @@ async function list(options: OutputOptions & { after?: string; limit?: number })
 
 async function show(username: string, options: OutputOptions): Promise<void> {
   const account = await withPod((pod) => findUser(pod, username))
-  if (account === undefined) throw new CommandError(`Nobody here has the name ${username}.`)
+  if (account === undefined) throw new CommandError(`There is no local account named ${username}.`)
   const shown = present(account)
   print(options, shown, table(Object.entries(shown).map(([name, value]) => [name, value ?? 'no'])))
 }
@@ -147,10 +147,10 @@ async function changeRole(username: string, role: Role, options: OutputOptions):
 
 async function close(username: string, options: OutputOptions & { yes?: boolean }): Promise<void> {
   if (!options.yes) {
-    throw new CommandError(`Closing ${username} cannot be undone: add --yes if that is what you want.`)
+    throw new CommandError(`Closing ${username} cannot be undone: add --yes to confirm.`)
   }
   await withPod((pod) => closeUser(pod, username))
-  print(options, { username, closed: true }, [`${username} is closed; nobody can sign in with it any more.`])
+  print(options, { username, closed: true }, [`${username} is closed; sign-in is no longer possible.`])
 }
 
 function present(account: Account) {
@@ -173,5 +173,5 @@ async function passwordOf(options: PasswordOptions): Promise<{ readonly text: st
 async function firstLine(): Promise<string> {
   const lines = createInterface({ input: process.stdin })
   for await (const line of lines) return line
-  throw new CommandError('There is no password on the standard input.')
+  throw new CommandError('There is no password on stdin.')
 }

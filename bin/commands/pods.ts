@@ -16,11 +16,11 @@ interface ListOptions extends OutputOptions {
 }
 
 export function podsCommands(program: Command): void {
-  const pods = program.command('pods').description('Other pods: how they are, what waits for them, who is kept out.')
+  const pods = program.command('pods').description('Other pods: health, waiting deliveries, blocks.')
 
   pods
     .command('list')
-    .description('Lists the pods that have been met.')
+    .description('Lists known pods.')
     .addOption(new Option('--state <state>', 'only those').choices(['blocked', 'asleep', 'offline']))
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods list --state offline')
@@ -30,7 +30,7 @@ export function podsCommands(program: Command): void {
   command('probe', 'Looks how a pod is now, and keeps what was found.', probe)
   command(
     'sleep',
-    'Gives up what waits for a pod, and stores nothing more for it until it is found well again.',
+    'Discards pending deliveries to a pod and queues no more until it responds again.',
     (place, options) => change(place, options, putPodToSleep),
   )
   command('wake', 'Forgets that a pod was away: what is due goes out now.', (place, options) =>
@@ -38,11 +38,11 @@ export function podsCommands(program: Command): void {
   )
   command(
     'block',
-    'Keeps a pod out, met or not: nothing goes there, nothing is fetched from there, what its people send, or others relay of them, is dropped.',
+    'Blocks a pod, known or not: no deliveries, no fetches; messages by its people are dropped, also when others relay them.',
     block,
   )
-    .option('--purge', 'also delete its people, with all that came from them; needs --yes')
-    .option('--yes', 'really delete them')
+    .option('--purge', 'also delete its people and everything they sent; needs --yes')
+    .option('--yes', 'confirm')
   command('unblock', 'Lets a pod in again.', (place, options) => change(place, options, unblockPod))
 
   function command(
@@ -52,7 +52,7 @@ export function podsCommands(program: Command): void {
   ): Command {
     return pods
       .command(name)
-      .argument('<pod>', 'the host or URL of a pod, or the address of somebody who lives there', readPlace)
+      .argument('<pod>', 'the host or URL of a pod, or the address of a person there', readPlace)
       .description(description)
       .option('--json', 'print JSON')
       .addHelpText('after', `\nExample:\n  pod pods ${name} pod.example`)
@@ -84,15 +84,15 @@ async function show(place: PodHost, options: OutputOptions): Promise<void> {
 async function probe(place: PodHost, options: OutputOptions): Promise<void> {
   const found = await withPod(async (pod) => {
     const other = await known(pod, place)
-    if (other.blockedAt !== null) throw new CommandError(`${nameOf(place)} is blocked, and nothing is asked of it.`)
+    if (other.blockedAt !== null) throw new CommandError(`${nameOf(place)} is blocked; no requests are sent to it.`)
     const origin = requestOriginOf({ ...other, ssl: true })
-    if (origin === undefined) throw new CommandError(`${nameOf(place)} is no place that can be asked.`)
+    if (origin === undefined) throw new CommandError(`${nameOf(place)} is not a usable address of a pod.`)
     await savePodCheck(pod.db, place, await checkPod(pod, origin), pod.now())
     return known(pod, place)
   })
   printPod(found, options)
   const isWell = found.status === 'no_errors'
-  if (!isWell) throw new CommandError(`The pod is not well: ${found.lastError ?? found.status}`)
+  if (!isWell) throw new CommandError(`The pod is unhealthy: ${found.lastError ?? found.status}`)
 }
 
 interface BlockOptions extends OutputOptions {
@@ -135,7 +135,7 @@ async function change(
   printPod(changed, options)
 }
 
-/** A pod can be blocked before it is met. */
+/** A pod can be blocked before it is known. */
 async function remember({ config, db }: Pod, place: PodHost): Promise<OtherPod> {
   if (isThisPod(config, place)) throw new CommandError(`${nameOf(place)} is this pod.`)
   return db.transaction((transaction) => OtherPod.findOrInsert(transaction, { ...place, ssl: false }))
@@ -143,7 +143,7 @@ async function remember({ config, db }: Pod, place: PodHost): Promise<OtherPod> 
 
 async function known({ db }: Pod, place: PodHost): Promise<KnownPod> {
   const [pod] = await listKnownPods(db, { place })
-  if (pod === undefined) throw new CommandError(`No pod at ${nameOf(place)} has been met.`)
+  if (pod === undefined) throw new CommandError(`There is no known pod at ${nameOf(place)}.`)
   return pod
 }
 
@@ -173,7 +173,7 @@ function present(pod: KnownPod) {
   }
 }
 
-/** In one word, what a delivery to it would meet. */
+/** The state of the pod for deliveries, in one word. */
 function stateOf({ blockedAt, asleep, nextTryAt, proven }: KnownPod): string {
   if (blockedAt !== null) return 'blocked'
   if (asleep) return 'asleep'

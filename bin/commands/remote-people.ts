@@ -18,7 +18,7 @@ export function remotePeopleCommands(program: Command): void {
     .description(
       'Deletes a person of another pod with their key, guid, posts, comments, likes, votes, messages, the conversations they began, and their place among contacts. The next message or search makes them known again, with the key that their pod has then.',
     )
-    .option('--yes', 'really do it; without it, only says what would be deleted')
+    .option('--yes', 'confirm; without it, only prints what would be deleted')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod people forget alice@pod.example --yes')
     .action(forget)
@@ -37,5 +37,5 @@ async function forget(address: string, options: ForgetOptions): Promise<void> {
   if (!options.yes) {
     throw new CommandError(`This would delete ${address} (${counts}), and cannot be undone: add --yes to do it.`)
   }
-  print(options, { address, guid, deleted: rows }, [`${address} is forgotten. Deleted: ${counts}.`])
+  print(options, { address, guid, deleted: rows }, [`${address} was deleted, with ${counts}.`])
 }

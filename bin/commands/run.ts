@@ -9,14 +9,14 @@ import { listenForStop } from '../start/stop-request.js'
 export function runCommands(program: Command): void {
   program
     .command('start')
-    .description('Runs the whole pod: web, worker and, if no other is configured, a database.')
+    .description('Runs the whole pod: web, worker and, without DATABASE_URL, a database.')
     .option('--json', 'print JSON, and log as JSON')
     .addHelpText('after', '\nExample:\n  PORT=3001 DATA_DIR=var/second pod start')
     .action(start)
 
   program
     .command('web')
-    .description('Runs the web process alone, on the database and queue that are configured.')
+    .description('Runs only a web process, on the configured database and queue.')
     .option('--json', 'log as JSON')
     .addHelpText('after', '\nExample:\n  DATABASE_URL=postgres://pod@db.example/pod pod web')
     .action(async (options: OutputOptions) => {
@@ -26,7 +26,7 @@ export function runCommands(program: Command): void {
 
   program
     .command('worker')
-    .description('Runs a worker process alone, on the database and queue that are configured.')
+    .description('Runs only a worker process, on the configured database and queue.')
     .option('--queues <names>', 'only these queues, separated by commas')
     .option('--json', 'log as JSON')
     .addHelpText('after', '\nExample:\n  pod worker --queues inbound,inbound-private')
@@ -45,7 +45,7 @@ async function start(options: OutputOptions): Promise<void> {
   })
 }
 
-/** The entries of the processes read the environment themselves. */
+/** The processes read their settings from the environment. */
 function logAs(options: OutputOptions): void {
   if (options.json) process.env['LOG_FORMAT'] = 'json'
 }

@@ -4,11 +4,11 @@ import { findUser } from '../../src/domain/accounts/accounts.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { CommandError } from '../command-error.js'
+import { explainFailure } from '../explain-failure.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { readAddress } from '../read-named.js'
-import { moveIn, type Newcomer } from '../seed/newcomers.js'
-import { greet, liveTogether } from '../seed/small-life.js'
-import { told } from '../told.js'
+import { createSampleData, shareWithAndMention } from '../seed/sample-data.js'
+import { createSampleUser, type SampleUser } from '../seed/sample-users.js'
 import { withPod } from '../with-pod.js'
 
 interface SeedOptions extends OutputOptions {
@@ -22,50 +22,60 @@ export function seedCommand(program: Command): void {
   program
     .command('seed')
     .description(
-      'Makes alice and bob, and a small life on them, to play with: for a pod on this machine, and only once.',
+      'Creates sample data: the users alice and bob with posts, comments and a conversation. Only on an empty pod on localhost.',
     )
-    .option('--password <text>', 'of both of them', 'correct horse battery')
-    .option('--meet <address>', 'somebody on another pod, with whom both share and whom they greet', readAddress)
+    .option('--password <text>', 'the password of both', 'correct horse battery')
+    .option(
+      '--meet <address>',
+      'a person of another pod, with whom both users share and whom they mention',
+      readAddress,
+    )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod seed\n  pod seed --meet alice@localhost:3000')
     .action(seed)
 }
 
 async function seed({ password, meet, ...options }: SeedOptions): Promise<void> {
-  const { url, residents } = await withPod(
+  const { url, users } = await withPod(
     async (pod) => {
-      await checkIsPlayground(pod)
+      await checkIsOnThisMachine(pod)
       const friend =
-        meet === undefined ? undefined : await told(`${meet} was not found`, () => discoverPerson(pod, meet))
-      const [alice, bob] = [await moveIn(pod, 'alice', password), await moveIn(pod, 'bob', password)]
-      await liveTogether(pod, alice, bob)
-      if (friend !== undefined) for (const who of [alice, bob]) await greet(pod, who, friend)
-      return { url: pod.config.url, residents: [alice, bob] }
+        meet === undefined ? undefined : await explainFailure(`${meet} was not found`, () => discoverPerson(pod, meet))
+      const [alice, bob] = [
+        await createSampleUser(pod, 'alice', password),
+        await createSampleUser(pod, 'bob', password),
+      ]
+      await createSampleData(pod, alice, bob)
+      if (friend !== undefined) for (const who of [alice, bob]) await shareWithAndMention(pod, who, friend)
+      return { url: pod.config.url, users: [alice, bob] }
     },
     { makesPod: true },
   )
-  print(options, residents.map(present), [
-    ...residents.map(({ address }) => `${address} lives here now; the password is ${password}.`),
-    ...(meet === undefined ? [] : [`Both share with ${meet} and have said hello.`]),
+  print(options, users.map(present), [
+    ...users.map(({ address }) => `${address} was created; the password is ${password}.`),
+    ...(meet === undefined ? [] : [`Both share with ${meet} and have sent a post.`]),
     '',
-    'Their tokens may do everything, for a year:',
-    ...table(residents.map(({ username, accessToken }) => [`  ${username}`, accessToken])),
+    'Access tokens with all scopes, valid for a year:',
+    ...table(users.map(({ username, accessToken }) => [`  ${username}`, accessToken])),
     '',
-    'What alice finds when she comes home:',
-    `  curl -H "Authorization: Bearer ${residents[0]?.accessToken}" ${url}/api/v1/notifications`,
+    "Show alice's notifications:",
+    `  curl -H "Authorization: Bearer ${users[0]?.accessToken}" ${url}/api/v1/notifications`,
   ])
 }
 
-/** Its people have a password that everybody knows. */
-async function checkIsPlayground(pod: Pod): Promise<void> {
+/** The users of the sample data have a well-known password. */
+async function checkIsOnThisMachine(pod: Pod): Promise<void> {
   if (!isThisMachine(pod.config.url)) {
-    throw new CommandError(`Everybody could sign in as alice: ${pod.config.host} is no pod to play with.`)
+    throw new CommandError(
+      `seed is only for pods on localhost: the password of alice is well known, and ${pod.config.host} is public.`,
+    )
   }
   for (const name of NAMES) {
-    if (await findUser(pod, name)) throw new CommandError(`There is a life on this pod already: ${name} lives here.`)
+    if (await findUser(pod, name))
+      throw new CommandError(`seed needs an empty pod; the account ${name} already exists.`)
   }
 }
 
-function present({ username, address, guid, accessToken }: Newcomer) {
+function present({ username, address, guid, accessToken }: SampleUser) {
   return { username, address, guid, access_token: accessToken }
 }

@@ -19,7 +19,7 @@ export function workCommands(program: Command): void {
   program
     .command('status')
     .description(
-      'Shows what there is to do and what was done: jobs by queue, follow-up work, deliveries, workers, messages refused and why.',
+      'Shows pending and recent work: jobs by queue, outbox, deliveries, workers, rejected messages and why.',
     )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod status')
@@ -27,7 +27,7 @@ export function workCommands(program: Command): void {
 
   program
     .command('wait-idle')
-    .description('Waits until no job, no follow-up work and no due delivery is left.')
+    .description('Waits until no job, outbox row or due delivery is left.')
     .option('--timeout <time>', 'how long at most, like 30, 90s or 5m', readDuration, DEFAULT_TIMEOUT_SECONDS)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod wait-idle --timeout 30')
@@ -56,7 +56,7 @@ async function factsOf(pod: Pod): Promise<QueueFacts> {
   return queueFacts(pod)
 }
 
-/** While a store is away nobody knows; it may be back before the time is over. */
+/** False while a store is unavailable; it may return before the timeout. */
 async function nothingLeft(pod: Pod): Promise<boolean> {
   try {
     return await isIdle(pod)
@@ -82,32 +82,32 @@ function describe(facts: QueueFacts, { perMinute }: Lately): string[] {
         ])),
     '',
     ...table([
-      ['follow-up work', `${outbox.waiting} to do, ${outbox.dead} dead, the oldest ${age(outbox.oldest)}`],
+      ['outbox', `${outbox.waiting} waiting, ${outbox.dead} given up, oldest ${age(outbox.oldest)}`],
       ['messages that wait', waitingFor(facts)],
-      ['deliveries', `${deliveries.due} due, ${deliveries.waiting} in all, ${deliveries.dead} given up`],
+      ['deliveries', `${deliveries.due} due, ${deliveries.waiting} waiting, ${deliveries.dead} given up`],
       ['pods asleep', String(facts.podsAsleep)],
       ['last sweep', facts.lastSweep === null ? 'never' : `${age(facts.lastSweep)} ago`],
     ]),
   ]
 }
 
-/** Of the last hour. */
+/** The activity of the last hour. */
 function describePast({ received, takenIn, tries }: Lately): string[] {
-  const { stored, passedOver, wrong, waited, dead } = takenIn
+  const { stored, passedOver: ignored, wrong: rejected, waited: deferred, dead: failed } = takenIn
   return [
     'In the last hour:',
     ...table([
-      ['at the door', listed(received)],
-      ['taken in', `${stored} stored, ${passedOver} with nothing to do`],
-      ['refused', listed(wrong)],
-      ['had to wait', listed(waited)],
-      ['given up', listed(dead)],
-      ...Object.entries(tries).map(([lane, outcomes]) => [`tries, ${lane}`, listed(outcomes)]),
+      ['received', listed(received)],
+      ['stored', `${stored} stored, ${ignored} ignored`],
+      ['rejected', listed(rejected)],
+      ['deferred', listed(deferred)],
+      ['failed', listed(failed)],
+      ...Object.entries(tries).map(([lane, outcomes]) => [`delivery attempts, ${lane}`, listed(outcomes)]),
     ]),
   ]
 }
 
-/** The most first. */
+/** Largest count first. */
 function listed(counts: Readonly<Record<string, number>>): string {
   const entries = Object.entries(counts).sort(([, one], [, other]) => other - one)
   return entries.map(([name, count]) => `${count} ${name}`).join(', ') || 'none'
@@ -123,7 +123,7 @@ function waitingFor(facts: QueueFacts): string {
 }
 
 function whatIsLeft(facts: QueueFacts, seconds: number): string {
-  if (facts.queues === null) return `The queue is out of reach, so nobody knows what is left after ${seconds} s.`
+  if (facts.queues === null) return `The queue is unavailable after ${seconds} s; the remaining work is unknown.`
   const queues = facts.queues
   const left = [
     ...QUEUES.flatMap((name) => {
@@ -134,7 +134,7 @@ function whatIsLeft(facts: QueueFacts, seconds: number): string {
     ...counted(facts.outbox.waiting, 'row of follow-up work', 'rows of follow-up work'),
     ...counted(facts.deliveries.due, 'due delivery', 'due deliveries'),
   ]
-  return `After ${seconds} s there is still something to do: ${left.join(', ') || 'it was about to end'}.`
+  return `Work is left after ${seconds} s: ${left.join(', ') || 'it was about to end'}.`
 }
 
 function counted(count: number, one: string, many: string): string[] {

@@ -11,7 +11,7 @@ import { type Finding, fail, ok, warn } from './finding.js'
 
 const OLDEST_VERSION = 140_000
 const COLLATION_VERSIONS_SINCE = 150_000
-/** Commands and a backup shall find a place too. */
+/** Connections reserved for commands and backups. */
 const SPARE_CONNECTIONS = 5
 
 interface ServerFacts {
@@ -25,7 +25,7 @@ interface ServerFacts {
   readonly synchronousCommit: string
 }
 
-/** Version, order of texts, connections against pools, durability, and whether the tables are those of this program. */
+/** Checks version, collation, connections, durability and migrations. */
 export async function checkDatabase(db: Knex, url: string, config: Config): Promise<readonly Finding[]> {
   const facts = await factsOf(db)
   const migrations = await checkMigrations(db)
@@ -52,7 +52,7 @@ async function factsOf(db: Knex): Promise<ServerFacts> {
       current_setting('synchronous_commit') as "synchronousCommit"
     from pg_database where datname = current_database()`)
   const [facts] = rows
-  if (facts === undefined) throw new Error('The database does not know itself.')
+  if (facts === undefined) throw new Error('The database did not report its own settings.')
   return facts
 }
 
@@ -75,7 +75,7 @@ async function checkCollation(db: Knex, { encoding, collation, number }: ServerF
       'The system sorts texts in another way than when the database was made: run "reindex database" and "alter database … refresh collation version".',
     )
   }
-  return ok('collation', `Texts are UTF8, in the order of ${collation}.`)
+  return ok('collation', `Encoding UTF8, collation ${collation}.`)
 }
 
 async function collationHasChanged(db: Knex): Promise<boolean> {
@@ -89,10 +89,10 @@ function checkConnections(facts: ServerFacts, { databasePool, redisUrl }: Config
   const queuePools = redisUrl === undefined ? 2 * QUEUE_POOLS.producers + QUEUE_POOLS.workers : 0
   const wanted =
     (databasePool ?? WEB_LIMITS.pool) + (databasePool ?? WORKER_LIMITS.pool) + queuePools + SPARE_CONNECTIONS
-  const told = `${facts.connections} of ${facts.maxConnections} connections are in use; one web and one worker process may take ${wanted}`
+  const usage = `${facts.connections} of ${facts.maxConnections} connections are in use; one web and one worker process may take ${wanted}`
   return facts.maxConnections >= wanted
-    ? ok('connections', `${told}.`)
-    : warn('connections', `${told}: raise max_connections of PostgreSQL, or lower DATABASE_POOL.`)
+    ? ok('connections', `${usage}.`)
+    : warn('connections', `${usage}: raise max_connections of PostgreSQL, or lower DATABASE_POOL.`)
 }
 
 function checkDurability({ fsync, synchronousCommit }: ServerFacts): readonly Finding[] {
@@ -124,7 +124,7 @@ async function checkHost(db: Knex, config: Config): Promise<Finding> {
   return trouble === undefined ? ok('accounts', `They are at ${config.host}.`) : fail('accounts', trouble)
 }
 
-/** A wrong key keeps the pod from starting; here it is found beside everything else. */
+/** A wrong key prevents the start; here it is reported with the other findings. */
 async function checkSealedKeys(db: Knex, config: Config): Promise<Finding> {
   const found = await UserSecrets.query(db).orderBy('userId', 'desc').first()
   if (found === undefined) return ok('sealed keys', 'There are no accounts yet.')

@@ -11,7 +11,7 @@ const SCARCE_BYTES = 2 ** 30
 const FULL_BYTES = 100 * 2 ** 20
 const RECOMMENDED_NODE = 22
 
-/** What can be known without a database: settings, the data folder, the disk, the secret key. */
+/** Checks settings, data folder, disk and secret key; needs no database. */
 export async function checkMachine(config: Config): Promise<readonly Finding[]> {
   return [
     checkNode(),

@@ -6,10 +6,10 @@ import { queueAnswers } from '../queue-answers.js'
 import { type Finding, fail, ok, warn } from './finding.js'
 
 const ANSWER_WITHIN = 10_000
-/** Older than this, work does not wait for its turn but for somebody to look after it. */
+/** Older waiting work indicates a problem. */
 const LATE_SECONDS = 600
 
-/** The store of the queue, its workers, and what is left lying. */
+/** Checks the queue store, the workers and old waiting work. */
 export async function checkQueue(pod: Pod): Promise<readonly Finding[]> {
   const place = pod.jobs.store === 'redis' ? 'Redis' : 'PostgreSQL'
   if (!(await queueAnswers(pod.jobs))) {

@@ -6,7 +6,7 @@ import { compareReplicaPosition } from '../../src/persistence/database/read-repl
 import { placeOf } from '../database-trouble.js'
 import { type Finding, ok, warn } from './finding.js'
 
-/** Whether lists can be read from where DATABASE_READ_URL points to. The pod runs without, so it is never a failure. */
+/** Checks the replica of DATABASE_READ_URL. The pod runs without it, so problems are warnings. */
 export async function checkReplica(
   primary: Knex,
   { databaseReadUrl: url }: Pick<Config, 'databaseReadUrl'>,

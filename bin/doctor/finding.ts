@@ -1,6 +1,6 @@
 import { messageOf } from '../../src/errors/thrown.js'
 
-/** What a check has found out: the message says it, and the way out where there is something to do. */
+/** The result of a check; the message includes the remedy if there is one. */
 export interface Finding {
   readonly check: string
   readonly state: 'ok' | 'warn' | 'fail'
@@ -19,7 +19,7 @@ export function fail(check: string, message: string): Finding {
   return { check, state: 'fail', message }
 }
 
-/** A check that breaks has found something too. */
+/** A check that throws is a failed check. */
 export async function orFail(check: string, run: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
   try {
     return await run()

@@ -3,13 +3,13 @@ import type { References } from '../../src/protocol/envelopes/sender-rules.js'
 import type { DryRun, StepName } from './dry-run.js'
 import type { Effects } from './effects.js'
 
-/** What a step has found, in words. */
+/** The result of a step, in words. */
 export interface ToldStep {
   readonly step: StepName | 'fetch' | 'follow up'
   readonly message: string
 }
 
-/** Every step that the message came to, with the reason where it was stopped. */
+/** All steps that the message reached, with the reason where it stopped. */
 export function describeSteps(run: DryRun): readonly ToldStep[] {
   const { stoppedAt, resolved, effects } = run
   const steps: ToldStep[] = [{ step: 'open', message: stoppedAt === 'open' ? stopOf(run) : openedAs(run) }]
@@ -24,7 +24,7 @@ export function describeSteps(run: DryRun): readonly ToldStep[] {
   return steps
 }
 
-/** What becomes of the message, in one sentence. */
+/** The fate of the message, in one sentence. */
 export function describeEnd({ rejected, ignored, waiting, effects }: DryRun): string {
   if (rejected !== undefined) return `It would be refused: ${rejected.fault}, ${rejected.reason}.`
   if (waiting !== undefined) return `It would wait for ${nameOf(waiting.waitsFor)}.`
@@ -40,7 +40,9 @@ function stopOf({ rejected, ignored, waiting }: DryRun): string {
   const asked = [askAt, orAskAt].filter((address) => address !== undefined)
   return [
     `${capitalised(nameOf(waitsFor))} is not known here.`,
-    asked.length === 0 ? 'It can only come by itself.' : `The pod of ${asked.join(', or else of ')} would be asked.`,
+    asked.length === 0
+      ? 'It cannot be fetched; its author must send it.'
+      : `The pod of ${asked.join(', or else of ')} would be asked.`,
     `If it does not come${patience === undefined ? '' : ` within ${Math.round(patience / 60)} minutes`}: ${fault}.`,
   ].join(' ')
 }
@@ -84,7 +86,7 @@ function storedAs({ tables }: Effects): string {
 
 function followsOf({ notifications, outgoing, jobs }: Effects): readonly string[] {
   return [
-    ...notifications.map(({ user, type }) => `${user} is told: ${type}.`),
+    ...notifications.map(({ user, type }) => `${user} is notified: ${type}.`),
     ...outgoing.map(
       ({ record, guid, verb, deliveries }) => `${verb} of ${record} ${guid} leaves: ${deliveries} deliveries.`,
     ),

@@ -8,7 +8,7 @@ export interface Effects {
     readonly updated: number
     readonly deleted: number
   }[]
-  /** Who is told of what, among those who live here. */
+  /** Notifications of local users. */
   readonly notifications: readonly { readonly user: string; readonly type: string }[]
   /** Envelopes that would leave, and for how many pods or people. */
   readonly outgoing: readonly {
@@ -22,8 +22,8 @@ export interface Effects {
 }
 
 /**
- * Notes where a transaction stands, and returns what tells its effects from there on. It must see nothing of what others do
- * meanwhile.
+ * Records the state of a transaction, and returns a function that lists its effects since then. The transaction must be isolated from
+ * concurrent ones.
  */
 export async function beginCounting(transaction: Knex.Transaction): Promise<() => Promise<Effects>> {
   const before = await changedRows(transaction)
@@ -53,7 +53,7 @@ async function changedRows(transaction: Knex.Transaction): Promise<Effects['tabl
   return rows
 }
 
-/** The server counts for each connection, so some of it may be from before this transaction. */
+/** Statistics are counted per connection, so they may include earlier transactions. */
 const changed = `
   select relname as table, n_tup_ins as inserted, n_tup_upd as updated, n_tup_del as deleted
   from pg_stat_xact_user_tables

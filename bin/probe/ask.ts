@@ -4,10 +4,10 @@ import type { Pod, RemoteAnswer } from '../../src/pod/pod.js'
 
 export type Asking = Pick<Pod, 'remote' | 'crypto'>
 
-/** What came, or in words why nothing did. */
+/** The response, or the reason for its absence. */
 export type Asked = { readonly answer: RemoteAnswer } | { readonly trouble: string }
 
-/** Asks as other pods do, and takes every answer for one. */
+/** Sends a request as other pods do; any status is a response. */
 export async function ask({ remote }: Asking, url: string, accept = '*/*'): Promise<Asked> {
   try {
     const { redirects, discoveryBytes: maxBytes } = REMOTE_LIMITS

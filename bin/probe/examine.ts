@@ -7,7 +7,7 @@ import { type Finding, fail, ok } from '../doctor/finding.js'
 import { probePerson } from './probe-person.js'
 import { probePod } from './probe-pod.js'
 
-/** Somebody and the pod they live on, beside what is known of them here. */
+/** Compares a person and their pod with the stored data. */
 export async function examinePerson(pod: Pod, address: string): Promise<readonly Finding[]> {
   const { findings, podUrl, guid, publicKey } = await probePerson(pod, address)
   const known = guid === undefined ? [] : await comparedWithKnown(pod, address, { guid, publicKey })
@@ -15,7 +15,7 @@ export async function examinePerson(pod: Pod, address: string): Promise<readonly
   return [...findings, ...known, ...ofPod]
 }
 
-/** Guid and key are kept as they were at first sight; what has changed since is refused. */
+/** Guid and key are fixed at discovery; later changes are refused. */
 async function comparedWithKnown(
   { db }: Pod,
   address: string,
@@ -34,7 +34,7 @@ async function comparedWithKnown(
   ]
 }
 
-/** A pod; how it is found is kept if anybody of it is known here. */
+/** Checks a pod; the result is stored if one of its people is known. */
 export async function examinePod(pod: Pod, origin: string): Promise<readonly Finding[]> {
   const { check, findings } = await probePod(pod, origin)
   const noted = await savePodCheck(pod.db, podHostOf(new URL(origin)), check, pod.now())

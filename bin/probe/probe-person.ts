@@ -12,7 +12,7 @@ import { type Asking, ask, isGood } from './ask.js'
 
 export interface ProbedPerson {
   readonly findings: readonly Finding[]
-  /** As far as they could be found out. */
+  /** Known facts about the person. */
   readonly podUrl?: string
   readonly guid?: string
   readonly publicKey?: string
@@ -21,7 +21,7 @@ export interface ProbedPerson {
 const STRONG_BITS = 2_048
 const NETWORK_REL = 'http://joindiaspora.com/seed_location'
 
-/** Discovers somebody step by step, as every other pod does before it takes in anything of them. */
+/** Performs the discovery of a person step by step and reports each step. */
 export async function probePerson(pod: Asking, address: string): Promise<ProbedPerson> {
   const home = homeUrlOf(address)
   if (home === undefined) return { findings: [fail('address', `${address} names no host of the web.`)] }
@@ -178,7 +178,7 @@ function asAWhole(html: string): Finding {
   }
 }
 
-/** Whatever it is: it comes from a stranger and goes to a terminal. */
+/** Untrusted text for the terminal. */
 function shown(text: string): string {
   return text === '' ? 'empty' : JSON.stringify([...text].slice(0, 80).join(''))
 }

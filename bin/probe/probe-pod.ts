@@ -8,7 +8,7 @@ export interface ProbedPod {
   readonly findings: readonly Finding[]
 }
 
-/** What a pod shows of itself without anybody of it being known. */
+/** Checks the endpoints of a pod that need no known person. */
 export async function probePod(pod: Asking, origin: string): Promise<ProbedPod> {
   const check = await checkPod(pod, origin)
   if (check.frontPage === undefined) {
@@ -45,9 +45,9 @@ async function unknownEntity(pod: Asking, origin: string): Promise<Finding> {
   const asked = await ask(pod, `${origin}/fetch/post/${randomBytes(16).toString('hex')}`)
   if ('trouble' in asked) return fail('fetch', asked.trouble)
   const { status } = asked.answer
-  if (status === 404) return ok('fetch', 'A post that nobody has written is answered with 404.')
-  if (isGood(asked.answer)) return fail('fetch', `A post that nobody has written is answered with ${status}, not 404.`)
-  return warn('fetch', `A post that nobody has written is answered with ${status}; other pods expect 404.`)
+  if (status === 404) return ok('fetch', 'An unknown post is answered with 404.')
+  if (isGood(asked.answer)) return fail('fetch', `An unknown post is answered with ${status}, not 404.`)
+  return warn('fetch', `An unknown post is answered with ${status}; other pods expect 404.`)
 }
 
 async function unknownPerson(pod: Asking, origin: string): Promise<Finding> {
@@ -55,7 +55,7 @@ async function unknownPerson(pod: Asking, origin: string): Promise<Finding> {
   const asked = await ask(pod, `${origin}/.well-known/webfinger?resource=acct:${address}`)
   if ('trouble' in asked) return fail('webfinger', asked.trouble)
   const { status } = asked.answer
-  if (status === 404) return ok('webfinger', 'Somebody who does not exist is answered with 404.')
-  if (isGood(asked.answer)) return fail('webfinger', `Somebody who does not exist is answered with ${status}, not 404.`)
-  return warn('webfinger', `Somebody who does not exist is answered with ${status}; other pods expect 404.`)
+  if (status === 404) return ok('webfinger', 'An unknown person is answered with 404.')
+  if (isGood(asked.answer)) return fail('webfinger', `An unknown person is answered with ${status}, not 404.`)
+  return warn('webfinger', `An unknown person is answered with ${status}; other pods expect 404.`)
 }

@@ -1,8 +1,8 @@
 import type { Config } from '../../src/config/config.js'
 
 /**
- * One setting, two processes: web has what ADMIN_LISTEN says, the worker the port behind it, as where nothing is set.
- * `undefined`: the worker finds its way by the setting itself.
+ * ADMIN_LISTEN of the worker under `pod start`: web uses the setting, the worker the next port. `undefined`: the worker uses the setting
+ * itself.
  */
 export function adminListenOfWorker(ofWeb: Config['adminListen']): string | undefined {
   if (typeof ofWeb === 'string') return undefined

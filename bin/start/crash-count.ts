@@ -1,10 +1,10 @@
 const SHORTEST_PAUSE = 200
 const LONGEST_PAUSE = 5_000
-/** What worked for this long has started well: crashes before do not count any more. */
+/** A process that ran this long has started successfully; earlier crashes no longer count. */
 const STEADY_AFTER = 60_000
 const IN_A_ROW = 10
 
-/** Milliseconds to wait before the next start, longer with each crash in a row; `undefined`: it is not worth another try. */
+/** Milliseconds before the next start, longer with each crash in a row; `undefined`: give up. */
 export function countCrashes(): (ranFor: number) => number | undefined {
   let crashes = 0
   return (ranFor) => {

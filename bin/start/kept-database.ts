@@ -7,18 +7,18 @@ import { CommandError } from '../command-error.js'
 import { countCrashes } from './crash-count.js'
 
 export interface KeptDatabase {
-  /** Where it is now: after a crash it comes back at the same address, if nobody has taken that meanwhile. */
+  /** The current URL. After a crash the server returns at the same port if it is free. */
   url(): string
-  /** `undefined`: it is not ours. */
+  /** `undefined`: an external database. */
   pid(): number | undefined
-  /** Rejects when the embedded server is not going to run any more; never resolves. */
+  /** Rejects when the embedded server is given up; never resolves. */
   readonly failed: Promise<never>
   stop(): Promise<void>
 }
 
 const ATTEMPTS = 5
 
-/** The database that is configured, or the embedded one, which is started again when it crashes. */
+/** The configured database, or the embedded one, which is restarted after crashes. */
 export async function keepDatabase(config: Config, log: Logger, listener: { moved(): void }): Promise<KeptDatabase> {
   const { databaseUrl } = config
   if (databaseUrl !== undefined) {
@@ -58,7 +58,7 @@ export async function keepDatabase(config: Config, log: Logger, listener: { move
   }
 
   const failed = keep()
-  failed.catch(() => undefined) // whoever runs the pod hears of it through `failed`
+  failed.catch(() => undefined) // reported through `failed`
   return {
     url: () => server.url,
     pid: () => server.pid,
@@ -70,7 +70,7 @@ export async function keepDatabase(config: Config, log: Logger, listener: { move
   }
 }
 
-/** A command that had started the server for itself may stop it in the moment in which we take it over. */
+/** A command that started the server may stop it while this process takes over. */
 async function startServer(dataDir: string): Promise<EmbeddedServer> {
   for (let attempt = 1; ; attempt += 1) {
     try {

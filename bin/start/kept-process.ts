@@ -4,13 +4,13 @@ import type { Logger } from 'pino'
 import { CommandError } from '../command-error.js'
 import { countCrashes } from './crash-count.js'
 
-/** What web and worker tell their parent once they work; `null`: they listen nowhere. */
+/** The message of web and worker to their parent when ready; `null`: no listener. */
 interface Ready {
   readonly address: string | null
   readonly admin: string | null
 }
 
-/** … or why they cannot, in a sentence. */
+/** The message of a process that cannot start: the reason. */
 interface Refused {
   readonly refused: string
 }
@@ -22,23 +22,23 @@ export interface RunningProcess extends Ready {
 export interface ProcessPlan {
   readonly name: string
   readonly file: URL
-  /** Asked before each start; `last` is what the process said when it was ready before. */
+  /** The environment of the next start; `last` is the previous ready message. */
   environment(last: RunningProcess | undefined): NodeJS.ProcessEnv
 }
 
 export interface KeptProcess {
-  /** The first time it worked. Rejects when it gives up before. */
+  /** Resolves when the process is ready for the first time; rejects when it gives up before. */
   readonly ready: Promise<RunningProcess>
-  /** Rejects when it is not going to run any more; never resolves. */
+  /** Rejects when the process is given up; never resolves. */
   readonly failed: Promise<never>
-  /** Asks it to finish what it has in hand; after `limit` milliseconds it is killed. Resolves when it is gone. */
+  /** Stops the process: SIGTERM, after `limit` milliseconds SIGKILL. Resolves when it has ended. */
   stop(limit: number): Promise<void>
-  /** Lets it end and start again, with an environment that may be another one. */
+  /** Restarts the process with its current environment. */
   renew(): void
   kill(): void
 }
 
-/** Runs a process and starts it again when it crashes, with growing pauses; gives up when it cannot start at all. */
+/** Runs a process and restarts it after crashes with growing pauses; gives up if it cannot start. */
 export function keepRunning(plan: ProcessPlan, log: Logger): KeptProcess {
   let child: ChildProcess | undefined
   let pause: NodeJS.Timeout | undefined
@@ -69,7 +69,7 @@ export function keepRunning(plan: ProcessPlan, log: Logger): KeptProcess {
         '--import',
         new URL(`./end-with-parent${extname(import.meta.url)}`, import.meta.url).href,
       ],
-      // In a group of its own: Ctrl-C in a terminal must not reach it beside our own word to stop.
+      // A process group of its own: Ctrl-C must not reach it in addition to our signal.
       detached: true,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
@@ -85,7 +85,7 @@ export function keepRunning(plan: ProcessPlan, log: Logger): KeptProcess {
     })
     started.on('error', (error) => {
       log.error({ process: plan.name, err: error }, 'trouble with a process')
-      if (started.pid === undefined) ended(null, null) // never came to life, so it will not exit either
+      if (started.pid === undefined) ended(null, null) // spawn failed, so there is no exit event
     })
     started.once('exit', ended)
   }

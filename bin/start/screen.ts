@@ -8,21 +8,21 @@ import type { RunningProcess } from './kept-process.js'
 export interface RunningPod {
   readonly config: Config
   readonly databaseUrl: string
-  /** `undefined`: it is not ours. */
+  /** `undefined`: an external database. */
   readonly databasePid: number | undefined
   readonly web: RunningProcess
   readonly worker: RunningProcess
-  /** What the operator should change, in sentences. */
+  /** Warnings for the operator, in sentences. */
   readonly warnings: readonly string[]
 }
 
-/** The one screen that `pod start` shows when everything works. */
+/** The screen of `pod start` when all processes are ready. */
 export function screenOf(pod: RunningPod, colours: boolean): readonly string[] {
   const { config, web, worker, warnings } = pod
   const bold = (text: string) => (colours ? styleText('bold', text) : text)
   const yellow = (text: string) => (colours ? styleText('yellow', text) : text)
   const line = (name: string, text: string) => `  ${name.padEnd(11)} ${text}`
-  // A socket has no address that a browser could open.
+  // A socket path has no URL.
   const address = web.address?.startsWith('http') ? web.address : config.url
   const admin = [web.admin && `${web.admin} (web)`, worker.admin && `${worker.admin} (worker)`].filter(Boolean)
   return [
@@ -34,7 +34,7 @@ export function screenOf(pod: RunningPod, colours: boolean): readonly string[] {
     line('API', `${address}/api/docs describes it, with a form to try it`),
     line('Accounts', `${commandLine(config)} user create alice   (in another terminal)`),
     ...(isThisMachine(config.url)
-      ? [line('Playground', `${commandLine(config)} seed   (two people with a small life)`)]
+      ? [line('Sample data', `${commandLine(config)} seed   (two users with posts and a conversation)`)]
       : []),
     line('Federation', federationLine(config)),
     line(
@@ -67,11 +67,11 @@ function federationLine(config: Config): string {
     : `other pods cannot reach ${config.url}: set POD_URL to a public https address first; it cannot be changed later`
 }
 
-/** What a command needs to find this pod: its data folder or database. The address it takes from there. */
+/** The settings a command needs to find this pod: data folder or database. They contain the address. */
 function commandLine({ dataDir, databaseUrl, redisUrl, secretKey }: Config): string {
   const settings = [
     ...(dataDir === resolve('var') ? [] : [`DATA_DIR=${relative(process.cwd(), dataDir) || '.'}`]),
-    // Values that hold a password are named only.
+    // Settings with a password are named without value.
     ...(databaseUrl === undefined ? [] : ['DATABASE_URL=…']),
     ...(redisUrl === undefined ? [] : ['REDIS_URL=…']),
     ...(secretKey === undefined ? [] : ['SECRET_KEY=…']),

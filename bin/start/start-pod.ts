@@ -20,19 +20,19 @@ import { type KeptProcess, keepRunning, type RunningProcess } from './kept-proce
 import type { RunningPod } from './screen.js'
 import { type StopRequest, untilAborted } from './stop-request.js'
 
-/** What web and worker may take to finish what they have in hand; the rest of 30 s is for the database. */
+/** Time for web and worker to finish their work; the rest of 30 s is for the database. */
 const DRAIN_LIMIT = 28_500
-/** Somebody waits in front of the screen: an address that is wrong shall be said soon. */
+/** Short, because a person waits: a wrong address must be reported soon. */
 const DATABASE_PATIENCE = 5_000
 const URGENT_LIMIT = 2_000
 
 /**
- * Runs the whole pod: database, web and worker as processes of their own. Tells when all of it works, and returns when it
- * was stopped and nothing is left of it.
+ * Runs the whole pod: database, web and worker as separate processes. Calls `onReady` when all work; returns when all have
+ * stopped.
  */
-export async function startPod(config: Config, stop: StopRequest, tell: (pod: RunningPod) => void): Promise<void> {
+export async function startPod(config: Config, stop: StopRequest, onReady: (pod: RunningPod) => void): Promise<void> {
   const log = openLog(config, 'start')
-  await readSecretKey(config) // made before two processes need it, and says at once when the folder cannot be written
+  await readSecretKey(config) // created before two processes need it; fails at once if the folder is not writable
   await checkUploadsFolder(config.uploadsDir)
   const parts: KeptProcess[] = []
   const renewAll = () => {
@@ -54,7 +54,7 @@ export async function startPod(config: Config, stop: StopRequest, tell: (pod: Ru
     parts.push(web, worker)
     const failed = Promise.race([database.failed, web.failed, worker.failed])
     failed.catch(() => undefined)
-    await untilAborted(stop.signal, Promise.race([failed, announce(config, database, { web, worker }, log, tell)]))
+    await untilAborted(stop.signal, Promise.race([failed, announce(config, database, { web, worker }, log, onReady)]))
     await untilAborted(stop.signal, failed)
   } finally {
     await Promise.all(parts.map((part) => part.stop(DRAIN_LIMIT)))
@@ -67,31 +67,31 @@ async function announce(
   database: KeptDatabase,
   parts: { readonly web: KeptProcess; readonly worker: KeptProcess },
   log: Logger,
-  tell: (pod: RunningPod) => void,
+  onReady: (pod: RunningPod) => void,
 ): Promise<void> {
   const [web, worker, ofHost, ofQueue] = await Promise.all([
     parts.web.ready,
     parts.worker.ready,
-    asking(database, (db) => findHostMismatch({ db, config })),
+    queryDatabase(database, (db) => findHostMismatch({ db, config })),
     queueWarnings(config, database, log),
   ])
   const warnings = [ofHost, rootWarning(), privateAddressesWarning(config.allowPrivateAddresses), ...ofQueue].filter(
     (text) => text !== undefined,
   )
-  tell({ config, databaseUrl: database.url(), databasePid: database.pid(), web, worker, warnings })
+  onReady({ config, databaseUrl: database.url(), databasePid: database.pid(), web, worker, warnings })
 }
 
-/** Whatever reads bytes of other pods should not be able to change the machine. */
+/** Processes that read data of other pods should not run as root. */
 function rootWarning(): string | undefined {
   if (process.geteuid?.() !== 0) return undefined
   return 'The pod runs as root. Make a user for it, give that user the data folder, and start the pod as that user.'
 }
 
-/** Tables and queue; a database of somebody else's may still be starting. */
+/** Migrates tables and queue; an external database may still be starting. */
 async function prepareDatabase(config: Config, database: KeptDatabase): Promise<void> {
   const url = database.url()
   const until = performance.now() + DATABASE_PATIENCE
-  await asking(database, (db) =>
+  await queryDatabase(database, (db) =>
     describeDatabaseTrouble(url, async () => {
       for (;;) {
         try {
@@ -107,10 +107,10 @@ async function prepareDatabase(config: Config, database: KeptDatabase): Promise<
   )
 }
 
-async function asking<Answer>(database: KeptDatabase, ask: (db: Knex) => Promise<Answer>): Promise<Answer> {
+async function queryDatabase<Answer>(database: KeptDatabase, query: (db: Knex) => Promise<Answer>): Promise<Answer> {
   const db = openDatabase({ ...WORKER_LIMITS, url: database.url(), applicationName: 'pod start' })
   try {
-    return await ask(db)
+    return await query(db)
   } finally {
     await db.destroy()
   }
@@ -131,7 +131,7 @@ function environmentOf(database: KeptDatabase): NodeJS.ProcessEnv {
   return { ...process.env, DATABASE_URL: database.url() }
 }
 
-/** A web process that was given any free port comes back at the one that others know by then. */
+/** Keeps the port of a web process with PORT=0 across restarts. */
 function webEnvironment(
   config: Config,
   database: KeptDatabase,
@@ -139,7 +139,7 @@ function webEnvironment(
   return (last) => {
     const anyPort = 'port' in config.listen && config.listen.port === 0
     const port = anyPort && last?.address ? new URL(last.address).port : undefined
-    // The port of a listener does not change who the pod is.
+    // The port does not change the identity of the pod.
     return { ...environmentOf(database), ...(port && { PORT: port, POD_URL: config.url }) }
   }
 }
@@ -150,7 +150,7 @@ function workerEnvironment(config: Config, database: KeptDatabase): NodeJS.Proce
 }
 
 async function endAtOnce(parts: readonly KeptProcess[], database: KeptDatabase): Promise<void> {
-  process.exitCode = 1 // the orderly way may come to its end meanwhile
+  process.exitCode = 1 // the regular shutdown may end meanwhile
   for (const part of parts) part.kill()
   await Promise.race([database.stop().catch(() => undefined), pause(URGENT_LIMIT)])
   process.exit(1)

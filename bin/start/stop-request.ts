@@ -1,13 +1,13 @@
 export interface StopRequest {
-  /** Somebody asked us to stop. */
+  /** Aborts at the first request to stop. */
   readonly signal: AbortSignal
-  /** Somebody asked again: at once. */
+  /** Aborts at the second request: stop at once. */
   readonly urgent: AbortSignal
 }
 
-/** Who stops a process and its whole group reaches us twice. */
+/** Signals to the process and to its group arrive twice within this time. */
 const ECHO = 100
-/** `npm start` sends on to us, by a signal of its choice, what the terminal has sent to us already. */
+/** npm forwards signals that the terminal has already sent to this process. */
 const ECHO_OF_NPM = 1_000
 
 export function listenForStop(): StopRequest {
@@ -29,7 +29,7 @@ export function listenForStop(): StopRequest {
   return { signal: stop.signal, urgent: urgent.signal }
 }
 
-/** Waits for what comes first: the work, or the request to stop, which leaves the work to itself. */
+/** Waits for the work or the request to stop; the work goes on after a request to stop. */
 export async function untilAborted(signal: AbortSignal, work: Promise<unknown>): Promise<void> {
   work.catch(() => undefined)
   if (signal.aborted) return

@@ -35,7 +35,7 @@ describe('pod envelope', () => {
 
     expect(envelope).toMatch(/^<\?xml [\s\S]*<\/me:env>\n$/)
     const { stdout } = await run('open', write('envelope.xml', envelope), ...publicKeys)
-    expect(stdout).toMatch(/^A public message from ann@p\.example, rightly signed: status_message\.\n\{/)
+    expect(stdout).toMatch(/^A public message from ann@p\.example, signature valid: status_message\.\n\{/)
     expect(await examined(envelope)).toEqual({
       accepted: true,
       way: 'public',
@@ -114,7 +114,7 @@ describe('pod envelope open', () => {
     )
 
     expect(stdout).toBe('It claims to be from ann@p.example.\n')
-    expect(failure).toEqual(new CommandError('A pod refuses it: SenderKeyNotFound, no key of ann@p.example was named.'))
+    expect(failure).toEqual(new CommandError('A pod rejects it: SenderKeyNotFound, no key of ann@p.example was named.'))
   })
 
   it.each([
@@ -178,7 +178,7 @@ describe('pod envelope, used wrongly', () => {
   it('does not add an author where there is none', async () => {
     const { failure } = await run('seal', post, '--sender', annsKey, '--author-key', path('ann.key'))
 
-    expect(failure).toEqual(new CommandError('A status_message carries no signature of its author.'))
+    expect(failure).toEqual(new CommandError('A status_message has no author signature.'))
   })
 })
 

@@ -226,7 +226,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
 
     const { code, stdout, stderr } = await pod(['probe', zoe.address, '--json'], settings)
 
-    expect({ code, stderr }).toEqual({ code: 1, stderr: '{"error":"One thing is wrong."}\n' })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '{"error":"One check failed."}\n' })
     expect(JSON.parse(stdout)).toMatchObject({ healthy: false })
     expect(JSON.parse(stdout).findings.filter(({ state }: { state: string }) => state === 'fail')).toMatchObject([
       { check },

@@ -99,7 +99,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
     const { code, stdout, stderr } = await inspect(forged)
     expect(code).toBe(1)
     expect(stdout).toMatch(/^open +InvalidSignature: /)
-    expect(stderr).toBe('This pod refuses it: InvalidSignature.\n')
+    expect(stderr).toBe('This pod rejects the message: InvalidSignature.\n')
 
     expect(await inspected({ ...post, public: false })).toMatchObject({
       end: 'refused',
@@ -156,7 +156,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
     const { code, stdout } = await inspect(message, '--recipient', 'ann')
     expect(code).toBe(0)
     expect(stdout).toContain('A private message for ann@pod.example')
-    expect(stdout).toContain('ann is told: started_sharing.')
+    expect(stdout).toContain('ann is notified: started_sharing.')
 
     expect(await inspect(message)).toMatchObject({ code: 2 })
     expect(await inspect(message, '--recipient', 'nobody')).toMatchObject({

@@ -63,7 +63,7 @@ describe('pod notify', { timeout: 60_000 }, () => {
   it('list says who is not there', async () => {
     expect(await pod(['notify', 'list', 'zoe'], settings)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('Nobody here is called zoe.'),
+      stderr: expect.stringContaining('There is no local account named zoe.'),
     })
   })
 })

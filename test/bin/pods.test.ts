@@ -71,7 +71,7 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     expect(await json('pods', 'show', 'quin@fine.example')).toMatchObject({ pod: 'fine.example', people: 1 })
     expect(await json('pods', 'show', 'http://away.example:3000/')).toMatchObject({ pod: 'away.example:3000' })
     const nobody = await pod(['pods', 'show', 'nobody.example'], settings)
-    expect(nobody).toMatchObject({ code: 1, stderr: 'No pod at nobody.example has been met.\n' })
+    expect(nobody).toMatchObject({ code: 1, stderr: 'There is no known pod at nobody.example.\n' })
   })
 
   it('block a pod that was never met, however its name is written, and not this one', async () => {

@@ -214,7 +214,7 @@ describe('a comment', () => {
     ['its author', () => quin.id, 0],
     ['the author of the post', () => ann.id, 0],
     ['a stranger', () => remy.id, 1],
-  ])('that %s took back before it came', async (_who, by, left) => {
+  ])('that %s rolled back before it came', async (_who, by, left) => {
     const comment = commentBy(quin, await postOfAnn())
     await pod.db('tombstones').insert({ targetType: 'Comment', guid: comment.guid, deletedById: by() })
 

@@ -8,19 +8,19 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Poll } from '../../src/persistence/models/poll.js'
 import type { Pod } from '../../src/pod/pod.js'
-import type { Newcomer } from './newcomers.js'
+import type { SampleUser } from './sample-users.js'
 
-/** A little of everything that can happen between two people: each list of a client has something in it. */
-export async function liveTogether(pod: Pod, alice: Newcomer, bob: Newcomer): Promise<void> {
+/** Sample data between two users, so that no list of a client is empty. */
+export async function createSampleData(pod: Pod, alice: SampleUser, bob: SampleUser): Promise<void> {
   await introduce(pod, alice, bob)
   await talkInPublic(pod, alice, bob)
   await talkAmongFriends(pod, alice, bob)
 }
 
-/** What somebody does who has friends on another pod: shares with them, and says hello. */
-export async function greet(
+/** Shares with a person of another pod and mentions them in a post. */
+export async function shareWithAndMention(
   pod: Pod,
-  who: Newcomer,
+  who: SampleUser,
   friend: { readonly guid: string; readonly address: string },
 ): Promise<void> {
   await addToAspect(pod, who, { aspectId: who.aspectId, personGuid: friend.guid })
@@ -30,7 +30,7 @@ export async function greet(
   })
 }
 
-async function introduce(pod: Pod, alice: Newcomer, bob: Newcomer): Promise<void> {
+async function introduce(pod: Pod, alice: SampleUser, bob: SampleUser): Promise<void> {
   await changeProfile(pod, alice, {
     name: 'Alice',
     bio: 'I plant trees and take pictures of them.',
@@ -43,7 +43,7 @@ async function introduce(pod: Pod, alice: Newcomer, bob: Newcomer): Promise<void
   await addToAspect(pod, bob, { aspectId: bob.aspectId, personGuid: alice.guid })
 }
 
-async function talkInPublic(pod: Pod, alice: Newcomer, bob: Newcomer): Promise<void> {
+async function talkInPublic(pod: Pod, alice: SampleUser, bob: SampleUser): Promise<void> {
   const trees = await publishPost(pod, alice, {
     text: `## A tree for the yard\n\nThere is room for one more. What do you think, @{${bob.address}}? #trees #gardening`,
     public: true,
@@ -66,7 +66,7 @@ async function talkInPublic(pod: Pod, alice: Newcomer, bob: Newcomer): Promise<v
   await createReshare(pod, bob, trees.guid)
 }
 
-async function talkAmongFriends(pod: Pod, alice: Newcomer, bob: Newcomer): Promise<void> {
+async function talkAmongFriends(pod: Pod, alice: SampleUser, bob: SampleUser): Promise<void> {
   const bread = await publishPost(pod, bob, {
     text: 'Fresh bread on Saturday, only for friends. Who comes?',
     public: false,

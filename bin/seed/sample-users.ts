@@ -6,19 +6,19 @@ import { Aspect } from '../../src/persistence/models/aspect.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { Pod } from '../../src/pod/pod.js'
 
-/** Somebody who has just moved in, and the first of their aspects. */
-export interface Newcomer extends Viewer {
+/** A new sample user with the first of their aspects. */
+export interface SampleUser extends Viewer {
   readonly username: string
   readonly guid: string
   readonly address: string
   readonly aspectId: number
-  /** A token that may do everything. */
+  /** An access token with all scopes. */
   readonly accessToken: string
 }
 
 const A_YEAR_OF_SECONDS = 365 * 86_400
 
-export async function moveIn(pod: Pod, username: string, password: string): Promise<Newcomer> {
+export async function createSampleUser(pod: Pod, username: string, password: string): Promise<SampleUser> {
   const { guid, address }: Account = await createUser(pod, { username, password })
   const { id: userId, personId } = await User.byUsername(pod.db, username).throwIfNotFound()
   const { id: aspectId } = await Aspect.query(pod.db)

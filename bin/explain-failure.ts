@@ -1,8 +1,8 @@
 import { ProtocolError } from '../src/protocol/errors.js'
 import { CommandError } from './command-error.js'
 
-/** What did not work on the way to another pod, as a sentence. */
-export async function told<Result>(what: string, run: () => Promise<Result>): Promise<Result> {
+/** Runs a step and turns its failure into a CommandError with a sentence. */
+export async function explainFailure<Result>(what: string, run: () => Promise<Result>): Promise<Result> {
   try {
     return await run()
   } catch (error) {

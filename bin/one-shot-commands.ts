@@ -15,7 +15,7 @@ import { remotePeopleCommands } from './commands/remote-people.js'
 import { seedCommand } from './commands/seed.js'
 import { workCommands } from './commands/work.js'
 
-/** Those that do something and end. */
+/** All commands except the long-running processes. */
 export const passingCommands = [
   databaseCommands,
   peopleCommands,
