@@ -131,7 +131,7 @@ function whatIsLeft(facts: QueueFacts, seconds: number): string {
       const jobs = counted(waiting + active + delayed, 'job', 'jobs')
       return jobs.map((text) => `${text} in ${name} (${workers === 0 ? 'no worker serves it' : `workers: ${workers}`})`)
     }),
-    ...counted(facts.outbox.waiting, 'row of follow-up work', 'rows of follow-up work'),
+    ...counted(facts.outbox.waiting, 'outbox row', 'outbox rows'),
     ...counted(facts.deliveries.due, 'due delivery', 'due deliveries'),
   ]
   return `Work is left after ${seconds} s: ${left.join(', ') || 'it was about to end'}.`

@@ -181,8 +181,7 @@ describe('the commands', { timeout: 60_000 }, () => {
 
       expect(await failure('wait-idle', '--timeout', '1')).toEqual({
         code: 1,
-        stderr:
-          'After 1 s there is still something to do: 1 job in maintenance (no worker serves it), 1 row of follow-up work.',
+        stderr: 'Work is left after 1 s: 1 job in maintenance (no worker serves it), 1 outbox row.',
       })
 
       await open.db('outbox').where({ id: row.id }).delete()

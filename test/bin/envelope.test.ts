@@ -75,7 +75,7 @@ describe('pod envelope', () => {
     const signed = await run('seal', comment, '--sender', quinsKey, '--author-key', path('quin.key'))
     for (const { stdout } of [signed, await run('seal', post, '--sender', annsKey)]) {
       const opened = await run('open', write('envelope.xml', stdout), ...publicKeys)
-      expect(opened.stdout).toContain('rightly signed')
+      expect(opened.stdout).toContain('signature valid')
       expect(opened.stdout).not.toContain('only for a post')
     }
   })
@@ -162,7 +162,7 @@ describe('pod envelope, used wrongly', () => {
     ['no XML', 'hello', 'InvalidPayload'],
     ['no entity', '<person/>', 'UnknownEntity'],
     ['an entity without what it needs', '<comment/>', 'ValidationError'],
-    ['JSON that is none', '{', 'is none'],
+    ['JSON that is none', '{', 'not valid JSON'],
     [
       'an entity that does not travel alone',
       '{"entity_type":"location","entity_data":{"address":"a","lat":"1","lng":"2"}}',

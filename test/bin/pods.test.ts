@@ -84,7 +84,9 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
 
     const own = await pod(['pods', 'block', new URL(String(settings['POD_URL'])).host], settings)
     expect([own.code, own.stderr]).toEqual([1, expect.stringContaining('is this pod')])
-    expect((await pod(['pods', 'unblock', 'unmet.example'], settings)).stderr).toContain('No pod at unmet.example')
+    expect((await pod(['pods', 'unblock', 'unmet.example'], settings)).stderr).toContain(
+      'no known pod at unmet.example',
+    )
   })
 
   it('delete the people of a blocked pod with all that came from them, and nobody else', async () => {
@@ -180,7 +182,7 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     })
     const { stdout } = await pod(['post', guid], settings)
     expect(stdout).toContain('1 of 3 arrived, 1 waiting, 1 given up')
-    expect(stdout).toMatch(/given up +c\.example +10 tries +refused \(403\)/)
+    expect(stdout).toMatch(/given up +c\.example +10 attempts +refused \(403\)/)
     expect(await pod(['post', newGuid()], settings)).toMatchObject({ code: 1 })
   })
 
