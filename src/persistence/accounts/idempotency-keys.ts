@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 
-/** Which request of which client. */
+/** The Idempotency-Key of a request and the authorization that sent it. */
 export interface KeyOwner {
   readonly authorizationId: number
   readonly key: string
@@ -19,32 +19,35 @@ export interface StoredAnswer {
   readonly body: string | null
 }
 
-/** A key is ours from now on, is somebody else's at the moment, was left behind by somebody who had done it, or has been answered. */
+/**
+ * State of a key: claimed by this request, in use by another one, lost by a request that took effect and crashed before its answer, or
+ * answered.
+ */
 export type KeyState =
   | { readonly state: 'claimed'; readonly claim: string }
   | { readonly state: 'running' }
   | { readonly state: 'lost' }
   | ({ readonly state: 'answered' } & StoredAnswer)
 
-/** Of any number who want a key at the same time one gets it. Whoever has had it for too long, and done nothing, is no longer there. */
+/** Claims a key. Of simultaneous requests, one gets it. A claim older than the lease is taken over if its request had no effect. */
 export async function claimKey(db: Knex, { authorizationId, key }: KeyOwner): Promise<KeyState> {
   const [row] = await queryPrepared<Row>(db, 'claim-idempotency-key', claimed, [authorizationId, key])
   if (row?.claim) return { state: 'claimed', claim: row.claim }
   if (row?.lost) return { state: 'lost' }
-  // Not there: it came, or went, in this very moment.
+  // No row: another request inserted or deleted it at this moment.
   if (!row?.fingerprint || row.status === null) return { state: 'running' }
   const { fingerprint, status, headers, body } = row
   return { state: 'answered', fingerprint, status, headers: headers ?? {}, body }
 }
 
-/** Keeps an answer for those who ask again; one that comes too late is not kept. */
+/** Stores the answer for repeated requests. It is discarded if the claim was taken over. */
 export async function storeAnswer(db: Knex, mine: ClaimedKey, answer: StoredAnswer): Promise<void> {
   const { fingerprint, status, headers, body } = answer
   const values = [mine.authorizationId, mine.key, mine.claim, fingerprint, status, JSON.stringify(headers), body]
   await queryPrepared(db, 'keep-idempotent-answer', answered, values)
 }
 
-/** Whoever asks again does it again, unless something was done. */
+/** Releases a key, so that a repeated request runs again, unless the first one took effect. */
 export async function releaseKey(db: Knex, { authorizationId, key, claim }: ClaimedKey): Promise<void> {
   await queryPrepared(db, 'release-idempotency-key', released, [authorizationId, key, claim])
 }
@@ -80,7 +83,7 @@ interface Row {
   readonly body: string | null
 }
 
-/** Longer than any request takes, its turn, its body and a worker that it waits for included. */
+/** Longer than any request, including its queueing, upload and wait for a worker. */
 const LEASE = `interval '4 minutes'`
 const KEPT = `interval '1 day'`
 

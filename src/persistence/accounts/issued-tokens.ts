@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 
-/** What clients are given: each stands for its authorization, and goes with it. */
+/** Kinds of issued tokens. A token belongs to an authorization and is deleted with it. */
 export type TokenKind = 'access_token' | 'refresh_token' | 'authorization_code'
 
-/** With what the authorization says now, not what it said when the token was made. */
+/** An issued token with the current scopes of its authorization. */
 export interface IssuedToken {
   readonly payload: Record<string, unknown>
   readonly consumedAt: Date | null
@@ -22,7 +22,7 @@ const HASH_COLUMNS: Readonly<Record<TokenKind, string>> = {
   authorization_code: 'code_hash',
 }
 
-/** False: the authorization is gone. */
+/** Inserts a token. False: the authorization was deleted. */
 export async function insertToken(
   db: Knex,
   kind: TokenKind,
@@ -32,7 +32,7 @@ export async function insertToken(
     readonly payload: object
     /** In seconds. */
     readonly lifetime: number
-    /** Of an access token: it may do nothing else, whatever the authorization allows. */
+    /** Restricts an access token to these scopes of its authorization. */
     readonly scopes?: readonly string[] | undefined
   },
 ): Promise<boolean> {
@@ -47,7 +47,7 @@ export async function insertToken(
   return rowCount === 1
 }
 
-/** Counts the life of a refresh token from now on; one that was used within `useSeconds` is left as it is. */
+/** Extends a refresh token by its lifetime from now, unless it was extended within `useSeconds`. */
 export async function renewRefreshToken(
   db: Knex,
   hash: Buffer,
@@ -61,7 +61,7 @@ export async function renewRefreshToken(
   )
 }
 
-/** Tokens of the operator belong to no client and are not found. */
+/** Finds a token of a client. Tokens of the operator have no client and are not found. */
 export async function findToken(db: Knex, kind: TokenKind, hash: Buffer): Promise<IssuedToken | undefined> {
   return db(`${kind}s as tokens`)
     .join('authorizations', 'authorizations.id', 'tokens.authorizationId')
@@ -81,7 +81,7 @@ export async function findToken(db: Knex, kind: TokenKind, hash: Buffer): Promis
     )
 }
 
-/** False: somebody was faster. */
+/** False: the code was already consumed. */
 export async function markCodeConsumed(db: Knex, hash: Buffer): Promise<boolean> {
   const codes = await db('authorization_codes')
     .where({ codeHash: hash, consumedAt: null })
@@ -89,7 +89,7 @@ export async function markCodeConsumed(db: Knex, hash: Buffer): Promise<boolean>
   return codes === 1
 }
 
-/** The codes that were issued to applications of a user and not exchanged yet. */
+/** Deletes the authorization codes of a user that were not exchanged yet. */
 export async function deleteUnusedCodes(db: Knex, userId: number): Promise<void> {
   await db('authorization_codes')
     .whereIn('authorizationId', db('authorizations').where({ userId }).select('id'))

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** What the authorization server remembers for a while: who is signed in, and who is being asked something. */
+/** Temporary records of the authorization server: sessions, and authorization requests in progress. */
 export type RecordKind = 'Session' | 'Interaction'
 
 export async function upsertRecord(

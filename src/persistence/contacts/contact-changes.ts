@@ -1,19 +1,19 @@
 import type { Knex } from 'knex'
 
-/** Somebody, and the user of this pod they begin or cease to share with. */
+/** A person and a local user between whom sharing starts or stops. */
 export interface SharingPair {
   readonly userId: number
   readonly personId: number
 }
 
 export interface FollowedBackPair extends SharingPair {
-  /** The person that the user is. */
+  /** Person id of the user. */
   readonly ownPersonId: number
-  /** The user that the person is; null: they live elsewhere. */
+  /** User id of the person; null: a remote person. */
   readonly theirUserId: number | null
 }
 
-/** Any number with one statement; returns those for whom it is new. */
+/** Records that people share with users, with one statement; returns the pairs that are new. */
 export async function startSharing(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
@@ -23,7 +23,7 @@ export async function startSharing(
   return rows
 }
 
-/** The users of these who want it share with these people from now on, unless they do already or block them. */
+/** Starts sharing in return for users who have chosen to follow back, unless they share already or block the person. */
 export async function followBack(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
@@ -33,7 +33,7 @@ export async function followBack(
   return rows
 }
 
-/** The user shares with the person from now on; `begun` if that is new. Their row is held. */
+/** Starts sharing of a user with a person; `begun` if that is new. The row is locked. */
 export async function startReceiving(
   transaction: Knex.Transaction,
   { userId, personId }: SharingPair,
@@ -45,7 +45,7 @@ export async function startReceiving(
   return { id: contact.id, begun: false }
 }
 
-/** What the users were told about it goes as well. Returns those of whom it was true until now. */
+/** Ends sharing of people with users and deletes the notifications about it. Returns the pairs that have changed. */
 export async function stopSharing(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
@@ -53,7 +53,7 @@ export async function stopSharing(
   return lockAndStop(transaction, pairs, stopSharingStatement)
 }
 
-/** The users of these share no longer with these people. Returns those of whom it was true until now. */
+/** Ends sharing of users with people. Returns the pairs that have changed. */
 export async function stopReceiving(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
@@ -61,7 +61,7 @@ export async function stopReceiving(
   return lockAndStop(transaction, pairs, stopReceivingStatement)
 }
 
-/** Whether a row goes or stays depends on its other half: nobody may change that in between. */
+/** Locks the rows first: whether a row is deleted or updated depends on its other flag. */
 async function lockAndStop(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
@@ -130,7 +130,7 @@ const stopSharingStatement = `
   )
   select * from stopped`
 
-/** A contact whose row goes takes along what the user was told about it. */
+/** Deletes rows without the other flag and clears the flag of the rest, with their aspect memberships. */
 const stopReceivingStatement = `
   with pair as ${pairsAsRows}, ended as (
     delete from contacts using pair

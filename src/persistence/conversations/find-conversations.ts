@@ -3,7 +3,7 @@ import { queryPrepared } from '../database/database.js'
 
 export interface KnownConversation {
   readonly guid: string
-  /** The addresses of all who take part, those who are still looked for included. */
+  /** Addresses of all participants, including unknown ones. */
   readonly participants: readonly string[]
 }
 

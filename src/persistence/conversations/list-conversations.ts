@@ -45,7 +45,7 @@ export interface ListedConversation {
   readonly subject: string
   readonly createdAt: Date
   readonly read: boolean
-  /** Everybody who has it, the viewer included, in the order in which they became known here. */
+  /** All participants who have not left, the viewer included, in the order in which they became known here. */
   readonly participants: readonly PersonSummary[]
 }
 
@@ -75,7 +75,7 @@ export async function listConversationsOfPerson(
   return toPage(await found(db, { name, which: page, values }), filter)
 }
 
-/** Undefined: there is none that this person still has. */
+/** Undefined: the person has no such conversation. */
 export async function findListedConversation(
   db: Knex,
   personId: number,
@@ -89,7 +89,7 @@ export async function findListedConversation(
   return conversation
 }
 
-/** In the order of arrival; nothing, where this person has no conversation of that name. */
+/** Lists messages in the order of arrival; empty if the person has no conversation with that guid. */
 export async function listMessagesOfConversation(
   db: Knex,
   personId: number,
@@ -112,13 +112,13 @@ export async function listMessagesOfConversation(
   return toPage(listed, page)
 }
 
-/** A message where its conversation is not known from the question. */
+/** A message with the guid of its conversation. */
 export interface MessageInConversation extends ListedMessage {
   readonly id: number
   readonly conversationGuid: string
 }
 
-/** Those that are in conversations which this person still has, in no order that matters. */
+/** Lists messages by ids, in any order, without those of conversations that the person has left. */
 export function listMessagesByIds(
   db: Knex,
   personId: number,
@@ -230,7 +230,7 @@ async function found(db: Knex, { name, which, values }: ConversationQuery): Prom
   })
 }
 
-/** Each table is searched once for all conversations. */
+/** Returns one row: visibilities, conversations and participants as aggregated columns. Each table is scanned once for the whole page. */
 function conversationsStatement(which: string): string {
   return `
     select visibilities, conversations, participants, ${selectPeople('taking_part.person_ids')} as people

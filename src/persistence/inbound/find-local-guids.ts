@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 
-/** Those of these people who live here, or have lived here until they closed their account. */
+/** Returns the guids that belong to local people, closed accounts included. */
 export async function findLocalGuids(db: Knex, guids: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await queryPrepared<{ readonly guid: string }>(db, 'local-guids', localGuids, [[...guids]])
   return new Set(rows.map(({ guid }) => guid))

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 
-/** Somebody who lives here, as the one whom a private message was encrypted for. */
+/** A local person as the recipient of a private message. */
 export interface RecipientRow {
   readonly userId: number
   readonly personId: number
@@ -11,7 +11,7 @@ export interface RecipientRow {
   readonly sealedPrivateKey: Buffer | null
 }
 
-/** Those of these people who live here, closed accounts included. */
+/** Finds local people by guid, closed accounts included. */
 export async function findRecipients(db: Knex, guids: readonly string[]): Promise<readonly RecipientRow[]> {
   if (guids.length === 0) return []
   return queryPrepared<RecipientRow>(db, 'recipients', recipients, [[...guids]])

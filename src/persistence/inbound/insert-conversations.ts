@@ -4,13 +4,13 @@ import { isRetracted } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
-/** A conversation with everybody in it by name. */
+/** A received or new conversation, with the addresses of its participants. */
 export interface ArrivedConversation {
   readonly guid: string
   readonly author: string
   readonly subject: string
   readonly participants: readonly string[]
-  /** Those of them who are not known here, and live elsewhere. */
+  /** Remote participants who are not known here yet. */
   readonly unknownParticipants: readonly string[]
   readonly createdAt: Date
   /** By the clock of this pod. */
@@ -33,8 +33,8 @@ export interface InsertedRow {
 }
 
 /**
- * Inserts any number with one statement; returns those that are really new. Who takes part and is known sees it from now on,
- * the others as soon as they are known.
+ * Inserts conversations with one statement; returns the new ones. Known participants see them at once, unknown ones as soon as they
+ * become known.
  */
 export async function insertNewConversations(
   transaction: Knex.Transaction,
@@ -46,8 +46,8 @@ export async function insertNewConversations(
 }
 
 /**
- * Inserts any number into conversations that are here; returns those that are really new. They count as
- * unread for each local participant, except for their author and for those who block the author.
+ * Inserts messages into stored conversations; returns the new ones. They count as unread for local participants other than the
+ * author, unless they block the author.
  */
 export async function insertNewMessages(
   transaction: Knex.Transaction,
@@ -74,7 +74,7 @@ export async function findRefusedConversations(
   return new Set(rows.map(({ guid }: { guid: string }) => guid))
 }
 
-/** Whose these are, of those that are here. */
+/** Finds the authors of stored conversations or messages, by guid. */
 export async function findAuthorsByGuid(
   transaction: Knex.Transaction,
   table: 'conversations' | 'messages',
@@ -85,7 +85,7 @@ export async function findAuthorsByGuid(
   return new Map(rows.map((row: { guid: string; address: string }) => [row.guid, row.address]))
 }
 
-/** Somebody is known from now on and sees the conversations that named them before. */
+/** Makes conversations visible to a person who became known after the conversations named them. */
 export async function addNamedParticipant(
   transaction: Knex.Transaction,
   person: { readonly id: number; readonly address: string },
@@ -93,7 +93,7 @@ export async function addNamedParticipant(
   await transaction.raw(admitted, [person.address, person.id])
 }
 
-/** Between two messages of a conversation, and before the first one. */
+/** Distance between the arrival times of two messages of a conversation, so that their order is strict. */
 const ONE_MILLISECOND = `interval '1 millisecond'`
 
 const conversationRows = `
@@ -141,8 +141,8 @@ const MESSAGES = [
 ].join(', ')
 
 /**
- * Conversations are locked first and in id order: two batches never wait for each other, and each message of a conversation
- * arrives later than those before it.
+ * Locks the conversations in id order, so that two batches cannot deadlock and arrival times within a conversation ascend. Then it
+ * inserts the messages and updates the visibilities of all participants.
  */
 const newMessages = `
   with arrived as (

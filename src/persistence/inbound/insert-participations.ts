@@ -17,7 +17,7 @@ export interface ParticipationOutcome {
   readonly id: number | null
 }
 
-/** One for each person and post, with one statement for any number; returns those that are new, and those that are one too many. */
+/** Inserts one participation per person and post, with one statement. Returns new ones, and with a null id those over the limit. */
 export async function insertParticipations(
   transaction: Knex.Transaction,
   participations: readonly ArrivedParticipation[],
@@ -26,11 +26,14 @@ export async function insertParticipations(
   return rows
 }
 
-/** The rows are compared so that the unique index fits and no other: that of the author lists all their participations. */
+/** The row comparison fits only the unique index of post and author. The index of authors would read all their participations. */
 const samePair = `
   participations where (post_id, author_id) >= (posts.id, people.id) and (post_id, author_id) <= (posts.id, people.id)`
 
-/** Names of pods can be invented in any number, and each comment makes a delivery for each: those never heard from are counted. */
+/**
+ * Inserts participations with a limit per post for pods that have never answered. An attacker can invent any number of pod names, and
+ * each comment would cause a delivery to each of them.
+ */
 const newParticipations = `
   with arrived as materialized (
     select given.guid, posts.id as post_id, people.id as author_id, given."createdAt" as created_at,

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { isRetracted } from '../models/tombstone.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
-/** A photo that comes by itself; its post may be here, or come later. */
+/** A photo that is received separately. Its post can be stored already or arrive later. */
 export interface ArrivedSeparatePhoto {
   readonly guid: string
   readonly author: string
@@ -23,8 +23,8 @@ export interface PhotoRow {
 }
 
 /**
- * Inserts any number with one statement, or updates what the same author has sent before; what is somebody else's is left out.
- * Nothing becomes public by an update, or moves to another post.
+ * Inserts photos with one statement, or updates photos of the same author; photos of another author are left out. An update neither
+ * makes a photo public nor moves it to another post.
  */
 export async function upsertPhotos(
   transaction: Knex.Transaction,
@@ -35,7 +35,7 @@ export async function upsertPhotos(
   return rows
 }
 
-/** Whose these photos are, of those that are here. */
+/** Finds the authors of stored photos, by guid. */
 export async function findPhotoAuthors(
   transaction: Knex.Transaction,
   guids: readonly string[],
@@ -45,7 +45,7 @@ export async function findPhotoAuthors(
   return new Map(rows.map((row: { guid: string; address: string }) => [row.guid, row.address]))
 }
 
-/** These users may see these photos, whatever becomes of the post. */
+/** Makes photos visible to users, independently of their posts. */
 export async function insertPhotoVisibilities(
   transaction: Knex.Transaction,
   shown: readonly { readonly photoId: number; readonly userId: number }[],

@@ -4,7 +4,7 @@ import { isRetracted } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
-/** A post as it comes off the wire: author and root by name. */
+/** A received post, with the address of its author and the guid of its root. */
 export interface ArrivedPost {
   readonly guid: string
   readonly author: string
@@ -13,7 +13,7 @@ export interface ArrivedPost {
   readonly text: string
   readonly providerDisplayName?: string | undefined
   readonly embed?: object | undefined
-  /** What is reshared; it has to be here. */
+  /** The root of a reshare, which must be stored. */
   readonly rootGuid?: string | undefined
   readonly createdAt: Date
 }
@@ -50,8 +50,8 @@ export interface ArrivedLocation {
 }
 
 /**
- * Inserts any number with one statement; the author of a root will hear of what is said under its reshare, if they live here.
- * Returns those that are really new; counting them is left to arrived-counts.ts.
+ * Inserts posts with one statement and subscribes local authors of roots to the reshares. Returns the new posts. Counters are raised
+ * by `raiseCounts`.
  */
 export async function insertNewPosts(
   transaction: Knex.Transaction,
@@ -72,7 +72,7 @@ export async function insertNewPosts(
   ])
 }
 
-/** Shows private posts of these authors with their photos to people who live here; returns what is really new. */
+/** Makes private posts with their photos visible to local users; returns the new visibilities. */
 export async function insertPostVisibilities(
   transaction: Knex.Transaction,
   posts: readonly { readonly guid: string; readonly author: string; readonly userId: number }[],
@@ -82,14 +82,14 @@ export async function insertPostVisibilities(
   return rows
 }
 
-/** Whose these posts are, of those that are here. */
+/** Finds the authors of stored posts, by guid. */
 export async function findPostAuthors(db: Knex, guids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   if (guids.length === 0) return new Map()
   const rows = await queryPrepared<{ guid: string; address: string }>(db, 'authors-of-posts', postAuthors, [guids])
   return new Map(rows.map((row) => [row.guid, row.address]))
 }
 
-/** A photo of the same author that came before its post becomes part of it; one of somebody else stays as it is. */
+/** Inserts the photos of posts. A stored photo of the same author without a post is attached; photos of others stay unchanged. */
 export async function upsertPostPhotos(transaction: Knex.Transaction, photos: readonly ArrivedPhoto[]): Promise<void> {
   if (photos.length > 0) await transaction.raw(photosOfPosts, [JSON.stringify(photos)])
 }
@@ -107,8 +107,8 @@ export async function insertLocations(
 }
 
 /**
- * In the order of what is unique beside the guid, whose lock is held: two batches never wait for each other. Authors are held:
- * somebody who leaves at this moment takes these posts along, or has left before.
+ * Inserts posts in the order of the unique key of reshares, so that two batches cannot deadlock; the caller has locked the guids.
+ * Authors are locked, so that a simultaneous account deletion either deletes these posts or prevents them.
  */
 const newPosts = `
   with arrived as (
@@ -128,7 +128,7 @@ const newPosts = `
       arrived.embed, roots.id, arrived.created_at, arrived.created_at
     from arrived
     join authors on authors.address = arrived.author
-    -- Nothing is looked for where nothing is shown, or a table that looks small would be read to join it with nulls.
+    -- Without this condition the planner may read a whole small-looking table to join it with nulls.
     left join (
       select id, guid from posts where cardinality(array_remove(${opaqueParam('$7', 'text[]')}, null)) > 0
     ) as roots on roots.guid = arrived.root_guid

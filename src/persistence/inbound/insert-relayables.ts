@@ -5,12 +5,12 @@ import { isRetracted } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
-/** A relayable as it comes off the wire: author and parent by name. */
+/** A received relayable, with the address of its author and the guid of its parent. */
 interface ArrivedRelayable {
   readonly guid: string
   readonly author: string
   readonly parent: string
-  /** What is kept to pass it on; not set where there is nobody to pass it on to. */
+  /** Signature and elements for relaying; undefined if this pod does not relay it. */
   readonly signed?: { readonly signature: string | undefined; readonly elements: SignedElements } | undefined
   readonly createdAt: Date
 }
@@ -28,36 +28,36 @@ export interface ArrivedVote extends ArrivedRelayable {
   readonly answer: string
 }
 
-/** What became of one of them. */
+/** The result of an insertion. */
 export interface RelayableOutcome {
   readonly guid: string
   /** Null: it was not inserted. */
   readonly id: number | null
-  /** Who wrote what was here before under this guid; null: nothing was. */
+  /** Author of the stored entity with this guid; null: there was none. */
   readonly existingAuthor: string | null
-  /** The post that it leads to; null: what it belongs to is not here. */
+  /** The post of the relayable; null: its parent is not stored. */
   readonly root: {
     readonly local: boolean
     readonly createdAt: string
     readonly public: boolean
-    /** Its author blocks the author of the relayable: then that is not inserted. */
+    /** The author of the post blocks the author of the relayable; it is not inserted. */
     readonly ignores: boolean
-    /** What the relayable names of it is no part of it: then that is not inserted either. */
+    /** The poll has no such answer; the vote is not inserted. */
     readonly misses: boolean
   } | null
 }
 
-/** Inserts any number with one statement, and tells of each what became of it; counting them is left to arrived-counts.ts. */
+/** Inserts comments with one statement and returns the result of each. Counters are raised by `raiseCounts`. */
 export async function insertComments(transaction: Knex.Transaction, comments: readonly ArrivedComment[]) {
   return insertAndReport(transaction, 'new-comments', newComments, comments, rowsAsColumns(comments, ['text']))
 }
 
-/** The same for likes. */
+/** Inserts likes, as `insertComments`. */
 export async function insertLikes(transaction: Knex.Transaction, likes: readonly ArrivedLike[]) {
   return insertAndReport(transaction, 'new-likes', newLikes, likes, rowsAsColumns(likes, ['parentType', 'positive']))
 }
 
-/** The same for votes. */
+/** Inserts votes, as `insertComments`. */
 export async function insertVotes(transaction: Knex.Transaction, votes: readonly ArrivedVote[]) {
   return insertAndReport(transaction, 'new-votes', newVotes, votes, rowsAsColumns(votes, ['answer']))
 }
@@ -76,7 +76,7 @@ async function insertAndReport(
   ])
 }
 
-/** Most batches keep none; a column that is too short is filled up by the server. */
+/** Most batches store no signature: then two empty arrays are sent, which `unnest` fills with nulls. */
 function signatureColumns(relayables: readonly ArrivedRelayable[]): readonly (readonly unknown[])[] {
   if (relayables.every(({ signed }) => signed === undefined)) return [[], []]
   return [
@@ -96,7 +96,10 @@ interface RelayableKindSql {
   readonly joins: string
 }
 
-/** Who wrote each of them, and what it is about. A signature is kept where it is needed again: to pass it on. */
+/**
+ * CTEs `arrived` (the parameters as rows) and `placed` (rows with ids of author and post, and with the conditions that prevent an
+ * insertion: blocks, missing answers and tombstones).
+ */
 function arrivedAndPlaced({ table, arrived, columns, joins }: RelayableKindSql): string {
   const particular = Object.values(arrived).map((type, index) => `$${7 + index}::${type}[]`)
   return `
@@ -145,7 +148,7 @@ const IS_INSERTABLE = `not ignored and not misses and not buried`
 
 const signatureIfLocal = `case when local then signature end, case when local then elements::jsonb end`
 
-/** Each in the order of what is unique beside the guid, whose lock is held: two batches never wait for each other. */
+/** Rows are inserted in the order of their second unique key, so that two batches cannot deadlock. Guids are locked by the caller. */
 const newComments = `
   ${arrivedAndPlaced({
     table: 'comments',

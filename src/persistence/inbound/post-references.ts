@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
-/** The post that something known here leads to: a post to itself, a comment and a poll to the post they are part of. */
+/** The post of a stored entity: the post itself, or the post of a comment or a poll. */
 export interface ReferencedPost {
   readonly kind: 'post' | 'comment' | 'poll'
   readonly guid: string
@@ -11,36 +11,36 @@ export interface ReferencedPost {
   readonly author: string
   readonly local: boolean
   readonly public: boolean
-  /** Of a private local post: which of the authors asked about receive it. Null: anybody may answer it. */
+  /** For a private local post, the given authors who receive it. Null: no restriction. */
   readonly readers: readonly string[] | null
 }
 
-/** Something that was deleted, and who did it; there may be others. */
+/** A tombstone. An entity can have several, by different people. */
 interface DeletedEntity {
   readonly type: string
   readonly guid: string
   readonly by: string
-  /** Who did it lives here. */
+  /** The deleter is a local person. */
   readonly local: boolean
 }
 
-/** A part of a post that is known here. */
+/** A stored photo or poll. */
 export interface ReferencedPart {
   readonly type: 'photo' | 'poll'
   readonly guid: string
   readonly author: string
 }
 
-/** Guids of what is looked for. */
+/** Guids to look up. */
 interface ReferenceGuids {
   readonly posts?: readonly string[]
   readonly comments?: readonly string[]
   readonly polls?: readonly string[]
-  /** Of what may be part of a post. */
+  /** Guids of photos and polls. */
   readonly parts?: readonly string[]
-  /** Of what may have been deleted. */
+  /** Guids to look for among tombstones. */
   readonly deleted?: readonly string[]
-  /** Addresses of those who answer the posts. */
+  /** Addresses of the authors of interactions. */
   readonly authors?: readonly string[]
 }
 
@@ -50,7 +50,7 @@ interface References {
   readonly deleted: readonly DeletedEntity[]
 }
 
-/** Those of these that are known here, with one statement. */
+/** Finds stored posts, parts and tombstones with one statement. */
 export async function findPostReferences(db: Knex, wanted: ReferenceGuids): Promise<References> {
   const { posts = [], comments = [], polls = [], parts = [], deleted = [], authors = [] } = wanted
   const guids = [posts, comments, polls, parts, deleted].map((some) => [...new Set(some)])
@@ -60,12 +60,12 @@ export async function findPostReferences(db: Knex, wanted: ReferenceGuids): Prom
   return known ?? { roots: [], parts: [], deleted: [] }
 }
 
-/** A list is empty in most batches. Without saying so, the server may read all of a table that looks small to join it with nothing. */
+/** Most lists are empty in most batches. Without this condition the planner may read a whole small-looking table to join it with nothing. */
 function isNotEmpty(list: `$${number}`): string {
   return `cardinality(${opaqueParam(list, 'text[]')}) > 0`
 }
 
-/** Joined and not `= any(…)`: without knowing the list, the server may plan to compare each of its texts with each row of a table. */
+/** Joins with `unnest`: for `= any(…)` of an unknown list, the planner may compare each text with each row of a table. */
 const roots = `
   select
     found.kind, found.guid, people.id as "authorId", people.address as author, people.pod_id is null as local,
@@ -114,7 +114,7 @@ const tombstones = `
   from unnest(${opaqueParam('$5', 'text[]')}) as guid join tombstones using (guid)
   join people on people.id = tombstones.deleted_by_id`
 
-/** One row that holds three lists. */
+/** Returns one row with three lists. */
 const references = `
   select
     (select coalesce(json_agg(found), '[]') from (${roots}) as found) as roots,

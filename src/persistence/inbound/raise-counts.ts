@@ -5,7 +5,7 @@ import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
 export const NO_COUNTS: Counts = { posts: [], comments: [], answers: [] }
 
-/** What has come under a post. */
+/** Increments of the counters of a post. */
 export interface PostCount {
   readonly guid: string
   readonly comments: number
@@ -15,13 +15,13 @@ export interface PostCount {
   readonly latest: Date | undefined
 }
 
-/** Likes of a comment. */
+/** An increment by guid. */
 export interface CountByGuid {
   readonly guid: string
   readonly count: number
 }
 
-/** Votes for an answer: its guid is its own within the poll only. */
+/** Votes for an answer. Guids of answers are unique within their poll only. */
 export interface AnswerCount extends CountByGuid {
   readonly poll: string
 }
@@ -37,7 +37,7 @@ export async function raiseCounts(transaction: Knex.Transaction, counts: Counts)
   await queryPrepared(transaction, 'raised-counts', `with ${raiseCountsSteps(1)} select`, raiseCountsValues(counts))
 }
 
-/** The values of countsRaised. */
+/** Parameters of `raiseCountsSteps`. */
 export function raiseCountsValues({ posts, comments, answers }: Counts): readonly (readonly unknown[])[] {
   return [
     ...rowsAsColumns(posts, ['guid', 'comments', 'likes', 'reshares', 'latest']),
@@ -47,9 +47,8 @@ export function raiseCountsValues({ posts, comments, answers }: Counts): readonl
 }
 
 /**
- * The same as part of another statement, with its values from that place on. Rows are locked table by table and in id order, so
- * two batches never wait for each other, and the later in a transaction it comes, the shorter others wait who count on the same
- * posts.
+ * CTEs that raise the counters of a batch; `first` is the number of their first parameter. Rows are locked table by table in id
+ * order, so that two batches cannot deadlock. They belong at the end of a transaction, because counters of hot posts are contended.
  */
 export function raiseCountsSteps(first: number): string {
   const column = (place: number, type: string) => `$${first + place}::${type}[]`

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** Somebody of another pod whose profile has come, with the place of that pod. */
+/** A remote person whose profile was received, with their pod. */
 export interface ProfileOwner {
   readonly id: number
   readonly address: string
@@ -9,7 +9,7 @@ export interface ProfileOwner {
   readonly ssl: boolean
 }
 
-/** All that a profile says; what it does not say is null or empty. */
+/** A received profile. Missing elements are null or empty. */
 export interface ArrivedProfile {
   readonly personId: number
   readonly firstName: string | null
@@ -29,7 +29,7 @@ export interface ArrivedProfile {
   readonly acceptedAt: Date
 }
 
-/** Holds the rows of these people in one order; those who live here are left out, and those who have left. */
+/** Locks the rows of remote people with open accounts in id order. */
 export async function lockProfileOwners(
   transaction: Knex.Transaction,
   addresses: readonly string[],
@@ -39,8 +39,8 @@ export async function lockProfileOwners(
 }
 
 /**
- * Replaces whole profiles, one for each person, unless what is here is newer. Returns the people whose profile has changed;
- * their rows must be held.
+ * Replaces profiles, one for each person, unless the stored one is newer. Returns the ids of changed people. The caller has locked
+ * the rows of the people.
  */
 export async function replaceProfiles(
   transaction: Knex.Transaction,
@@ -58,7 +58,7 @@ const owners = `
   order by people.id
   for no key update of people`
 
-/** Of two that were edited in the same second, the one that came later counts. */
+/** Compares edit times first. Of two profiles edited in the same second, the later arrival wins. */
 const replaced = `
   with changed as (
     update profiles set

@@ -3,12 +3,12 @@ import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
-/** What somebody wants to take back, as it is here. */
+/** The stored entity that a retraction refers to. */
 export interface RetractionTarget {
   readonly id: number
   readonly authorId: number
   readonly author: string
-  /** Of comments, likes and votes: the post they lead to. */
+  /** For comments, likes and votes: their post. */
   readonly root?:
     | {
         readonly postId: number
@@ -25,7 +25,7 @@ interface TargetRow extends RetractionTarget {
   readonly guid: string
 }
 
-/** Those of the targets that are here, by type and guid with a blank between them; types as retractions name them. */
+/** Finds stored targets, keyed by `<type> <guid>` with the type names of retractions. */
 export async function findRetractionTargets(
   db: Knex,
   targets: readonly { readonly type: string; readonly guid: string }[],
@@ -39,8 +39,8 @@ export async function findRetractionTargets(
 const TABLES = { comment: 'comments', like: 'likes', poll_participation: 'poll_participations' } as const
 
 /**
- * The guids of relayables that are so young that an envelope of them is still in its table if there ever was one: envelopes without
- * deliveries are kept for a day.
+ * Returns the guids of relayables younger than 12 hours. Their outbound message is certainly still stored if there ever was one:
+ * messages without deliveries are kept for a day.
  */
 export async function findRecentRelayables(
   db: Knex,
@@ -53,7 +53,7 @@ export async function findRecentRelayables(
     .pluck('guid')
 }
 
-/** Kinds of things with a guid of their own, and where their author stands. */
+/** Tables with columns `guid` and `author_id`, and the type names that retractions use for them. */
 const alone = {
   posts: ['Post', 'StatusMessage', 'Reshare'],
   photos: ['Photo'],

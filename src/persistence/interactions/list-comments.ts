@@ -25,7 +25,7 @@ import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-p
 export interface ListedComment extends Pick<Comment, 'id' | 'guid' | 'text' | 'likesCount' | 'createdAt'> {
   readonly author: PersonSummary
   readonly mentionedPeople: readonly PersonSummary[]
-  /** What the reader has done with it. */
+  /** Actions of the reader. */
   readonly own: { readonly liked: boolean; readonly reported: boolean }
 }
 
@@ -48,7 +48,7 @@ export async function listCommentsOfPost(
   return toPage(await queryComments(db, reader, { name: `comments ${visibility} ${name}`, which, values }), page)
 }
 
-/** Undefined: it is gone. */
+/** Undefined: the comment was deleted. */
 export async function findListedComment(db: Knex, reader: Reader, id: number): Promise<ListedComment | undefined> {
   const which = 'select * from comments where id = $3'
   const [comment] = await queryComments(db, reader, { name: 'comment', which, values: [id] })

@@ -6,21 +6,21 @@ import type { Reader } from '../posts/list-posts.js'
 import { maxRowsOfPage, type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
-/** A like, or a reshare: whose it is matters, and nothing else. */
+/** A like or a reshare with its author. */
 export interface ListedReaction extends Pick<Like, 'guid' | 'createdAt'> {
   readonly author: PersonSummary
 }
 
 const TARGET = opaqueParam('$2', 'bigint')
 
-/** What there can be reactions to, and how they say so. */
+/** Tables and conditions of the reactions. */
 const REACTION_SOURCES = {
   'likes-of-post': `likes where post_id = ${TARGET} and positive`,
   'likes-of-comment': `likes where comment_id = ${TARGET} and positive`,
   'reshares-of-post': `posts where root_id = ${TARGET}`,
 } as const
 
-/** The reader's own first, then the others from the oldest on. */
+/** Lists the reader's own reaction first, then the others, oldest first. */
 export async function listReactions(
   db: Knex,
   { personId }: Pick<Reader, 'personId'>,
@@ -40,7 +40,7 @@ export async function listReactions(
   )
 }
 
-/** Of each there is at most one by one person: it takes the first place, and the others move up by as much. */
+/** A person has at most one reaction: the reader's own is the first row, so the offset of the others is one less. */
 function reactionsStatement(some: string, maxRows: number): string {
   const [reader, limit, offset] = [
     opaqueParam('$1', 'bigint'),

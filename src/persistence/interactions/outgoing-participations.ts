@@ -7,14 +7,14 @@ export interface PostOfPod {
   readonly authorId: number
 }
 
-/** Two transactions that write participations at the same time would each write one for the same author. */
+/** Takes an advisory lock: two simultaneous transactions would each insert a participation for the same author. */
 export async function lockParticipations(transaction: Knex.Transaction): Promise<void> {
   await transaction.raw(`select pg_advisory_xact_lock(hashtextextended('participations', 0))`)
 }
 
 /**
- * Returns the posts that get a participation now: the first of each author for whom none waits, and one for a pod that has
- * never accepted any. The deliveries of a pod and an author are found by deliveries_line.
+ * Returns the posts that get a participation now: the first post of each author without a waiting one; for a pod that has never
+ * accepted any, one post in all. Waiting deliveries are found with the index `deliveries_line`.
  */
 export async function findPostsToParticipateIn(
   transaction: Knex.Transaction,

@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 
 /**
- * A post comes into the activity of these people, with what was said under it until now; those who live elsewhere have none
- * here. The post is held: who says something under it at this moment finds them, or is found.
+ * Adds a post to the activity stream of these people; remote people have none. The statement locks the post, so that a simultaneous
+ * comment either sees the new entries or is included in `interacted_at`.
  */
 export async function addActivityEntries(
   transaction: Knex.Transaction,

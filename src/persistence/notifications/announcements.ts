@@ -4,7 +4,7 @@ import { opaqueParam } from '../sql/opaque-param.js'
 
 export type AnnouncementKind = 'notification' | 'message' | 'post'
 
-/** Something is new, for one user or for everybody in whose main stream it is. Later ones have higher ids. */
+/** A new row for live event streams: for one user, or for all users with the post in their main stream. Ids ascend with time. */
 export interface Announcement {
   readonly id: number
   readonly kind: AnnouncementKind
@@ -12,22 +12,22 @@ export interface Announcement {
   readonly userId: number | null
 }
 
-/** No more of them are read and shown in one go: what they are about has to fit into memory. */
+/** Maximum number of announcements per read, because their subjects must fit into memory. */
 export const ANNOUNCEMENTS_AT_ONCE = 100
 
-/** What is new, by the ids of its rows. */
+/** New rows by their ids. */
 export interface AnnouncedRows {
   readonly notifications?: readonly number[]
   readonly messages?: readonly number[]
-  /** For everybody in whose stream they are. */
+  /** For all users with the post in their main stream. */
   readonly posts?: readonly number[]
-  /** Posts that one person can see from now on. */
+  /** Posts that became visible to one user. */
   readonly shown?: readonly { readonly userId: number; readonly postId: number }[]
 }
 
 /**
- * Returns how many it makes: of a post, none where it is old or nobody here could have it in a stream. One transaction after the
- * other may do it, until it ends: who has seen one announcement never meets an earlier one later.
+ * Inserts announcements; returns how many. Old posts, and posts that can be in no local stream, get none. An advisory lock lets one
+ * transaction at a time insert, so that ids become visible in ascending order and readers miss none.
  */
 export async function insertAnnouncements(
   transaction: Knex.Transaction,
@@ -49,7 +49,7 @@ export async function insertAnnouncements(
   return rows.length
 }
 
-/** The latest there is, and the oldest after which none is missing; both are 0 where there has never been one. */
+/** Finds the newest id, and the id after which no announcement is missing. Both are 0 if there never was one. */
 export async function findAnnouncementRange(db: Knex): Promise<{ readonly from: number; readonly newest: number }> {
   const [kept = { from: 0, newest: 0 }] = await queryPrepared<{ from: number; newest: number }>(
     db,
@@ -60,12 +60,12 @@ export async function findAnnouncementRange(db: Knex): Promise<{ readonly from: 
   return kept
 }
 
-/** The oldest first, of everybody. */
+/** Lists announcements of all users after an id, oldest first. */
 export function listAnnouncementsAfter(db: Knex, id: number): Promise<readonly Announcement[]> {
   return queryPrepared<Announcement>(db, 'announcements-after', selectAfter, [id])
 }
 
-/** The same of one user, up to an id, with all that may be in their stream. */
+/** Lists announcements for one user and for all users between two ids, oldest first. */
 export function listAnnouncementsOfUser(
   db: Knex,
   { userId, after, upTo }: { readonly userId: number; readonly after: number; readonly upTo: number },
@@ -73,7 +73,7 @@ export function listAnnouncementsOfUser(
   return queryPrepared<Announcement>(db, 'announcements-between', selectOfUser, [userId, after, upTo])
 }
 
-/** Old posts come too, because somebody has reshared or linked to them: in a stream they are where nobody looks. */
+/** Old posts are received through reshares and links. They appear far down in a stream, so they are not announced. */
 const MAX_POST_AGE = `interval '2 days'`
 
 /** A message is announced to all participants, its author included, except to those who block the author. */
@@ -115,7 +115,7 @@ const columns = `id, kind, subject_id as "subjectId", user_id as "userId"`
 
 const selectAfter = `select ${columns} from announcements where id > $1 order by id limit ${ANNOUNCEMENTS_AT_ONCE}`
 
-/** Each half from an index of its own: what others are told would be in the way. */
+/** Two index scans: a single one over all users would read announcements of other users too. */
 const selectOfUser = `
   select * from (
     (select ${columns} from announcements where user_id = $1 and id > $2 and id <= $3 order by id limit ${ANNOUNCEMENTS_AT_ONCE})

@@ -5,8 +5,8 @@ import { stir } from './activity.js'
 import { type NotificationCauseRows, recipientSteps } from './notification-recipients.js'
 
 /**
- * Tells everybody concerned of any number of these with one statement: what is unread about the same thing is added to, the
- * rest is new. Returns the ids of both. In the activity of those involved, what is commented on moves forward.
+ * Inserts the notifications of any number of causes with one statement. An unread notification about the same target is extended
+ * instead. Returns the ids of new and extended ones. Commented posts move forward in activity streams.
  */
 export async function insertCausedNotifications(
   transaction: Knex.Transaction,
@@ -22,7 +22,7 @@ export async function insertCausedNotifications(
   return written.map(({ id }) => id)
 }
 
-/** One for each user and mutual contact whose birthday is that day and was not told of yet; returns their ids. */
+/** Inserts a notification for each user and mutual contact with a birthday on this day, once a day; returns their ids. */
 export async function insertBirthdayNotifications(
   transaction: Knex.Transaction,
   day: string,
@@ -35,8 +35,8 @@ export async function insertBirthdayNotifications(
 const NOW = opaqueParam('$1', 'timestamptz')
 
 /**
- * Quiet are blocks, mute marks and closed accounts. Rows that others may be adding to are taken in one order, so that two
- * transactions never wait for each other.
+ * Inserts notifications and their actors. Blocks, muted posts and closed accounts suppress them. Mentions conflict on their unique
+ * index; the rest merges into unread rows, inserted in key order so that two transactions cannot deadlock.
  */
 function causedNotifications(steps: string, occurrences: string, isCommented: boolean): string {
   return `

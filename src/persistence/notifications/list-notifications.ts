@@ -40,7 +40,7 @@ export interface ListedNotification {
   readonly updatedAt: Date
   /** The post it is about; undefined: it is about a person. */
   readonly target: { readonly guid: string; readonly author: PersonSummary } | undefined
-  /** Who did it, in the order of arrival; the first of them where there are very many. */
+  /** Actors in the order of arrival, up to `MAX_ACTORS`. */
   readonly actors: readonly PersonSummary[]
 }
 
@@ -66,7 +66,7 @@ export async function listNotificationsOfUser(
   return toPage(await queryNotifications(db, { name, which: page, values }), filter)
 }
 
-/** Undefined: there is none of the user's own with that guid. */
+/** Undefined: the user has no notification with that guid. */
 export async function findListedNotification(
   db: Knex,
   userId: number,
@@ -77,7 +77,7 @@ export async function findListedNotification(
   return notification
 }
 
-/** Those of the user's own that are still there, in no order that matters. */
+/** Lists the user's notifications by ids, in any order. */
 export async function listNotificationsByIds(
   db: Knex,
   userId: number,
@@ -156,7 +156,7 @@ function targetAmong(
   }
 }
 
-/** Posts and actors are looked up for all notifications at once: each by itself would need a search and an order of its own. */
+/** Returns one row with aggregated columns. Posts and actors are looked up once for the whole page instead of once per notification. */
 function notificationsStatement(which: string): string {
   return `
     select notifications, targets, actors, ${selectPeople('about.author_ids || doing.person_ids')} as people

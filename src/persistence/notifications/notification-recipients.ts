@@ -1,6 +1,6 @@
 import { opaqueParam } from '../sql/opaque-param.js'
 
-/** What has just happened, by the ids of its rows. */
+/** Rows that cause notifications, by their ids. */
 export interface NotificationCauseRows {
   readonly posts: readonly number[]
   readonly comments: readonly number[]
@@ -10,17 +10,17 @@ export interface NotificationCauseRows {
   readonly delivered: readonly { readonly userId: number; readonly postId: number }[]
 }
 
-/** Parts of a statement: steps to know it, and everybody who is to be told of something, by whom and of what. */
+/** Parts of a statement: CTEs, and a query for the occurrences (recipient, actor and target) that they select. */
 interface RecipientSteps {
-  /** Of the kinds of causes there are: each set of them is a statement of its own. */
+  /** Names of the kinds of causes. Each combination is a prepared statement of its own. */
   readonly names: readonly string[]
   readonly steps: string
   readonly occurrences: string
 }
 
 /**
- * Adds what the parts need to the values. Only kinds of which there is something are in them: to plan and begin all of them
- * takes longer than to tell somebody. For the same reason no plan is made for how many there are.
+ * Builds the CTEs for the given causes and appends their parameters to `values`. Kinds without causes are left out, because planning
+ * all of them costs more than the execution. `opaqueParam` keeps one generic plan for any number of rows.
  */
 export function recipientSteps(causes: NotificationCauseRows, values: unknown[]): RecipientSteps {
   const { comments, likes, reshares, sharing } = causes
@@ -48,15 +48,15 @@ export function recipientSteps(causes: NotificationCauseRows, values: unknown[])
   }
 }
 
-/** Steps of a statement, and which of them tell somebody: type, user, actor, post, comment, mention, person, and place among the causes. */
+/** CTEs of one kind. Occurrence CTEs return type, user, actor, post, comment, mention, person, and the position of the cause. */
 interface CauseSteps {
   readonly steps: string
   readonly occurrenceSteps: readonly string[]
 }
 
 /**
- * A comment tells whoever it mentions only of the mention. Under a private post, a mention counts for those who have shown
- * that they can see it.
+ * Notifies mentioned people of the mention only, and otherwise the author of the post and its participants. On a private post, a
+ * mention counts for people who have commented on it or liked it: they can see it.
  */
 function commentSteps(ids: string): CauseSteps {
   const steps = `
@@ -99,7 +99,7 @@ function commentSteps(ids: string): CauseSteps {
   return { steps, occurrenceSteps: ['mentioned_in_comment', 'commented'] }
 }
 
-/** Whom a post mentions; a user, if there is one, is the only one to be told. */
+/** Notifies the people whom a post mentions. With a user id, only that user. */
 function mentionSteps(ids: string, userIds: string): CauseSteps {
   const steps = `
   mentioned as (

@@ -1,18 +1,18 @@
 import type { Knex } from 'knex'
 
-/** So many more of something. */
+/** An increment of a counter. */
 export interface Figure {
   readonly name: string
   readonly labels: Readonly<Record<string, string | number>>
   readonly count: number
 }
 
-/** Any number with one statement, all to this minute. */
+/** Adds increments to the current minute with one statement. */
 export async function addFigures(db: Knex, figures: readonly Figure[]): Promise<void> {
   if (figures.length > 0) await db.raw(insertFigures, [JSON.stringify(figures)])
 }
 
-/** The sums over the last full minutes, or over those and what there is of this one. */
+/** Sums counters over the last full minutes; unless `full`, the current minute is included. */
 export async function sumFigures(
   db: Knex,
   { minutes, full }: { readonly minutes: number; readonly full: boolean },

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 
-/** How much this pod is used by the people who live here. */
+/** Usage of this pod by local users. */
 export interface Usage {
   readonly users: number
   /** Signed in within 180 days, and within 30. */
@@ -11,7 +11,7 @@ export interface Usage {
   readonly comments: number
 }
 
-/** Counts rows one by one: nothing to ask for at each request. */
+/** Counts all rows of local users. Too slow for every request: callers cache it. */
 export async function countUsage(db: Knex): Promise<Usage> {
   const [usage] = await queryPrepared<Usage>(db, 'usage', count, [])
   if (usage === undefined) throw new Error('A count came back without a row.')

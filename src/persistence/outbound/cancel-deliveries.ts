@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
 import { rowByRow } from '../sql/row-by-row.js'
 
-/** Something that was told, or was to be told. */
+/** The record that a message is about. */
 export interface RecordKey {
   readonly record: string
   readonly guid: string
 }
 
-/** Takes back what has not arrived yet, wherever it was to go. */
+/** Deletes creations of records with all deliveries that have not arrived. */
 export async function deleteCreations(transaction: Knex.Transaction, gone: readonly RecordKey[]): Promise<void> {
   if (gone.length === 0) return
   await transaction.raw(
@@ -17,7 +17,7 @@ export async function deleteCreations(transaction: Knex.Transaction, gone: reado
   )
 }
 
-/** Deletes the retraction of something that nobody was sent. */
+/** Deletes the retraction of a record whose creation was never sent. */
 export async function deleteRetractions(transaction: Knex.Transaction, { record, guid }: RecordKey): Promise<void> {
   await transaction('outboundMessages').where({ record, guid, verb: 'retract' }).delete()
 }

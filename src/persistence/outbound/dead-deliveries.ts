@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** A delivery that was given up, with what it was about. */
+/** A delivery that was given up, with its record. */
 export interface DeadDelivery {
   readonly id: number
   readonly fault: string
@@ -10,14 +10,14 @@ export interface DeadDelivery {
   readonly diedAt: Date
   readonly host: string
   readonly port: number
-  /** Null: it was for everybody on the pod. */
+  /** Null: public, for all people of the pod. */
   readonly person: string | null
   readonly record: string
   readonly guid: string
   readonly verb: string
 }
 
-/** The latest first. */
+/** Lists dead deliveries, latest first. */
 export async function listDeadDeliveries(
   db: Knex,
   {
@@ -44,7 +44,7 @@ export async function listDeadDeliveries(
   return rows
 }
 
-/** Makes them due, with all their tries; returns the pods they go to. */
+/** Makes dead deliveries due with attempts reset; returns the ids of their pods. */
 export async function reviveDeliveries(db: Knex, ids: readonly number[]): Promise<readonly number[]> {
   const { rows } = await db.raw(
     `with revived as (
@@ -58,7 +58,7 @@ export async function reviveDeliveries(db: Knex, ids: readonly number[]): Promis
   return rows.map((row: { id: number }) => row.id)
 }
 
-/** Forgets them, also in the count of those that were to arrive. */
+/** Deletes dead deliveries and subtracts them from the number of recipients of their messages. */
 export async function deleteDeadDeliveries(db: Knex, ids: readonly number[]): Promise<void> {
   await db.raw(
     `with dropped as (

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** How far a message about a record has come. */
+/** Delivery state of a message about a record. */
 export interface DeliveryReport {
   readonly verb: string
   readonly writtenAt: Date
@@ -15,13 +15,13 @@ export interface MissingDelivery {
   readonly port: number
   readonly person: string | null
   readonly attempts: number
-  /** When it may be tried at the earliest; null: never again. */
+  /** Earliest time of the next attempt; null: none. */
   readonly nextTryAt: string | null
   readonly fault: string | null
   readonly status: number | null
 }
 
-/** The messages about a record that are still known, in the order in which they were written. */
+/** Finds the stored messages about a record, in the order of insertion. */
 export async function findDeliveryReports(db: Knex, record: string, guid: string): Promise<readonly DeliveryReport[]> {
   const { rows } = await db.raw(
     `select messages.verb, messages.created_at as "writtenAt", messages.sent_to as "sentTo",

@@ -3,28 +3,28 @@ import { DELIVERY_LIMITS } from '../../limits.js'
 import type { PodStatus } from '../models/pod.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 
-/** Its last exchange went well, and not long ago. */
+/** SQL condition: the last delivery to the pod succeeded, within the last 7 days. */
 export const POD_IS_PROVEN = `coalesce(pods.failures = 0 and pods.last_success_at > now() - interval '7 days', false)`
 
-/** Has been offline for so long that nothing is stored for it any more, or was put to sleep since it is offline. */
+/** SQL condition: the pod has been offline for 14 days, or an operator has put it to sleep since it went offline. */
 export const POD_IS_ASLEEP = `coalesce(pods.offline_since <= greatest(now() - interval '14 days', pods.asleep_at), false)`
 
-/** Has waited for as long as anything waits. */
+/** SQL condition: the delivery has waited for the maximum time. */
 const DELIVERY_IS_EXPIRED = `deliveries.created_at <= now() - interval '${DELIVERY_LIMITS.asleepAfterDays} days'`
 
-/** Nothing stands in the way of an exchange with this pod now. */
+/** SQL condition: the pod may be contacted now. It is neither blocked, nor asleep, nor in a pause after failures. */
 const POD_ACCEPTS_DELIVERIES = `pods.blocked_at is null
   and (pods.next_try_at is null or pods.next_try_at <= now())
   and not ${POD_IS_ASLEEP}`
 
-/** A pod that is ours to deliver to, until the lease ends. */
+/** A pod that this process delivers to until the lease ends. */
 export interface LeasedPod {
   readonly id: number
   readonly host: string
   readonly port: number
   readonly ssl: boolean
   readonly failures: number
-  /** Has accepted a participation before. */
+  /** The pod has accepted a participation before. */
   readonly takesParticipations: boolean
 }
 
@@ -35,7 +35,7 @@ interface LeaseRequest {
   readonly onlyProven: boolean
 }
 
-/** Takes a pod that is to be tried now and that nobody else delivers to; undefined: there is none. */
+/** Leases a pod that may be contacted now. Undefined if it may not, or if another process has leased it. */
 export async function leasePod(
   db: Knex,
   { podId, owner, milliseconds, onlyProven }: LeaseRequest,
@@ -53,7 +53,7 @@ export async function leasePod(
   return rows[0]
 }
 
-/** Whether a pod could be leased if it did not have to be proven. */
+/** True if a lease failed only because the pod is not proven. */
 export async function isLeasableWhenUnproven(db: Knex, podId: number): Promise<boolean> {
   const { rows } = await db.raw(
     `select exists (
@@ -65,7 +65,7 @@ export async function isLeasableWhenUnproven(db: Knex, podId: number): Promise<b
   return rows[0].isLeft
 }
 
-/** Gives a pod back after a drain that has come to no end of its own. */
+/** Ends a lease after a drain that was aborted. */
 export async function releasePod(db: Knex, podId: number, owner: string): Promise<void> {
   await db.raw(`update pods set drained_by = null, drained_until = null where id = ? and drained_by = ?`, [
     podId,
@@ -84,18 +84,18 @@ export interface DueDelivery {
   readonly isPublic: boolean
   readonly attempts: number
   readonly writtenAt: Date
-  /** Null: for everybody on the pod. */
+  /** Null: public, for all people of the pod. */
   readonly personGuid: string | null
   readonly publicKey: string | null
-  /** The bytes of an earlier try. */
+  /** The encrypted bytes of an earlier attempt. */
   readonly encryptedEnvelope: string | null
-  /** Something that it refers to has not arrived yet. */
+  /** An entity that it refers to has not been delivered to this pod yet. */
   readonly held: boolean
 }
 
 /**
- * Returns what one pod is to get now: own words first, then relays, then participations, each in the order of writing. A
- * delivery that refers to something that still waits for this pod is held: it gets the due time and the place of that.
+ * Returns the due deliveries of a pod: messages of local users first, then relays, then participations, each in the order of
+ * insertion. A delivery whose referenced entity still waits for this pod is held: it gets the due time and priority of that delivery.
  */
 export async function findDueDeliveries(db: Knex, podId: number, limit: number): Promise<readonly DueDelivery[]> {
   const { rows } = await db.raw(selectDueDeliveries, { podId, limit })
@@ -103,9 +103,9 @@ export async function findDueDeliveries(db: Knex, podId: number, limit: number):
 }
 
 /**
- * The head of the line is read first, in the order of the index deliveries_line, and only then is each of its few rows looked
- * at, message by message. Statistics of a shorter table must not lead to another plan: `offset 0` keeps the order of the
- * joins, the row comparison fits deliveries_once and no other index, and the other conditions fit none.
+ * Reads the first rows of the pod in the order of the index `deliveries_line`, then looks up earlier deliveries for each of them.
+ * The shape pins this plan against old statistics: `offset 0` keeps the order of the joins, the row comparison fits only the index
+ * `deliveries_once`, and the expressions (`+ 0`) keep the other indexes out.
  */
 const selectDueDeliveries = `
   with head as materialized (
@@ -124,7 +124,7 @@ const selectDueDeliveries = `
         select before.id from outbound_messages as before
         where before.guid = any(array[messages.guid, messages.about])
           and before.id <> messages.id
-          -- Two of our people may begin to share with the same one, and each is told apart.
+          -- Contact messages of two local users to the same person are independent of each other.
           and (messages.record <> 'contact' or before.sender_id = messages.sender_id)
         offset 0
       ) as before
@@ -154,30 +154,30 @@ const selectDueDeliveries = `
   left join people on people.id = due.person_id
   order by due.priority, due.id`
 
-/** A delivery that did not arrive. */
+/** The result of a failed delivery. */
 export interface FailedDelivery {
   readonly id: number
   readonly status: number | undefined
   readonly fault: string
-  /** It was a try: the pod answered and refused this delivery. */
+  /** Counts as an attempt: the pod answered and refused this delivery. */
   readonly counts: boolean
-  /** Until its next try; undefined: it is due whenever its pod is. */
+  /** Seconds until the next attempt. Undefined: as soon as the pod may be contacted. */
   readonly seconds: number | undefined
-  /** That was the last try. */
+  /** This was the last attempt. */
   readonly dead: boolean
   readonly encryptedEnvelope: string | undefined
 }
 
-/** What these exchanges say about the pod. */
+/** The change of a pod's health after a round of deliveries. */
 export type PodHealthChange =
   | { readonly kind: 'well' }
-  /** It answers, and not as it should; so many of the answers lead elsewhere, or the last of them does not. */
+  /** The pod answers with errors. `moved` counts redirects in a row up to the last answer. */
   | { readonly kind: 'refuses'; readonly status: PodStatus; readonly error: string; readonly moved: number }
-  /** It is left alone for a while. */
+  /** The pod is not contacted for some seconds. */
   | { readonly kind: 'away'; readonly status: PodStatus; readonly error: string; readonly seconds: number }
-  /** It does not answer soon: until it has done so once more, it takes no slot of those who do. */
+  /** The pod answers too slowly. Until its next success it uses only the slots of unproven pods. */
   | { readonly kind: 'silent' }
-  /** Nothing. */
+  /** No change. */
   | { readonly kind: 'unknown' }
 
 export interface DeliveryResults {
@@ -187,15 +187,15 @@ export interface DeliveryResults {
   readonly arrived: readonly number[]
   readonly failed: readonly FailedDelivery[]
   readonly podHealth: PodHealthChange
-  /** An answer came, with whatever status. */
+  /** The pod has answered with any HTTP status. */
   readonly hasAnswered: boolean
-  /** So many redirects in a row make somebody look. */
+  /** Number of redirects in a row that requests a check of the pod. */
   readonly redirects: number
 }
 
 /**
- * Writes down how a round went. The pod is given back with it unless more is due; who wrote something in between has either
- * been seen here or finds the pod free. False: nothing is left to do with it.
+ * Stores the results of a round of deliveries. The lease ends with it unless more deliveries are due. A delivery that is inserted
+ * meanwhile is either seen here or finds the pod without a lease. Returns whether more are due.
  */
 export async function recordDeliveryResults(db: Knex, settlement: DeliveryResults): Promise<boolean> {
   const { podId, owner, milliseconds, arrived, failed, podHealth: note, hasAnswered, redirects } = settlement
@@ -248,7 +248,7 @@ export async function recordDeliveryResults(db: Knex, settlement: DeliveryResult
 
 const SET_OFFLINE_SINCE = `offline_since = coalesce(offline_since, now())`
 
-/** Single conditional changes: what was read before may be old by now. */
+/** Columns are changed relative to their current values, because values that were read before can be outdated. */
 const podHealthColumns: Readonly<Record<PodHealthChange['kind'], string>> = {
   well: `
     status = case when status = 'version_failed' then status else 'no_errors' end,
@@ -265,7 +265,7 @@ const podHealthColumns: Readonly<Record<PodHealthChange['kind'], string>> = {
   unknown: `redirects = redirects`,
 }
 
-/** Pods with something due that nobody delivers to, and for which a knock seems to be lost. */
+/** Pods without a lease whose deliveries have been due for 5 seconds: their delivery job was probably lost. */
 export const OVERDUE_PODS = `
   from pods
   where ${POD_ACCEPTS_DELIVERIES}
@@ -275,7 +275,7 @@ export const OVERDUE_PODS = `
       where pod_id = pods.id and state = 'waiting' and due_at <= now() - interval '5 seconds'
     )`
 
-/** Those that will answer come first. */
+/** Finds overdue pods, proven ones first. */
 export async function findOverduePods(
   db: Knex,
   limit: number,
@@ -287,7 +287,7 @@ export async function findOverduePods(
   return rows
 }
 
-/** Gives up what waits for pods that are asleep or blocked; returns how many, at most `limit`. */
+/** Gives up waiting deliveries to sleeping or blocked pods; returns how many, at most `limit`. */
 export async function giveUpDeliveries(db: Knex, limit: number): Promise<number> {
   const { rowCount } = await db.raw(
     `update deliveries set state = 'dead', died_at = now(), last_fault = lost.fault
@@ -304,7 +304,7 @@ export async function giveUpDeliveries(db: Knex, limit: number): Promise<number>
   return rowCount
 }
 
-/** Makes due again what was given up while this pod was asleep, unless it is too old by now. */
+/** Makes deliveries due again that were given up while this pod was asleep, unless they have expired. */
 export async function reviveDeliveriesOfPod(db: Knex, podId: number): Promise<void> {
   await db.raw(
     `update deliveries set state = 'waiting', died_at = null, due_at = date_trunc('milliseconds', now())
@@ -313,7 +313,7 @@ export async function reviveDeliveriesOfPod(db: Knex, podId: number): Promise<vo
   )
 }
 
-/** Pods that nobody has looked at for a day, and sooner those that were heard of while they were offline. */
+/** Finds pods without a check for a day. Offline pods that sent a message are due sooner. */
 export async function findPodsToCheck(
   db: Knex,
   {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 
-/** Somebody whose word something is, and the pod that has it; null: this one. */
+/** The author of an entity and their pod; null: this pod. */
 export interface EntityAuthor {
   readonly personId: number
   readonly address: string
@@ -9,10 +9,10 @@ export interface EntityAuthor {
   readonly pod: { readonly host: string; readonly port: number; readonly ssl: boolean } | null
 }
 
-/** Something public that is known here, and whose it is. */
+/** A public entity that is stored here, with its authors. */
 export interface FetchableEntity {
   readonly record: 'post' | 'comment'
-  /** Of the record itself: asked for a poll, it is the guid of its post. */
+  /** Guid of the record. For a poll, the guid of its post. */
   readonly guid: string
   readonly postGuid: string
   readonly author: EntityAuthor
@@ -22,7 +22,7 @@ export interface FetchableEntity {
 
 export type FetchableKind = 'post' | 'poll' | 'comment'
 
-/** Undefined: it is unknown here, or not public. */
+/** Undefined: the entity is unknown or not public. */
 export async function findFetchableEntity(
   db: Knex,
   kind: FetchableKind,

@@ -4,21 +4,21 @@ import { rowByRow } from '../sql/row-by-row.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import { POD_IS_ASLEEP, POD_IS_PROVEN } from './due-deliveries.js'
 
-/** Who is to hear of something. Those who live here are among them and get no delivery. */
+/** Selects the recipients of a message. Local people can be among them and get no delivery. */
 export type RecipientSelector =
   | {
-      /** Everybody who has this post of one of our people. */
+      /** All recipients of this post of a local person. */
       readonly of: 'post'
       readonly postId: number
-      /** Nobody on the pod of this person: it has it already, and has told its own people. */
+      /** Leaves out the pod of this person, which has the entity and distributes it to its own people. */
       readonly exceptPodOfPersonId?: number
-      /** And everybody whom this comment mentions, if the post is public. */
+      /** Adds the people whom this comment mentions, if the post is public. */
       readonly mentionedInCommentId?: number
       readonly and?: readonly number[]
     }
-  /** The same for a photo that is no part of a post. */
+  /** All recipients of a photo without a post. */
   | { readonly of: 'photo'; readonly photoId: number; readonly and?: readonly number[] }
-  /** Everybody who shares with the user or with whom the user shares. */
+  /** All contacts of a user, in both directions of sharing. */
   | { readonly of: 'contacts'; readonly userId: number; readonly and?: readonly number[] }
   | { readonly of: 'people'; readonly personIds: readonly number[] }
 
@@ -36,13 +36,13 @@ export interface NewOutboundMessage {
 /** A pod that has something to be delivered now. */
 export interface ReachedPod {
   readonly podId: number
-  /** Its last exchange went well, and not long ago. */
+  /** SQL condition: the last delivery to the pod succeeded, within the last 7 days. */
   readonly proven: boolean
 }
 
 /**
- * Writes a message and all its deliveries with one statement, and tells whom they go to. Pods that are asleep get none and
- * count them, blocked ones get none. A message that is there already gets the deliveries that it does not have.
+ * Inserts a message and all its deliveries with one statement; returns the pods with new deliveries. Pods that are asleep get none
+ * and count the skipped ones; blocked pods get none. A message that exists gets the deliveries that are missing.
  */
 export async function insertDeliveries(
   transaction: Knex.Transaction,
@@ -61,7 +61,7 @@ export async function insertDeliveries(
   return rows
 }
 
-/** The same for messages that are for one person each, and all different: any number with one statement. */
+/** Inserts any number of messages for one person each, as `insertDeliveries`, with one statement. */
 export async function insertPersonalDeliveries(
   transaction: Knex.Transaction,
   messages: readonly (NewOutboundMessage & { readonly personId: number })[],
@@ -90,7 +90,7 @@ export async function insertRelays(
   return rows
 }
 
-/** Ids of people, some of them several times. */
+/** Queries for the ids of recipients; ids can repeat. */
 const recipientQueries: Readonly<Record<RecipientSelector['of'], string>> = {
   post: selectSubscribers('cast(:postId as bigint)', 'cast(:commentId as bigint)'),
   photo: `
@@ -109,7 +109,10 @@ const recipientQueries: Readonly<Record<RecipientSelector['of'], string>> = {
   people: `select cast(null as bigint) as id where false`,
 }
 
-/** Who receives what is said under a post of a local user; `commentId` is null unless a comment mentions more people. */
+/**
+ * Query for the people who receive interactions on a post of a local user: contacts, mentioned people, resharers, participants and
+ * the author of the root; for a private post, the members of its aspects. `commentId` is null unless a comment mentions more people.
+ */
 function selectSubscribers(postId: string, commentId: string): string {
   return `
     with post as (select id, author_id, root_id, public from posts where id = ${postId})
@@ -139,7 +142,7 @@ function selectSubscribers(postId: string, commentId: string): string {
       where not post.public`
 }
 
-/** What did not go to pods that are asleep is counted there, what goes out makes their jobs. */
+/** Last steps of the statements: counts skipped deliveries at sleeping pods, and returns the pods with new deliveries. */
 const COUNT_SKIPPED_AND_RETURN_PODS = `locked as (
     select id from pods where id in (select pod_id from skipped) order by id for no key update
   ), counted as (
@@ -151,8 +154,8 @@ const COUNT_SKIPPED_AND_RETURN_PODS = `locked as (
   select distinct pod_id as "podId", proven from recipients where pod_id in (select pod_id from delivered)`
 
 /**
- * Who was named is told even when their account is closed: it may be the very message that says so. A message that is there
- * already is touched, so that nobody clears it away meanwhile.
+ * Inserts one message and its deliveries. People who are named by id receive it even if their account is closed, because the message
+ * can be the account deletion itself. `created_at` of an existing message is renewed, so that pruning does not delete it meanwhile.
  */
 function insertDeliveriesTo(audience: string): string {
   return `
@@ -204,7 +207,7 @@ const insertPersonalDeliveryRows = `
       priority smallint
     )
   ), recipients as (
-    -- One lookup for each message: the planner must not read all people or pods because it believes them to be few.
+    -- One index lookup for each message: with old statistics the planner would read the whole tables of people and pods.
     select given.*, pods.id as pod_id, ${POD_IS_ASLEEP} as asleep, ${POD_IS_PROVEN} as proven
     from given
     cross join lateral (select pod_id from people where people.id = given."personId" offset 0) as people

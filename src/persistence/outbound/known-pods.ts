@@ -20,7 +20,7 @@ export interface KnownPod {
   readonly skippedDeliveries: number
   readonly proven: boolean
   readonly asleep: boolean
-  /** How many of its people are known here. */
+  /** Number of known people of the pod. */
   readonly people: number
   /** Deliveries that have not arrived. */
   readonly waiting: number
@@ -38,7 +38,7 @@ const states = {
   offline: `pods.offline_since is not null`,
 } as const
 
-/** By host. */
+/** Lists pods by host. */
 export async function listKnownPods(db: Knex, { place, state }: KnownPodFilter = {}): Promise<readonly KnownPod[]> {
   const { rows } = await db.raw(
     `select pods.id, pods.host, pods.port, pods.status, pods.last_error as "lastError", pods.software,

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** Something of our own people that is to be told, held until the transaction ends: it is not deleted meanwhile. */
+/** A record of a local person, locked until the end of the transaction so that it is not deleted while it is dispatched. */
 export interface DispatchedPost {
   readonly id: number
   readonly authorId: number
@@ -15,7 +15,7 @@ export interface DispatchedPhoto {
   readonly postId: number | null
 }
 
-/** What is said about a post, with what decides who passes it on. */
+/** A relayable with the authors that determine which pod relays it. */
 export interface DispatchedRelayable {
   readonly id: number
   readonly author: DispatchedPerson
@@ -26,7 +26,7 @@ export interface DispatchedRelayable {
 
 interface DispatchedPerson {
   readonly id: number
-  /** Lives here, and has not left. */
+  /** A local person with an open account. */
   readonly isLocal: boolean
 }
 
@@ -37,7 +37,7 @@ export interface DispatchedMessage {
 
 export type RelayableKind = 'comment' | 'like' | 'poll_participation'
 
-/** Undefined, here and below: it is gone, or its author is. */
+/** Undefined, here and below: the record was deleted, or the account of its author closed. */
 export async function lockDispatchedPost(
   transaction: Knex.Transaction,
   guid: string,
@@ -65,7 +65,7 @@ export interface RelayedRecord extends DispatchedRelayable {
   readonly guid: string
 }
 
-/** The same for any number of one kind, with one statement. */
+/** Locks any number of relayables of one kind with one statement. */
 export async function lockRelayedRecords(
   transaction: Knex.Transaction,
   kind: RelayableKind,
