@@ -9,8 +9,8 @@ import {
   insertAnnouncements,
   listAnnouncementsAfter,
 } from '../../src/persistence/notifications/announcements.js'
+import { addPost, addRemotePerson, addUser } from './sample-rows.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
-import { addPost, addRemotePerson, addUser } from './world.js'
 
 let database: OpenDatabase
 let db: Knex

@@ -3,8 +3,8 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import type { User } from '../../src/persistence/models/user.js'
 import { listPostsOfPerson, type Reader } from '../../src/persistence/posts/list-posts.js'
+import { addPost, addUser } from './sample-rows.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
-import { addPost, addUser } from './world.js'
 
 let database: OpenDatabase
 let db: Knex

@@ -6,8 +6,8 @@ import type { Visibility } from '../../src/persistence/posts/visibility.js'
 import type { TimePage } from '../../src/persistence/sql/keyset-page.js'
 import { listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
 import { mainStreamMembers } from '../../src/persistence/streams/main-stream-members.js'
+import { addUser, newGuid } from './sample-rows.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
-import { addUser, newGuid } from './world.js'
 
 const AUTHORS = 600
 const POSTS = 9_000

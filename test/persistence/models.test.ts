@@ -23,8 +23,8 @@ import { Tag } from '../../src/persistence/models/tag.js'
 import { Tombstone } from '../../src/persistence/models/tombstone.js'
 import { User, UserSecrets } from '../../src/persistence/models/user.js'
 import { WaitingMessage } from '../../src/persistence/models/waiting-message.js'
+import { addPost, addRemotePerson, addUser, newGuid } from './sample-rows.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
-import { addPost, addRemotePerson, addUser, newGuid } from './world.js'
 
 const models: readonly ModelClass<Model>[] = [
   ...[

@@ -110,8 +110,8 @@ it.each<[string, () => Promise<unknown>]>([
     'photos-of-person readable newest first',
     () => listPhotosOfPerson(db, viewer, { authorGuid, visibility: 'readable', page: { limit: 15 } }),
   ],
-  ['caused-notifications comments', () => told({ comments: [1] })],
-  ['caused-notifications posts likes', () => told({ posts: [1], likes: [1] })],
+  ['caused-notifications comments', () => causeNotifications({ comments: [1] })],
+  ['caused-notifications posts likes', () => causeNotifications({ posts: [1], likes: [1] })],
   ['new-messages', () => inTransaction(db, (transaction) => insertNewMessages(transaction, [message()]))],
   ['references', () => findPostReferences(db, { posts: [postGuid], deleted: [postGuid] })],
   ['retraction-targets', () => findRetractionTargets(db, [{ type: 'Post', guid: postGuid }])],
@@ -152,7 +152,7 @@ function posts() {
   return listPostsOfPerson(db, viewer, { authorGuid, visibility: 'readable', page: { limit: 15 } })
 }
 
-function told(causes: Partial<NotificationCauseRows>) {
+function causeNotifications(causes: Partial<NotificationCauseRows>) {
   const none = { posts: [], comments: [], likes: [], reshares: [], sharing: [], delivered: [] }
   return inTransaction(db, (transaction) => insertCausedNotifications(transaction, { ...none, ...causes }, new Date()))
 }

@@ -7,8 +7,8 @@ import {
   searchPeopleByTag,
 } from '../../src/persistence/people/people-search.js'
 import type { Page } from '../../src/persistence/sql/keyset-page.js'
+import { addUser } from './sample-rows.js'
 import { openTestDatabase } from './test-database.js'
-import { addUser } from './world.js'
 
 const MANY = 30_000
 const A_PAGE = { offset: 0, limit: 15 }

@@ -10,8 +10,8 @@ import {
   listStreamPosts,
   type Stream,
 } from '../../src/persistence/streams/list-streams.js'
+import { addUser } from './sample-rows.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
-import { addUser } from './world.js'
 
 const POSTS = 6_000
 const AUTHORS = 60

@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Post } from '../../src/persistence/models/post.js'
 import type { User } from '../../src/persistence/models/user.js'
+import { addPost, addRemotePerson, addUser, newGuid } from './sample-rows.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
-import { addPost, addRemotePerson, addUser, newGuid } from './world.js'
 
 let database: OpenDatabase
 let db: Knex

@@ -56,15 +56,15 @@ import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 
 /** Rows of each table that grows. */
 const MANY = 6_000
-/** Rows that a statement may read: a few for each of those it is about. */
-const MOST_ROWS = 1_500
-/** Pages that it may touch, of indexes too. */
-const MOST_PAGES = 6_000
-/** From then on the server uses the plan that it keeps. */
+/** The most rows that a statement may read. */
+const MAX_ROWS = 1_500
+/** The most pages of tables and indexes that a statement may read. */
+const MAX_PAGES = 6_000
+/** After five executions PostgreSQL uses the generic plan. */
 const RUNS = 7
 
 let pod: MeetingPod
-/** With one connection each, as workers and as the web process open it. */
+/** One connection each, opened as by workers and by the web process. */
 let workerDb: Knex
 let webDb: Knex
 let ann: LocalPerson
@@ -88,7 +88,7 @@ afterAll(async () => {
   await pod.close()
 })
 
-/** What the server knows is that the tables are nearly empty; nothing corrects it. */
+/** Fills the tables after `analyze`, without autovacuum: in the statistics they are nearly empty. */
 async function fillAfterAnalyze(): Promise<void> {
   const { rows } = await pod.db.raw(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname in ('public', 'bullmq')`,
@@ -140,8 +140,8 @@ interface Cost {
   readonly pages: number
 }
 
-/** What all statements of a connection have read, as the server counts it for EXPLAIN (ANALYZE, BUFFERS) too. */
-async function readSoFar(db: Knex): Promise<Cost> {
+/** The rows and pages that all statements have read so far, by the statistics of the server. */
+async function countReads(db: Knex): Promise<Cost> {
   await db.raw('select pg_stat_force_next_flush()')
   const { rows } = await db.raw(
     `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::integer as rows,
@@ -154,9 +154,9 @@ async function readSoFar(db: Knex): Promise<Cost> {
 
 async function costOf(db: Knex, run: () => Promise<unknown>): Promise<Cost> {
   for (let time = 1; time < RUNS; time += 1) await run()
-  const before = await readSoFar(db)
+  const before = await countReads(db)
   await run()
-  const after = await readSoFar(db)
+  const after = await countReads(db)
   return { rows: after.rows - before.rows, pages: after.pages - before.pages }
 }
 
@@ -189,7 +189,7 @@ const contact = () =>
 
 const owner = '00000000-0000-4000-8000-000000000000'
 
-async function settleOne(): Promise<unknown> {
+async function settleOneDelivery(): Promise<unknown> {
   await leasePod(workerDb, { podId, owner, milliseconds: 60_000, onlyProven: false })
   const [due] = await findDueDeliveries(workerDb, podId, 1)
   const arrived = due === undefined ? [] : [due.id]
@@ -198,7 +198,7 @@ async function settleOne(): Promise<unknown> {
   return releasePod(workerDb, podId, owner)
 }
 
-async function relaySome(): Promise<unknown> {
+async function relayComments(): Promise<unknown> {
   const relays = Array.from({ length: 32 }, (_, index) => `c${index + 1}`)
   const { rows } = await workerDb.raw('select md5(name) as guid from unnest(?::text[]) as name', [relays])
   const data = { relays: rows.map(({ guid }: { guid: string }) => ({ record: 'comment', guid })) }
@@ -207,7 +207,7 @@ async function relaySome(): Promise<unknown> {
 }
 
 const hashOf = (name: string) => createHash('md5').update(name).digest('hex')
-/** Each time another one of those that were stored. */
+/** Returns another one of the stored rows each time. */
 let nextOf = 1_000
 const nextRow = (kind: string) => {
   nextOf += 1
@@ -245,9 +245,9 @@ function conversation() {
 const message = () => ({ waitsFor: `post:${newGuid()}`, payload: newGuid(), acceptedAt: new Date(), times: 0 }) as const
 
 it.each<readonly [string, () => Promise<unknown>]>([
-  ['the head of the line of a pod', () => findDueDeliveries(workerDb, podId, 20)],
-  ['the first one of the line', () => findDueDeliveries(workerDb, podId, 1)],
-  ['the end of a round', settleOne],
+  ['the due deliveries of a pod', () => findDueDeliveries(workerDb, podId, 20)],
+  ['the first due delivery of a pod', () => findDueDeliveries(workerDb, podId, 1)],
+  ['the end of a delivery round', settleOneDelivery],
   [
     'a message to one person',
     () =>
@@ -264,78 +264,75 @@ it.each<readonly [string, () => Promise<unknown>]>([
         await enqueuePersonalMessages(pod, transaction, [{ ...retraction(), public: false, personId: quin.id }])
       }),
   ],
-  ['a batch of relays', relaySome],
+  ['a batch of relays', relayComments],
   [
-    'work that is written',
+    'inserting outbox rows',
     () => within((transaction) => enqueueJobsOfKind(pod, transaction, dispatchRelaysJob, [{ relays: [] }])),
   ],
-  ['work that is taken', () => takeWork(workerDb, { outboxId: 17 })],
-  ['work that is done', () => within((transaction) => takeRows(transaction, [17, 18, 19]))],
-  ['messages of rows', () => findMessageRows(workerDb, [MANY + 17])],
-  ['whether anything is left behind', () => look({ db: workerDb })],
-  ['messages that begin to wait', () => within((transaction) => waitAndWake(pod, transaction, [message()], []))],
-  ['messages that go on', () => within((transaction) => waitAndWake(pod, transaction, [], [`post:${newGuid()}`]))],
-  ['messages that have waited too long', () => within((transaction) => wakeOverdue(pod, transaction, 10))],
-  ['work that is given up', () => giveUp(worker(), 23)],
-  ['a post that arrives', () => receiveBatch(worker(), [open(quin, postBy(quin))])],
+  ['taking an outbox row', () => takeWork(workerDb, { outboxId: 17 })],
+  ['deleting outbox rows', () => within((transaction) => takeRows(transaction, [17, 18, 19]))],
+  ['the messages of outbox rows', () => findMessageRows(workerDb, [MANY + 17])],
+  ['the check for overdue outbox rows', () => look({ db: workerDb })],
+  ['storing waiting messages', () => within((transaction) => waitAndWake(pod, transaction, [message()], []))],
   [
-    'a comment that arrives',
+    'resuming waiting messages',
+    () => within((transaction) => waitAndWake(pod, transaction, [], [`post:${newGuid()}`])),
+  ],
+  ['overdue waiting messages', () => within((transaction) => wakeOverdue(pod, transaction, 10))],
+  ['giving up a message', () => giveUp(worker(), 23)],
+  ['receiving a post', () => receiveBatch(worker(), [open(quin, postBy(quin))])],
+  [
+    'a comment is received',
     () => receiveBatch(worker(), [open(quin, commentBy(quin, { guid: postGuid, author: ann.address } as never))]),
   ],
   [
-    'a reshare that arrives',
+    'a reshare is received',
     () => receiveBatch(worker(), [open(quin, reshareBy(quin, { guid: nextRow('p'), author: ann.address } as never))]),
   ],
-  ['a photo that arrives', () => receiveBatch(worker(), [open(quin, photoBy(quin))])],
-  ['a profile that arrives', () => receiveBatch(worker(), [open(quin, profileOf(quin, { bio: newGuid() }))])],
+  ['a photo is received', () => receiveBatch(worker(), [open(quin, photoBy(quin))])],
+  ['a profile is received', () => receiveBatch(worker(), [open(quin, profileOf(quin, { bio: newGuid() }))])],
   [
-    'a participation that arrives',
+    'a participation is received',
     () => receiveBatch(worker(), [open(quin, participationBy(quin, { guid: postGuid, author: ann.address } as never))]),
   ],
   [
-    'the retraction of a comment that arrives',
+    'the retraction of a comment is received',
     () => receiveBatch(worker(), [open(quin, retracted('Comment', nextRow('c')))]),
   ],
-  ['the retraction of something unknown', () => receiveBatch(worker(), [open(quin, retracted('Post', newGuid()))])],
-  ['a contact that arrives', () => receiveBatch(worker(), [sealed(quin, ann, contact())])],
-  ['a conversation that arrives', () => receiveBatch(worker(), [sealed(quin, ann, conversation())])],
-  ['who has signed', () => Person.findSigners(workerDb, [quin.address, 'one@pod17.example'])],
-  [
-    'unproven messages that begin to wait',
-    () => within((transaction) => waitAndWake(pod, transaction, [unprovenMessage()], [])),
-  ],
-  ['signers that are looked up already', () => findLookedUp(workerDb, ['u7@h7.example'])],
+  ['the retraction of an unknown entity', () => receiveBatch(worker(), [open(quin, retracted('Post', newGuid()))])],
+  ['a contact is received', () => receiveBatch(worker(), [sealed(quin, ann, contact())])],
+  ['a conversation is received', () => receiveBatch(worker(), [sealed(quin, ann, conversation())])],
+  ['the signers of messages', () => Person.findSigners(workerDb, [quin.address, 'one@pod17.example'])],
+  ['storing unproven messages', () => within((transaction) => waitAndWake(pod, transaction, [unprovenMessage()], []))],
+  ['signers with a pending lookup', () => findLookedUp(workerDb, ['u7@h7.example'])],
   ['signers to look up at a host', () => dueLookups(workerDb, 'h7.example', 4)],
   ['signers that were not found', () => postponeLookups(workerDb, ['u11@h11.example'], 100)],
   ['signers that were found', () => endLookups(workerDb, ['u12@h12.example'])],
   [
-    'messages whose signer is given up',
+    'messages of a signer that is given up',
     () => within((transaction) => giveUpSigners(pod, transaction, ['u13@h13.example'])),
   ],
-  [
-    'unproven messages that have waited too long',
-    () => within((transaction) => giveUpOverdueUnproven(pod, transaction, 10)),
-  ],
+  ['overdue unproven messages', () => within((transaction) => giveUpOverdueUnproven(pod, transaction, 10))],
   ['posts to participate in', () => within((transaction) => findPostsToParticipateIn(transaction, [postGuid]))],
   [
-    'a like that arrives',
+    'a like is received',
     () => receiveBatch(worker(), [open(quin, likeBy(quin, { guid: newGuid(), author: ann.address } as never))]),
   ],
-])('%s: read little of tables that have grown since the last analyze', async (_what, run) => {
+])('%s: few rows are read of tables that have grown since the last analyze', async (_what, run) => {
   const { rows, pages } = await costOf(workerDb, run)
 
-  expect(rows).toBeLessThan(MOST_ROWS)
-  expect(pages).toBeLessThan(MOST_PAGES)
+  expect(rows).toBeLessThan(MAX_ROWS)
+  expect(pages).toBeLessThan(MAX_PAGES)
 })
 
 it.each<readonly [string, () => Promise<unknown>]>([
-  ['pods whose job was lost', () => findOverduePods(workerDb, 100)],
-  ['what pods that are asleep do not get', () => giveUpDeliveries(workerDb, 1_000)],
+  ['pods with a lost job', () => findOverduePods(workerDb, 100)],
+  ['deliveries to sleeping pods', () => giveUpDeliveries(workerDb, 1_000)],
   ['pods to check', () => findPodsToCheck(workerDb, { checkEveryHours: 24, recheckMinutes: 30, checksAtOnce: 60 })],
-  ['bounds of messages that wait', () => boundMessages({ ...pod, db: workerDb })],
-  ['hosts whose look-ups were lost', () => forgottenHosts(workerDb, 100)],
-  ['work that was left behind', () => within((transaction) => leftBehind(transaction, ['relay'], 100))],
-])('%s: read each row of a table at most twice, once in a while', async (_what, run) => {
+  ['bounds of waiting messages', () => boundMessages({ ...pod, db: workerDb })],
+  ['hosts with lost lookups', () => forgottenHosts(workerDb, 100)],
+  ['overdue outbox rows', () => within((transaction) => leftBehind(transaction, ['relay'], 100))],
+])('%s: each row of a table is read at most twice', async (_what, run) => {
   const { rows } = await costOf(workerDb, run)
 
   expect(rows).toBeLessThan(3 * MANY)
@@ -352,7 +349,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['comments', () => listCommentsOfPost(webDb, reader(), { postGuid, visibility: 'readable', page: { limit: 15 } })],
   ['a post', () => findListedPost(webDb, reader(), { guid: postGuid, visibility: 'readable' })],
   ['whether a post is visible', () => findReadablePost(webDb, reader(), { postGuid })],
-  ['something public', () => findFetchableEntity(webDb, 'post', postGuid)],
+  ['a public post', () => findFetchableEntity(webDb, 'post', postGuid)],
   ['a public comment', () => findFetchableEntity(webDb, 'comment', hashOf('c17'))],
   ['a person', () => findPersonWithRelationship(webDb, reader(), quin.guid)],
   ['likes of a post', () => listReactions(webDb, reader(), { kind: 'likes-of-post', id: 1 }, { offset: 0, limit: 15 })],
@@ -369,17 +366,17 @@ it.each<readonly [string, () => Promise<unknown>]>([
     `the stream ${stream}`,
     () => listStreamPosts(webDb, reader(), { stream, visibility: 'readable', page: { limit: 15 } }),
   ]),
-])('%s: read little of lists that have grown since the last analyze', async (_what, run) => {
+])('%s: few rows are read for lists that have grown since the last analyze', async (_what, run) => {
   const { rows, pages } = await costOf(webDb, run)
 
-  expect(rows).toBeLessThan(MOST_ROWS)
-  expect(pages).toBeLessThan(MOST_PAGES)
+  expect(rows).toBeLessThan(MAX_ROWS)
+  expect(pages).toBeLessThan(MAX_PAGES)
 })
 
-it('tags: read the own posts and no others, of lists that have grown since the last analyze', async () => {
+it('tags: only own posts are read, of tables that have grown since the last analyze', async () => {
   const { rows } = await costOf(webDb, () => listTagNames(webDb, reader(), 'tea1', { offset: 0, limit: 15 }))
 
-  expect(rows).toBeLessThan(MANY + MOST_ROWS)
+  expect(rows).toBeLessThan(MANY + MAX_ROWS)
 })
 
 function reader() {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isUniqueViolation } from '../../src/persistence/database/errors.js'
+import { addPost, addRemotePerson, addUser, newGuid } from './sample-rows.js'
 import { type OpenDatabase, openTestDatabase } from './test-database.js'
-import { addPost, addRemotePerson, addUser, newGuid } from './world.js'
 
 type Row = Readonly<Record<string, unknown>>
 

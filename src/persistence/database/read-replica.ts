@@ -70,10 +70,10 @@ export function openReadReplica({
   async function compare(): Promise<void> {
     try {
       const now = Date.now()
-      const found = await compareReplicaPosition(primary, replica)
-      samples = [...samples.filter(({ at }) => at > now - limits.maxAgeMs), { at: now, position: found.written }]
-      upToDateAt = samples.findLast(({ position }) => position <= found.replayed)?.at ?? upToDateAt
-      replayed = found.replayed
+      const positions = await compareReplicaPosition(primary, replica)
+      samples = [...samples.filter(({ at }) => at > now - limits.maxAgeMs), { at: now, position: positions.written }]
+      upToDateAt = samples.findLast(({ position }) => position <= positions.replayed)?.at ?? upToDateAt
+      replayed = positions.replayed
       answeredAt = Date.now()
       lastError = undefined
     } catch (error) {

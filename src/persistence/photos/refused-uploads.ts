@@ -13,9 +13,9 @@ export interface UploadProgress {
 
 /** Finds the state by the guid of the photo and the outbox row of the job. Reads keys only. */
 export async function findUploadProgress(db: Knex, guid: string, outboxId: number): Promise<UploadProgress> {
-  const [found] = await queryPrepared<UploadProgress>(db, 'upload-progress', selectProgress, [guid, outboxId])
-  if (found === undefined) throw new Error('The statement upload-progress returned no row.')
-  return found
+  const [progress] = await queryPrepared<UploadProgress>(db, 'upload-progress', selectProgress, [guid, outboxId])
+  if (progress === undefined) throw new Error('The statement upload-progress returned no row.')
+  return progress
 }
 
 export async function refuseUpload(transaction: Knex.Transaction, guid: string, reason: string): Promise<void> {

@@ -76,7 +76,7 @@ export async function listPostsOfPerson(
     id: 'posts.id',
     firstValue: 3,
   })
-  const found = await listPosts(db, reader, {
+  const posts = await listPosts(db, reader, {
     name: `posts-of-person ${visibility} ${name}`,
     maxRows,
     selectPosts: (columns) => `
@@ -84,7 +84,7 @@ export async function listPostsOfPerson(
       where posts.author_id = (${selectOpenPersonId('$3')}) and ${visibilityCondition[visibility]} ${condition} ${order}`,
     values,
   })
-  return toPage(found, page)
+  return toPage(posts, page)
 }
 
 /**

@@ -86,8 +86,8 @@ const selectContents = `
       posts.id, posts.guid, posts.type, posts.public, posts.text,
       posts.provider_display_name as "providerDisplayName", posts.created_at as "createdAt",
       (
-        select row_to_json(place)
-        from (select address, lat, lng from locations where locations.post_id = posts.id) as place
+        select row_to_json(location)
+        from (select address, lat, lng from locations where locations.post_id = posts.id) as location
       ) as location,
       (
         select row_to_json(poll)
