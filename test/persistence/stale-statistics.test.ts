@@ -280,7 +280,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ],
   ['overdue waiting messages', () => within((transaction) => wakeOverdue(pod, transaction, 10))],
   ['giving up a message', () => giveUp(worker(), 23)],
-  ['receiving a post', () => receiveBatch(worker(), [open(quin, postBy(quin))])],
+  ['a post is received', () => receiveBatch(worker(), [open(quin, postBy(quin))])],
   [
     'a comment is received',
     () => receiveBatch(worker(), [open(quin, commentBy(quin, { guid: postGuid, author: ann.address } as never))]),
