@@ -5,21 +5,21 @@ import { presentMessage } from '../presenters/conversations.js'
 import { presentNotification } from '../presenters/notifications.js'
 import { presentPost } from '../presenters/posts.js'
 
-/** Why a client has to read the lists instead of what it missed. */
+/** Why missed events cannot be sent, so that the client has to read the lists again. */
 export type Gap = 'unknown' | 'too_old' | 'too_many'
 
-/** An event as it is written to a stream: JSON has no line breaks, so each is one line of data. */
+/** An event of the stream. JSON has no line breaks, so each event is one line of data. */
 export function eventText(event: LiveEvent, context: DialectContext): string {
   return block(event.id, event.kind, dataOf(event, context))
 }
 
-/** Tells a client that there is a gap; from this id on there is none. */
+/** Reports a gap before this id; events after it are complete. */
 export function resetText(id: number, reason: Gap): string {
   return block(id, 'reset', { reason })
 }
 
-/** Nothing but a place to come back to. */
-export function placeText(id: number): string {
+/** An id without an event, from which a client can resume. */
+export function positionText(id: number): string {
   return `id: ${id}\n\n`
 }
 
@@ -27,7 +27,7 @@ export function retryText(milliseconds: number): string {
   return `retry: ${milliseconds}\n\n`
 }
 
-/** A comment, which clients pass over and proxies do not. */
+/** A comment line: ignored by clients, but proxies see traffic and keep the connection. */
 export const HEARTBEAT = ':\n\n'
 
 function dataOf(event: LiveEvent, context: DialectContext): object {

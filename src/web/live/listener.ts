@@ -2,22 +2,22 @@ import type { ServerResponse } from 'node:http'
 import type { Viewer } from '../../domain/accounts/viewers.js'
 import type { EventRecipient } from '../../domain/notifications/live-events.js'
 import type { LiveLimits } from '../../limits.js'
-import { HEARTBEAT, placeText } from './event-text.js'
+import { HEARTBEAT, positionText } from './event-text.js'
 
-/** A client that keeps a stream open. */
+/** A client that keeps an event stream open. */
 export interface Listener extends EventRecipient {
-  /** As the token was when it was last looked at. */
+  /** As of the last check of the token. */
   viewer: Viewer
-  /** The last announcement it was told of, or did not need to be; undefined: it has asked for nothing that was before it came. */
+  /** Id of the last announcement that was sent, or that does not concern this client. Undefined: the stream starts with new ones. */
   position: number | undefined
-  /** Announcements that were looked through for it since it came back. */
+  /** Announcements read for this client alone since it connected or was last up to date. */
   missed: number
   readonly closed: boolean
-  /** Returns whether the client takes what it is sent; false: see `drained`. */
+  /** Returns whether the client accepts more; if not, await `drained` before the next write. */
   write(text: string): boolean
-  /** Resolves when the client has taken everything, or is gone: who takes too long is cut off, and may come back. */
+  /** Resolves when the client has received everything or has disconnected. A client that takes too long is disconnected; it may reconnect. */
   drained(): Promise<void>
-  beat(): void
+  sendHeartbeat(): void
   end(): void
 }
 
@@ -35,7 +35,7 @@ export function openListener(response: ServerResponse, recipient: EventRecipient
     },
     async drained() {
       if (this.closed || !response.writableNeedDrain) return
-      const tooSlow = setTimeout(() => response.destroy(), limits.drainMs)
+      const disconnect = setTimeout(() => response.destroy(), limits.drainMs)
       await new Promise<void>((resolve) => {
         const done = () => {
           response.off('drain', done).off('close', done)
@@ -43,10 +43,10 @@ export function openListener(response: ServerResponse, recipient: EventRecipient
         }
         response.on('drain', done).on('close', done)
       })
-      clearTimeout(tooSlow)
+      clearTimeout(disconnect)
     },
-    beat() {
-      this.write(this.position === undefined ? HEARTBEAT : `${HEARTBEAT}${placeText(this.position)}`)
+    sendHeartbeat() {
+      this.write(this.position === undefined ? HEARTBEAT : `${HEARTBEAT}${positionText(this.position)}`)
     },
     end() {
       if (!this.closed) response.end()

@@ -7,7 +7,7 @@ import { HTTP_LIMITS } from '../../../limits.js'
 import type { AnnouncementKind } from '../../../persistence/notifications/announcements.js'
 import { insufficientScope } from '../../api/authentication.js'
 import { countRateLimited } from '../../limits/rejection-metrics.js'
-import type { LiveChannel, Place } from '../../live/channel.js'
+import type { LiveChannel, StartPosition } from '../../live/channel.js'
 import { refTo } from '../../schemas/common.js'
 import { StreamEventData } from '../../schemas/live.js'
 import { RequestFault } from '../../server/request-faults.js'
@@ -36,12 +36,12 @@ const querystring = Type.Object({
   ),
 })
 
-/** What is new, at the moment in which it is. */
+/** Server-sent events: notifications, messages and posts as they arrive. */
 export const streamingRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/streaming',
     {
-      exposeHeadRoute: false, // what follows the head never ends
+      exposeHeadRoute: false, // the body never ends
       schema: {
         operationId: 'listen',
         tags: ['Live'],
@@ -60,14 +60,14 @@ export const streamingRoutes: FastifyPluginAsyncTypebox = async (app) => {
     (request, reply) => {
       const { viewer } = request
       const kinds = kindsOf(viewer, request.query.types, app.pod.config.host)
-      checkRoom(app.live, viewer)
+      checkCapacity(app.live, viewer)
       const response = openStream(reply)
-      app.live.join(response, { viewer, kinds }, placeOf(request, request.query.last_event_id))
+      app.live.join(response, { viewer, kinds }, startPositionOf(request, request.query.last_event_id))
     },
   )
 }
 
-/** What is asked for has to be allowed; who asks for nothing gets what is. */
+/** The requested kinds of events, each of which needs its scope. Without a request: every kind that the token allows. */
 function kindsOf({ scopes }: Viewer, types: string | undefined, realm: string): ReadonlySet<AnnouncementKind> {
   const all = Object.keys(SCOPE_OF_ANNOUNCEMENT_KIND) as AnnouncementKind[]
   const wanted = all.filter((kind) => types === undefined || types.split(',').includes(kind))
@@ -76,7 +76,7 @@ function kindsOf({ scopes }: Viewer, types: string | undefined, realm: string): 
   return new Set(wanted)
 }
 
-function checkRoom(live: LiveChannel, viewer: Viewer): void {
+function checkCapacity(live: LiveChannel, viewer: Viewer): void {
   const refusal = live.refusalOf(viewer)
   if (refusal === undefined) return
   const headers = { 'retry-after': String(HTTP_LIMITS.retryAfterSeconds) }
@@ -88,7 +88,7 @@ function checkRoom(live: LiveChannel, viewer: Viewer): void {
   throw new RequestFault(503, 'The pod has no more room for streams. Please try again soon.', { headers })
 }
 
-/** The head says that nobody in between may wait for more before they pass it on. */
+/** Writes the head of the response. `x-accel-buffering` keeps proxies from buffering events. */
 function openStream(reply: FastifyReply): FastifyReply['raw'] {
   reply
     .header('content-type', 'text/event-stream; charset=utf-8')
@@ -98,8 +98,8 @@ function openStream(reply: FastifyReply): FastifyReply['raw'] {
   return reply.raw
 }
 
-/** The header is what a client sends that was interrupted, also where its first address named a place. */
-function placeOf(request: FastifyRequest, parameter: string | undefined): Place {
+/** The header takes precedence: a browser that reconnects sends it together with the parameter of its first request. */
+function startPositionOf(request: FastifyRequest, parameter: string | undefined): StartPosition {
   const id = String(request.headers['last-event-id'] ?? parameter ?? '')
   if (id === '') return 'now'
   return /^\d{1,15}$/.test(id) ? Number(id) : 'unreadable'
