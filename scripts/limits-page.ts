@@ -203,8 +203,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   SEARCH_LIMITS: {
     shortest: 'no result',
-    strangersAtOnce: 'only known people are found',
-    strangersOfUser: 'only known people are found',
+    remoteLookUpsAtOnce: 'only known people are found',
+    remoteLookUpsOfUser: 'only known people are found',
     filters: '422',
   },
   PHOTO_LIMITS: {

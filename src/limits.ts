@@ -423,8 +423,8 @@ export const SEARCH_LIMITS = {
   discoveryMs: 2_000,
   lookEveryMs: 100,
   /** Searches that wait for other pods in one web process, and those of one user. All others use only known people. */
-  strangersAtOnce: 32,
-  strangersOfUser: 3,
+  remoteLookUpsAtOnce: 32,
+  remoteLookUpsOfUser: 3,
   /** Each one is another joined table; planning takes seconds for a hundred. */
   filters: 10,
 } as const

@@ -111,6 +111,6 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
 
     expect(answers).toEqual(Array(10).fill([200, []]))
     const hosts = new Set(others.requests.slice(before).map((request) => request.split('/')[0]))
-    expect(hosts.size).toBeLessThanOrEqual(SEARCH_LIMITS.strangersOfUser)
+    expect(hosts.size).toBeLessThanOrEqual(SEARCH_LIMITS.remoteLookUpsOfUser)
   })
 })

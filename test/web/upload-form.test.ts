@@ -27,7 +27,7 @@ beforeAll(async () => {
     async api(app) {
       await addBodyReaders(app)
       addValidation(app)
-      await app.register(photoRoutes, { madeWithin: 50 })
+      await app.register(photoRoutes, { processedWithin: 50 })
     },
   })
   await test.app.listen({ port: 0, host: '127.0.0.1' })

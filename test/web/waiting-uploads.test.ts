@@ -35,13 +35,13 @@ afterAll(async () => {
   await rm(uploadsDir, { recursive: true })
 })
 
-async function listenWith(limits: Partial<HttpLimits> = {}, turnWithin = 60_000): Promise<void> {
+async function listenWith(limits: Partial<HttpLimits> = {}, queuedWithin = 60_000): Promise<void> {
   app = await buildApp(test.pod, {
     limits: { ...UNHURRIED, connectionsCheckMs: 20, ...limits },
     async api(api) {
       await addBodyReaders(api)
       addValidation(api)
-      await api.register(photoRoutes, { turnWithin })
+      await api.register(photoRoutes, { queuedWithin })
       api.post('/read', { schema: { body: Type.Object({}) }, config: { public: true } }, async () => ({}))
     },
   })

@@ -5,14 +5,14 @@ import type { Pod } from '../../pod/pod.js'
 import { openRateLimit } from './rate-limit.js'
 import type { RateLimitName } from './rejection-metrics.js'
 
-interface Limited {
+interface AddressLimitHooks {
   onRequest(request: FastifyRequest): Promise<void>
   onResponse(request: FastifyRequest, reply: FastifyReply): Promise<void>
 }
 
 type LimitName = keyof Config['addressLimits']
 
-/** The seconds in which the settings count. */
+/** Seconds of each counting period. */
 const PERIODS: Readonly<Record<LimitName, number>> = {
   signIns: OIDC_LIMITS.signInsPerSeconds,
   clients: OIDC_LIMITS.clientsPerSeconds,
@@ -30,10 +30,14 @@ const LIMIT_NAMES: Readonly<Record<LimitName, RateLimitName>> = {
 }
 
 /**
- * Limits how often one network address may request a group of routes, as the settings say. Each call counts separately.
- * Requests whose status does not count are taken back.
+ * Limits how often one network address may request a group of routes, by the settings. Each call returns a separate counter.
+ * A request whose status does not count is subtracted again.
  */
-export function limitAddresses(pod: Pod, name: LimitName, counts: (status: number) => boolean = () => true): Limited {
+export function limitAddresses(
+  pod: Pod,
+  name: LimitName,
+  counts: (status: number) => boolean = () => true,
+): AddressLimitHooks {
   const limit = openRateLimit({
     limit: LIMIT_NAMES[name],
     times: pod.config.addressLimits[name],
@@ -41,13 +45,13 @@ export function limitAddresses(pod: Pod, name: LimitName, counts: (status: numbe
     sources: OIDC_LIMITS.sources,
     now: () => pod.now(),
   })
-  const taken = new WeakMap<FastifyRequest, () => void>()
+  const undoOf = new WeakMap<FastifyRequest, () => void>()
   return {
     async onRequest(request) {
-      taken.set(request, limit(request.ip))
+      undoOf.set(request, limit(request.ip))
     },
     async onResponse(request, { statusCode }) {
-      if (!counts(statusCode)) taken.get(request)?.()
+      if (!counts(statusCode)) undoOf.get(request)?.()
     },
   }
 }

@@ -8,8 +8,8 @@ import { RequestFault, tooBusy } from '../server/request-faults.js'
 import { openRateLimit, openRateLimitOf } from './rate-limit.js'
 
 /**
- * Answers a request of anybody for something that another pod may have: `known` with what is found, 404, or a page that says
- * that the search continues and reloads itself.
+ * Answers an anonymous request for an object that another pod may have: with the object, with 404, or with a page that reloads
+ * itself while the look-up continues.
  */
 export type AnswerLookUp = <Found>(
   request: FastifyRequest,
@@ -21,7 +21,7 @@ export type AnswerLookUp = <Found>(
   },
 ) => Promise<FastifyReply>
 
-/** Limits look-ups per network address and in all; what is known here is not limited. */
+/** Limits look-ups on other pods per network address and in total. Objects in the database are not limited. */
 export function openAnonymousLookUps(pod: Pod): AnswerLookUp {
   const { ofAddress, ofAll, perSeconds, sources, waitingAtOnce } = LOOK_UP_LIMITS
   const now = () => pod.now()
@@ -33,7 +33,7 @@ export function openAnonymousLookUps(pod: Pod): AnswerLookUp {
     const found = await lookUp.find()
     if (found !== undefined) return known(found)
     if (lookUp.runJob === undefined) throw unknown()
-    limitAddress(request.ip) // first: one address must not use up what all may do
+    limitAddress(request.ip) // first: one address must not use up the limit of all
     limitAll('all')
     if (waiting >= waitingAtOnce) throw tooBusy(HTTP_LIMITS.retryAfterSeconds)
     waiting += 1

@@ -3,108 +3,116 @@ import { type RequestFault, tooBusy } from '../server/request-faults.js'
 import { tooMany } from './rate-limit.js'
 import { countRateLimited, type RateLimitName } from './rejection-metrics.js'
 
-interface Room {
-  readonly all: number
-  readonly each: number
+interface Capacity {
+  readonly total: number
+  readonly perKey: number
 }
 
-interface TurnstileLimits extends Room {
+interface ConcurrencyLimitOptions extends Capacity {
   readonly limit: RateLimitName
-  /** Who may wait in front of it; nobody, unless it is said. */
-  readonly line?: Room & { readonly withinMs: number }
+  /** Operations that may wait for a free place. Not set: none may wait. */
+  readonly queue?: Capacity & { readonly withinMs: number }
 }
 
-/** Lets so many in at a time, and of one user only a few. */
-export interface Turnstile<Key = number> {
-  /** Does something inside. Others wait for their turn until they are gone; who waits too long, or finds no place in the line, is told to come again. */
-  pass<Result>(userId: Key, work: () => Promise<Result>, gone?: AbortSignal): Promise<Result>
-  /** The same for what can as well be left out: who is not let in at once goes on without it. */
-  passIfRoom(userId: Key, work: () => Promise<void>): Promise<void>
+/** Limits the operations that run at a time: in total, and per user or network address. */
+export interface ConcurrencyLimit<Key = number> {
+  /**
+   * Runs the operation, at once or after a wait in the queue. Throws a 429 or 503 if the queue is full, the wait takes too long,
+   * or `aborted` fires.
+   */
+  run<Result>(key: Key, operation: () => Promise<Result>, aborted?: AbortSignal): Promise<Result>
+  /** Runs the operation if there is a free place now, else skips it. */
+  runIfFree(key: Key, operation: () => Promise<void>): Promise<void>
 }
 
-interface Waiting<Key> {
-  readonly userId: Key
-  readonly letIn: () => void
+interface QueuedOperation<Key> {
+  readonly key: Key
+  readonly start: () => void
 }
 
-const NO_LINE = { all: 0, each: 0, withinMs: 0 }
+const NO_QUEUE = { total: 0, perKey: 0, withinMs: 0 }
 
-export function openTurnstile<Key = number>({ limit, all, each, line = NO_LINE }: TurnstileLimits): Turnstile<Key> {
-  const inside = new Map<Key, number>()
-  const waiting = new Set<Waiting<Key>>()
-  let total = 0
+export function openConcurrencyLimit<Key = number>({
+  limit,
+  total,
+  perKey,
+  queue = NO_QUEUE,
+}: ConcurrencyLimitOptions): ConcurrencyLimit<Key> {
+  const runningOfKey = new Map<Key, number>()
+  const queued = new Set<QueuedOperation<Key>>()
+  let running = 0
 
-  const countOf = (userId: Key): number => inside.get(userId) ?? 0
-  const hasRoomFor = (userId: Key): boolean => total < all && countOf(userId) < each
+  const countOf = (key: Key): number => runningOfKey.get(key) ?? 0
+  const isFreeFor = (key: Key): boolean => running < total && countOf(key) < perKey
 
-  function change(userId: Key, by: 1 | -1): void {
-    const count = countOf(userId) + by
-    if (count === 0) inside.delete(userId)
-    else inside.set(userId, count)
-    total += by
+  function changeRunning(key: Key, by: 1 | -1): void {
+    const count = countOf(key) + by
+    if (count === 0) runningOfKey.delete(key)
+    else runningOfKey.set(key, count)
+    running += by
   }
 
-  function refusalOf(userId: Key): RequestFault {
-    if (countOf(userId) < each) return tooBusy(HTTP_LIMITS.retryAfterSeconds)
+  function refusalOf(key: Key): RequestFault {
+    if (countOf(key) < perKey) return tooBusy(HTTP_LIMITS.retryAfterSeconds)
     countRateLimited(limit)
     return tooMany(1)
   }
 
-  function hasPlaceFor(userId: Key): boolean {
-    const own = [...waiting].filter((one) => one.userId === userId)
-    return waiting.size < line.all && own.length < line.each
+  function mayQueue(key: Key): boolean {
+    const own = [...queued].filter((operation) => operation.key === key)
+    return queued.size < queue.total && own.length < queue.perKey
   }
 
-  /** Resolves once they are inside. */
-  function turnOf(userId: Key, gone: AbortSignal | undefined): Promise<void> {
+  /** Resolves once the operation may run; it is counted as running by then. */
+  function waitInQueue(key: Key, aborted: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
-      const one = { userId, letIn }
-      const timer = setTimeout(giveUp, line.withinMs)
-      gone?.addEventListener('abort', giveUp)
-      waiting.add(one)
-      if (gone?.aborted) giveUp()
+      const operation = { key, start }
+      const timer = setTimeout(giveUp, queue.withinMs)
+      aborted?.addEventListener('abort', giveUp)
+      queued.add(operation)
+      if (aborted?.aborted) giveUp()
 
-      function leave(): void {
-        waiting.delete(one)
+      function leaveQueue(): void {
+        queued.delete(operation)
         clearTimeout(timer)
-        gone?.removeEventListener('abort', giveUp)
+        aborted?.removeEventListener('abort', giveUp)
       }
-      function letIn(): void {
-        leave()
-        change(userId, 1)
+      function start(): void {
+        leaveQueue()
+        changeRunning(key, 1)
         resolve()
       }
       function giveUp(): void {
-        leave()
-        reject(refusalOf(userId))
+        leaveQueue()
+        reject(refusalOf(key))
       }
     })
   }
 
-  /** Whoever has the least inside goes first: a long line of one user must not keep all others out. */
-  function letNextIn(): void {
-    const [next] = [...waiting]
-      .filter(({ userId }) => hasRoomFor(userId))
-      .toSorted((one, other) => countOf(one.userId) - countOf(other.userId))
-    next?.letIn()
+  /** Prefers the key with the fewest running operations: a user with many queued ones must not delay all others. */
+  function startNext(): void {
+    const [next] = [...queued]
+      .filter(({ key }) => isFreeFor(key))
+      .toSorted((one, other) => countOf(one.key) - countOf(other.key))
+    next?.start()
   }
 
-  async function pass<Result>(userId: Key, work: () => Promise<Result>, gone?: AbortSignal): Promise<Result> {
-    if (hasRoomFor(userId)) change(userId, 1)
-    else if (hasPlaceFor(userId)) await turnOf(userId, gone)
-    else throw refusalOf(userId)
+  async function run<Result>(key: Key, operation: () => Promise<Result>, aborted?: AbortSignal): Promise<Result> {
+    if (isFreeFor(key)) changeRunning(key, 1)
+    else if (mayQueue(key)) await waitInQueue(key, aborted)
+    else throw refusalOf(key)
     try {
-      return await work()
+      return await operation()
     } finally {
-      change(userId, -1)
-      letNextIn()
+      changeRunning(key, -1)
+      startNext()
     }
   }
 
   return {
-    pass,
-    async passIfRoom(userId, work) {
-      if (hasRoomFor(userId)) await pass(userId, work)
+    run,
+    async runIfFree(key, operation) {
+      if (isFreeFor(key)) await run(key, operation)
     },
   }
 }

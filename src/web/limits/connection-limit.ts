@@ -4,7 +4,7 @@ import type { HttpLimits } from '../../limits.js'
 import { siteOf, sourceOf } from '../../networks/network-source.js'
 
 /**
- * Why a connection is closed: its address has too many, it was idle and others need the place, or there is no place at all.
+ * Why a connection is closed: its address has too many, it was idle while others need a place, or all places are in use.
  */
 export type ConnectionClosure = 'address_limit' | 'idle' | 'all_in_use'
 
@@ -22,13 +22,13 @@ export interface ConnectionLimitOptions {
 interface Network {
   readonly isProxy: boolean
   readonly sockets: Set<Socket>
-  /** Without a request under way; the longest idle first. */
+  /** Connections without a running request, the longest idle first. */
   readonly idle: Set<Socket>
 }
 
 /**
  * Keeps places free for new clients. Without this, one address that sends a small request a minute on each of its connections
- * keeps all of them, and no other client can connect.
+ * occupies all of them, and no other client can connect.
  */
 export function limitConnections(server: Server, options: ConnectionLimitOptions): void {
   const { limits, isTrustedProxy, countClosure } = options
@@ -45,18 +45,20 @@ export function limitConnections(server: Server, options: ConnectionLimitOptions
     const site = siteOf(ip)
     const isProxy = isTrustedProxy(socket.remoteAddress)
     const address = open(sourceOf(ip), isProxy)
-    // A proxy is one address of its /48: its connections must not use up what others there may have.
-    const all = site === undefined || isProxy ? [address] : [address, open(site, false)]
-    for (const [, { sockets }] of all) sockets.add(socket)
-    networksOfSocket.set(socket, all)
+    // The connections of a proxy do not count for its /48: they belong to many clients.
+    const networksOfIp = site === undefined || isProxy ? [address] : [address, open(site, false)]
+    for (const [, { sockets }] of networksOfIp) sockets.add(socket)
+    networksOfSocket.set(socket, networksOfIp)
     total += 1
     socket.once('close', () => remove(socket))
 
     const limitOf = [limits.connectionsOfAddress, limits.connectionsOfSite]
-    const crowded = all.find(([, network], index) => !network.isProxy && network.sockets.size > (limitOf[index] ?? 0))
-    if (crowded) close(longestIdleOf(crowded[1]) ?? socket, 'address_limit')
+    const overLimit = networksOfIp.find(
+      ([, network], index) => !network.isProxy && network.sockets.size > (limitOf[index] ?? 0),
+    )
+    if (overLimit) close(longestIdleOf(overLimit[1]) ?? socket, 'address_limit')
     else if (total > filled) closeIdleOfLargestNetwork()
-    // Only now, so that the new connection is never the one that is closed for being idle.
+    // Last, so that the new connection is never closed for being idle.
     setIdle(socket)
   })
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
@@ -76,12 +78,12 @@ export function limitConnections(server: Server, options: ConnectionLimitOptions
     return [name, network]
   }
 
-  /** A closed one stays out. */
+  /** A closed connection is in no network any more and is not added again. */
   function setIdle(socket: Socket): void {
     for (const [, { sockets, idle }] of networksOfSocket.get(socket) ?? []) if (sockets.has(socket)) idle.add(socket)
   }
 
-  /** A connection of a proxy is closed last: the proxy may be about to send a request of one of its clients on it. */
+  /** Connections of proxies are closed last: a proxy may be about to send a request of a client on one. */
   function closeIdleOfLargestNetwork(): void {
     let largest: Network | undefined
     for (const network of networks.values()) {
@@ -98,11 +100,11 @@ export function limitConnections(server: Server, options: ConnectionLimitOptions
   }
 
   function remove(socket: Socket): void {
-    const all = networksOfSocket.get(socket)
-    if (all === undefined) return
+    const networksOfClosed = networksOfSocket.get(socket)
+    if (networksOfClosed === undefined) return
     networksOfSocket.delete(socket)
     total -= 1
-    for (const [name, network] of all) {
+    for (const [name, network] of networksOfClosed) {
       network.sockets.delete(socket)
       network.idle.delete(socket)
       if (network.sockets.size === 0 && networks.get(name) === network) networks.delete(name)

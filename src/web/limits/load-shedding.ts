@@ -2,7 +2,7 @@ import { type Loop, watchLoopLag } from '../../logging/loop-lag.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The event loop is so late that nobody new should be let in. */
+    /** The event loop is too late to accept new requests. */
     isUnderPressure(): boolean
   }
 }
@@ -12,21 +12,21 @@ export interface Pressure {
   stop(): void
 }
 
-/** One long stop, of the whole machine perhaps, is over when it is seen; it counts as one of these. */
-const JUDGED_BY = 5
+/** A single long stop, for example of the whole machine, is over when it is measured, so it counts as one sample of these. */
+const SAMPLES = 5
 
-/** Whether the event loop was mostly late. */
+/** Reports high pressure while most of the recent samples of the event loop were late. */
 export function watchPressure(maxDelayMs: number, loop?: Loop): Pressure {
   const recent: boolean[] = []
   const watch = watchLoopLag((lateMs) => {
     recent.unshift(lateMs > maxDelayMs)
-    recent.length = Math.min(recent.length, JUDGED_BY)
+    recent.length = Math.min(recent.length, SAMPLES)
     return recent.includes(true)
   }, loop)
   return {
     isHigh() {
-      watch.wake() // who asks has a request
-      return recent.filter(Boolean).length > JUDGED_BY / 2
+      watch.wake() // a request has arrived, so the loop is measured again
+      return recent.filter(Boolean).length > SAMPLES / 2
     },
     stop: watch.stop,
   }

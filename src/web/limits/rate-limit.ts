@@ -8,7 +8,7 @@ export interface RateRule {
   /** 0: unlimited. */
   readonly times: number
   readonly perSeconds: number
-  /** Sources that are remembered; the one that was counted longest ago is forgotten for a new one. */
+  /** Sources kept in memory; a new one replaces the least recently counted. */
   readonly sources: number
   readonly now: () => Date
 }

@@ -2,21 +2,21 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { LookUp } from '../../federation/discovery/look-up.js'
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { SEARCH_LIMITS } from '../../limits.js'
-import { openTurnstile, type Turnstile } from './concurrency-limit.js'
+import { type ConcurrencyLimit, openConcurrencyLimit } from './concurrency-limit.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Searches that wait for another pod. */
-    readonly remoteSearch: Turnstile
+    /** Limits searches that wait for another pod. */
+    readonly remoteSearch: ConcurrencyLimit
   }
 }
 
 export function addRemoteSearch(app: FastifyInstance): void {
-  const { strangersAtOnce: all, strangersOfUser: each } = SEARCH_LIMITS
-  app.decorate('remoteSearch', openTurnstile({ limit: 'searches', all, each }))
+  const { remoteLookUpsAtOnce: total, remoteLookUpsOfUser: perKey } = SEARCH_LIMITS
+  app.decorate('remoteSearch', openConcurrencyLimit({ limit: 'searches', total, perKey }))
 }
 
-/** What is known here, or what another pod answers within seconds; undefined also where the viewer has too many searches. */
+/** Finds an object in the database, or on another pod within seconds. The viewer's other searches may make it skip the other pod. */
 export async function lookUpForViewer<Found>(
   { server, viewer, log }: FastifyRequest,
   { find, runJob }: LookUp<Found>,
@@ -24,7 +24,7 @@ export async function lookUpForViewer<Found>(
 ): Promise<Found | undefined> {
   let found: Found | undefined = await find()
   if (found !== undefined || runJob === undefined || !mayRunJob) return found
-  await server.remoteSearch.passIfRoom(viewer.userId, async () => {
+  await server.remoteSearch.runIfFree(viewer.userId, async () => {
     try {
       const result = await runJob()
       if (result.state === 'found') found = result.found

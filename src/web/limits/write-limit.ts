@@ -5,19 +5,19 @@ import { openRateLimitOf, type RateLimit } from './rate-limit.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Takes it back; null: it is not counted. */
+    /** Subtracts the request again; null: it is not counted. */
     countedAsWrite: (() => void) | null
   }
 
   interface FastifyInstance {
-    /** For a handler that has learnt only now who the viewer is; throws beyond the limit. */
+    /** For a handler that authenticates the viewer itself. Throws beyond the limit. */
     readonly countWrite: (request: FastifyRequest) => void
   }
 }
 
 /**
- * Whatever changes something counts for its user, whichever of their clients asks for it; what is refused in the end has changed
- * nothing. Beyond the limit it is refused, a form that carries its token once it is read, everything else before.
+ * Limits requests that change something, per user and for all their clients together. Requests that fail are subtracted again.
+ * A request beyond the limit is refused before its body is read, except a form that carries its token in the body.
  */
 export function addWriteLimit(app: FastifyInstance): void {
   app.decorateRequest('countedAsWrite', null)
@@ -30,7 +30,7 @@ export function addWriteLimit(app: FastifyInstance): void {
   function refusalOf(request: FastifyRequest): Error | undefined {
     const { authenticatedViewer: viewer, method } = request
     if (viewer === undefined || request.countedAsWrite || isRead(method)) return undefined
-    limit ??= openWriteLimit(app.pod) // the document is made of routes without a pod
+    limit ??= openWriteLimit(app.pod) // late: the API description registers routes without a pod
     try {
       request.countedAsWrite = limit(viewer.userId)
       return undefined

@@ -13,12 +13,12 @@ import { deleteUploads } from '../../../persistence/photos/picture-files.js'
 import { missingFirst } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
-import { openTurnstile } from '../../limits/concurrency-limit.js'
+import { openConcurrencyLimit } from '../../limits/concurrency-limit.js'
 import { presentPhoto } from '../../presenters/photos.js'
 import { nullable, refTo } from '../../schemas/common.js'
 import { Photo } from '../../schemas/posts.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { giveMoreTime } from '../../server/slow-requests.js'
+import { extendTimeLimit } from '../../server/slow-requests.js'
 import { fieldsOf, InvalidRequest } from '../../server/validation.js'
 import { type Admit, readUploadForm } from '../../uploads/upload-form.js'
 import { AltText, readUploadOptions, uploadOptions } from '../../uploads/upload-options.js'
@@ -27,28 +27,28 @@ const params = Type.Object({ photo_guid: Type.String() })
 const missing = { photo_not_found: 404 }
 
 interface PhotoRoutesOptions {
-  /** Milliseconds to wait for a worker; for tests, which cannot wait that long. */
-  readonly madeWithin?: number
-  /** The same, to wait in line. */
-  readonly turnWithin?: number
+  /** Milliseconds to wait for a worker; shorter in tests. */
+  readonly processedWithin?: number
+  /** Milliseconds to wait in the queue; shorter in tests. */
+  readonly queuedWithin?: number
 }
 
-/** The viewer's own photos, and single ones of others. */
+/** The viewer's own photos, and single photos of other persons. */
 export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async (
   app,
-  { madeWithin, turnWithin = HTTP_LIMITS.turnTimeoutMs },
+  { processedWithin, queuedWithin = HTTP_LIMITS.turnTimeoutMs },
 ) => {
   await app.register(multipart, { throwFileSizeLimit: false })
-  const beforeToken = openTurnstile<string>({
+  const unauthenticatedUploads = openConcurrencyLimit<string>({
     limit: 'uploads',
-    all: PHOTO_LIMITS.uploadsBeforeToken,
-    each: PHOTO_LIMITS.uploadsBeforeTokenOfAddress,
+    total: PHOTO_LIMITS.uploadsBeforeToken,
+    perKey: PHOTO_LIMITS.uploadsBeforeTokenOfAddress,
   })
-  const turnstile = openTurnstile<number>({
+  const uploads = openConcurrencyLimit<number>({
     limit: 'uploads',
-    all: PHOTO_LIMITS.uploadsAtOnce,
-    each: PHOTO_LIMITS.uploadsOfPerson,
-    line: { all: PHOTO_LIMITS.uploadsWaiting, each: PHOTO_LIMITS.uploadsWaitingOfPerson, withinMs: turnWithin },
+    total: PHOTO_LIMITS.uploadsAtOnce,
+    perKey: PHOTO_LIMITS.uploadsOfPerson,
+    queue: { total: PHOTO_LIMITS.uploadsWaiting, perKey: PHOTO_LIMITS.uploadsWaitingOfPerson, withinMs: queuedWithin },
   })
 
   const ownPhoto = missingFirst<Static<typeof params>>((request) =>
@@ -110,7 +110,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
         }),
         response: { 200: refTo(Photo, 'The new photo.') },
       },
-      // The form is read by the handler, as it comes.
+      // The handler reads the form as a stream.
       validatorCompiler: (part) => (part.httpPart === 'body' ? () => true : compile(part)),
       config: {
         scopes: ['public:modify'],
@@ -128,14 +128,14 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     },
     async (request) => {
       const { raw, signal } = request
-      giveMoreTime(raw)
+      extendTimeLimit(raw)
       if (request.authenticatedViewer === undefined) return present(await uploadWithTokenInForm(request))
       const { viewer } = request
       async function upload(): Promise<string> {
-        giveMoreTime(raw) // nothing was read of it in the line
-        return uploadPhoto(app.pod, viewer, await readUpload(request), madeWithin)
+        extendTimeLimit(raw) // the wait in the queue does not count: nothing was read meanwhile
+        return uploadPhoto(app.pod, viewer, await readUpload(request), processedWithin)
       }
-      const guid = await turnstile.pass(viewer.userId, upload, signal)
+      const guid = await uploads.run(viewer.userId, upload, signal)
       return present(await findCreatedPhoto(app.pod, viewer, guid))
     },
   )
@@ -186,29 +186,29 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
   )
 
   const compile: NonNullable<typeof app.validatorCompiler> = (part) => {
-    if (app.validatorCompiler === undefined) throw new Error('The API has a validator.')
+    if (app.validatorCompiler === undefined) throw new Error('The API has no validator compiler.')
     return app.validatorCompiler(part)
   }
 
-  /** The form is read before anything is known of its sender: of few at a time, and of few of one network address. */
+  /** Reads the form before its sender is authenticated, so few forms at a time, in total and per network address. */
   async function uploadWithTokenInForm(request: FastifyRequest): Promise<ListedPhoto> {
     const read = () =>
       readUpload(request, async (token) => {
         await app.admitUpload(request, token)
         app.countWrite(request)
       })
-    const photo = await beforeToken.pass(sourceOf(request.ip), read)
+    const photo = await unauthenticatedUploads.run(sourceOf(request.ip), read)
     const { viewer } = request
-    let isTaken = false
+    let isStarted = false
     const upload = () => {
-      isTaken = true
-      return uploadPhoto(app.pod, viewer, photo, madeWithin)
+      isStarted = true
+      return uploadPhoto(app.pod, viewer, photo, processedWithin)
     }
     try {
-      const guid = await turnstile.pass(viewer.userId, upload, request.signal)
+      const guid = await uploads.run(viewer.userId, upload, request.signal)
       return await findCreatedPhoto(app.pod, viewer, guid)
     } finally {
-      if (!isTaken) await deleteUploads(app.pod.config.uploadsDir, [photo.file])
+      if (!isStarted) await deleteUploads(app.pod.config.uploadsDir, [photo.file])
     }
   }
 
@@ -219,7 +219,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       const options = Object.fromEntries(given.map(([name, value]) => [name.replace(/\[\]$/, ''), value]))
       if (!request.validateInput(options, 'querystring')) {
         const errors = request.getValidationFunction('querystring')?.errors
-        throw new InvalidRequest('body', 'An option of the upload is not what it can be.', fieldsOf(errors ?? []))
+        throw new InvalidRequest('body', 'An option of the upload is invalid.', fieldsOf(errors ?? []))
       }
       return { file, ...readUploadOptions(options) }
     } catch (error) {

@@ -72,7 +72,7 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
       if (whom === undefined) return []
       if ('nameOrAddress' in whom && maySearchPods) {
         const { nameOrAddress } = whom
-        await app.remoteSearch.passIfRoom(request.viewer.userId, () => discoverSearchedPerson(app.pod, nameOrAddress))
+        await app.remoteSearch.runIfFree(request.viewer.userId, () => discoverSearchedPerson(app.pod, nameOrAddress))
       }
       const search = (pod: Pick<Pod, 'db'>) => searchPeople(pod, request.viewer, { ...whom, filters }, page)
       // A whole address may be that of somebody who was met just now.
