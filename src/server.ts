@@ -22,7 +22,7 @@ let closing = false
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void end(0))
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
-  // A half-broken process is worse than none; whoever supervises us starts another.
+  // The state of the process is unknown after such an error, so it ends; the supervisor starts another.
   process.on(event, fail)
 }
 
@@ -34,11 +34,11 @@ try {
   endUnstarted(error)
 }
 
-/** Opens everything in the order in which it is needed, and returns what closes it in the other. */
+/** Opens all parts in the order of their dependencies. Returns a function that closes them in reverse order. */
 async function startWeb(config: Config): Promise<() => Promise<void>> {
   log = openLog(config, 'web')
   await checkUploadsFolder(config.uploadsDir)
-  const crypto = openCryptoPool(config.cryptoThreads) // its threads begin with the first key
+  const crypto = openCryptoPool(config.cryptoThreads) // its threads start with the first key
   const pod = await openPod(config, 'web', { crypto, log })
   const metrics = openMetrics(pod)
   showCryptoMetrics(metrics.registry, crypto)
@@ -46,14 +46,18 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
   const figures = keepFigures(pod, metrics.registry)
   const operator = await buildOperatorApp({ log: pod.log, metrics, readiness: app.readiness })
 
-  const address = await listen(app, config.listen, 'Set PORT or HOST to another address, or stop what is there.')
+  const address = await listen(
+    app,
+    config.listen,
+    'Set PORT or HOST to another address, or stop the process that uses it.',
+  )
   const admin = await listenForOperator(operator, config.adminListen, ADMIN_PORTS.web)
   await keepAddress(config.dataDir, config.url)
-  pod.log.info({ address, admin, pod: config.url }, 'the pod answers')
+  pod.log.info({ address, admin, pod: config.url }, 'web process started')
   process.send?.({ ready: true, address, admin })
 
   return async () => {
-    pod.log.info('finishing the requests in hand')
+    pod.log.info('web process stopping: finishing running requests')
     await closeApp(app, HTTP_LIMITS.closeTimeoutMs)
     await closeApp(operator, 0)
     await figures.close()
@@ -62,7 +66,7 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
   }
 }
 
-/** The second signal does not wait. Before the start is done there is nothing to finish. */
+/** Finishes running requests on the first signal, exits at once on the second or before the start is complete. */
 async function end(code: number): Promise<void> {
   if (closing || close === undefined) process.exit(closing ? 1 : code)
   closing = true
@@ -76,7 +80,7 @@ async function end(code: number): Promise<void> {
 }
 
 function fail(error: unknown): never {
-  if (log) log.fatal({ err: error }, 'the web process ends')
+  if (log) log.fatal({ err: error }, 'web process failed')
   else console.error(error)
   process.exit(1)
 }

@@ -49,7 +49,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
     registry,
     watch(app) {
       showRejectionMetrics(registry)
-      watchInboundEndpoint(registry, app.door)
+      watchInboundEndpoint(registry, app.inboundEndpoint)
       watchClosedConnections(registry, app.closedConnections)
       watchLive(registry, app.live)
       if (app.pod.replica) watchReplica(registry, app.pod.replica)

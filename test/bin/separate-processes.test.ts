@@ -15,7 +15,7 @@ it('runs web and worker on their own; a worker that stops takes nothing with it'
   const web = start(['web', '--json'], settings)
   const worker = start(['worker', '--json', '--queues', 'notify,maintenance'], settings)
   const [{ address }] = await Promise.all([
-    web.logged((line) => line.name === 'web' && line.msg === 'the pod answers'),
+    web.logged((line) => line.name === 'web' && line.msg === 'web process started'),
     worker.logged((line) => line.name === 'worker' && line.msg === 'the worker works'),
   ])
   const { queues } = JSON.parse((await pod(['status', '--json'], settings)).stdout)

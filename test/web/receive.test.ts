@@ -53,7 +53,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
 
   function outcomes(): Record<string, number> {
     return Object.fromEntries(
-      [...app.door.counts()].map(({ channel, outcome, messages }) => [`${channel} ${outcome}`, messages]),
+      [...app.inboundEndpoint.counts()].map(({ channel, outcome, messages }) => [`${channel} ${outcome}`, messages]),
     )
   }
 
@@ -196,7 +196,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     const [message] = await taken.until(1)
     expect(message?.envelope === large).toBe(true)
     expect(counted()).toEqual({ 'public accepted': 1, 'public too_large': 2 })
-    expect(app.door.packing.facts().gatheredBytes).toBe(0)
+    expect(app.inboundEndpoint.packing.facts().gatheredBytes).toBe(0)
   })
 
   it('reads a body that comes in chunks, and one that waits to be asked for (case 50)', async () => {
@@ -228,12 +228,15 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     const client = request({ port, method: 'POST', path: '/receive/public', headers: { 'content-length': '1000' } })
     client.on('error', () => undefined)
     client.write('<half')
-    await vi.waitFor(() => expect(app.door.packing.facts().gatheredBytes).toBe(5), { timeout: 10_000, interval: 10 })
+    await vi.waitFor(() => expect(app.inboundEndpoint.packing.facts().gatheredBytes).toBe(5), {
+      timeout: 10_000,
+      interval: 10,
+    })
 
     client.destroy()
 
     await vi.waitFor(() => expect(counted()).toEqual({ 'public broken_off': 1 }), { timeout: 10_000, interval: 10 })
-    expect(app.door.packing.facts().gatheredBytes).toBe(0)
+    expect(app.inboundEndpoint.packing.facts().gatheredBytes).toBe(0)
   })
 
   it.each(['GET', 'PUT', 'DELETE'] as const)('answers 404 for %s (case 51)', async (method) => {
@@ -342,7 +345,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
 
         expect(new Set(refused.map(({ statusCode }) => statusCode))).toEqual(new Set([503]))
         expect(Number(refused[0]?.headers['retry-after'])).toBeGreaterThan(0)
-        expect(behind.door.packing.facts().gatheredBytes).toBe(0)
+        expect(behind.inboundEndpoint.packing.facts().gatheredBytes).toBe(0)
         expect(lines.filter((line) => line.includes('/receive'))).toEqual([])
 
         await proxy.pass()

@@ -151,7 +151,7 @@ describe('the web process', () => {
 
     expect(code).toBe(1)
     expect(errors).toBe(
-      `The pod cannot listen on port ${port} of 127.0.0.1: something else listens there already. Set PORT or HOST to another address, or stop what is there.`,
+      `The pod cannot listen on port ${port} of 127.0.0.1: another process uses this address. Set PORT or HOST to another address, or stop the process that uses it.`,
     )
   })
 

@@ -3,7 +3,7 @@ import type { Provider } from 'oidc-provider'
 import { OIDC_LIMITS } from '../../limits.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { holdsPlainText } from '../schemas/storable-text.js'
-import { addBodyReaders, refusePacked } from '../server/bodies.js'
+import { addBodyReaders, refuseCompressed } from '../server/bodies.js'
 import { RequestFault } from '../server/request-faults.js'
 import { addValidation } from '../server/validation.js'
 import { applicationRoutes } from './applications.js'
@@ -75,7 +75,7 @@ const providerRoutes: FastifyPluginAsync = async (app) => {
   const schema = { hide: true }
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  app.addHook('onRequest', refusePacked)
+  app.addHook('onRequest', refuseCompressed)
   app.addHook('onRequest', async (request) => {
     if (Number(request.headers['content-length'] ?? 0) > OIDC_LIMITS.bodyBytes) {
       throw new RequestFault(413, 'The body is too large.')

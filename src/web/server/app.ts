@@ -25,21 +25,21 @@ import { serverOptions } from './server-options.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answered however late the event loop is. */
+    /** The route is answered even while the event loop is overloaded. */
     evenIfBusy?: true
-    /** Its answer lasts as long as the client likes, which says nothing about the pod. */
+    /** The response stays open until the client closes it, so its duration is no measure of the pod. */
     lasting?: true
   }
 
   interface FastifyInstance {
     readonly pod: Pod
-    /** Whether the process can serve now; false from the moment it begins to close. */
+    /** Whether the process can serve requests; false as soon as it begins to close. */
     readonly readiness: () => Promise<Readiness>
-    readonly door: InboundEndpoint
+    readonly inboundEndpoint: InboundEndpoint
     readonly live: LiveChannel
-    /** Connections that this process has closed to keep places free, by reason. */
+    /** Connections that this process closed to keep places free, by reason. */
     readonly closedConnections: () => Iterable<readonly [ConnectionClosure, number]>
-    /** Every route there is, with who may use it. */
+    /** All routes with their access rules. */
     readonly knownRoutes: readonly KnownRoute[]
   }
 }
@@ -50,11 +50,11 @@ export interface AppOptions {
   readonly receive?: PackingLimits
   /** Counts the requests that this app answers. */
   readonly metrics?: { watch(app: FastifyInstance): void }
-  /** What is below /api/v1; tests bring routes that refuse, fail or take their time. */
+  /** Routes below /api/v1; tests pass routes that refuse, fail or are slow. */
   readonly api?: FastifyPluginAsync
 }
 
-/** The public server: everything that people, clients and other pods reach over HTTP. */
+/** Builds the public server, with every route for people, clients and other pods. */
 export async function buildApp(
   pod: Pod,
   { limits = HTTP_LIMITS, live = LIVE_LIMITS, receive, metrics, api = apiRoutes }: AppOptions = {},
@@ -77,41 +77,41 @@ export async function buildApp(
     await app.live.close()
   })
   app.decorate('pod', pod)
-  app.decorate('door', openInboundEndpoint(pod, receive))
+  app.decorate('inboundEndpoint', openInboundEndpoint(pod, receive))
   app.decorate('live', openLiveChannel(pod, live))
-  app.addHook('onClose', async () => app.door.packing.close())
+  app.addHook('onClose', async () => app.inboundEndpoint.packing.close())
   app.decorate(
     'readiness',
     webReadiness(pod, () => closing),
   )
   app.setErrorHandler(handleError)
-  // Each part of the pod reads its own kinds of bodies, and nobody reads the body of a request for nothing.
+  // Each group of routes adds parsers for the bodies that it accepts; other bodies are not read.
   app.removeAllContentTypeParsers()
-  // It only tells, and each part says no in its own way.
+  // Only measures; each group of routes refuses requests in its own format.
   const pressure = watchPressure(limits.eventLoopDelayMs)
   app.decorate('isUnderPressure', pressure.isHigh)
   app.addHook('onClose', async () => pressure.stop())
 
-  // Apart from all that people and clients need: it would cost more than the messages themselves, which come by the thousand.
+  // Without the hooks of other routes, which would cost more than handling a message.
   await app.register(receiveRoutes)
-  await app.register(async (others) => {
-    others.setNotFoundHandler(answerNotFound)
-    addRequestLog(others)
-    metrics?.watch(others)
-    addHeaders(others, { https: pod.config.url.startsWith('https:') })
-    others.addHook('onRequest', ({ originalUrl, routeOptions }, _reply, done) => {
+  await app.register(async (publicApp) => {
+    publicApp.setNotFoundHandler(answerNotFound)
+    addRequestLog(publicApp)
+    metrics?.watch(publicApp)
+    addHeaders(publicApp, { https: pod.config.url.startsWith('https:') })
+    publicApp.addHook('onRequest', ({ originalUrl, routeOptions }, _reply, done) => {
       if (originalUrl.length > limits.urlBytes) return done(new RequestFault(414, 'The address is too long.'))
       if (app.isUnderPressure() && !routeOptions.config.evenIfBusy) return done(tooBusy(limits.retryAfterSeconds))
       done()
     })
-    addAuthentication(others, pod)
+    addAuthentication(publicApp, pod)
 
-    await addApiDocs(others)
-    await others.register(api, { prefix: '/api/v1' })
-    await others.register(oidcRoutes)
-    await others.register(siteFileRoutes)
-    await others.register(networkRoutes)
-    addHealthRoutes(others, app.readiness)
+    await addApiDocs(publicApp)
+    await publicApp.register(api, { prefix: '/api/v1' })
+    await publicApp.register(oidcRoutes)
+    await publicApp.register(siteFileRoutes)
+    await publicApp.register(networkRoutes)
+    addHealthRoutes(publicApp, app.readiness)
   })
 
   checkAccessOf(routes)

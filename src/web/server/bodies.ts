@@ -7,11 +7,11 @@ const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+[\t ]*(?:;|$)/
 const UNKNOWN = 'application/octet-stream'
 
 /**
- * Reads what the API takes: JSON objects and forms, an empty body as an empty object. Any other media type is refused where
- * a body is needed, and passed over where none is: a client that labels nothing as text must still be able to block.
+ * Adds parsers for JSON objects and forms; an empty body is read as an empty object. Another media type is refused on routes that
+ * need a body and ignored on others: some clients label an empty body as text.
  */
 export async function addBodyReaders(app: FastifyInstance): Promise<void> {
-  // A name like __proto__ is unknown to every schema, and unknown fields are passed over.
+  // Fields like __proto__ are removed: no schema knows them, and unknown fields are ignored.
   const readJson = app.getDefaultJsonParser('remove', 'remove')
 
   app.removeAllContentTypeParsers()
@@ -29,9 +29,9 @@ export async function addBodyReaders(app: FastifyInstance): Promise<void> {
     done(new RequestFault(415, 'The body must be JSON or a form.'))
   })
 
-  app.addHook('onRequest', refusePacked)
+  app.addHook('onRequest', refuseCompressed)
   app.addHook('onRequest', (request, _reply, done) => {
-    // What cannot be read would be refused before any parser is asked.
+    // Fastify refuses a malformed media type before it calls a parser.
     const type = request.headers['content-type']
     if (type !== undefined && !MEDIA_TYPE.test(type) && !needsBody(request))
       request.raw.headers['content-type'] = UNKNOWN
@@ -42,8 +42,8 @@ export async function addBodyReaders(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** Nothing is unpacked here: a few kilobytes could become gigabytes. */
-export async function refusePacked({ headers }: FastifyRequest): Promise<void> {
+/** Compressed bodies are refused: a few kilobytes could become gigabytes. */
+export async function refuseCompressed({ headers }: FastifyRequest): Promise<void> {
   const encoding = headers['content-encoding'] ?? 'identity'
   if (encoding.toLowerCase() !== 'identity') throw new RequestFault(415, 'The body must not be compressed.')
 }

@@ -1,6 +1,6 @@
 import { singleFlight } from '../../throttling/single-flight.js'
 
-/** Keeps the result of an expensive operation for a time; a failure is not kept. */
+/** Caches the result of an expensive operation for `ageMs`. Failures are not cached. */
 export function cachedAnswer<Answer>(
   operation: () => Promise<Answer>,
   ageMs: number,

@@ -9,7 +9,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
 }
 
-/** Answers a request that never reaches a route because it is too slow, too large or not HTTP, and ends its connection. */
+/** Answers a request that cannot be routed because it is too slow, too large or not HTTP, and closes its connection. */
 export function refuseClient(error: ConnectionError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -25,6 +25,6 @@ export function refuseClient(error: ConnectionError, socket: Socket): void {
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ]
-  // Without the end, a client that sends nothing would keep its half of the connection open.
+  // `destroy`, because a silent client would keep its half of the connection open.
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
 }

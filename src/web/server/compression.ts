@@ -47,7 +47,7 @@ function acceptedCoding({ headers }: FastifyRequest): Coding | undefined {
   return br >= gzip ? 'br' : 'gzip'
 }
 
-/** RFC 9110, 12.5.3. What is malformed is ignored. */
+/** Quality values of `Accept-Encoding` (RFC 9110, 12.5.3). Malformed parts are ignored. */
 function weightsOf(header: string): ReadonlyMap<string, number> {
   const weights = new Map<string, number>()
   for (const part of header.toLowerCase().split(',')) {

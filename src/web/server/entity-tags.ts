@@ -9,8 +9,8 @@ import { addVary } from './headers.js'
  * Gives each successful read of the API a weak ETag, and answers 304 without a body if the client has this version. The tag
  * covers the `Link` header: a page may get a next one while its items stay the same.
  *
- * The answers stay `no-store`, so that private ones are in no cache of a browser: a client keeps the tag and what it has read
- * by itself. Must come before compression: the tag is weak because all encodings share it.
+ * Responses stay `no-store`, so that no browser caches private ones: a client keeps the tag and the content by itself.
+ * Register it before compression: the tag is weak because all encodings share it.
  */
 export function addEntityTags(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {

@@ -13,9 +13,9 @@ import { InvalidRequest } from './validation.js'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * The status of each refusal of the use case on this route, with the field that it is about where `FIELD_OF_REASON` says
-     * otherwise. Two names are not refusals: `invalid` is a body that breaks the schema (422 by default), `malformed` a body
-     * that cannot be read (400 by default).
+     * The status of each refusal that the use case of this route may throw, and the field it concerns if that differs from
+     * `FIELD_OF_REASON`. Two names are not refusals: `invalid` is a body that breaks the schema (422 by default), `malformed` a
+     * body that cannot be read (400 by default).
      */
     refusals?: RouteRefusals
   }
@@ -26,17 +26,17 @@ interface RefusalStatus {
   readonly field: string
 }
 
-/** Only pages have the last one: they show no reasons. */
+/** `authorization_missing` occurs only on pages, which show no reasons. */
 type RefusalName = ErrorReason | 'invalid' | 'malformed' | 'authorization_missing'
 
 export type RouteRefusals = { readonly [Name in RefusalName]?: number | RefusalStatus }
 
-/** What a client is told when the fault is ours: always the same, so that it gives nothing away. */
-const OUR_FAULT = 'Something went wrong on this pod.'
-const AWAY = 'The pod cannot do this at the moment. Please try again soon.'
+/** The message of every internal error; the cause is only logged. */
+const INTERNAL_ERROR = 'Something went wrong on this pod.'
+const UNAVAILABLE = 'The pod cannot do this at the moment. Please try again soon.'
 
-/** Fastify's own errors, in words that do not name it. */
-const UNREADABLE: Readonly<Record<number, string>> = {
+/** Messages for errors of Fastify, whose own messages name it. */
+const MESSAGE_OF_STATUS: Readonly<Record<number, string>> = {
   404: 'There is nothing here.',
   408: 'The request took too long to arrive.',
   413: 'The body is too large.',
@@ -44,12 +44,12 @@ const UNREADABLE: Readonly<Record<number, string>> = {
   415: 'The body must be JSON or a form.',
 }
 
-/** What an error body says beside its code. */
+/** The members of an error body besides its code. */
 interface ErrorContent {
   readonly message: string
   readonly reason: ErrorReason
   readonly field?: string | undefined
-  /** All that are wrong, where there are several. */
+  /** All wrong fields, if there are several. */
   readonly fields?: readonly string[]
   readonly more?: Readonly<Record<string, string>>
 }
@@ -58,8 +58,8 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   const refusals: RouteRefusals = request.routeOptions.config.refusals ?? {}
 
   if (error instanceof Refusal) {
-    const found = refusalOf(error, refusals)
-    if (found !== undefined) return answerError(request, reply, found.status, found)
+    const expected = expectedRefusal(error, refusals)
+    if (expected !== undefined) return answerError(request, reply, expected.status, expected)
   }
   if (error instanceof MalformedBody) {
     const { message, reason } = error
@@ -74,13 +74,13 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
     noteFailure(request, { error, isOutage: true })
     return answerUnavailable(request, reply.header('retry-after', HTTP_LIMITS.retryAfterSeconds))
   }
-  // It was there when the use case looked for it.
+  // A parent was deleted after the use case had found it.
   if (isForeignKeyViolation(error)) {
     noteFailure(request, { error, isOutage: false })
     return answerError(request, reply, 404, { message: 'This was deleted in the meantime.', reason: 'not_found' })
   }
-  // Values are checked before they reach the database; one that slips through is still the client's.
-  if (isWrongValue(error)) {
+  // The checks before the database missed a wrong value of the client.
+  if (isUnstorableValue(error)) {
     noteFailure(request, { error, isOutage: false })
     const message = 'A value in this request cannot be stored.'
     return answerError(request, reply, 422, { message, reason: 'field_invalid' })
@@ -89,11 +89,11 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   if (status === 503) return answerUnavailable(request, reply)
   if (status < 500 && request.is404) return answerNotFound(request, reply)
   if (status >= 400 && status < 500) {
-    const message = UNREADABLE[status] ?? 'This request cannot be read.'
+    const message = MESSAGE_OF_STATUS[status] ?? 'This request cannot be read.'
     return answerError(request, reply, status, { message, reason: reasonOfStatus(status) })
   }
   noteFailure(request, { error, isOutage: false })
-  return answerError(request, reply, 500, { message: OUR_FAULT, reason: 'internal_error' })
+  return answerError(request, reply, 500, { message: INTERNAL_ERROR, reason: 'internal_error' })
 }
 
 export function answerNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -101,10 +101,10 @@ export function answerNotFound(request: FastifyRequest, reply: FastifyReply): Fa
 }
 
 function answerUnavailable(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return answerError(request, reply, 503, { message: AWAY, reason: 'unavailable' })
+  return answerError(request, reply, 503, { message: UNAVAILABLE, reason: 'unavailable' })
 }
 
-/** A path that no object can have is one where nothing is. */
+/** An invalid path parameter is answered with 404: no object can have such a path. */
 function answerInvalid(
   error: InvalidRequest,
   request: FastifyRequest,
@@ -118,7 +118,7 @@ function answerInvalid(
 }
 
 /** Undefined: the route does not expect this refusal. */
-function refusalOf({ reason, message }: Refusal, refusals: RouteRefusals) {
+function expectedRefusal({ reason, message }: Refusal, refusals: RouteRefusals) {
   const expected: number | RefusalStatus | undefined = Reflect.get(refusals, reason)
   const status = statusOf(expected)
   if (status === undefined) return undefined
@@ -132,7 +132,7 @@ function statusOf(refusal: number | RefusalStatus | undefined): number | undefin
   return typeof refusal === 'object' ? refusal.status : refusal
 }
 
-/** JSON where clients ask, a small page where people look. */
+/** Answers with JSON on paths for clients, and with a page on paths for people. */
 function answerError(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -140,25 +140,25 @@ function answerError(
   { message, reason, field, fields = [], more = {} }: ErrorContent,
 ): FastifyReply {
   const path = pathOf(request.url)
-  // The route may have allowed caches to keep what it meant to answer.
+  // Overrides the caching that the route has set for its success response.
   reply.code(status).header('cache-control', isPrivate(path) ? 'private, no-store' : 'no-store')
   if (!answersJson(path)) return reply.type('text/html; charset=utf-8').send(errorPage(status, message))
-  const ofApi = {
+  const apiFields = {
     reason,
     ...(field !== undefined && { field }),
     ...(fields.length > 1 && { fields }),
   }
   // OpenID Connect names its own errors (RFC 6749, 5.2).
-  return reply.send({ code: status, message, ...more, ...(!isOpenIdConnect(path) && ofApi) })
+  return reply.send({ code: status, message, ...more, ...(!isOpenIdConnect(path) && apiFields) })
 }
 
-/** PostgreSQL class 22: a value it understood and cannot store. */
-function isWrongValue(error: unknown): boolean {
+/** PostgreSQL class 22 (data exception): a value that a column cannot hold. */
+function isUnstorableValue(error: unknown): boolean {
   const code = fieldOf(fieldOf(error, 'nativeError') ?? error, 'code')
   return typeof code === 'string' && /^22[0-9A-Z]{3}$/.test(code)
 }
 
-/** What is thrown need not be an error. */
+/** Any value can be thrown, not only an `Error`. */
 function fieldOf(error: unknown, name: string): unknown {
   return typeof error === 'object' && error !== null ? Reflect.get(error, name) : undefined
 }

@@ -122,7 +122,7 @@ export const FIELD_OF_REASON: Readonly<Partial<Record<ErrorReason, string>>> = {
   already_in_aspect: 'person_guid',
 }
 
-/** Of an error for which its place in the code names no reason. */
+/** The reason of an error that is thrown without one. */
 const REASON_OF_STATUS: Readonly<Record<number, ErrorReason>> = {
   400: 'malformed_request',
   401: 'token_invalid',

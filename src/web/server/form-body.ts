@@ -5,7 +5,7 @@ export type FormValue = string | FormValue[] | { [name: string]: FormValue }
 
 /**
  * Reads a form with keys in bracket form: `a[]=1&a[]=2` is a list, `a[b]=1` an object, and the last of two equal names wins.
- * Every value is a text; what it means is up to the route.
+ * All values are texts; the route interprets them.
  */
 export function readForm(text: string): { [name: string]: FormValue } {
   const form: { [name: string]: FormValue } = Object.create(null)
@@ -15,19 +15,19 @@ export function readForm(text: string): { [name: string]: FormValue } {
     if (fields > HTTP_LIMITS.formFields) throw new MalformedBody('The form has too many fields.')
     const path = readKey(key)
     if (path.length > HTTP_LIMITS.formDepth) throw new MalformedBody('The form is nested too deep.')
-    place(form, path, value)
+    setField(form, path, value)
   }
   return form
 }
 
-/** `poll[answers][]` → poll, answers, "" ; a key with brackets in any other place is a name like all others. */
+/** `poll[answers][]` → poll, answers, "". A key with brackets in another position is an ordinary name. */
 function readKey(key: string): string[] {
   const [, name, brackets] = /^([^[\]]+)((?:\[[^[\]]*\])*)$/.exec(key) ?? []
   if (name === undefined || brackets === undefined) return [key]
   return [name, ...Array.from(brackets.matchAll(/\[([^[\]]*)\]/g), ([, inside = '']) => inside)]
 }
 
-function place(target: { [name: string]: FormValue }, path: readonly string[], value: string): void {
+function setField(target: { [name: string]: FormValue }, path: readonly string[], value: string): void {
   const [name, next, ...rest] = path
   if (name === undefined) return
   if (next === undefined) {
@@ -47,5 +47,5 @@ function place(target: { [name: string]: FormValue }, path: readonly string[], v
   }
   const object: { [name: string]: FormValue } = inside ?? Object.create(null)
   target[name] = object
-  place(object, [next, ...rest], value)
+  setField(object, [next, ...rest], value)
 }

@@ -4,7 +4,7 @@ import { isForOtherOrigins, isPrivate, pathOf } from './paths.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the answers of this route say otherwise than all others. */
+    /** Headers of this route that replace the common ones. */
     headers?: Readonly<Record<string, string>>
   }
 }
@@ -13,16 +13,16 @@ const A_YEAR = 365 * 86_400
 const A_DAY = 86_400
 
 /**
- * For browsers: guess no types, frame no pages, load nothing into them, and tell nobody where a link was followed. They are
- * the same for every answer, so that they need not be put together for each.
+ * Protects browsers: no guessed types, no frames, no foreign content in pages, no referrer. One constant object, because it is the
+ * same for every response.
  */
 const PROTECTION = {
   'content-security-policy': policyOf(PAGE_RULES),
   'cross-origin-opener-policy': 'same-origin',
-  // Only what is asked for by its address in an <img> needs more; such routes say so.
+  // Routes of pictures, which other sites may show in an <img>, override this.
   'cross-origin-resource-policy': 'same-origin',
   'origin-agent-cluster': '?1',
-  // A token may stand in a query; no other site is to learn it from a link.
+  // A query may contain a token, which a referrer would reveal to another site.
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
   'x-dns-prefetch-control': 'off',
@@ -32,19 +32,19 @@ const PROTECTION = {
   'x-xss-protection': '0',
 }
 
-const READABLE_ELSEWHERE = {
+const CORS_RESPONSE = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers':
     'Link, WWW-Authenticate, Retry-After, ETag, Unread-Notifications, Unread-Conversations, Unread-Messages, X-Request-Id, Idempotency-Replayed',
 }
 
-const CALLABLE_FROM_ELSEWHERE = {
+const CORS_PREFLIGHT = {
   'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
   'access-control-allow-headers': 'Authorization, Content-Type, Accept, If-None-Match, Idempotency-Key, Last-Event-ID',
   'access-control-max-age': String(A_DAY),
 }
 
-/** What every answer says about itself: its id, who may keep it, and who may read it. */
+/** Sets the request id, the protection, cache and CORS headers of every response. */
 export function addHeaders(app: FastifyInstance, { https }: { readonly https: boolean }): void {
   const common = https ? { ...PROTECTION, 'strict-transport-security': `max-age=${A_YEAR}` } : PROTECTION
   app.addHook('onRequest', (request, reply, done) => {
@@ -54,23 +54,23 @@ export function addHeaders(app: FastifyInstance, { https }: { readonly https: bo
     if (isPrivate(pathOf(request.url))) reply.header('cache-control', 'private, no-store')
     done()
   })
-  openToOtherOrigins(app)
+  allowOtherOrigins(app)
 }
 
-/** Says that the response depends on this header of the request. */
+/** Adds a header of the request to `Vary`: the response depends on it. */
 export function addVary(reply: FastifyReply, field: string): void {
   const fields = String(reply.getHeader('vary') ?? '').split(/, */)
   const isNamed = fields.some((known) => known.toLowerCase() === field.toLowerCase())
   if (!isNamed) reply.header('vary', [...fields.filter(Boolean), field].join(', '))
 }
 
-/** No cookie is ever read by the API, so any origin may use it, without credentials. Browsers ask first, without a token. */
-function openToOtherOrigins(app: FastifyInstance): void {
+/** The API reads no cookies, so any origin may use it without credentials. Browsers send the preflight request without a token. */
+function allowOtherOrigins(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     if (!isForOtherOrigins(pathOf(request.url))) return done()
-    reply.headers(READABLE_ELSEWHERE)
+    reply.headers(CORS_RESPONSE)
     if (request.method !== 'OPTIONS') return done()
-    reply.code(204).headers(CALLABLE_FROM_ELSEWHERE).header('content-length', '0').send()
+    reply.code(204).headers(CORS_PREFLIGHT).header('content-length', '0').send()
   })
   app.options('*', { config: { public: true, quiet: true }, schema: { hide: true } }, (_request, reply) => {
     reply.callNotFound()

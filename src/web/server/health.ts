@@ -1,17 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 import { singleFlight } from '../../throttling/single-flight.js'
 
-/** Whether a process can do its work now, and what it knows about what it needs. */
+/** Whether a process can do its work now, and the state of its dependencies. */
 export interface Readiness {
   readonly ready: boolean
-  /** One word for each thing, such as `database: ok`. */
-  readonly [part: string]: boolean | string
+  /** The state of one dependency, such as `database: ok`. */
+  readonly [dependency: string]: boolean | string
 }
 
-/** For load balancers and supervisors: `live` means that the event loop turns, `ready` that work makes sense. */
+/** For load balancers and supervisors: `live` means that the event loop runs, `ready` that requests can be served. */
 export function addHealthRoutes(app: FastifyInstance, readiness: () => Promise<Readiness>): void {
-  const ask = singleFlight(readiness)
-  // A busy pod is alive: whoever restarts it for being busy makes it worse.
+  const readReadiness = singleFlight(readiness)
+  // An overloaded pod is alive: a restart would make the overload worse.
   const config = { public: true, quiet: true, evenIfBusy: true } as const
 
   app.get('/health/live', { config, schema: { hide: true } }, async (_request, reply) => {
@@ -19,7 +19,7 @@ export function addHealthRoutes(app: FastifyInstance, readiness: () => Promise<R
     return { live: true }
   })
   app.get('/health/ready', { config, schema: { hide: true } }, async (_request, reply) => {
-    const answer = await ask()
+    const answer = await readReadiness()
     return reply
       .code(answer.ready ? 200 : 503)
       .header('cache-control', 'no-store')

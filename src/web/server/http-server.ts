@@ -2,14 +2,14 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { HttpLimits } from '../../limits.js'
 import { type ConnectionLimitOptions, limitConnections } from '../limits/connection-limit.js'
-import { cutOffSlowRequests } from './slow-requests.js'
+import { endSlowRequests } from './slow-requests.js'
 
 export type ConnectionOptions = Omit<ConnectionLimitOptions, 'limits'>
 
 /** For a server that only the operator reaches. */
 const NO_ADDRESS_LIMIT: ConnectionOptions = { isTrustedProxy: () => true, countClosure: () => undefined }
 
-/** How long and how much anything may be on a connection; the defaults of Node and Fastify would wait for ever. */
+/** An HTTP server with limits of time and size on every connection; the defaults of Node and Fastify have none for most of them. */
 export function openHttpServer(
   serve: RequestListener,
   limits: HttpLimits,
@@ -23,38 +23,41 @@ export function openHttpServer(
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: limits.connectionsCheckMs,
     },
-    inTurn(serve, limits.requestsAhead),
+    limitPipelining(serve, limits.requestsAhead),
   )
   limitConnections(server, { limits, ...connections })
   server.maxRequestsPerSocket = limits.requestsPerSocket
   server.setTimeout(limits.idleTimeoutMs)
-  cutOffSlowRequests(server, limits)
-  closeSilentOnesToo(server)
+  endSlowRequests(server, limits)
+  closeUnusedWithIdle(server)
   return server
 }
 
-/** Serves a connection as long as its client waits for answers; one that sends on and on is cut off. */
-function inTurn(serve: RequestListener, ahead: number): RequestListener {
-  const underWay = new WeakMap<Socket, number>()
-  const add = (socket: Socket, change: number) => {
-    const count = (underWay.get(socket) ?? 0) + change
-    underWay.set(socket, count)
+/** Closes a connection whose client sends more than `maxPending` requests without waiting for responses. */
+function limitPipelining(serve: RequestListener, maxPending: number): RequestListener {
+  const pending = new WeakMap<Socket, number>()
+  const addPending = (socket: Socket, change: number) => {
+    const count = (pending.get(socket) ?? 0) + change
+    pending.set(socket, count)
     return count
   }
   return (request, response) => {
     const { socket } = request
-    if (socket.destroyed) return // what was read together with the request that was one too many
-    if (add(socket, 1) > ahead) {
+    if (socket.destroyed) return // parsed from the same bytes as the request that exceeded the limit
+    if (addPending(socket, 1) > maxPending) {
       socket.destroy()
       return
     }
-    response.on('close', () => add(socket, -1))
+    response.on('close', () => addPending(socket, -1))
     serve(request, response)
   }
 }
 
-/** Browsers open connections in advance. For Node these are not idle before their first request, and hold up the end. */
-function closeSilentOnesToo(server: Server): void {
+/**
+ * Makes `closeIdleConnections` close connections that have sent nothing, too. Browsers open them in advance; Node does not count
+ * them as idle, so they would delay the end of the process.
+ */
+function closeUnusedWithIdle(server: Server): void {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)

@@ -6,39 +6,40 @@ import { StartError } from '../../errors/start-error.js'
 import { codeOf } from '../../errors/thrown.js'
 import { ADMIN_PORTS_TRIED } from '../../limits.js'
 
-/** Listens, or says in a sentence what stands in the way and which setting (`hint`) changes it. */
+/** Listens at an address. The error names the cause and, with `hint`, the setting that changes the address. */
 export async function listen(app: FastifyInstance, where: Listen, hint: string): Promise<string> {
   try {
     return await listenAt(app, where)
   } catch (error) {
-    throw explained(error, where, hint)
+    throw explainListenError(error, where, hint)
   }
 }
 
 /**
- * Metrics and health for the operator. Nobody asked for the usual port, so another pod on this machine may have it: then the
- * next free one is as good. A port that was asked for and is taken is a reason not to start.
+ * Listens for metrics and health requests of the operator. Without a setting, another pod on this machine may use the default port;
+ * then the next free port is used. A configured port that is in use prevents the start.
  */
 export async function listenForOperator(
   app: FastifyInstance,
   setting: Config['adminListen'],
-  usualPort: number,
+  defaultPort: number,
 ): Promise<string | null> {
   if (setting === 'off') return null
   if (setting !== 'default') return listen(app, setting, 'Set ADMIN_LISTEN to another address, or to nothing.')
 
-  const first = { host: '127.0.0.1', port: usualPort }
-  for (let port = usualPort; port < usualPort + ADMIN_PORTS_TRIED; port += 1) {
+  const first = { host: '127.0.0.1', port: defaultPort }
+  for (let port = defaultPort; port < defaultPort + ADMIN_PORTS_TRIED; port += 1) {
     try {
       const address = await listenAt(app, { ...first, port })
-      if (port !== usualPort) app.log.info({ address }, `port ${usualPort} is taken, so metrics and health are here`)
+      if (port !== defaultPort)
+        app.log.info({ address }, `port ${defaultPort} is in use; metrics and health listen on another port`)
       return address
     } catch (error) {
-      if (codeOf(error) !== 'EADDRINUSE') throw explained(error, first, 'Set ADMIN_LISTEN.')
+      if (codeOf(error) !== 'EADDRINUSE') throw explainListenError(error, first, 'Set ADMIN_LISTEN.')
     }
   }
   throw new StartError(
-    `The ports ${usualPort} to ${usualPort + ADMIN_PORTS_TRIED - 1} are all taken. Set ADMIN_LISTEN to a free one, or to nothing.`,
+    `The ports ${defaultPort} to ${defaultPort + ADMIN_PORTS_TRIED - 1} are all in use. Set ADMIN_LISTEN to a free one, or to nothing.`,
   )
 }
 
@@ -49,7 +50,7 @@ async function listenAt(app: FastifyInstance, where: Listen): Promise<string> {
   return `unix:${where.path}`
 }
 
-/** A process that was killed leaves its socket behind; nobody answers there, and nobody else could listen. */
+/** Removes the socket file of a process that was killed: it would block the address although no process listens on it. */
 async function removeAbandonedSocket(path: string): Promise<void> {
   const code = await new Promise<string>((resolve) => {
     const socket = createConnection(path)
@@ -62,17 +63,17 @@ async function removeAbandonedSocket(path: string): Promise<void> {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'something else listens there already',
-  EACCES: 'this user may not listen there',
-  EPERM: 'this user may not listen there',
+  EADDRINUSE: 'another process uses this address',
+  EACCES: 'this user has no permission to use this address',
+  EPERM: 'this user has no permission to use this address',
   EADDRNOTAVAIL: 'this machine does not have that address',
-  ENOTFOUND: 'nobody knows that name',
-  EAI_AGAIN: 'the name cannot be looked up now',
+  ENOTFOUND: 'the name does not exist in DNS',
+  EAI_AGAIN: 'the name cannot be resolved at the moment',
   ENOENT: 'the folder of the socket does not exist',
-  EINVAL: 'the address cannot be used',
+  EINVAL: 'the address is not valid',
 }
 
-function explained(error: unknown, where: Listen, hint: string): unknown {
+function explainListenError(error: unknown, where: Listen, hint: string): unknown {
   const reason = REASONS[codeOf(error)]
   if (reason === undefined) return error
   const place = 'port' in where ? `port ${where.port} of ${where.host}` : where.path

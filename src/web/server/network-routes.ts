@@ -19,7 +19,7 @@ declare module 'fastify' {
   }
 }
 
-/** What everybody may ask for: other pods, and people who followed a link. */
+/** Public routes for other pods, and for people who follow a link. */
 export const networkRoutes: FastifyPluginAsync = async (app) => {
   app.decorate('answerLookUp', openAnonymousLookUps(app.pod))
   await app.register(discoveryRoutes)
@@ -30,7 +30,7 @@ export const networkRoutes: FastifyPluginAsync = async (app) => {
   await app.register(uploadRoutes)
 }
 
-/** Pages that anybody may request are rendered outside the event loop, kept for seconds, and limited per network address. */
+/** Public pages are rendered outside the event loop, cached for seconds, and limited per network address. */
 const publicPageRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const renderer = openPageRenderer(pod)

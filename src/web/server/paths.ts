@@ -1,42 +1,42 @@
 /**
- * The path as routes know it: known clients write `/api/v1//posts`, documented ones `/api/v1/user.json`, and some a slash
- * at the end. The query stays as it is. What cannot be decoded is taken literally, so that it is simply an unknown path.
+ * Normalises the path for the router: existing clients send `/api/v1//posts`, `/api/v1/user.json` or a trailing slash. The query is
+ * unchanged. A path that cannot be decoded is taken literally, so that it is an unknown path.
  */
 export function routedUrl(url: string): string {
   const [path, query] = split(withoutOrigin(url))
-  const plain = decodable(path) ? path : path.replaceAll('%', '%25')
-  const single = withoutDisguise(plain).replace(/\/{2,}/g, '/')
-  const open = single.length > 1 ? single.replace(/\/$/, '') : single
-  return (open.startsWith('/api/v1/') ? open.replace(/\.json$/, '') : open) + query
+  const valid = isDecodable(path) ? path : path.replaceAll('%', '%25')
+  const singleSlashes = decodeUnreserved(valid).replace(/\/{2,}/g, '/')
+  const trimmed = singleSlashes.length > 1 ? singleSlashes.replace(/\/$/, '') : singleSlashes
+  return (trimmed.startsWith('/api/v1/') ? trimmed.replace(/\.json$/, '') : trimmed) + query
 }
 
-/** The part before the query; the only part of an address that may be compared, logged or shown. */
+/** The part before the query. Only this part of a URL may be compared, logged or shown. */
 export function pathOf(url: string): string {
   return split(url)[0]
 }
 
-/** Answers of these paths are JSON, errors included. */
+/** Whether the responses of a path are JSON, errors included. */
 export function answersJson(path: string): boolean {
   if (isInteractive(path)) return false
   return isBelow(path, '/api') || isBelow(path, '/health')
 }
 
-/** Errors of these paths have the form of OAuth 2.0. */
+/** Whether errors of a path have the form of OAuth 2.0. */
 export function isOpenIdConnect(path: string): boolean {
   return isBelow(path, '/api/openid_connect')
 }
 
-/** Answers of these paths are somebody's own, whatever they are. */
+/** Whether the responses of a path may hold private data. */
 export function isPrivate(path: string): boolean {
   return (isBelow(path, '/api') || isBelow(path, '/users')) && !isBelow(path, '/api/docs')
 }
 
-/** Web apps of other origins may use these. Pages on which a person decides something are not for them. */
+/** Whether web apps of other origins may use a path. They may not use pages on which a person decides. */
 export function isForOtherOrigins(path: string): boolean {
-  return !isInteractive(path) && OPEN.some((open) => isBelow(path, open))
+  return !isInteractive(path) && CROSS_ORIGIN.some((folder) => isBelow(path, folder))
 }
 
-const OPEN = [
+const CROSS_ORIGIN = [
   '/api',
   '/.well-known/webfinger',
   '/.well-known/openid-configuration',
@@ -44,7 +44,7 @@ const OPEN = [
   '/nodeinfo',
 ] as const
 
-/** A person decides something here. */
+/** Whether a path is a page on which a person decides, such as the consent page. */
 function isInteractive(path: string): boolean {
   return INTERACTIVE.some((page) => isBelow(path, page))
 }
@@ -55,7 +55,7 @@ function isBelow(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`)
 }
 
-/** A client may name the whole address in the first line, as to a proxy. */
+/** A request line may hold an absolute URL, as sent to a proxy (RFC 9112, 3.2.2). */
 function withoutOrigin(url: string): string {
   const path = url.replace(/^https?:\/\/[^/?#]*/i, '')
   return path.startsWith('/') ? path : `/${path}`
@@ -66,15 +66,15 @@ function split(url: string): [path: string, query: string] {
   return end === -1 ? [url, ''] : [url.slice(0, end), url.slice(end)]
 }
 
-/** A letter is the same letter when it is encoded; the router knows that, and so must whatever compares paths. */
-function withoutDisguise(path: string): string {
+/** Decodes unreserved characters (RFC 3986, 2.3), as the router does, so that paths can be compared as texts. */
+function decodeUnreserved(path: string): string {
   return path.replace(/%[0-9A-Fa-f]{2}/g, (code) => {
     const character = String.fromCharCode(Number.parseInt(code.slice(1), 16))
     return /[0-9A-Za-z._~-]/.test(character) ? character : code
   })
 }
 
-function decodable(path: string): boolean {
+function isDecodable(path: string): boolean {
   if (!path.includes('%')) return true
   try {
     decodeURIComponent(path)

@@ -2,43 +2,43 @@ import type { IncomingMessage } from 'node:http'
 
 export interface RawBodyOptions<Fault> {
   readonly limit: number
-  /** Told of every part that comes in, and with a minus of all of them when reading fails. */
+  /** Called with the length of each chunk, and with the negative total if reading fails. */
   hold(bytes: number): void
-  /** Asked after every part: why no more may come. */
+  /** Called after each chunk: a reason to stop reading. */
   refusal(): Fault | undefined
 }
 
-/** Reads a body as it is, whatever its headers say it is. A body that cannot be had is an answer, not an exception. */
+/** Reads a body regardless of its declared type. A body that cannot be read resolves to the reason instead of throwing. */
 export function readRawBody<Fault>(
   request: IncomingMessage,
   { limit, hold, refusal }: RawBodyOptions<Fault>,
 ): Promise<Buffer | Fault | 'too_large' | 'broken_off'> {
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.resolve('too_large')
   return new Promise((resolve) => {
-    const parts: Buffer[] = []
+    const chunks: Buffer[] = []
     let length = 0
 
-    function onData(part: Buffer): void {
-      parts.push(part)
-      length += part.length
-      hold(part.length)
+    function onData(chunk: Buffer): void {
+      chunks.push(chunk)
+      length += chunk.length
+      hold(chunk.length)
       const fault = length > limit ? 'too_large' : refusal()
-      if (fault !== undefined) giveUp(fault)
+      if (fault !== undefined) stop(fault)
     }
     function onEnd(): void {
-      forget()
-      const [only] = parts
-      resolve(parts.length === 1 && only !== undefined ? only : Buffer.concat(parts, length))
+      removeListeners()
+      const [only] = chunks
+      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, length))
     }
     function onClose(): void {
-      giveUp('broken_off')
+      stop('broken_off')
     }
-    function giveUp(fault: Fault | 'too_large' | 'broken_off'): void {
-      forget()
+    function stop(fault: Fault | 'too_large' | 'broken_off'): void {
+      removeListeners()
       hold(-length)
       resolve(fault)
     }
-    function forget(): void {
+    function removeListeners(): void {
       request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose)
     }
 

@@ -3,7 +3,7 @@ import { isDatabaseReachable } from '../../persistence/database/database.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Readiness } from './health.js'
 
-/** The web process is ready when the database answers; without the queue it still serves clients, so that is only shown. */
+/** The web process is ready if the database answers. Without the queue it still serves clients, so its state is only reported. */
 export function webReadiness(pod: Pod, isClosing: () => boolean): () => Promise<Readiness> {
   return async () => {
     if (isClosing()) return { ready: false, state: 'closing' }
@@ -17,12 +17,12 @@ export function webReadiness(pod: Pod, isClosing: () => boolean): () => Promise<
 
 async function queueReachable(pod: Pod): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
-  const tooLate = new Promise<false>((resolve) => {
+  const timeout = new Promise<false>((resolve) => {
     timer = setTimeout(resolve, HTTP_LIMITS.readinessTimeoutMs, false)
   })
   const answer = pod.jobs.counts('inbound').then(
     () => true,
     () => false,
   )
-  return Promise.race([answer, tooLate]).finally(() => clearTimeout(timer))
+  return Promise.race([answer, timeout]).finally(() => clearTimeout(timer))
 }

@@ -4,13 +4,13 @@ interface FaultDetails {
   readonly headers?: Readonly<Record<string, string>>
   /** Members of the error body beside those that every error has. */
   readonly fields?: Readonly<Record<string, string>>
-  /** Not given: the usual one of the status. */
+  /** Default: the reason of the status. */
   readonly reason?: ErrorReason
   /** The field or parameter that is wrong. */
   readonly field?: string
 }
 
-/** Found by the HTTP layer itself, before any use case runs: the request cannot be served as it is. */
+/** An error of the request that the HTTP layer finds itself. Use cases throw a `Refusal` instead. */
 export class RequestFault extends Error {
   override name = 'RequestFault'
   readonly status: number
@@ -29,14 +29,14 @@ export class RequestFault extends Error {
   }
 }
 
-/** Nothing is wrong with the request, but the pod serves too many others. */
+/** 503: the request is valid, but the pod is overloaded. */
 export function tooBusy(retryAfterSeconds: number): RequestFault {
   return new RequestFault(503, 'The pod has too much to do at the moment. Please try again soon.', {
     headers: { 'retry-after': String(retryAfterSeconds) },
   })
 }
 
-/** The body is not what its media type says, or not an object: 400, or the status that the route names for `malformed`. */
+/** The body does not match its media type, or is not an object: 400, or the status that the route sets for `malformed`. */
 export class MalformedBody extends RequestFault {
   override name = 'MalformedBody'
 

@@ -6,12 +6,12 @@ import { messageWithoutStatement } from '../../persistence/database/errors.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** No line in the log when all went well: asked for every few seconds, or thousands of times a minute. */
+    /** Successful requests are not logged: for routes that are requested every few seconds or more. */
     quiet?: boolean
   }
 
   interface FastifyRequest {
-    /** Why it was not answered as it should be; belongs to the line of the request. An outage has lines of its own. */
+    /** The error of the request, logged with its line. Outages are logged elsewhere, so only their message is added. */
     failure: RequestFailure | undefined
   }
 }
@@ -21,28 +21,28 @@ interface RequestFailure {
   readonly isOutage: boolean
 }
 
-/** Adds to the line of the request; where requests have no line, a failure that is no outage has one. */
+/** Adds a failure to the log line of the request. On routes without such lines it is logged at once, unless it is an outage. */
 export function noteFailure(request: FastifyRequest, failure: RequestFailure): void {
   if (request.server.hasRequestDecorator('failure')) request.failure = failure
   else if (!failure.isOutage) request.log.error({ err: failure.error }, 'request failed')
 }
 
-/** Whoever logs a whole request or answer by mistake logs no more of it than this. */
+/** Keeps private data out of the log if a whole request or response is logged by mistake. */
 const serializers = { req: describe, request: describe, res: () => undefined, reply: () => undefined }
 
-/** Ids are ours: one from outside could be anything, and would be in the log of every process it reaches. */
+/** Request ids are generated here; an id sent by a client could put any text into the logs. */
 export function requestLogging(log: Logger) {
   return {
-    // The wider type, so that an app is the same type with any logger.
+    // The wider type, so that apps have the same type with every logger.
     loggerInstance: log.child({}, { serializers }) as FastifyBaseLogger,
     genReqId: () => randomUUID(),
     logController: new LogController({ disableRequestLogging: true }),
-    // Without options, which Fastify would give it: with them the log of a request costs several times as much.
+    // Without the options that Fastify passes, which make a child logger several times slower.
     childLoggerFactory: (parent: FastifyBaseLogger, bindings: object): FastifyBaseLogger => parent.child(bindings),
   }
 }
 
-/** One line per request, made of what an operator may know: never an address, a header, a query or a body. */
+/** Logs one line per request. It never contains an address, a header, a query or a body. */
 export function addRequestLog(app: FastifyInstance): void {
   app.decorateRequest('failure', undefined)
   app.addHook('onResponse', (request, reply, done) => {
@@ -64,7 +64,7 @@ function reasonOf(error: unknown): string {
   return messageWithoutStatement(messageOf(error))
 }
 
-/** The pattern of the route, not the path: guids and tags are nobody's business either. */
+/** The pattern of the route instead of the path, because guids and tags are private. */
 function describe(request: Partial<FastifyRequest>) {
   return { method: request.method, route: request.routeOptions?.url ?? 'unknown' }
 }

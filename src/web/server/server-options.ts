@@ -7,17 +7,17 @@ import { type ConnectionOptions, openHttpServer } from './http-server.js'
 import { routedUrl } from './paths.js'
 import { requestLogging } from './request-log.js'
 
-/** What both servers of the web process have in common. */
+/** Options of both servers of the web process. */
 export function serverOptions(log: Logger, limits: HttpLimits = HTTP_LIMITS, connections?: ConnectionOptions) {
   return {
     ...requestLogging(log),
     serverFactory: (serve) => openHttpServer(serve, limits, connections),
     bodyLimit: limits.apiBodyBytes,
     clientErrorHandler: refuseClient,
-    // What comes in on an open connection while we close is still served: the pools outlive the server.
+    // Requests on open connections are served until the server has closed: the database pools are closed later.
     return503OnClosing: false,
     rewriteUrl: ({ url = '/' }) => routedUrl(url),
-    // The router counts encoded characters, and would answer in its own words; our limits are looked at behind it.
+    // The router counts encoded characters and answers in its own format; `addValidation` checks the length instead.
     routerOptions: { maxParamLength: limits.headerBytes },
   } satisfies FastifyHttpOptions<Server>
 }

@@ -1,15 +1,15 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { HttpLimits } from '../../limits.js'
 
-const patientSince = new WeakMap<IncomingMessage, number>()
+const extendedSince = new WeakMap<IncomingMessage, number>()
 
-/** For a body that is far larger than all others, of somebody who is known. The time begins now, also where it was given before. */
-export function giveMoreTime(request: IncomingMessage): void {
-  patientSince.set(request, performance.now())
+/** Extends the time limit for a large body of an authenticated client. The time starts now, also if it was extended before. */
+export function extendTimeLimit(request: IncomingMessage): void {
+  extendedSince.set(request, performance.now())
 }
 
-/** Node knows one time for all requests, which is longer than any; whoever has taken the time that is theirs is cut off earlier. */
-export function cutOffSlowRequests(server: Server, limits: HttpLimits): void {
+/** Ends requests whose body takes too long. Node has a single limit for all requests, which must be that of the longest ones. */
+export function endSlowRequests(server: Server, limits: HttpLimits): void {
   const arriving = new Map<IncomingMessage, number>()
   server.on('request', (request: IncomingMessage) => {
     if (!hasBody(request)) return
@@ -17,21 +17,21 @@ export function cutOffSlowRequests(server: Server, limits: HttpLimits): void {
     request.once('close', () => arriving.delete(request))
   })
 
-  function look(): void {
+  function checkArriving(): void {
     const now = performance.now()
     for (const [request, since] of arriving) {
-      if (since > now - limits.requestTimeoutMs) return // they stand in the order in which they came
-      const isPatient = (patientSince.get(request) ?? Number.NEGATIVE_INFINITY) > now - limits.longRequestTimeoutMs
-      if (isPatient && !request.complete) continue
+      if (since > now - limits.requestTimeoutMs) return // the map is in order of arrival
+      const isExtended = (extendedSince.get(request) ?? Number.NEGATIVE_INFINITY) > now - limits.longRequestTimeoutMs
+      if (isExtended && !request.complete) continue
       arriving.delete(request)
       if (!request.complete) server.emit('clientError', new SlowRequest(), request.socket)
     }
   }
-  const timer = setInterval(look, limits.connectionsCheckMs).unref()
+  const timer = setInterval(checkArriving, limits.connectionsCheckMs).unref()
   server.on('close', () => clearInterval(timer))
 }
 
-/** As Node calls it. */
+/** Has the error code of Node's own request timeout. */
 class SlowRequest extends Error {
   override name = 'SlowRequest'
   readonly code = 'ERR_HTTP_REQUEST_TIMEOUT'

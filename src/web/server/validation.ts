@@ -12,7 +12,7 @@ type InvalidReason = Extract<ErrorReason, 'field_missing' | 'field_invalid'>
 export class InvalidRequest extends Error {
   override name = 'InvalidRequest'
   readonly part: string
-  /** Names of what is wrong: that of the message first. */
+  /** Names of the wrong fields; the message is about the first. */
   readonly fields: readonly string[]
   readonly reason: InvalidReason
 
@@ -24,15 +24,15 @@ export class InvalidRequest extends Error {
   }
 }
 
-// A body says what it means: "5" is not a number in it, and nothing is turned into something else.
+// Without coercion: in a body, "5" is not a number.
 const bodies = new Ajv({ useDefaults: true, allErrors: false, strict: false, strictNumbers: true })
-// Paths and queries know only texts. Never lists: coerced, `?page[]=2` would be as good as `?page=2`.
+// With coercion, because paths and queries hold only texts. Not of lists: `?page[]=2` must not equal `?page=2`.
 const texts = new Ajv({ coerceTypes: true, useDefaults: true, allErrors: false, strict: false })
 
-/** Where nothing is said about a part of a request, nothing of it is read, or a form that says by itself what it takes. */
-type Undescribed = 'unread' | 'read'
+/** Whether the handler reads parts of a request for which its route has no schema, as the handlers of HTML forms do. */
+type WithoutSchema = 'unread' | 'read'
 
-export function addValidation(app: FastifyInstance, undescribed: Undescribed = 'unread'): void {
+export function addValidation(app: FastifyInstance, withoutSchema: WithoutSchema = 'unread'): void {
   app.setValidatorCompiler(({ schema, httpPart }) => compile(httpPart === 'body' ? bodies : texts, schema))
   app.setSchemaErrorFormatter((errors: readonly Partial<ErrorObject>[], part) => {
     const reason = errors[0]?.keyword === 'required' ? 'field_missing' : 'field_invalid'
@@ -43,7 +43,7 @@ export function addValidation(app: FastifyInstance, undescribed: Undescribed = '
     if (anyLonger(request.params, HTTP_LIMITS.pathParameterCharacters) || !holdsPlainText(request.params)) {
       throw new RequestFault(404, 'There is nothing here.')
     }
-    const fault = unreadable(request, undescribed)
+    const fault = findFault(request, withoutSchema)
     if (fault !== undefined) {
       if (!request.routeOptions.attachValidation) throw fault
       request.validationError = Object.assign(fault, { validation: [], validationContext: fault.part })
@@ -53,12 +53,12 @@ export function addValidation(app: FastifyInstance, undescribed: Undescribed = '
 }
 
 /**
- * Reports the first error of a schema, and after it one for each other field that is wrong: with `allErrors` a long list of a
- * body would cause as many errors.
+ * Reports the first error of a schema, and one for each other wrong field. Not `allErrors`, with which a long list in a body would
+ * cause as many errors.
  */
 function compile(ajv: Ajv, schema: AnySchema): FieldsValidator {
   const validate = ajv.compile(schema)
-  let validatorsOfFields: readonly ValidateFunction[] | undefined // most schemas never meet a wrong field
+  let validatorsOfFields: readonly ValidateFunction[] | undefined // compiled late: most schemas never meet a wrong field
 
   function check(value: unknown): boolean {
     if (validate(value)) return true
@@ -76,7 +76,7 @@ interface FieldsValidator {
   errors: ErrorObject[]
 }
 
-/** What an object schema says of each of its fields. */
+/** One schema for each field of an object schema. */
 function schemasOfFields(schema: AnySchema): readonly AnySchema[] {
   const { properties = {}, required = [] } = (typeof schema === 'object' ? schema : {}) as ObjectSchema // JSON Schema
   return Object.entries(properties).map(([name, field]) => ({
@@ -91,7 +91,7 @@ interface ObjectSchema {
   readonly required?: readonly string[]
 }
 
-/** Each once, as `poll.question`. An error about the part as a whole has none. */
+/** The names of the wrong fields without duplicates, as `poll.question`. An error about the whole part has no field. */
 export function fieldsOf(errors: readonly Partial<ErrorObject>[]): readonly string[] {
   const names = errors.map(({ instancePath = '', params }) =>
     [...instancePath.split('/').slice(1), params?.['missingProperty'] ?? ''].filter((name) => name !== '').join('.'),
@@ -99,35 +99,35 @@ export function fieldsOf(errors: readonly Partial<ErrorObject>[]): readonly stri
   return [...new Set(names)].filter((name) => name !== '')
 }
 
-/** Of what the route reads: whatever else comes along is passed over. */
-function unreadable(request: FastifyRequest, undescribed: Undescribed): InvalidRequest | undefined {
+/** The first fault of the query or body. Fields that the route does not read are ignored. */
+function findFault(request: FastifyRequest, withoutSchema: WithoutSchema): InvalidRequest | undefined {
   const { querystring, body } = request.routeOptions.schema ?? {}
-  const query = readOf(request.query, querystring, undescribed)
+  const query = readOf(request.query, querystring, withoutSchema)
   const long = Object.keys(query).filter((name) => isLonger(query[name], HTTP_LIMITS.queryParameterCharacters))
   if (long.length > 0) return new InvalidRequest('query', 'A query parameter is too long.', long)
-  if (!holdsPlainText(query)) return unwritable('query', query)
+  if (!holdsPlainText(query)) return invalidCharacters('query', query)
   const number = Object.keys(query).find(
-    (name) => isNumber(querystring, name) && !/^[+-]?\d+$/.test(String(query[name])),
+    // Coercion would accept 0x10 and Infinity.
+    (name) => isInteger(querystring, name) && !/^[+-]?\d+$/.test(String(query[name])),
   )
   if (number !== undefined) return new InvalidRequest('query', `"${number}" must be a whole number.`, [number])
-  const fields = readOf(request.body, body, undescribed)
-  return holdsPlainText(fields) ? undefined : unwritable('body', fields)
+  const fields = readOf(request.body, body, withoutSchema)
+  return holdsPlainText(fields) ? undefined : invalidCharacters('body', fields)
 }
 
-function unwritable(part: string, fields: Readonly<Record<string, unknown>>): InvalidRequest {
+function invalidCharacters(part: string, fields: Readonly<Record<string, unknown>>): InvalidRequest {
   const wrong = Object.keys(fields).filter((name) => !holdsPlainText(fields[name]))
   return new InvalidRequest(part, `The ${part} has characters that no text can have.`, wrong)
 }
 
-function readOf(part: unknown, schema: unknown, undescribed: Undescribed): Readonly<Record<string, unknown>> {
-  if (schema === undefined && undescribed === 'unread') return {}
+function readOf(part: unknown, schema: unknown, withoutSchema: WithoutSchema): Readonly<Record<string, unknown>> {
+  if (schema === undefined && withoutSchema === 'unread') return {}
   const properties = propertiesOf(schema)
   const entries = Object.entries(part ?? {})
   return Object.fromEntries(properties ? entries.filter(([name]) => Object.hasOwn(properties, name)) : entries)
 }
 
-/** Also what JavaScript would take for one, as 0x10 or Infinity, is none. */
-function isNumber(schema: unknown, name: string): boolean {
+function isInteger(schema: unknown, name: string): boolean {
   return propertiesOf(schema)?.[name]?.type === 'integer'
 }
 
@@ -139,7 +139,7 @@ function anyLonger(parameters: unknown, limit: number): boolean {
   return Object.values(parameters ?? {}).some((value) => isLonger(value, limit))
 }
 
-/** A parameter that is given several times is a list. */
+/** A parameter that occurs several times is a list. */
 function isLonger(parameter: unknown, limit: number): boolean {
   return [parameter].flat().some((value) => !fits(String(value), limit))
 }

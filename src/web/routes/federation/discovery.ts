@@ -8,7 +8,7 @@ import { RequestFault } from '../../server/request-faults.js'
 
 const EMPTY_XRD = '<?xml version="1.0" encoding="UTF-8"?>\n<XRD xmlns="http://docs.oasis-open.org/ns/xri/xrd-1.0"/>\n'
 
-/** How other pods find somebody who lives here (FEDERATION.md, "Discovery"). */
+/** Documents by which other pods find local persons (FEDERATION.md, "Discovery"). */
 export const discoveryRoutes: FastifyPluginAsync = async (app) => {
   const { url } = app.pod.config
   const config = { public: true, quiet: true } as const
@@ -16,10 +16,10 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
 
   app.get('/.well-known/webfinger', { config, schema }, async (request, reply) => {
     const resource = queryText(request, 'resource')
-    if (resource === undefined) throw new RequestFault(400, 'Whom to look for must be said once, as resource.')
+    if (resource === undefined) throw new RequestFault(400, 'The parameter "resource" must be given exactly once.')
     const address = addressOf(resource)
     const person = address === undefined ? undefined : await findLocalPerson(app.pod, address)
-    if (person === undefined) throw nobody()
+    if (person === undefined) throw personNotFound()
     return reply
       .type('application/jrd+json; charset=utf-8')
       .send(JSON.stringify(writeWebFinger({ ...person, podUrl: `${url}/` })))
@@ -27,7 +27,7 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
 
   app.get<{ Params: { guid: string } }>('/hcard/users/:guid', { config, schema }, async (request, reply) => {
     const card = await findLocalCard(app.pod, request.params.guid)
-    if (card === undefined) throw nobody()
+    if (card === undefined) throw personNotFound()
     const { large, medium, small } = presentAvatar(card, url)
     const hcard = writeHcard({
       guid: card.guid,
@@ -44,12 +44,12 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
     return reply.type('text/html; charset=utf-8').send(hcard)
   })
 
-  // Older pods look here first for a way to WebFinger, and go on when there is none.
+  // Older pods look for a WebFinger template here first, and continue without one.
   app.get('/.well-known/host-meta', { config, schema }, async (_request, reply) =>
     reply.type('application/xrd+xml; charset=utf-8').send(EMPTY_XRD),
   )
 }
 
-function nobody(): RequestFault {
-  return new RequestFault(404, 'Nobody of this name lives here.')
+function personNotFound(): RequestFault {
+  return new RequestFault(404, 'There is no such local account.')
 }

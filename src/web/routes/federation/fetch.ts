@@ -4,7 +4,7 @@ import { serveEntity } from '../../../federation/outbound/serve-entity.js'
 import { HTTP_LIMITS, SERVE_LIMITS } from '../../../limits.js'
 import { RequestFault } from '../../server/request-faults.js'
 
-/** Other pods ask for what they have heard of and do not have (FEDERATION.md, "Fetching"). */
+/** Serves public entities that other pods refer to but do not have (FEDERATION.md, "Fetching"). */
 export const fetchRoutes: FastifyPluginAsync = async (app) => {
   const envelopes = openEnvelopeCache({
     envelopes: SERVE_LIMITS.envelopes,
@@ -18,17 +18,17 @@ export const fetchRoutes: FastifyPluginAsync = async (app) => {
     { config: { public: true, quiet: true }, schema: { hide: true } },
     async (request, reply) => {
       const { type, guid } = request.params
-      const served = await serveEntity(app.pod, envelopes, type, guid).catch(refuseTooMany)
-      if (served === undefined) throw new RequestFault(404, 'There is nothing public of this name here.')
+      const served = await serveEntity(app.pod, envelopes, type, guid).catch(throwUnavailable)
+      if (served === undefined) throw new RequestFault(404, 'This entity does not exist or is not public.')
       if (served.kind === 'redirect') return reply.redirect(served.url, 302)
       return reply.type('application/magic-envelope+xml; charset=utf-8').send(served.envelope)
     },
   )
 }
 
-function refuseTooMany(error: unknown): never {
+function throwUnavailable(error: unknown): never {
   if (!(error instanceof TooManySignatures)) throw error
-  throw new RequestFault(503, 'The pod has too much to sign at the moment. Please try again soon.', {
+  throw new RequestFault(503, 'The pod is signing too many messages at the moment. Please try again soon.', {
     headers: { 'retry-after': String(HTTP_LIMITS.retryAfterSeconds) },
   })
 }

@@ -3,10 +3,13 @@ import type { Refusal } from '../../../jobs/inbound/inbound-backlog.js'
 import { openPacking, type Packing, type PackingLimits } from '../../../jobs/inbound/pack-messages.js'
 import type { Pod } from '../../../pod/pod.js'
 
-type Channel = 'public' | 'private'
+type InboundChannel = 'public' | 'private'
 
-/** What became of a message at the door. Only what is accepted is in the queue; `malformed` got its 202 all the same. */
-export type Outcome =
+/**
+ * How the endpoint handled a message. Only accepted messages are in the queue. A malformed one is also answered with 202, because
+ * another attempt could not succeed.
+ */
+export type ReceiveOutcome =
   | 'accepted'
   | 'malformed'
   | 'unknown_recipient'
@@ -18,16 +21,23 @@ export type Outcome =
   | 'database_away'
   | Refusal
 
-/** Where messages of other pods come in: thousands a second at times, so they are counted and never logged. */
+/** Receives messages of other pods. They can come by the thousand per second, so they are counted and never logged. */
 export interface InboundEndpoint {
   readonly packing: Packing
   readonly recipients: RecipientLookup
-  count(channel: Channel, outcome: Outcome): void
-  counts(): Iterable<{ readonly channel: Channel; readonly outcome: Outcome; readonly messages: number }>
+  count(channel: InboundChannel, outcome: ReceiveOutcome): void
+  counts(): Iterable<{
+    readonly channel: InboundChannel
+    readonly outcome: ReceiveOutcome
+    readonly messages: number
+  }>
 }
 
 export function openInboundEndpoint(pod: Pod, limits?: PackingLimits): InboundEndpoint {
-  const counted: Readonly<Record<Channel, Map<Outcome, number>>> = { public: new Map(), private: new Map() }
+  const counted: Readonly<Record<InboundChannel, Map<ReceiveOutcome, number>>> = {
+    public: new Map(),
+    private: new Map(),
+  }
   return {
     packing: openPacking(pod, limits),
     recipients: openRecipientLookup(pod),

@@ -6,7 +6,7 @@ import { isNodeInfoVersion, NODE_INFO_VERSIONS, nodeInfoSchema, presentNodeInfo 
 import { cachedAnswer } from '../../server/cached-answer.js'
 import { RequestFault } from '../../server/request-faults.js'
 
-/** What this pod is, for clients, other pods and those who count them. */
+/** NodeInfo: software, protocols and usage of this pod, for clients, other pods and statistics sites. */
 export const nodeInfoRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const config = { public: true, quiet: true } as const
@@ -24,10 +24,10 @@ export const nodeInfoRoutes: FastifyPluginAsync = async (app) => {
 
   app.get<{ Params: { version: string } }>('/nodeinfo/:version', { config, schema }, async (request, reply) => {
     const { version } = request.params
-    if (!isNodeInfoVersion(version)) throw new RequestFault(404, 'There is no document of this version.')
-    const facts = { config: pod.config, software, ...(pod.config.statistics && { usage: await usage() }) }
+    if (!isNodeInfoVersion(version)) throw new RequestFault(404, 'NodeInfo is not available in this version.')
+    const content = { config: pod.config, software, ...(pod.config.statistics && { usage: await usage() }) }
     return reply
       .type(`application/json; profile=${nodeInfoSchema(version)}#; charset=utf-8`)
-      .send(JSON.stringify(presentNodeInfo(version, facts)))
+      .send(JSON.stringify(presentNodeInfo(version, content)))
   })
 }

@@ -5,17 +5,19 @@ import { isDatabaseUnavailable } from '../../../persistence/database/errors.js'
 import { mayBeEncryptedEnvelope } from '../../../protocol/envelopes/encrypted-envelope.js'
 import { countRateLimited } from '../../limits/rejection-metrics.js'
 import { readRawBody } from '../../server/raw-body.js'
-import type { InboundEndpoint, Outcome } from './inbound-endpoint.js'
+import type { InboundEndpoint, ReceiveOutcome } from './inbound-endpoint.js'
 
-/** Messages of other pods (FEDERATION.md, "Endpoints"): safe in the queue, then answered; a worker looks into them. */
+/**
+ * Receives messages of other pods (FEDERATION.md, "Endpoints"). A message is in the queue before it is answered; workers read it.
+ */
 export const receiveRoutes: FastifyPluginAsync = async (app) => {
-  const { door } = app
+  const { inboundEndpoint } = app
   const options = { config: { public: true }, schema: { hide: true } } as const
 
-  // A log of its own costs a request as much as finding its route; here at most one line is written about it.
+  // A child logger costs as much as routing the request, and these routes log one line at most.
   app.setChildLoggerFactory(() => app.log)
 
-  // The body is the message, whatever its type is said to be, and only we read it.
+  // The body is the message, regardless of its declared type. The handler reads it, so no parser may.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _body, done) => done(null))
   app.addHook('onRequest', ({ raw }, _reply, done) => {
@@ -24,47 +26,49 @@ export const receiveRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.post('/receive/public', options, async (request, reply) => {
-    const outcome = app.isUnderPressure() ? 'overloaded' : await takePublic(door, request)
-    door.count('public', outcome)
+    const outcome = app.isUnderPressure() ? 'overloaded' : await receivePublic(inboundEndpoint, request)
+    inboundEndpoint.count('public', outcome)
     return answer(reply, outcome)
   })
 
   app.post<{ Params: { guid: string } }>('/receive/users/:guid', options, async (request, reply) => {
-    const outcome = app.isUnderPressure() ? 'overloaded' : await takePrivate(door, request, request.params.guid)
-    door.count('private', outcome)
+    const outcome = app.isUnderPressure()
+      ? 'overloaded'
+      : await receivePrivate(inboundEndpoint, request, request.params.guid)
+    inboundEndpoint.count('private', outcome)
     return answer(reply, outcome)
   })
 }
 
-function takePublic({ packing }: InboundEndpoint, request: FastifyRequest): Promise<Outcome> {
-  return takeIn(packing, request, async (envelope) => {
+function receivePublic({ packing }: InboundEndpoint, request: FastifyRequest): Promise<ReceiveOutcome> {
+  return readAndAccept(packing, request, async (envelope) => {
     if (envelope === '') return 'malformed'
     await packing.acceptPublic(envelope, request)
     return 'accepted'
   })
 }
 
-async function takePrivate(
+async function receivePrivate(
   { packing, recipients }: InboundEndpoint,
   request: FastifyRequest,
   recipientGuid: string,
-): Promise<Outcome> {
-  const isKnown = await orAway(() => recipients.isLocal(recipientGuid))
+): Promise<ReceiveOutcome> {
+  const isKnown = await orUnavailable(() => recipients.isLocal(recipientGuid))
   if (isKnown === false) return 'unknown_recipient'
   if (isKnown !== true) return isKnown
-  return takeIn(packing, request, async (envelope) => {
+  return readAndAccept(packing, request, async (envelope) => {
     if (envelope.length <= RECEIVE_LIMITS.examinedCharacters && !mayBeEncryptedEnvelope(envelope)) return 'malformed'
     await packing.acceptPrivate({ recipientGuid, envelope }, request)
     return 'accepted'
   })
 }
 
-/** Reads the message unless there is too much already, and has it held by somebody until it is answered. */
-async function takeIn(
+/** Reads the message unless a limit is reached. Its bytes count as held for the sender until the request is answered. */
+async function readAndAccept(
   { refusalOf, hold }: InboundEndpoint['packing'],
   request: FastifyRequest,
-  accept: (text: string) => Promise<Outcome>,
-): Promise<Outcome> {
+  accept: (text: string) => Promise<ReceiveOutcome>,
+): Promise<ReceiveOutcome> {
   const refusal = refusalOf(request)
   if (refusal !== undefined) return refusal
   if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') return 'compressed'
@@ -73,19 +77,19 @@ async function takeIn(
   const body = await readRawBody(request.raw, options)
   if (typeof body === 'string') return body
   try {
-    return await orAway(() => accept(textOf(body)))
+    return await orUnavailable(() => accept(textOf(body)))
   } finally {
     holdForSender(-body.length)
   }
 }
 
-/** PostgreSQL has no text with NUL in it; a message with one could only have ended as malformed. */
+/** Replaces NUL, which PostgreSQL cannot store in a text. A message that contains it is malformed anyway. */
 function textOf(body: Buffer): string {
   const text = body.toString('utf8')
   return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text
 }
 
-async function orAway<Result>(work: () => Promise<Result>): Promise<Result | 'queue_away' | 'database_away'> {
+async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Result | 'queue_away' | 'database_away'> {
   try {
     return await work()
   } catch (error) {
@@ -95,29 +99,29 @@ async function orAway<Result>(work: () => Promise<Result>): Promise<Result | 'qu
   }
 }
 
-interface Answer {
+interface OutcomeResponse {
   readonly status: number
   readonly text?: string
-  /** Seconds until another try has a chance. */
+  /** Seconds until another attempt can succeed. */
   readonly retryAfter?: number
 }
 
-const AWAY = {
+const UNAVAILABLE = {
   status: 503,
-  text: 'The pod cannot take messages at the moment. Please send it again soon.',
+  text: 'The pod cannot accept messages at the moment. Please send this one again soon.',
   retryAfter: HTTP_LIMITS.retryAfterSeconds,
 }
 
-const answers: Readonly<Record<Outcome, Answer>> = {
+const RESPONSES: Readonly<Record<ReceiveOutcome, OutcomeResponse>> = {
   accepted: { status: 202 },
   malformed: { status: 202 },
-  unknown_recipient: { status: 404, text: 'Nobody with this guid lives here.' },
+  unknown_recipient: { status: 404, text: 'No local person has this guid.' },
   too_large: { status: 413, text: 'The message is too large.' },
   compressed: { status: 415, text: 'The message must not be compressed.' },
-  broken_off: { status: 400, text: 'The message ended too early.' },
-  overloaded: AWAY,
-  queue_away: AWAY,
-  database_away: AWAY,
+  broken_off: { status: 400, text: 'The message is incomplete.' },
+  overloaded: UNAVAILABLE,
+  queue_away: UNAVAILABLE,
+  database_away: UNAVAILABLE,
   full: {
     status: 503,
     text: 'The pod has more messages than it can hold. Please send it again later.',
@@ -130,9 +134,9 @@ const answers: Readonly<Record<Outcome, Answer>> = {
   },
 }
 
-function answer(reply: FastifyReply, outcome: Outcome): FastifyReply {
+function answer(reply: FastifyReply, outcome: ReceiveOutcome): FastifyReply {
   if (outcome === 'over_share') countRateLimited('inbound_bytes')
-  const { status, text, retryAfter } = answers[outcome]
+  const { status, text, retryAfter } = RESPONSES[outcome]
   reply.code(status)
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
   return text === undefined ? reply.send() : reply.type('text/plain; charset=utf-8').send(`${text}\n`)
