@@ -7,29 +7,29 @@ import { RequestFault } from '../server/request-faults.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the token must carry, all of it. */
+    /** Scopes that the token must have, all of them. */
     scopes?: readonly Scope[]
-    /** Instead of scopes: anybody may ask, and nobody is asked who they are. */
+    /** Instead of scopes: the route needs no token, and does not read one. */
     public?: true
-    /** The token may be a field of a multipart form, which the handler reads: then it calls `admitUpload`. */
+    /** The token may be a field of a multipart form. The handler reads it and calls `authenticateUpload`. */
     tokenInUpload?: true
   }
 
   interface FastifyRequest {
-    /** Who asks. Only routes with scopes have one; to look at it elsewhere is a mistake and throws. */
+    /** The user of the token. Only routes with scopes have a viewer; on others the getter throws. */
     readonly viewer: Viewer
     authenticatedViewer: Viewer | undefined
   }
 
   interface FastifyInstance {
     /** Sets the viewer of a request whose token came in a multipart form; throws as for any other token. */
-    readonly admitUpload: (request: FastifyRequest, token: string | undefined) => Promise<void>
+    readonly authenticateUpload: (request: FastifyRequest, token: string | undefined) => Promise<void>
   }
 }
 
 /**
- * Bearer tokens: in the header, the query or a form. A token outside of the body is looked at before the body is read,
- * so that strangers cannot make us read.
+ * Authenticates bearer tokens in the header, the query or a form. A token outside of the body is checked before the body is read,
+ * so that unauthenticated clients cannot make the pod read bodies.
  */
 export function addAuthentication(app: FastifyInstance, pod: Pod): void {
   const realm = pod.config.host
@@ -50,31 +50,31 @@ export function addAuthentication(app: FastifyInstance, pod: Pod): void {
     const tokens = [...headerTokens(request), ...queryTokens(request)]
     if (tokens.length > 1) throw twoTokens(realm)
     const [token] = tokens
-    if (token !== undefined) request.authenticatedViewer = await admit(token, scopes)
+    if (token !== undefined) request.authenticatedViewer = await authenticate(token, scopes)
     else if (!carriesForm(request) && !mayCarryTokenInUpload(request)) throw noToken(realm)
   })
 
   app.addHook('preValidation', (request, _reply, done) => {
     const { scopes } = request.routeOptions.config
     if (scopes === undefined) done()
-    else if (carriesForm(request)) admitWithForm(request, scopes).then(() => done(), done)
+    else if (carriesForm(request)) authenticateForm(request, scopes).then(() => done(), done)
     else done(request.authenticatedViewer || mayCarryTokenInUpload(request) ? undefined : noToken(realm))
   })
 
-  app.decorate('admitUpload', async (request: FastifyRequest, token: string | undefined) => {
+  app.decorate('authenticateUpload', async (request: FastifyRequest, token: string | undefined) => {
     if (request.authenticatedViewer) return
     if (token === undefined) throw noToken(realm)
-    request.authenticatedViewer = await admit(token, request.routeOptions.config.scopes ?? [])
+    request.authenticatedViewer = await authenticate(token, request.routeOptions.config.scopes ?? [])
   })
 
-  async function admitWithForm(request: FastifyRequest, scopes: readonly Scope[]): Promise<void> {
+  async function authenticateForm(request: FastifyRequest, scopes: readonly Scope[]): Promise<void> {
     const [token, ...more] = tokensIn(request.body)
     if (token !== undefined && (more.length > 0 || request.authenticatedViewer)) throw twoTokens(realm)
-    if (token !== undefined) request.authenticatedViewer = await admit(token, scopes)
+    if (token !== undefined) request.authenticatedViewer = await authenticate(token, scopes)
     if (!request.authenticatedViewer) throw noToken(realm)
   }
 
-  async function admit(token: string, scopes: readonly Scope[]): Promise<Viewer> {
+  async function authenticate(token: string, scopes: readonly Scope[]): Promise<Viewer> {
     const viewer = await viewers.find(token)
     if (!viewer) throw invalidToken(realm)
     checkScopes(realm, viewer, scopes)
@@ -82,7 +82,7 @@ export function addAuthentication(app: FastifyInstance, pod: Pod): void {
   }
 }
 
-/** For what only some requests of a route need; what all of them need stands beside the route. */
+/** Checks scopes that only some requests of a route need; the scopes of all requests are in the route's `config`. */
 export function requireScopes(request: FastifyRequest, ...scopes: readonly Scope[]): void {
   checkScopes(request.server.pod.config.host, request.viewer, scopes)
 }
@@ -92,18 +92,18 @@ function checkScopes(realm: string, viewer: Viewer, scopes: readonly Scope[]): v
   if (missing.length > 0) throw insufficientScope(realm, scopes)
 }
 
-/** Fastify's own account of a route; plugins may still change its settings while they register. */
+/** A route as Fastify passes it to `onRoute`. Plugins may still change its settings while they register. */
 export type KnownRoute = Pick<RouteOptions, 'method' | 'url' | 'config'>
 
-/** Every route says who may use it. One that does not would be open to all, so the pod does not start with it. */
+/** Prevents the start if a route has neither scopes nor `public`: such a route would be open to everyone. */
 export function checkAccessOf(routes: readonly KnownRoute[]): void {
-  const silent = routes.filter(({ config }) => config?.scopes === undefined && config?.public === undefined)
-  if (silent.length === 0) return
-  const names = silent.map(({ method, url }) => `${String(method)} ${url}`)
+  const undeclared = routes.filter(({ config }) => config?.scopes === undefined && config?.public === undefined)
+  if (undeclared.length === 0) return
+  const names = undeclared.map(({ method, url }) => `${String(method)} ${url}`)
   throw new Error(`These routes name neither scopes nor public: ${names.join(', ')}`)
 }
 
-/** Of several headers, Node shows only the first; whoever stands before us may have looked at another. */
+/** All bearer tokens in headers. Of several such headers, Node shows only the first, but a proxy may have checked another. */
 function headerTokens({ raw: { rawHeaders } }: FastifyRequest): string[] {
   return rawHeaders
     .filter((_value, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'authorization')
@@ -119,12 +119,12 @@ function tokensIn(fields: unknown): string[] {
   return [value].flat().filter((token): token is string => typeof token === 'string' && token !== '')
 }
 
-/** In JSON the name is a field like any other. */
+/** Whether the body is a form. In JSON, `access_token` is an ordinary field. */
 function carriesForm(request: FastifyRequest): boolean {
   return /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
 }
 
-/** With an Idempotency-Key the owner of the key has to be known before the form is read. */
+/** Not with an Idempotency-Key: its owner must be known before the form is read. */
 function mayCarryTokenInUpload({ routeOptions, headers }: FastifyRequest): boolean {
   if (routeOptions.config.tokenInUpload !== true || headers['idempotency-key'] !== undefined) return false
   return /^multipart\/form-data\b/i.test(headers['content-type'] ?? '')
@@ -155,7 +155,7 @@ function oauthFault(status: number, reason: ErrorReason, realm: string, error: s
   })
 }
 
-/** Never 401: a client would throw its session away. */
+/** 403 and not 401, because clients end their session on a 401. */
 export function insufficientScope(realm: string, scopes: readonly Scope[]): RequestFault {
   const needed = scopes.join(' ')
   return new RequestFault(403, `insufficient_scope: this call needs ${needed}.`, {

@@ -3,13 +3,13 @@ import type { Config } from '../../config/config.js'
 import type { Viewer } from '../../domain/accounts/viewers.js'
 import type { ClientApiDialect } from '../../persistence/models/client.js'
 
-/** What a presenter needs whose answer depends on the dialect of the client. */
+/** The context of presenters whose result depends on the API dialect of the client. */
 export interface DialectContext {
   readonly url: string
   readonly dialect: ClientApiDialect
 }
 
-/** The dialect of the client, else that of the setting. */
+/** The dialect that the client has registered, else that of the setting. */
 export function dialectContext(
   { url, clientApiDialect }: Pick<Config, 'url' | 'clientApiDialect'>,
   { dialect = clientApiDialect }: Pick<Viewer, 'dialect'>,

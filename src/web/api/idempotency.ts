@@ -16,22 +16,22 @@ import { hashUpload, type UploadHash } from '../uploads/upload-hash.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of a multipart body, which no hook has read. */
+    /** The hash of a multipart body, computed while the handler reads it. */
     uploadHash: UploadHash | undefined
-    /** Set while this request is the one that works on its key. */
-    claimedKey: (ClaimedKey & { readonly asked: Buffer }) | undefined
+    /** Set while this request has claimed its key. */
+    claimedKey: (ClaimedKey & { readonly requestHash: Buffer }) | undefined
   }
 }
 
-/** Of an answer; all others are made for each request. */
-const KEPT_HEADERS = ['content-type', 'link', 'location']
+/** Headers that are stored with a response; the others are set for each request. */
+const STORED_HEADERS = ['content-type', 'link', 'location']
 const RETRY_AFTER_SECONDS = 2
 const LOST =
   'This request took effect, but its response is lost. Fetch the resource to check; a request with another Idempotency-Key runs again.'
 
 /**
- * A POST with an `Idempotency-Key` is done once within a day: who sends it again, because the answer got lost, gets the same
- * answer. The key belongs to the authorization, so that a new token does not matter.
+ * Runs a POST with an `Idempotency-Key` once within a day. A repeated request, sent because the response was lost, gets the stored
+ * response. The key belongs to the authorization, so it stays valid with a new token.
  */
 export function addIdempotency(app: FastifyInstance): void {
   app.decorateRequest('uploadHash', undefined)
@@ -45,33 +45,33 @@ export function addIdempotency(app: FastifyInstance): void {
   async function claimOrReplay(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     if (!hasKey(request)) return undefined
     const owner = ownerOf(request)
-    const asked = hashOfAsked(request) // before anybody reads a number into a text
+    const requestHash = hashRequest(request) // before validation changes texts to numbers
     const known = await claimKey(app.pod.db, owner)
-    if (known.state === 'claimed') request.claimedKey = { ...owner, claim: known.claim, asked }
+    if (known.state === 'claimed') request.claimedKey = { ...owner, claim: known.claim, requestHash }
     else if (known.state === 'running') throw stillRunning()
     else if (known.state === 'lost') throw new RequestFault(409, LOST, { reason: 'idempotency_result_lost' })
-    else return replay(request, reply, asked, known)
+    else return replay(request, reply, requestHash, known)
     return undefined
   }
 
-  /** What an upload has left behind is taken away again, so that may be done twice. */
+  /** Not for uploads: files of an interrupted upload are deleted later, so it may run twice. */
   function begin(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
     if (request.claimedKey === undefined || request.uploadHash !== undefined) done()
     else workOn(() => request.claimedKey, done)
   }
 
-  async function keep(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+  async function storeResponse(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
     const { claimedKey } = request
     if (claimedKey === undefined) return payload
     request.claimedKey = undefined
     try {
-      const fingerprint = fingerprintOf(claimedKey.asked, request)
+      const fingerprint = fingerprintOf(claimedKey.requestHash, request)
       const answer = fingerprint === undefined ? undefined : answerOf(reply, fingerprint, payload)
-      if (answer === undefined || mayEndOtherwise(reply)) await releaseKey(app.pod.db, claimedKey)
+      if (answer === undefined || mayDifferNextTime(reply)) await releaseKey(app.pod.db, claimedKey)
       else await storeAnswer(app.pod.db, claimedKey, answer)
     } catch (err) {
-      // Whoever asks again is told for a while that it is under way.
-      request.log.warn({ err }, 'could not keep the answer to a request with a key')
+      // The claim stays, so repeated requests get a 409 until it expires.
+      request.log.warn({ err }, 'storing the response of an Idempotency-Key failed')
     }
     return payload
   }
@@ -81,12 +81,12 @@ export function addIdempotency(app: FastifyInstance): void {
     route.preParsing = [watchUpload, ...listOf(route.preParsing)]
     route.preValidation = [claimOrReplay, ...listOf(route.preValidation)]
     route.preHandler = [begin, ...listOf(route.preHandler)]
-    route.onSend = [...listOf(route.onSend), keep]
+    route.onSend = [...listOf(route.onSend), storeResponse]
   })
 }
 
 function listOf<Hook>(hooks: Hook | Hook[] | undefined): Hook[] {
-  return hooks === undefined ? [] : ([hooks].flat() as Hook[]) // a hook is no list
+  return hooks === undefined ? [] : ([hooks].flat() as Hook[]) // the types do not exclude a hook that is a list
 }
 
 function hasKey({ headers }: FastifyRequest): boolean {
@@ -100,22 +100,22 @@ function ownerOf({ headers, viewer }: FastifyRequest): KeyOwner {
       reason: 'idempotency_key_invalid',
     })
   }
-  if (viewer.authorizationId === undefined) throw new Error('Whoever came with a token has an authorization.')
+  if (viewer.authorizationId === undefined) throw new Error('The viewer of a request has no authorization.')
   return { authorizationId: viewer.authorizationId, key }
 }
 
-/** All but the parts of an upload. The same where a token stands in it, which may be another one by now. */
-function hashOfAsked(request: FastifyRequest): Buffer {
+/** Hashes method, path, query and body, without the access token, which may be a new one, and without the parts of an upload. */
+function hashRequest(request: FastifyRequest): Buffer {
   const { method, url, query, body, uploadHash } = request
   const fields = uploadHash === undefined ? withoutToken(body ?? {}, request) : 'parts'
-  const asked = [method, pathOf(url), Object.entries(Object(query)).filter(isNoToken), fields]
-  return createHash('sha256').update(textOf(asked)).digest()
+  const content = [method, pathOf(url), Object.entries(Object(query)).filter(isNoToken), fields]
+  return createHash('sha256').update(canonicalJson(content)).digest()
 }
 
-/** JSON is read to any depth, but not written. */
-function textOf(asked: unknown): string {
+/** `JSON.parse` reads any depth of nesting, but `JSON.stringify` overflows the stack. */
+function canonicalJson(content: unknown): string {
   try {
-    return JSON.stringify(asked, inOrder)
+    return JSON.stringify(content, sortFields)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new RequestFault(422, 'A body with an Idempotency-Key must not be nested that deeply.', {
@@ -124,20 +124,20 @@ function textOf(asked: unknown): string {
   }
 }
 
-/** Whoever writes an object may begin with any of its fields. */
-function inOrder(_name: string, value: unknown): unknown {
+/** The order of the fields of an object has no meaning. */
+function sortFields(_name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/** Undefined: not all of it was read. */
-function fingerprintOf(asked: Buffer, { uploadHash }: FastifyRequest): Buffer | undefined {
-  if (uploadHash === undefined) return asked
+/** Undefined: the upload was not read completely. */
+function fingerprintOf(requestHash: Buffer, { uploadHash }: FastifyRequest): Buffer | undefined {
+  if (uploadHash === undefined) return requestHash
   const parts = uploadHash.digest()
-  return parts === undefined ? undefined : createHash('sha256').update(asked).update(parts).digest()
+  return parts === undefined ? undefined : createHash('sha256').update(requestHash).update(parts).digest()
 }
 
-/** In JSON the name is a field like any other. */
+/** In JSON, `access_token` is an ordinary field. */
 function withoutToken(body: unknown, { headers }: FastifyRequest): unknown {
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
   return isForm ? Object.fromEntries(Object.entries(Object(body)).filter(isNoToken)) : body
@@ -150,21 +150,21 @@ function isNoToken([name]: readonly [string, unknown]): boolean {
 async function replay(
   request: FastifyRequest,
   reply: FastifyReply,
-  asked: Buffer,
-  kept: StoredAnswer,
+  requestHash: Buffer,
+  stored: StoredAnswer,
 ): Promise<FastifyReply> {
   const { photoBytes } = request.server.pod.config
   await request.uploadHash?.read(photoBytes * PHOTO_LIMITS.timesRead)
-  if (fingerprintOf(asked, request)?.equals(kept.fingerprint) !== true) {
+  if (fingerprintOf(requestHash, request)?.equals(stored.fingerprint) !== true) {
     throw new RequestFault(422, 'This Idempotency-Key was used for another request.', {
       reason: 'idempotency_key_reused',
     })
   }
   return reply
-    .code(kept.status)
-    .headers(kept.headers)
+    .code(stored.status)
+    .headers(stored.headers)
     .header('idempotency-replayed', 'true')
-    .send(kept.body ?? undefined)
+    .send(stored.body ?? undefined)
 }
 
 function stillRunning(): RequestFault {
@@ -174,14 +174,14 @@ function stillRunning(): RequestFault {
   })
 }
 
-/** It was not refused for what it is. */
-function mayEndOtherwise({ statusCode }: FastifyReply): boolean {
+/** The status does not depend on the request alone, so the response is not stored. */
+function mayDifferNextTime({ statusCode }: FastifyReply): boolean {
   return statusCode >= 500 || statusCode === 429
 }
 
 function answerOf(reply: FastifyReply, fingerprint: Buffer, payload: unknown): StoredAnswer {
   const headers = Object.fromEntries(
-    KEPT_HEADERS.flatMap((name) => {
+    STORED_HEADERS.flatMap((name) => {
       const value = reply.getHeader(name)
       return value === undefined ? [] : [[name, String(value)]]
     }),

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 
 /**
- * For a route that is given a body about something in its path: whether that is there is told before what is wrong with the
- * body. It is looked for only when something is; else the use case finds it itself.
+ * Hooks for a route with a body about an object in its path. A missing object is reported before errors in the body. The object is
+ * looked up only if the body is invalid; otherwise the use case finds it itself.
  */
 export function missingFirst<Params>(
   find: (request: FastifyRequest & { readonly params: Params }) => Promise<unknown>,
@@ -11,13 +11,13 @@ export function missingFirst<Params>(
     attachValidation: true,
     async preHandler(request: FastifyRequest): Promise<void> {
       if (request.validationError === undefined) return
-      await find(request as FastifyRequest & { readonly params: Params }) // a path whose parameters are wrong leads nowhere
+      await find(request as FastifyRequest & { readonly params: Params }) // throws if the object is missing
       throw request.validationError
     },
   }
 }
 
-/** The same for a list, whose handler reads the query: what the list is of is looked for only when the query is wrong. */
+/** The same for a list whose handler reads the query: the object is looked up only if the query is invalid. */
 export async function readOrMissing<Query>(read: () => Query, find: () => Promise<unknown>): Promise<Query> {
   try {
     return read()

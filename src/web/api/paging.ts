@@ -13,7 +13,7 @@ import { pathOf } from '../server/paths.js'
 
 const DEFAULT_ITEMS = 15
 const MOST_ITEMS = 100
-/** Nobody has so many of anything; beyond it the database could not count. */
+/** More pages than any list has. Larger numbers would overflow the offset in the database. */
 const LAST_PAGE = 1_000_000_000
 
 const perPage = Type.Optional(
@@ -31,7 +31,7 @@ const tieBreak = (name: string) =>
     }),
   )
 
-/** Parameters of a list by time, to be spread into those of a route. */
+/** Query parameters of a list in order of time; a route spreads them into its own. */
 export const timePaging = {
   before: Type.Optional(
     Type.String({
@@ -44,7 +44,7 @@ export const timePaging = {
   per_page: perPage,
 }
 
-/** Parameters of a list that has another order. */
+/** Query parameters of a list in another order. */
 export const indexPaging = {
   page: Type.Optional(Type.Integer({ default: 1, description: 'The page, from 1. Smaller values are taken as 1.' })),
   per_page: perPage,
@@ -53,56 +53,56 @@ export const indexPaging = {
 const timeQuery = Type.Object(timePaging)
 const indexQuery = Type.Object(indexPaging)
 
-interface Asked<Query> {
+interface PageRequest<Query> {
   readonly query: Query
-  /** Set where the route attaches it: what is in the path is looked for before a parameter is found to be wrong. */
+  /** Set on routes that look up the object of the path before they report invalid parameters. */
   readonly validationError?: Error
 }
 
-export function readTimePage({ query, validationError }: Asked<Static<typeof timeQuery>>): TimePage {
+export function readTimePage({ query, validationError }: PageRequest<Static<typeof timeQuery>>): TimePage {
   if (validationError) throw validationError
   const { before, after, before_id, after_id, per_page } = query
   return {
     limit: itemsOf(per_page),
-    ...(before !== undefined && { before: keyOf(readTime('before', before, 'up'), before_id) }),
-    ...(after !== undefined && { after: keyOf(readTime('after', after), after_id) }),
+    ...(before !== undefined && { before: pageKey(readTime('before', before, 'up'), before_id) }),
+    ...(after !== undefined && { after: pageKey(readTime('after', after), after_id) }),
   }
 }
 
-export function readIndexPage({ query, validationError }: Asked<Static<typeof indexQuery>>): OffsetPage {
+export function readIndexPage({ query, validationError }: PageRequest<Static<typeof indexQuery>>): OffsetPage {
   if (validationError) throw validationError
   const { page = 1, per_page } = query
   const limit = itemsOf(per_page)
-  return { offset: (within(page, 1, LAST_PAGE) - 1) * limit, limit }
+  return { offset: (clamp(page, 1, LAST_PAGE) - 1) * limit, limit }
 }
 
 interface TimeLinks<Item> {
-  /** What comes first where the request names no place. */
+  /** The order of a request without `before` and `after`. */
   readonly order?: TimeOrder
-  /** By what the list is ordered; not set: by when each was made. */
-  readonly placeOf?: (item: Item) => PageKey
-  /** Streams go only one way. */
+  /** The sort key of an item. Default: when it was created. */
+  readonly keyOf?: (item: Item) => PageKey
+  /** No `previous` link, as in streams. */
   readonly onlyNext?: boolean
 }
 
 /**
- * Says where the list goes on, in both directions: there is a next page if there are more items, and a previous one behind
- * the first of these, so that a client can look there for newer ones.
+ * Sets the `Link` header. There is a next page if there are more items. There is always a previous one, so that a client can look
+ * for newer items there.
  */
 export function linkTimePages<Item extends { readonly id: number; readonly createdAt: Date }>(
   request: FastifyRequest,
   reply: FastifyReply,
   page: TimePage,
   { items, more }: Page<Item>,
-  { order, placeOf = placeInTime, onlyNext = false }: TimeLinks<Item> = {},
+  { order, keyOf = creationKey, onlyNext = false }: TimeLinks<Item> = {},
 ): void {
   const [first, last] = [items[0], items.at(-1)]
   if (first === undefined || last === undefined) return
-  const [onwards, back] =
+  const [nextSide, previousSide] =
     pageOrder(page, order) === 'newest first' ? (['before', 'after'] as const) : (['after', 'before'] as const)
   const linkTo = openLinks(request)
   const link = (side: 'before' | 'after', item: Item) => {
-    const { time, id } = placeOf(item)
+    const { time, id } = keyOf(item)
     return linkTo({
       before: undefined,
       before_id: undefined,
@@ -112,10 +112,13 @@ export function linkTimePages<Item extends { readonly id: number; readonly creat
       [`${side}_id`]: id,
     })
   }
-  sendLinks(reply, { next: more ? link(onwards, last) : undefined, previous: onlyNext ? undefined : link(back, first) })
+  sendLinks(reply, {
+    next: more ? link(nextSide, last) : undefined,
+    previous: onlyNext ? undefined : link(previousSide, first),
+  })
 }
 
-/** There is a next page if there are more items, and a previous one from the second on. */
+/** Sets the `Link` header. There is a next page if there are more items, and a previous one from the second page on. */
 export function linkIndexPages(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -131,17 +134,17 @@ export function linkIndexPages(
   })
 }
 
-function placeInTime({ createdAt, id }: { readonly createdAt: Date; readonly id: number }): PageKey {
+function creationKey({ createdAt, id }: { readonly createdAt: Date; readonly id: number }): PageKey {
   return { time: createdAt, id }
 }
 
-function keyOf(time: Date, id: number | undefined): PageKey {
+function pageKey(time: Date, id: number | undefined): PageKey {
   return id === undefined ? { time } : { time, id }
 }
 
 type Changes = Readonly<Record<string, string | number | undefined>>
 
-/** The request once more, from another place. Nothing in its query may end the link. */
+/** Builds URLs of the same request with other parameters. The query is encoded, so that no value can end the link. */
 function openLinks({ url, server }: FastifyRequest): (changes: Changes) => string {
   const path = pathOf(url)
   const [query = ''] = url.slice(path.length).split('#', 1)
@@ -162,9 +165,9 @@ function sendLinks(reply: FastifyReply, links: Readonly<Record<string, string | 
 }
 
 function itemsOf(perPage = DEFAULT_ITEMS): number {
-  return within(perPage, 1, MOST_ITEMS)
+  return clamp(perPage, 1, MOST_ITEMS)
 }
 
-function within(value: number, least: number, most: number): number {
+function clamp(value: number, least: number, most: number): number {
   return Math.min(Math.max(value, least), most)
 }

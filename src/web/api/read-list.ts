@@ -7,14 +7,14 @@ import { RequestFault } from '../server/request-faults.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** To read it changes something. */
+    /** A read of this route changes something. */
     writes?: true
   }
 }
 
 /**
- * Reads a list from the replica, where there is one that shows the viewer everything they know already, else from the primary.
- * What fails there, and what is missing there, is read from the primary as well.
+ * Reads a list from the replica if it includes every change that the viewer has seen, else from the primary. A read that fails on
+ * the replica, or finds an object missing there, is repeated on the primary.
  */
 export async function readList<List>(
   request: FastifyRequest,
@@ -31,15 +31,15 @@ export async function readList<List>(
   }
 }
 
-/** Whoever has written something reads no list afterwards that is older, from whichever process they ask for it. */
+/** Records the time of writes, so that the user reads no older list afterwards, in any process. */
 export function addWriteNotes(app: FastifyInstance): void {
   app.addHook('onSend', (request, _reply, payload, done) => {
     const { authenticatedViewer: viewer, server, method, routeOptions } = request
     const onlyReads = isRead(method) && routeOptions.config.writes === undefined
     if (viewer === undefined || onlyReads || server.pod.replica === undefined) return done(null, payload)
     recordWrites(server.pod.db, [viewer.userId])
-      // What was done is done, and the answer says so.
-      .catch((err: unknown) => request.log.warn({ err }, 'somebody has written and may read a list without it'))
+      // The write has succeeded, so its response is sent.
+      .catch((err: unknown) => request.log.warn({ err }, 'recording a write failed; the user may read an older list'))
       .then(() => done(null, payload), done)
   })
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { ShownUnreadCounts } from '../../domain/notifications/unread-counts.js'
 
-/** Of a list, which has no place for them in its body. */
+/** Sends unread counts as headers, because the body is a list or a single object. */
 export function sendUnreadCounts(reply: FastifyReply, counts: ShownUnreadCounts): void {
   const { notifications, conversations, messages } = counts
   const headers = {

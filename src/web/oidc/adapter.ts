@@ -29,27 +29,27 @@ const TOKENS: Readonly<Record<string, TokenKind>> = {
   AuthorizationCode: 'authorization_code',
 }
 
-/** Where the authorization server keeps what it knows. Of names that let somebody in, only hashes are stored. */
+/** The storage of the authorization server. Of tokens and session ids, only hashes are stored. */
 export function openAdapters(pod: Pod, library: Library): (model: string) => Adapter {
   return (model) => {
     const kind = TOKENS[model]
     if (kind !== undefined) return tokenAdapter(pod, library, kind)
     if (model === 'Session' || model === 'Interaction') return recordAdapter(pod, model)
-    if (model === 'Client') return { ...nothing, find: (id) => findProviderClient(pod, id) }
+    if (model === 'Client') return { ...unusedModel, find: (id) => findProviderClient(pod, id) }
     if (model === 'Grant') return grantAdapter(pod)
-    return nothing
+    return unusedModel
   }
 }
 
-/** What is not used: nothing of it is ever found. */
-const nothing: Adapter = {
+/** For models that this pod does not use: nothing is found, and storing throws. */
+const unusedModel: Adapter = {
   upsert: refuse,
   find: async () => undefined,
   findByUid: async () => undefined,
   findByUserCode: async () => undefined,
   consume: refuse,
   destroy: refuse,
-  // Tokens go with their authorization; an access token that is revoked goes alone.
+  // Tokens are deleted with their authorization; a revoked access token is deleted alone.
   revokeByGrantId: async () => undefined,
 }
 
@@ -58,7 +58,7 @@ function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind):
   const current = () => Provider.ctx as KoaContextWithOIDC | undefined
   const followsAuthorization = kind !== 'authorization_code'
   return {
-    ...nothing,
+    ...unusedModel,
     async upsert(id, { jti: _jti, grantId = '', ...payload }, expiresIn = 0) {
       const kept = await insertToken(pod.db, kind, {
         hash: hashToken(id),
@@ -77,9 +77,9 @@ function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind):
       if (token === undefined) return undefined
       if (kind === 'refresh_token' && token.isExpired) return undefined
       if (token.consumedAt !== null) {
-        // Whatever else is wrong with the request of its client: a used code has become known. Other clients end nothing.
+        // A second use means that the code was stolen, so the grant ends. Only its own client can cause this.
         const isOfClient = current()?.oidc.client?.clientId === token.clientId
-        if (isOfClient && !isOver(token.payload)) await revokeGrant(pod, token.grantId)
+        if (isOfClient && !hasExpired(token.payload)) await revokeGrant(pod, token.grantId)
         return undefined
       }
       if (kind === 'authorization_code' && token.payload[REDIRECT_URI_OMITTED] !== true) {
@@ -88,7 +88,7 @@ function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind):
       }
       return {
         ...token.payload,
-        // A refresh token lives on with each use.
+        // Each use extends the lifetime of a refresh token.
         ...(kind === 'refresh_token' && { exp: Math.ceil(Number(token.expiresAt) / 1_000) }),
         jti: id,
         grantId: token.grantId,
@@ -99,7 +99,7 @@ function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind):
     },
     async consume(id) {
       if (await markCodeConsumed(pod.db, hashToken(id))) return
-      // Two came with one code at the same moment: nobody knows which of them is the thief.
+      // Two requests used the code at the same time. One may be an attacker's, so the grant ends.
       const token = await findToken(pod.db, kind, hashToken(id))
       if (token) await revokeGrant(pod, token.grantId)
       throw new InvalidGrant('the code has been used')
@@ -114,15 +114,15 @@ function isNarrowed(ctx: KoaContextWithOIDC | undefined): boolean {
   return params?.['grant_type'] === 'refresh_token' && params['scope'] !== undefined
 }
 
-/** An address with a code in it stays in the history of a browser; opened again much later, it does no harm. */
-function isOver({ exp }: Record<string, unknown>): boolean {
+/** An expired code is harmless: a browser may open its URL again from the history. */
+function hasExpired({ exp }: Record<string, unknown>): boolean {
   return Number(exp) * 1_000 <= Date.now()
 }
 
 function recordAdapter(pod: Pod, kind: RecordKind): Adapter {
   let upserts = 0
   return {
-    ...nothing,
+    ...unusedModel,
     async upsert(id, payload, lifetime = 0) {
       await upsertRecord(pod.db, kind, {
         hash: hashToken(id),
@@ -144,7 +144,7 @@ function recordAdapter(pod: Pod, kind: RecordKind): Adapter {
   }
 }
 
-/** The name of a session is what its cookie holds, and an interaction would keep that of the session it began in. */
+/** Removes session ids, which are secrets in cookies; an interaction contains the id of the session in which it began. */
 function withoutIds({ jti: _jti, ...payload }: AdapterPayload): object {
   const { session } = payload
   if (typeof session !== 'object' || session === null) return payload
@@ -152,10 +152,10 @@ function withoutIds({ jti: _jti, ...payload }: AdapterPayload): object {
   return { ...payload, session: rest }
 }
 
-/** Consent writes authorizations; the authorization server only reads them, or ends one. */
+/** The authorization server reads and revokes authorizations; only the consent page creates them. */
 function grantAdapter(pod: Pod): Adapter {
   return {
-    ...nothing,
+    ...unusedModel,
     async find(id) {
       const grant = await findGrant(pod, id)
       if (grant === undefined) return undefined
@@ -183,5 +183,5 @@ async function findProviderClient(pod: Pod, id: string): Promise<AdapterPayload 
 }
 
 async function refuse(): Promise<never> {
-  throw new Error('The authorization server was to keep something that it has no use for.')
+  throw new Error('The authorization server tried to store a model that this pod does not use.')
 }

@@ -8,7 +8,7 @@ import { browserOf } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
 
-/** The applications that have access to an account, and the end of their access. */
+/** Lists the applications that have access to an account, and revokes their access. */
 export const applicationRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const config = { public: true, refusals: { authorization_missing: 404 } } as const
@@ -34,17 +34,17 @@ export const applicationRoutes: FastifyPluginAsync = async (app) => {
       )
   })
 
-  async function end(request: FastifyRequest, reply: FastifyReply) {
+  async function revokeAccess(request: FastifyRequest, reply: FastifyReply) {
     const browser = await browserOf(app, request, reply)
     const address = await browser.address()
     if (address === undefined) return reply.redirect(OIDC_PATHS.signIn, 303)
     browser.checkForm(formText(request, 'form'))
-    const { id } = request.params as { readonly id: string } // there is no such route without it
+    const { id } = request.params as { readonly id: string } // part of both routes below
     if (!/^[1-9][0-9]{0,14}$/.test(id)) throw new RequestFault(404, 'This application no longer has access.')
     await revokeAuthorization(pod, address, Number(id))
     return reply.redirect(OIDC_PATHS.applications, 303)
   }
-  // A form can only post.
-  app.post(`${OIDC_PATHS.consent}/:id`, { config, schema }, end)
-  app.delete(`${OIDC_PATHS.consent}/:id`, { config, schema }, end)
+  // POST as well, because HTML forms cannot send DELETE.
+  app.post(`${OIDC_PATHS.consent}/:id`, { config, schema }, revokeAccess)
+  app.delete(`${OIDC_PATHS.consent}/:id`, { config, schema }, revokeAccess)
 }

@@ -9,19 +9,19 @@ import { hasBegunRequest } from './request-cookies.js'
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
-/** Somebody's browser: who is signed in with it, what a client asks of them, and whether a form is one of ours. */
+/** The session of a browser, the authorization requests that began in it, and the token that protects its forms. */
 export interface Browser {
-  /** The address of whoever is signed in. */
+  /** The address of the signed-in user. */
   address(): Promise<string | undefined>
-  /** Says where to go from there: on with what a client asks, or to the applications of whoever this is. */
+  /** Returns the path to continue at: the request of the client, or the page of applications. */
   signIn(address: string, interaction: Interaction | undefined): Promise<string>
   signOut(): Promise<void>
-  /** What goes into each form, and comes back with it. */
+  /** A hidden field of each form, which `checkForm` compares with the cookie (against CSRF). */
   formToken(): string
   checkForm(token: unknown): void
-  /** The request of a client that began in this very browser. */
+  /** The authorization request of a client, which must have begun in this browser. */
   request(uid: string): Promise<Interaction>
-  /** Goes on with it after a decision; says where. */
+  /** Continues an authorization request with the decision of the user. Returns the path to continue at. */
   decide(interaction: Interaction, result: NonNullable<Interaction['result']>): Promise<string>
 }
 
@@ -38,14 +38,14 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
     return provider.Session.get(context)
   }
 
-  async function forget(): Promise<void> {
+  async function endSession(): Promise<void> {
     if (cookies.get(sessionCookie, COOKIE) === undefined) return
     await (await session()).destroy()
     cookies.set(sessionCookie, null, COOKIE)
   }
 
   async function begin(address: string): Promise<void> {
-    await forget() // a session that somebody else has begun is not gone on with
+    await endSession() // against session fixation: a session that another person began is never continued
     const begun = new provider.Session()
     begun.loginAccount({ accountId: address, acr: '0' })
     await begun.save(OIDC_LIMITS.sessionSeconds)
@@ -55,14 +55,14 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
 
   async function continueAs(interaction: Interaction, address: string): Promise<string> {
     if ((await session()).accountId !== address) {
-      await forget()
-      interaction.session = undefined // it began in the session that is over now
+      await endSession()
+      interaction.session = undefined // the session in which it began has ended
     }
     interaction.result = { ...interaction.lastSubmission, login: { accountId: address, acr: '0' } }
     return finish(interaction)
   }
 
-  /** False: the session in which it began has ended, or has another account. */
+  /** False: the session in which the request began has ended, or has another account now. */
   async function isOfSession({ session: begun }: Interaction): Promise<boolean> {
     if (begun?.uid === undefined) return true
     return (await provider.Session.findByUid(begun.uid))?.accountId === begun.accountId
@@ -70,7 +70,7 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
 
   async function finish(interaction: Interaction): Promise<string> {
     await interaction.persist()
-    return new URL(interaction.returnTo).pathname // the cookies are those of the name by which the browser knows the pod
+    return new URL(interaction.returnTo).pathname // only the path: cookies belong to the host name that the browser used
   }
 
   return {
@@ -83,7 +83,7 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
       await begin(address)
       return OIDC_PATHS.applications
     },
-    signOut: forget,
+    signOut: endSession,
     formToken() {
       const kept = cookies.get(FORM_COOKIE, COOKIE)
       if (kept !== undefined) return kept

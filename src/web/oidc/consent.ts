@@ -10,27 +10,27 @@ import { browserOf } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
 
-/** Whether a client may come in, and with what: decided by whoever is signed in, on a page that shows all of it. */
+/** The page on which the signed-in user allows or denies a client the requested scopes. */
 export const consentRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const config = { public: true } as const
   const schema = { hide: true }
 
-  /** What is asked, of whom, by which client. */
-  async function question(request: FastifyRequest, reply: FastifyReply, uid: string | undefined) {
+  /** The pending request with its client, its user and the requested scopes. */
+  async function findPendingConsent(request: FastifyRequest, reply: FastifyReply, uid: string | undefined) {
     const browser = await browserOf(app, request, reply)
     const interaction = await browser.request(uid ?? '')
     const { params, prompt } = interaction
     const address = await browser.address()
     const client = await findClient(pod, String(params['client_id']))
-    if (prompt.name !== 'consent' || address === undefined || client === undefined) throw nothingAsked()
+    if (prompt.name !== 'consent' || address === undefined || client === undefined) throw noPendingRequest()
     const { scopes } = readScopes(String(params['scope'] ?? ''))
     return { browser, interaction, address, client, scopes, redirectUri: String(params['redirect_uri']) }
   }
 
   app.get(OIDC_PATHS.consent, { config, schema }, async (request, reply) => {
     const uid = queryText(request, 'request') ?? ''
-    const { browser, address, client, scopes, redirectUri } = await question(request, reply, uid)
+    const { browser, address, client, scopes, redirectUri } = await findPendingConsent(request, reply, uid)
     return reply
       .type('text/html; charset=utf-8')
       .header('content-security-policy', formPolicy({ leadsToClient: true }))
@@ -49,35 +49,35 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.post(OIDC_PATHS.consent, { config, schema }, async (request, reply) => {
-    const { browser, interaction, address, client, scopes } = await question(
+    const { browser, interaction, address, client, scopes } = await findPendingConsent(
       request,
       reply,
       formText(request, 'request'),
     )
     browser.checkForm(formText(request, 'form'))
     if (formText(request, 'approve') !== 'true') {
-      const denied = { error: 'access_denied', error_description: 'the user said no' }
+      const denied = { error: 'access_denied', error_description: 'the user denied the request' }
       return reply.redirect(await browser.decide(interaction, denied), 303)
     }
-    const grantId = await authorizeClient(pod, whose(address, client), scopes satisfies readonly Scope[])
+    const grantId = await authorizeClient(pod, ownerOf(address, client), scopes satisfies readonly Scope[])
     const target = await browser.decide(interaction, { consent: { grantId } })
     if ((await browser.address()) !== address) {
-      // All access of the account was ended at the same moment; what has been stored since ends as well.
+      // The access of the account was revoked meanwhile, so the new grant and session are revoked as well.
       await Promise.all([revokeGrant(pod, grantId), endSessions(pod, address)])
-      throw nothingAsked()
+      throw noPendingRequest()
     }
     return reply.redirect(target, 303)
   })
 }
 
-function whose(
+function ownerOf(
   address: string,
   { clientId }: RegisteredClient,
 ): { readonly address: string; readonly clientId: string } {
   return { address, clientId }
 }
 
-function nothingAsked(): RequestFault {
+function noPendingRequest(): RequestFault {
   return new RequestFault(
     400,
     'This request was answered already, has expired, or was replaced by a newer one. Please go back to the application and start again.',

@@ -2,7 +2,7 @@ import { CLIENT_AUTH_METHODS } from '../../domain/accounts/clients.js'
 import { SCOPES } from '../../domain/accounts/scopes.js'
 import { OIDC_PATHS } from './paths.js'
 
-/** What this pod can do for clients that want to sign somebody in. The issuer is, to the letter, what stands in ID tokens. */
+/** The discovery document of the authorization server. The issuer must equal that of the ID tokens exactly. */
 export function describeIssuer(podUrl: string): object {
   return {
     issuer: podUrl,

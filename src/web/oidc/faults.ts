@@ -11,26 +11,26 @@ const SENTENCES: Readonly<Record<string, string>> = {
   temporarily_unavailable: 'The pod cannot do this at the moment. Please try again soon.',
 }
 
-/** A page for the person, where the client cannot be trusted with an answer. */
+/** Shows an error page to the person if the error must not be sent to the client. */
 export function answerFault(ctx: Pick<KoaContextWithOIDC, 'status' | 'type' | 'body'>, { error }: ErrorOut): void {
   const reason = ctx.status === 503 ? 'temporarily_unavailable' : error
   ctx.type = 'html'
   ctx.body = errorPage(ctx.status, SENTENCES[reason] ?? 'This request of an application is not valid.')
 }
 
-/** What is ours and may pass is a 503; everything else that nobody foresaw is told to the log. */
+/** Answers 503 while the database is unavailable, and logs all other unexpected errors. */
 export function watchFaults(provider: Provider, log: Logger): void {
-  const passing = new WeakSet<object>()
+  const unavailable = new WeakSet<object>()
   provider.on('server_error', (ctx, error) => {
     if (isDatabaseUnavailable(error)) {
-      passing.add(ctx)
+      unavailable.add(ctx)
       log.debug({ err: error }, 'database unavailable')
     } else log.error({ err: error }, 'request failed')
   })
   provider.silent = true
   provider.use(async (ctx, next) => {
     await next()
-    if (!passing.has(ctx)) return
+    if (!unavailable.has(ctx)) return
     ctx.status = 503
     ctx.set('retry-after', String(HTTP_LIMITS.retryAfterSeconds))
     if (ctx.type === 'text/html') answerFault(ctx, { error: 'temporarily_unavailable' })

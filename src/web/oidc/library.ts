@@ -2,10 +2,10 @@ import type { Logger } from 'pino'
 
 export type Library = typeof import('oidc-provider')
 
-/** It writes to the console that it wants a newer Node, also where all it needs is there; that is for the log. */
+/** Loads the library on first use. It warns on the console about the Node version without need; the warning goes to the log. */
 export async function loadLibrary(log: Logger): Promise<Library> {
   const { warn } = console
-  console.warn = (text) => log.debug({ text }, 'the authorization server has something to say')
+  console.warn = (text) => log.debug({ text }, 'oidc-provider warning')
   try {
     return await import('oidc-provider')
   } finally {

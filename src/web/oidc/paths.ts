@@ -1,4 +1,4 @@
-/** Where clients and people find what belongs to signing in; the paths are those of diaspora*. */
+/** Paths of OpenID Connect and of the pages around it, the same as in diaspora*. */
 const FOLDER = '/api/openid_connect'
 
 export const OIDC_PATHS = {

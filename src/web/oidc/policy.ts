@@ -1,11 +1,11 @@
 import type { Client, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider'
 import type { Library } from './library.js'
 
-/** When somebody has to sign in, and when they are asked whether the client may come in. */
-export function askingPolicy({ interactionPolicy, errors }: Library): interactionPolicy.Prompt[] {
+/** Decides when the user must sign in, and when the user must consent to the access of a client. */
+export function promptPolicy({ interactionPolicy, errors }: Library): interactionPolicy.Prompt[] {
   const { Prompt, Check, base } = interactionPolicy
   const login = base().get('login')
-  if (login === undefined) throw new Error('The authorization server has lost its way to sign in.')
+  if (login === undefined) throw new Error('The base policy of oidc-provider has no prompt "login".')
   login.checks.add(
     new Check(
       'account_gone',
@@ -33,12 +33,12 @@ export function askingPolicy({ interactionPolicy, errors }: Library): interactio
   return [selectAccount, login, consent]
 }
 
-/** Nobody proves to be such a client: another application on the same phone can take its name and its scheme. */
+/** Such a client cannot prove its identity: another application on the same device can use its name and its URL scheme. */
 function canBeImpersonated(client: Client, redirectUri: unknown): boolean {
   return client.tokenEndpointAuthMethod === 'none' || !/^https?:/i.test(String(redirectUri))
 }
 
-/** Exactly these scopes, no less and no more: what is granted is replaced by what is asked for. */
+/** Whether exactly the requested scopes are granted. Consent replaces the granted scopes by the requested ones. */
 function isGranted({ grant, requestParamOIDCScopes }: KoaContextWithOIDC['oidc']): boolean {
   const granted = new Set((grant?.getOIDCScope() ?? '').split(' '))
   return (

@@ -10,15 +10,15 @@ import { OIDC_LIMITS } from '../../limits.js'
 import { renewRefreshToken } from '../../persistence/accounts/issued-tokens.js'
 import type { Pod } from '../../pod/pod.js'
 import { openAdapters, REDIRECT_URI_OMITTED } from './adapter.js'
-import { reshape } from './customised.js'
+import { customiseProvider } from './customise-provider.js'
 import { answerFault, watchFaults } from './faults.js'
 import { type Library, loadLibrary } from './library.js'
 import { OIDC_PATHS } from './paths.js'
-import { askingPolicy } from './policy.js'
+import { promptPolicy } from './policy.js'
 import { keepRequestCookies } from './request-cookies.js'
 import { ClaimsFault, requestedScopes, ScopeFault } from './scope-rules.js'
 
-/** The authorization server. Its key is made when the first client comes; the next ones wait for the same. */
+/** Opens the authorization server on the first request, because that may generate its signing key. */
 export function providerOf(pod: Pod): () => Promise<Provider> {
   let opened: Promise<Provider> | undefined
   return async () => {
@@ -26,7 +26,7 @@ export function providerOf(pod: Pod): () => Promise<Provider> {
     try {
       return await opened
     } catch (error) {
-      opened = undefined // the database was away, perhaps; the next one tries again
+      opened = undefined // for example while the database is unavailable; the next request tries again
       throw error
     }
   }
@@ -38,7 +38,7 @@ async function openProvider(pod: Pod): Promise<Provider> {
   const provider = new library.Provider(pod.config.url, {
     ...settings(pod, library),
     adapter: openAdapters(pod, library),
-    jwks: { keys: [key] } as NonNullable<Configuration['jwks']>, // made by Node, which has a looser type for it
+    jwks: { keys: [key] } as NonNullable<Configuration['jwks']>, // a JWK of Node, whose type is wider
     cookies: {
       names: { session: 'pod_session', interaction: 'pod_request', resume: 'pod_resume' },
       keys: [createHmac('sha256', String(key.d)).update('cookies').digest('hex')],
@@ -46,8 +46,8 @@ async function openProvider(pod: Pod): Promise<Provider> {
       short: { httpOnly: true, sameSite: 'lax', signed: true, path: '/' },
     },
   })
-  provider.proxy = true // what stands in the forwarded headers is put there by us
-  reshape(provider, library, {
+  provider.proxy = true // trusts the forwarded headers, which `oidcRoutes` sets
+  customiseProvider(provider, library, {
     isSecret: isClientSecret,
     async subject(address, clientId) {
       const client = await findClient(pod, clientId)
@@ -100,13 +100,13 @@ function settings(pod: Pod, library: Library): Configuration {
       Interaction: OIDC_LIMITS.interactionSeconds,
       Session: OIDC_LIMITS.sessionSeconds,
     },
-    // A client without a secret is known by nothing else; older ones with a secret do not send it.
+    // Required for clients without a secret, which have no other proof. Older clients with a secret do not support it.
     pkce: { required: (_ctx, client) => client.tokenEndpointAuthMethod === 'none' },
     allowOmittingSingleRegisteredRedirectUri: true,
     expiresWithSession: async () => false,
     issueRefreshToken: async () => true,
     rotateRefreshToken: false,
-    // A refresh token and a code that comes twice end all that was granted, an access token only itself.
+    // Revoking a refresh token, or using a code twice, revokes the grant. Revoking an access token revokes only that token.
     revokeGrantPolicy: ({ oidc }) => !(oidc.route === 'revocation' && oidc.entities.AccessToken),
     clientBasedCORS: () => true,
     extraParams: {
@@ -116,12 +116,12 @@ function settings(pod: Pod, library: Library): Configuration {
         if (params === undefined) return
         for (const name of ['state', 'nonce']) checkLength(name, params[name], errors)
         params[REDIRECT_URI_OMITTED] = ctx.query['redirect_uri'] === undefined ? 'true' : undefined
-        // As it was asked for: what the library does not know is gone from its own account of it.
+        // From the original query, because the library has removed the scopes that it does not know.
         params['scope'] = scopesOf(ctx.query['scope'], claims, errors).join(' ')
       },
     },
     interactions: {
-      policy: askingPolicy(library),
+      policy: promptPolicy(library),
       url: (_ctx, { prompt, uid }) =>
         `${prompt.name === 'consent' ? OIDC_PATHS.consent : OIDC_PATHS.signIn}?request=${uid}`,
     },
@@ -136,14 +136,14 @@ function settings(pod: Pod, library: Library): Configuration {
       return grant && provider.Grant.find(grant.grantId)
     },
     renderError: answerFault,
-    // Nothing that a client registers is asked by this library; where an address has to be, the pod does it its own way.
+    // The library must not request addresses that a client has registered; the pod has its own protected HTTP client.
     fetch: async () => {
-      throw new Error('The authorization server asks nobody.')
+      throw new Error('The authorization server must not send requests.')
     },
   }
 }
 
-/** Both are stored with the request of the client, before anybody has signed in. */
+/** Limits values that are stored before the user has signed in. */
 function checkLength(name: string, value: unknown, { InvalidRequest }: Library['errors']): void {
   const bytes = typeof value === 'string' ? Buffer.byteLength(value) : 0
   if (bytes > OIDC_LIMITS.stateBytes) {

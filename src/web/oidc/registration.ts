@@ -26,7 +26,7 @@ interface Registration {
   readonly [name: string]: unknown
 }
 
-/** What a client may say about itself; anything else is passed over. */
+/** The metadata that a client may register; other members are ignored. */
 const properties = {
   redirect_uris: { ...texts, minItems: 1 },
   client_name: { ...text, maxLength: 255 },
@@ -53,7 +53,7 @@ const isRegistration = new Ajv({ useDefaults: true }).compile<Registration>({
   required: ['redirect_uris'],
 })
 
-/** Clients make themselves known here; nobody is asked. */
+/** Dynamic client registration (RFC 7591), open to every client. */
 export const registrationRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const { errorHandler } = app
@@ -63,7 +63,7 @@ export const registrationRoutes: FastifyPluginAsync = async (app) => {
     if (error instanceof MalformedBody || error instanceof InvalidRequest) {
       return reply.code(400).send(oauthError('invalid_client_metadata', error.message))
     }
-    return errorHandler(error as Error & { code: string; name: string }, request, reply) // what it takes is any error
+    return errorHandler(error as Error & { code: string; name: string }, request, reply) // its type is narrower than what it accepts
   })
 
   app.post(
@@ -103,9 +103,9 @@ function sentence(): string {
 }
 
 function presentClient(client: RegisteredClient, secret: string | undefined): object {
-  const unsaid = Object.fromEntries(Object.keys(properties).map((name) => [name, null]))
+  const defaults = Object.fromEntries(Object.keys(properties).map((name) => [name, null]))
   return {
-    ...unsaid,
+    ...defaults,
     ...client.metadata,
     client_id: client.clientId,
     ...(secret !== undefined && { client_secret: secret }),

@@ -6,7 +6,7 @@ const OPTIONS = { httpOnly: true, sameSite: 'lax', signed: true, path: '/' } as 
 
 type Cookies = KoaContextWithOIDC['cookies']
 
-/** Each authorization request of a browser has a cookie of its own, so that several can be answered side by side. */
+/** Gives each authorization request its own cookie, so that a browser can have several at the same time. */
 export function keepRequestCookies(provider: Provider): void {
   provider.on('interaction.started', (ctx) => {
     const uid = ctx.oidc.entities.Interaction?.uid
@@ -29,7 +29,7 @@ function namesIn(header = ''): readonly string[] {
   return header.split(/; */).flatMap((pair) => /^(pod_request_[\w-]+)=/.exec(pair)?.[1] ?? [])
 }
 
-/** Zero: the signature is wrong. */
+/** Zero: the signature of the cookie is invalid. */
 function begunAt(cookies: Cookies, name: string): number {
   return Number.parseInt(cookies.get(name, OPTIONS) ?? '0', 36)
 }

@@ -23,12 +23,12 @@ declare module 'fastify' {
   }
 }
 
-/** How clients get their tokens, and people decide about it: OpenID Connect on the paths of diaspora*. */
+/** OpenID Connect on the paths of diaspora*, with the pages for sign-in, sign-up and consent. */
 export const oidcRoutes: FastifyPluginAsync = async (app) => {
   const { url } = app.pod.config
   app.decorate('provider', providerOf(app.pod))
   app.addHook('onRequest', async ({ raw }) => {
-    // Who asked by which name is not believed: all addresses are those of the pod, whatever stands before it.
+    // The library builds URLs from these headers. They are set to the URL of the pod, regardless of the request.
     raw.headers['x-forwarded-proto'] = new URL(url).protocol.slice(0, -1)
     raw.headers['x-forwarded-host'] = new URL(url).host
   })
@@ -46,7 +46,7 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
     forms.addHook('onRoute', (route) => {
       route.bodyLimit = OIDC_LIMITS.bodyBytes
     })
-    // Everything that follows is a page, and pages are asked for with GET.
+    // OpenID Connect allows POST here, but everything that follows is a page, so the browser continues with GET.
     forms.post(
       OIDC_PATHS.authorization,
       { config: { public: true }, schema: { hide: true } },
@@ -69,7 +69,7 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
   })
 }
 
-/** What the authorization server answers by itself; it reads the bodies, too. */
+/** Endpoints that the library serves itself, including the reading of bodies. */
 const providerRoutes: FastifyPluginAsync = async (app) => {
   const config = { public: true } as const
   const schema = { hide: true }
@@ -85,22 +85,22 @@ const providerRoutes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  const limited = limitAddresses(app.pod, 'tokens')
+  const tokenLimit = limitAddresses(app.pod, 'tokens')
 
-  // Each of these stores a row, for anybody who knows the id of a client.
-  app.get(OIDC_PATHS.authorization, { config, schema, ...limitAddresses(app.pod, 'authorizations') }, handOver)
-  app.get(`${OIDC_PATHS.authorization}/:request`, { config, schema }, handOver)
-  app.get(OIDC_PATHS.jwks, { config, schema }, handOver)
-  await app.register(async (programs) => {
-    programs.addHook('onRequest', async ({ raw }) => {
-      raw.headers.accept = 'application/json' // some say that they would rather see a page
+  // Limited, because each request stores a row and needs only the id of a client.
+  app.get(OIDC_PATHS.authorization, { config, schema, ...limitAddresses(app.pod, 'authorizations') }, serveWithProvider)
+  app.get(`${OIDC_PATHS.authorization}/:request`, { config, schema }, serveWithProvider)
+  app.get(OIDC_PATHS.jwks, { config, schema }, serveWithProvider)
+  await app.register(async (clientEndpoints) => {
+    clientEndpoints.addHook('onRequest', async ({ raw }) => {
+      raw.headers.accept = 'application/json' // some clients prefer HTML in `accept`, but need JSON
     })
-    programs.post(OIDC_PATHS.token, { config, schema, ...limited }, handOver)
-    programs.post(OIDC_PATHS.revocation, { config, schema, ...limited }, handOver)
+    clientEndpoints.post(OIDC_PATHS.token, { config, schema, ...tokenLimit }, serveWithProvider)
+    clientEndpoints.post(OIDC_PATHS.revocation, { config, schema, ...tokenLimit }, serveWithProvider)
   })
 }
 
-async function handOver(this: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function serveWithProvider(this: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const answer = (await this.provider()).callback()
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined) reply.raw.setHeader(name, value)

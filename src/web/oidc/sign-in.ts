@@ -101,7 +101,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   })
 }
 
-/** The path of a page, with the request of a client that waits. */
+/** The path of a page, with the pending request of a client. */
 export function withRequest(path: string, uid: string | undefined): string {
   return uid === undefined ? path : `${path}?request=${encodeURIComponent(uid)}`
 }

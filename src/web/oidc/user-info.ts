@@ -5,7 +5,7 @@ import { splitAddress } from '../../protocol/address.js'
 import { presentAvatar, presentName } from '../presenters/people.js'
 import { OIDC_PATHS } from './paths.js'
 
-/** Who the user is, as far as the client may know. */
+/** User info (OpenID Connect Core 5.3): the claims that the scopes of the token allow. */
 export const userInfoRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   app.route({

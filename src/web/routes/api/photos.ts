@@ -194,7 +194,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
   async function uploadWithTokenInForm(request: FastifyRequest): Promise<ListedPhoto> {
     const read = () =>
       readUpload(request, async (token) => {
-        await app.admitUpload(request, token)
+        await app.authenticateUpload(request, token)
         app.countWrite(request)
       })
     const photo = await unauthenticatedUploads.run(sourceOf(request.ip), read)

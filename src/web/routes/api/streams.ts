@@ -22,8 +22,8 @@ interface SimpleStream {
   readonly summary: string
   readonly description: string
   readonly scopes: readonly Scope[]
-  /** Not set: by when each was written. */
-  readonly placeOf?: (post: ListedPost) => PageKey
+  /** The sort key of a post. Default: when it was created. */
+  readonly keyOf?: (post: ListedPost) => PageKey
 }
 
 const streams: readonly SimpleStream[] = [
@@ -38,7 +38,7 @@ const streams: readonly SimpleStream[] = [
     summary: 'Read the posts that you take part in',
     description: `Your own posts and posts that you are subscribed to, by the time of their last comment. ${leftOut}`,
     scopes: ['public:read'],
-    placeOf: ({ interactedAt, id }) => ({ time: interactedAt, id }),
+    keyOf: ({ interactedAt, id }) => ({ time: interactedAt, id }),
   },
   {
     name: 'mentions',
@@ -61,9 +61,9 @@ const streams: readonly SimpleStream[] = [
   },
 ]
 
-/** What is new for somebody, by what connects it with them. */
+/** Streams: lists of posts selected by their relation to the viewer. */
 export const streamRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  for (const { name, summary, description, scopes, placeOf } of streams) {
+  for (const { name, summary, description, scopes, keyOf } of streams) {
     app.get(
       `/streams/${name}`,
       {
@@ -76,7 +76,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox = async (app) => {
       async (request, reply) => {
         const page = readTimePage(request)
         const posts = await readList(request, (pod) => listStream(pod, request.viewer, name, page))
-        return send(request, reply, page, posts, placeOf)
+        return send(request, reply, page, posts, keyOf)
       },
     )
   }
@@ -116,20 +116,20 @@ function send(
   reply: FastifyReply,
   page: TimePage,
   posts: Page<ListedPost>,
-  placeOf?: SimpleStream['placeOf'],
+  keyOf?: SimpleStream['keyOf'],
 ) {
-  linkTimePages(request, reply, page, posts, { onlyNext: true, ...(placeOf && { placeOf }) })
+  linkTimePages(request, reply, page, posts, { onlyNext: true, ...(keyOf && { keyOf }) })
   return posts.items.map((post) => presentPost(post, request.server.pod.config.url))
 }
 
 function readAspectIds(text: string): readonly number[] {
-  const ids = text.trim() === '' ? [] : parsed(text)
+  const ids = text.trim() === '' ? [] : parseJson(text)
   if (Array.isArray(ids) && ids.every((id): id is number => Number.isSafeInteger(id))) return ids
   throw new RequestFault(422, '"aspect_ids" is not a JSON array of ids, as [1,2].', { field: 'aspect_ids' })
 }
 
-/** Undefined: it is no JSON. */
-function parsed(text: string): unknown {
+/** Undefined: the text is not JSON. */
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
