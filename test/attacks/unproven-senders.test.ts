@@ -86,21 +86,21 @@ describe.each(queueBackends)('S90: signers whom nobody has proven, with the queu
     })
     expect(found.json()).toMatchObject([{ diaspora_id: hugo.address }])
 
-    await vi.waitFor(isTakenIn, { timeout: 60_000, interval: 100 })
+    await vi.waitFor(isTakenIn, { timeout: 180_000, interval: 100 })
     await greetFromNewPod()
     const { rows } = await waitingSizes()
     // Batches that are stored at the same time do not see what the others park.
     expect(rows).toBeLessThanOrEqual(2 * WAITING_LIMITS.unprovenMessagesOfHost + BATCHES)
     const asked = others.requests.filter((request) => request.startsWith('tar'))
     expect(asked.length).toBeLessThanOrEqual(2 * SIGNER_LIMITS.triesAtUnknownHost)
-  }, 180_000)
+  }, 420_000)
 
   it('2 000 invented hosts of one domain stand behind a newcomer', async () => {
     for (let host = 0; host < 2_000; host += 1) openTarpit(`h${host}.wild.example`)
     await flood(2_000, (index) => unsigned(`eve@h${index}.wild.example`))
 
     await greetFromNewPod()
-  }, 120_000)
+  }, 420_000)
 
   it('many people of one new pod are all met', async () => {
     const people = Array.from({ length: 60 }, (_, index) => others.person(`p${index}@crowd.example`))
@@ -112,20 +112,20 @@ describe.each(queueBackends)('S90: signers whom nobody has proven, with the queu
       ...SOON,
       timeout: 60_000,
     })
-  }, 120_000)
+  }, 420_000)
 
   it('150 messages of four mebibytes leave next to nothing, and the longest legal post of a newcomer is stored', async () => {
     await pod.db('waiting').delete()
     const payload = 'x'.repeat(3 * MEBIBYTE) // four mebibytes in base64
     openTarpit('big.example')
     await flood(150, (index) => unsigned(`u${index}@big.example`, payload), 10)
-    await vi.waitFor(isTakenIn, { timeout: 60_000, interval: 100 })
+    await vi.waitFor(isTakenIn, { timeout: 180_000, interval: 100 })
     expect(await waitingSizes()).toMatchObject({ bytes: 0 })
 
     const long = 'y'.repeat(MEBIBYTE)
     for (let host = 0; host < 40; host += 1) openTarpit(`long${host}.example`)
     await flood(40, (index) => unsigned(`u@long${index}.example`, long), 10)
-    await vi.waitFor(isTakenIn, { timeout: 60_000, interval: 100 })
+    await vi.waitFor(isTakenIn, { timeout: 180_000, interval: 100 })
     await boundMessages(pod)
     const { bytes } = await waitingSizes()
     expect(bytes).toBeLessThanOrEqual(WAITING_LIMITS.longUnprovenBytes)
@@ -136,7 +136,7 @@ describe.each(queueBackends)('S90: signers whom nobody has proven, with the queu
     expect(envelopeOf(wordy, post).length).toBeLessThan(RECEIVE_LIMITS.bodyBytes)
     expect(await pod.publicly(post, wordy)).toBe(202)
     await vi.waitFor(async () => expect(await pod.db('posts').where({ guid: post.guid })).toHaveLength(1), SOON)
-  }, 180_000)
+  }, 420_000)
 
   it('1 280 dead letters of four mebibytes are listed, shown, bounded and dropped', async () => {
     const payload = 'z'.repeat(4 * MEBIBYTE)
@@ -154,7 +154,7 @@ describe.each(queueBackends)('S90: signers whom nobody has proven, with the queu
 
     await boundMessages(pod)
     const kept = WAITING_LIMITS.deadBytes / payload.length
-    expect(await pod.db('outbox').whereNotNull('failedAt').whereNotNull('payload')).toHaveLength(kept)
+    expect(await pod.db('outbox').whereNotNull('failedAt').whereNotNull('payload').pluck('id')).toHaveLength(kept)
     expect(await dropDeadLetters(pod, { queue: 'inbound' })).toBeGreaterThanOrEqual(kept)
     expect(await pod.db('outbox').whereNotNull('failedAt').where({ queue: 'inbound' })).toEqual([])
   }, 240_000)
