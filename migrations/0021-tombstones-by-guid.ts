@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js'
 
-/** Whoever looks for tombstones always knows the guid, but not always the type. */
+/** Every search for tombstones has the guid, but not always the type. */
 export const tombstonesByGuid: Migration = {
   async up(db) {
     await db.raw(`

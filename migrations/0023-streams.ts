@@ -2,7 +2,7 @@ import { type Migration, now } from './migration.js'
 
 /**
  * What a stream is ordered by stands beside that by which it is found, so that a page reads one index in its own order: a
- * copy of when the post was written, which never changes, or of when somebody last said something under it.
+ * copy of the creation time of the post, which never changes, or of the time of its last comment.
  */
 export const streams: Migration = {
   async up(db) {

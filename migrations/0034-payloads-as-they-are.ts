@@ -3,7 +3,7 @@ import type { Migration } from './migration.js'
 /**
  * A payload is base64 of what nobody can shorten, and has two or three thousand letters: the server tried to compress each, and moved it
  * to a table beside this one. It stays in its row, as it is; rows that wait are never changed, so their pages may be full.
- * The outbox first: whoever stores a message takes its row there before any that wait.
+ * The outbox first: transactions that store a message lock its outbox row before rows of waiting messages.
  */
 export const payloadsAsTheyAre: Migration = {
   async up(db) {

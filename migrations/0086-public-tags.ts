@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js'
 
-/** Names of tags that stand in nothing public are found by nobody else. */
+/** Tags that occur in no public post are hidden from other users. */
 export const publicTags: Migration = {
   async up(db) {
     await db.raw(`

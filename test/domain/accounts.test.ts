@@ -52,7 +52,7 @@ it('no account is made where the others are not', async () => {
 
   await expect(createUser({ ...pod, config }, { username: 'second', password: PASSWORD })).rejects.toMatchObject({
     reason: 'host_changed',
-    message: expect.stringMatching(/ at pod\.example, .* localhost:3000: set POD_URL/),
+    message: expect.stringMatching(/ belongs to pod\.example, .* localhost:3000\. Restore the original POD_URL/),
   })
   expect(await findUser(pod, 'second')).toBeUndefined()
 })

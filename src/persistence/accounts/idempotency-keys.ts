@@ -61,7 +61,7 @@ export function workOn(mine: () => ClaimedKey | undefined, run: () => void): voi
 
 /**
  * Notes in a transaction that it has done something for the key that is worked on, if there is one. Throws, so that everything
- * rolls back, when the key is no longer ours: somebody else does it.
+ * rolls back, if the claim was taken over by another request.
  */
 export async function noteDone(transaction: Knex.Transaction): Promise<void> {
   const mine = atWork.getStore()?.()
@@ -71,7 +71,8 @@ export async function noteDone(transaction: Knex.Transaction): Promise<void> {
     mine.key,
     mine.claim,
   ])
-  if (noted.length === 0) throw new Error('This request has taken so long that another one with its key does it.')
+  if (noted.length === 0)
+    throw new Error('The Idempotency-Key of this request was taken over by another one after the lease had ended.')
 }
 
 interface Row {

@@ -4,13 +4,13 @@ import { Client, type ClientApiDialect } from './client.js'
 import { Model } from './model.js'
 import { User } from './user.js'
 
-/** What a user lets a client do. The scopes are its own and not a token's: new consent changes the tokens there are. */
+/** The authorization of a client by a user. Tokens have no scopes of their own, so that new consent changes existing tokens. */
 export class Authorization extends Model {
   static override tableName = 'authorizations'
 
   declare id: number
   declare userId: number
-  /** Null: made by the operator. A user and a client have one; each of the operator's stands for itself. */
+  /** Null: created by the operator. A user and a client have one authorization; those of the operator are independent. */
   declare clientId: number | null
   declare grantId: string | null
   declare scopes: string[]
@@ -40,27 +40,27 @@ export class Authorization extends Model {
   })
 }
 
-/** Whose token it is, and whether it still counts. */
+/** The user of a token, and whether the token is valid. */
 export interface TokenHolder {
   readonly tokenId: number
   readonly userId: number
   readonly personId: number
   readonly authorizationId: number
-  /** With blanks between them. */
+  /** Separated by blanks. */
   readonly scopes: string
-  /** It was refreshed with fewer scopes than were granted, and may do nothing else. */
+  /** The token was refreshed with fewer scopes than granted and is restricted to them. */
   readonly narrowed: boolean
-  /** Null: its client has none of its own, or it has no client. */
+  /** Null: no client, or a client without its own dialect. */
   readonly dialect: ClientApiDialect | null
   /** By the clock of the database. */
   readonly expired: boolean
   readonly locked: boolean
   readonly closed: boolean
-  /** How far in the log of the database they have come lately; null: nobody knows of anything. */
+  /** Log position of the user's last recent write; null: none is recorded. */
   readonly writtenUpTo: number | null
 }
 
-/** Only the SHA-256 of a token is kept. */
+/** An access token. Only its SHA-256 is stored. */
 export class AccessToken extends Model {
   static override tableName = 'access_tokens'
   static override jsonAttributes = ['payload']
@@ -68,13 +68,13 @@ export class AccessToken extends Model {
   declare id: number
   declare authorizationId: number
   declare tokenHash: Buffer
-  /** What the authorization server keeps beside it. */
+  /** Data of the authorization server. */
   declare payload: Record<string, unknown> | null
-  /** Null: it lasts until it is revoked. */
+  /** Null: valid until it is revoked. */
   declare expiresAt: Date | null
   declare createdAt: Date
 
-  /** By the places of these tokens, each of which is there once; whose place is empty does not exist. */
+  /** Finds tokens by hashes without repeats; keyed by their position in the list. Unknown tokens have no entry. */
   static async findHoldersByHashes(
     db: Knex,
     tokenHashes: readonly Buffer[],
@@ -85,7 +85,7 @@ export class AccessToken extends Model {
     return new Map(rows.map((row) => [row.place, row]))
   }
 
-  /** Of tokens that were looked up before: those that are still there. */
+  /** Finds tokens by ids. Deleted tokens are left out. */
   static async findHoldersByIds(db: Knex, ids: readonly number[]): Promise<readonly TokenHolder[]> {
     return queryPrepared<TokenHolder>(
       db,
@@ -96,7 +96,7 @@ export class AccessToken extends Model {
   }
 }
 
-/** Longer than any replica that is used may be late. */
+/** Longer than the maximum delay of a replica that serves reads. */
 const MAX_REPLICA_DELAY = `interval '1 minute'`
 
 const columns = `
@@ -116,7 +116,7 @@ const columns = `
     coalesce(access_tokens.expires_at <= now(), false) as expired,
     users.locked_at is not null as locked,
     users.closed_at is not null as closed,
-    -- Before a new token there may have been anything, and nobody has noted it: further than any log will ever be.
+    -- Writes before a new token are not recorded for it: the maximum excludes every replica.
     case
       when access_tokens.created_at > now() - ${MAX_REPLICA_DELAY} then ${Number.MAX_SAFE_INTEGER}
       else (select position from last_writes where user_id = users.id and noted_at > now() - ${MAX_REPLICA_DELAY})
@@ -130,7 +130,7 @@ const tables = `
 
 const viewer = `select ${columns} ${tables}`
 
-/** What it cannot see does not change its plan: see `opaqueParam`. */
+/** The subselect hides the array from the planner, so that the generic plan is kept: see `opaqueParam`. */
 const holders = `
   select array_position($1::bytea[], access_tokens.token_hash) - 1 as place, ${columns} ${tables}
   where access_tokens.token_hash = any((select $1::bytea[])::bytea[])`

@@ -26,14 +26,14 @@ export class Aspect extends Model {
     },
   })
 
-  /** Behind all others of its owner, who must be held. */
+  /** Inserts an aspect in the last position. Its owner must be locked. */
   static async insertLast(transaction: Knex.Transaction, userId: number, name: string): Promise<Aspect> {
     const last = await this.query(transaction).where({ userId }).orderBy('position', 'desc').first().select('position')
     const position = (last?.position ?? 0) + 1
     return this.query(transaction).insert({ userId, name, position }).returning('*')
   }
 
-  /** To a place among the others of its owner, who must be held. */
+  /** Moves an aspect to a position. Its owner must be locked. */
   static async moveTo(
     transaction: Knex.Transaction,
     { userId, id, position }: Pick<Aspect, 'userId' | 'id' | 'position'>,
@@ -42,7 +42,7 @@ export class Aspect extends Model {
   }
 }
 
-/** The others are counted from one, over the place that is taken; only rows that move are written. */
+/** Numbers the other aspects from one and leaves the new position free. Only rows with a new position are written. */
 const moved = `
   with others as (
     select id, row_number() over (order by position, id) as place from aspects where user_id = :userId and id <> :id

@@ -2,10 +2,10 @@ import type { Knex } from 'knex'
 import type { ModelObject } from 'objection'
 import { Model } from './model.js'
 
-/** Which shapes the answers of the client API have where the two exclude each other. */
+/** Response format of the client API where the documented API and diaspora* exclude each other. */
 export type ClientApiDialect = 'standard' | 'diaspora'
 
-/** An application that may ask people for access to their account. */
+/** A registered application that can request access to accounts. */
 export class Client extends Model {
   static override tableName = 'clients'
   static override jsonAttributes = ['metadata']
@@ -17,12 +17,12 @@ export class Client extends Model {
   declare redirectUris: string[]
   /** Null: that of the setting. */
   declare apiDialect: ClientApiDialect | null
-  /** All else it said about itself when it registered. */
+  /** Other metadata of the registration. */
   declare metadata: Record<string, unknown>
   declare createdAt: Date
   declare updatedAt: Date
 
-  /** With how many people have authorized each. */
+  /** Lists clients, newest first, with the number of users who have authorized each. */
   static async listNewest(db: Knex, limit: number): Promise<readonly (ClientRow & { readonly users: number })[]> {
     return db('clients')
       .select('clients.*', db.raw('(select count(*) from authorizations where client_id = clients.id) as users'))

@@ -19,7 +19,7 @@ export class Comment extends Model {
   declare authorSignature: string | null
   declare signedElements: SignedElements | null
   declare createdAt: Date
-  /** When the post was written, if the comment is by somebody who lives here. */
+  /** Creation time of the post, set for comments by local people. */
   declare postCreatedAt: Date | null
 
   declare post?: Post

@@ -4,7 +4,7 @@ import { Aspect } from './aspect.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
 
-/** What is between a user and a person; one that would have neither flag does not exist. */
+/** The relation of a user and a person. A row has at least one of the two flags. */
 export class Contact extends Model {
   static override tableName = 'contacts'
 
@@ -38,7 +38,7 @@ export class Contact extends Model {
   })
 }
 
-/** The user wants nothing to do with the person. */
+/** A block of a person by a user. */
 export class Block extends Model {
   static override tableName = 'blocks'
   static override idColumn = ['userId', 'personId']
@@ -47,7 +47,7 @@ export class Block extends Model {
   declare personId: number
   declare createdAt: Date
 
-  /** Whether somebody of this pod blocks a person. */
+  /** True if a local person blocks another person. */
   static async exists(
     db: Knex,
     { by, personId }: { readonly by: number; readonly personId: number },

@@ -3,7 +3,7 @@ import { Person } from './person.js'
 
 export class Conversation extends Model {
   static override tableName = 'conversations'
-  /** What belongs to it is also read in transactions, whose one connection takes one statement at a time. */
+  /** Relations are also read in transactions, whose single connection runs one statement at a time. */
   static concurrency = 1
 
   declare id: number

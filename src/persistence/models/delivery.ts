@@ -3,21 +3,21 @@ import { OutboundMessage } from './outbound-message.js'
 import { Person } from './person.js'
 import { Pod } from './pod.js'
 
-/** An envelope that has not yet reached a pod, or a person on it; gone once it has. */
+/** A pending delivery of a message to a pod, or to a person on it. It is deleted on success. */
 export class Delivery extends Model {
   static override tableName = 'deliveries'
 
   declare id: number
   declare messageId: number
   declare podId: number
-  /** Null: public, for everybody on the pod. */
+  /** Null: public, for all people of the pod. */
   declare personId: number | null
   declare state: 'waiting' | 'dead'
   declare attempts: number
   declare dueAt: Date
   declare lastStatus: number | null
   declare lastFault: string | null
-  /** The encrypted bytes, once a first try has failed: every retry sends the same. */
+  /** The encrypted bytes after a failed attempt. Every retry sends the same bytes. */
   declare encryptedEnvelope: string | null
   declare diedAt: Date | null
   declare createdAt: Date

@@ -1,6 +1,6 @@
 import { Model } from './model.js'
 
-/** One person may sign up with it, once. Only the SHA-256 of its code is kept. */
+/** An invitation for one sign-up. Only the SHA-256 of its code is stored. */
 export class Invitation extends Model {
   static override tableName = 'invitations'
 

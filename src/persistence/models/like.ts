@@ -2,7 +2,7 @@ import type { SignedElements } from './comment.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
 
-/** Of a post or of a comment: one of the two is set. */
+/** A like of a post or of a comment: one of the two ids is set. */
 export class Like extends Model {
   static override tableName = 'likes'
   static override jsonAttributes = ['signedElements']
@@ -12,12 +12,12 @@ export class Like extends Model {
   declare authorId: number
   declare postId: number | null
   declare commentId: number | null
-  /** False: a dislike, which counts nowhere. */
+  /** False: a dislike, which is not counted. */
   declare positive: boolean
   declare authorSignature: string | null
   declare signedElements: SignedElements | null
   declare createdAt: Date
-  /** When the post was written, if that was liked by somebody who lives here. */
+  /** Creation time of the post, set for likes of posts by local people. */
   declare postCreatedAt: Date | null
 
   declare author?: Person

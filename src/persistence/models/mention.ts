@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { Model } from './model.js'
 
-/** A person named in a post or in a comment: one of the two is set. */
+/** A mention of a person in a post or in a comment: one of the two ids is set. */
 export class Mention extends Model {
   static override tableName = 'mentions'
 
@@ -9,10 +9,10 @@ export class Mention extends Model {
   declare personId: number
   declare postId: number | null
   declare commentId: number | null
-  /** When the post was written; null in a comment. */
+  /** Creation time of the post; null in a comment. */
   declare createdAt: Date | null
 
-  /** Those of these people who are known here. */
+  /** Attaches mentions of known people. Unknown addresses are ignored. */
   static async attach(transaction: Knex.Transaction, target: Mentioning, addresses: readonly string[]): Promise<void> {
     await this.attachToAll(transaction, [{ ...target, addresses }])
   }
@@ -26,13 +26,13 @@ export class Mention extends Model {
     if (named.length > 0) await transaction.raw(mentions, [JSON.stringify(named)])
   }
 
-  /** Whom these texts mention by now. */
+  /** Finds the stored mentions of texts. */
   static async findAttached(transaction: Knex.Transaction, { posts, comments }: TextIds): Promise<readonly Attached[]> {
     const { rows } = await transaction.raw(attached, [[...posts], [...comments]])
     return rows
   }
 
-  /** Attaches one person to all these texts, as far as both are still there: whoever leaves takes their mentions along. */
+  /** Attaches mentions of a person who became known later. Deleted texts and a closed account are skipped. */
   static async attachPersonLater(
     transaction: Knex.Transaction,
     personId: number,
@@ -76,7 +76,7 @@ const attached = `
   select 'comments', comment_id, people.address
   from mentions join people on people.id = person_id where comment_id = any(?)`
 
-/** What is held cannot go before the mention is there to go with it. */
+/** Locks the person and the texts, so that a simultaneous deletion waits and then deletes the mention too. */
 const lateMentions = `
   with person as (
     select id from people where id = :personId and closed_at is null for key share

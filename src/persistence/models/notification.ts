@@ -18,7 +18,7 @@ export const NOTIFICATION_TYPES = [
 
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number]
 
-/** What a user is told. Which of the four references are set belongs to the type; the database checks it. */
+/** A notification of a user. The type determines which of the four references are set; a constraint checks it. */
 export class Notification extends Model {
   static override tableName = 'notifications'
 
@@ -26,17 +26,17 @@ export class Notification extends Model {
   declare guid: string
   declare userId: number
   declare type: NotificationType
-  /** The post a client is shown as target, whatever the notification is about. */
+  /** The post that clients show as the target, for any type. */
   declare postId: number | null
   declare commentId: number | null
   declare mentionId: number | null
   declare personId: number | null
-  /** Written by the database: what it is about, for merging. */
+  /** Generated column: the id of the target, by which notifications are merged. */
   declare readonly targetId: number
   /** Birthdays only, as YYYY-MM-DD. */
   declare day: string | null
   declare read: boolean
-  /** Marked unread while a newer one about the same thing is unread: nothing is added to this one any more. */
+  /** Marked unread while a newer one about the same target is unread. New actors are not merged into it. */
   declare superseded: boolean
   declare createdAt: Date
   declare updatedAt: Date
@@ -66,7 +66,7 @@ export class Notification extends Model {
     await db.raw(markOneRead, { userId, guid })
   }
 
-  /** After some that collect were read: an unread one about the same thing, the newest if there are several, does so again. */
+  /** After notifications were marked read: for each target, merging resumes with the newest unread superseded one. */
   static async resumeMerging(db: Knex, userId: number): Promise<void> {
     await db.raw(resumeMergingIntoNewest, [userId])
   }
@@ -112,7 +112,7 @@ export class NotificationActor extends Model {
 
   declare notificationId: number
   declare personId: number
-  /** Grows with each arrival. */
+  /** Ascends with the order of arrival. */
   declare id: number
 
   declare person?: Person

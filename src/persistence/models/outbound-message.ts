@@ -2,26 +2,26 @@ import { Delivery } from './delivery.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
 
-/** One envelope that leaves this pod, however many pods it goes to. */
+/** An outgoing message, stored once for all pods that receive it. */
 export class OutboundMessage extends Model {
   static override tableName = 'outbound_messages'
 
   declare id: number
-  /** The kind of record it is about. */
+  /** Kind of the record. */
   declare record: string
   declare guid: string
-  /** Whether the record comes or goes. */
+  /** `create` or `retract`. */
   declare verb: string
-  /** Whose key signs. */
+  /** The local person whose key signs. */
   declare senderId: number
   declare public: boolean
-  /** The payload, which never changes again. */
+  /** The payload, which never changes. */
   declare entity: string
   /** Null until a first delivery needs it. */
   declare envelope: string | null
-  /** The guid of what it refers to. */
+  /** Guid of the entity that it refers to. */
   declare about: string | null
-  /** How many deliveries it has ever had; those that have arrived are gone. */
+  /** Number of deliveries ever created; successful ones are deleted. */
   declare sentTo: number
   declare createdAt: Date
 

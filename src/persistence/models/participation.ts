@@ -4,7 +4,7 @@ import { addActivityEntries } from '../notifications/activity.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
 
-/** A person hears of what happens under a post. */
+/** A subscription of a person to the interactions on a post. */
 export class Participation extends Model {
   static override tableName = 'participations'
 
@@ -12,7 +12,7 @@ export class Participation extends Model {
   declare guid: string
   declare postId: number
   declare authorId: number
-  /** How many subscriptions, comments, likes, votes and reshares hold it; it goes with the last. */
+  /** Number of subscriptions, comments, likes, votes and reshares that are its reason. At zero it is deleted. */
   declare count: number
   declare createdAt: Date
 
@@ -26,7 +26,7 @@ export class Participation extends Model {
     },
   })
 
-  /** One more reason for each of these people to hear of the post; a count of one says that it is the first. */
+  /** Adds a reason for the participation of these people. A returned count of one means that it is new. */
   static async addReason(
     transaction: Knex.Transaction,
     postId: number,
@@ -51,7 +51,7 @@ function textOfGuid(personGuid: string, postGuid: string): string {
   return `participation ${personGuid} ${postGuid}`
 }
 
-/** As `participationGuid`, unless another row has taken that guid: anybody can compute it. */
+/** Uses the guid of `participationGuid`, or a random one if another row has that guid: anyone can compute and send it. */
 const upsertParticipations = `
   insert into participations (post_id, guid, author_id)
   select posts.id, coalesce(

@@ -4,20 +4,20 @@ import { queryPrepared } from '../database/database.js'
 import { Model } from './model.js'
 import { Pod } from './pod.js'
 
-/** Anyone on the network, here or elsewhere. */
+/** A local or remote person. */
 export class Person extends Model {
   static override tableName = 'people'
 
   declare id: number
   declare guid: string
   declare address: string
-  /** Null: the person lives on this pod. */
+  /** Null: a local person. */
   declare podId: number | null
-  /** The guid of the person on their own pod, where another person has it here; set only then. */
+  /** The guid that the person's pod uses, set only if another person has that guid here. */
   declare guidAtPod: string | null
-  /** The first valid signature of a person of another pod. */
+  /** Time of the first valid signature of a remote person. */
   declare provenAt: Date | null
-  /** The key seen first, as PEM; it is kept. */
+  /** The first key that was seen, as PEM. It is never replaced. */
   declare publicKey: string
   /** First and last name as in the profile; empty if it has none. */
   declare name: string
@@ -44,12 +44,12 @@ export class Person extends Model {
     },
   })
 
-  /** One statement for any number; who is not known is left out. */
+  /** Finds people by addresses. Unknown addresses are left out. */
   static byAddresses(db: Knex, addresses: readonly string[]): QueryBuilder<Person> {
     return this.query(db).whereRaw('people.address = any(?)', [[...addresses]])
   }
 
-  /** Undefined: nobody of this address lives here, or they have left. */
+  /** Undefined: there is no local person with this address, or their account is closed. */
   static async findLocalByAddress(db: Knex, address: string): Promise<Pick<Person, 'guid' | 'address'> | undefined> {
     const [person] = await queryPrepared<Pick<Person, 'guid' | 'address'>>(db, 'local-person', localByAddress, [
       address,
@@ -57,29 +57,29 @@ export class Person extends Model {
     return person
   }
 
-  /** Anybody of this address, here or elsewhere, also one who has left. */
+  /** True for local and remote people, closed accounts included. */
   static async isKnown(db: Knex, address: string): Promise<boolean> {
     const found = await queryPrepared(db, 'known-person', 'select from people where address = $1', [address])
     return found.length > 0
   }
 
-  /** Undefined: nobody of this guid lives here, or they have left. */
+  /** Undefined: there is no local person with this guid, or their account is closed. */
   static async findLocalCard(db: Knex, guid: string): Promise<LocalCard | undefined> {
     const [card] = await queryPrepared<LocalCard>(db, 'local-card', localCard, [guid])
     return card
   }
 
-  /** With the pod, unless they live here. */
+  /** Finds a person with their pod; local people have none. */
   static byAddress(db: Knex, address: string): QueryBuilder<Person, Person | undefined> {
     return this.query(db).findOne({ address }).withGraphFetched('pod')
   }
 
-  /** Everybody of these who is known, with what decides whether their word counts. */
+  /** Finds known people with everything that decides whether their signature is accepted. */
   static async findSigners(db: Knex, addresses: readonly string[]): Promise<readonly SignerRow[]> {
     return queryPrepared<SignerRow>(db, 'signers', signers, [[...addresses]])
   }
 
-  /** A person never exists without a profile. */
+  /** Inserts a person together with their profile, so that none exists without. */
   static async insertWithProfile(
     transaction: Knex.Transaction,
     person: NewPerson,
@@ -94,18 +94,18 @@ export class Person extends Model {
     return added
   }
 
-  /** Whoever changes a person or their profile holds the person first, so that two of them never wait for each other. */
+  /** Locks a person. Changes of person or profile take this lock first, so that two of them cannot deadlock. */
   static async lock(transaction: Knex.Transaction, personId: number): Promise<void> {
     await this.query(transaction).findById(personId).select('id').forNoKeyUpdate()
   }
 
-  /** What somebody who lives here shows of themselves from now on; they must be held. */
+  /** Changes the profile of a local person, who must be locked. */
   static async updateProfile(transaction: Knex.Transaction, personId: number, profile: ProfileFields): Promise<void> {
     const changed = await Profile.query(transaction).patchAndFetchById(personId, profile)
     await this.query(transaction).findById(personId).patch(listedColumns(changed))
   }
 
-  /** What another pod tells about its person, unless something newer than `since` has come from there. */
+  /** Replaces the profile of a remote person, unless a newer one than `since` was received. */
   static async refreshProfile(
     transaction: Knex.Transaction,
     personId: number,
@@ -130,7 +130,7 @@ export interface SignerRow {
   readonly publicKey: string
   readonly local: boolean
   readonly closed: boolean
-  /** A signature of theirs was valid before, or they live here. */
+  /** A local person, or a remote one with an earlier valid signature. */
   readonly isProven: boolean
   /** The operator blocks their pod, or the pod at the host of their address. */
   readonly blocked: boolean
@@ -159,7 +159,7 @@ const signers = `
   ) as home
   where people.address = any($1)`
 
-/** Who somebody is who lives here, for everybody who asks. */
+/** Public data of a local person. */
 export type LocalCard = Pick<Person, 'guid' | 'address' | 'publicKey' | 'name'> &
   Pick<Profile, 'firstName' | 'lastName' | 'searchable' | 'imageUrl' | 'imageUrlMedium' | 'imageUrlSmall'>
 
@@ -190,7 +190,7 @@ type NewPerson = Pick<Person, 'guid' | 'address' | 'publicKey'> & {
 
 export type ProfileFields = Partial<Omit<Profile, keyof Model | 'personId'>>
 
-/** What of a profile is copied to its person, so that a list of people reads one table. */
+/** Columns that are copied from the profile to the person, so that lists of people read one table. */
 function listedColumns(profile: ProfileFields): Pick<Person, 'name' | 'avatarUrl'> {
   const { firstName, lastName, imageUrlMedium, imageUrl } = profile
   return {
@@ -219,7 +219,7 @@ export class Profile extends Model {
   declare nsfw: boolean
   /** Without #, in the order of the owner. */
   declare tags: string[]
-  /** The younger of these two decides whether a received profile is news. */
+  /** The later of these two times decides whether a received profile is newer. */
   declare editedAt: Date | null
   declare acceptedAt: Date | null
   declare updatedAt: Date

@@ -10,27 +10,27 @@ export class Photo extends Model {
   declare guid: string
   declare authorId: number
   declare postId: number | null
-  /** The post that a received photo names, while that post is not here. */
+  /** Guid of the post of a received photo, while that post is not stored. */
   declare postGuid: string | null
-  /** Among the photos of its post. */
+  /** Position among the photos of its post. */
   declare position: number
   declare public: boolean
-  /** Uploaded, and not yet part of anything. */
+  /** Uploaded and not yet used in a post. */
   declare pending: boolean
   declare text: string | null
-  /** Where the sizes lie; null: on this pod. */
+  /** Base URL of the sizes; null: a local photo. */
   declare remotePath: string | null
   declare name: string
   declare height: number | null
   declare width: number | null
-  /** What its sizes take on the disk of this pod. */
+  /** Total size of its files on this pod. */
   declare bytes: number
   declare createdAt: Date
 
   declare author?: Person
   declare post?: Post | null
 
-  /** They become part of a post in this order, and are for everybody if the post is. */
+  /** Attaches photos to a post in this order. They become public if the post is. */
   static async attachToPost(
     transaction: Knex.Transaction,
     photos: readonly Pick<Photo, 'id'>[],

@@ -12,7 +12,7 @@ export type PodStatus =
   | 'version_failed'
   | 'unknown_error'
 
-/** Another pod, and how it is: the breaker of everything that goes out to it. This pod has no row. */
+/** A remote pod and its health, the circuit breaker of all requests to it. This pod has no row. */
 export class Pod extends Model {
   static override tableName = 'pods'
 
@@ -24,15 +24,15 @@ export class Pod extends Model {
   declare ssl: boolean
   declare status: PodStatus
   declare lastError: string | null
-  /** What it says it runs, with the version; null: it has not said so. */
+  /** Software name and version from NodeInfo; null: unknown. */
   declare software: string | null
   declare softwareVersion: string | null
-  /** In a row. */
+  /** Consecutive failures. */
   declare failures: number
-  /** Nothing is sent before; null: nothing stands in the way. */
+  /** Earliest time of the next request; null: no restriction. */
   declare nextTryAt: Date | null
   declare offlineSince: Date | null
-  /** When an operator has put it to sleep; it counts until the pod is back. */
+  /** When an operator put it to sleep. Valid until the pod is online again. */
   declare asleepAt: Date | null
   declare lastSuccessAt: Date | null
   /** The first delivery that it has answered with any HTTP status. */
@@ -40,19 +40,19 @@ export class Pod extends Model {
   /** The first participation that it has accepted. */
   declare participationAt: Date | null
   declare checkedAt: Date | null
-  /** It was heard of while it was offline. */
+  /** A message arrived from the pod while it was offline, so a check is due. */
   declare checkWanted: boolean
   declare blockedAt: Date | null
   /** Deliveries in a row that were answered with a redirect. */
   declare redirects: number
-  /** The process that delivers to it, and until when all others leave it alone. */
+  /** The process that holds the lease for deliveries, and the end of the lease. */
   declare drainedBy: string | null
   declare drainedUntil: Date | null
-  /** What was not stored because the pod was asleep. */
+  /** Number of deliveries that were not stored because the pod was asleep. */
   declare skippedDeliveries: number
   declare createdAt: Date
 
-  /** The pod at this place, remembered from now on if it is new. Https that was seen once counts for good. */
+  /** Finds the pod at host and port, or inserts it. `ssl` stays true once https was seen. */
   static async findOrInsert(transaction: Knex.Transaction, place: PodHost & { readonly ssl: boolean }): Promise<Pod> {
     return this.query(transaction)
       .insert({ host: place.host, port: place.port, ssl: place.ssl })
@@ -61,7 +61,7 @@ export class Pod extends Model {
       .returning('*')
   }
 
-  /** A message has come from these people: those of their pods that are offline are worth a look, and their next try is due. */
+  /** Requests a check of the offline pods of these people, who have sent a message, and makes their next delivery due. */
   static async requestChecks(transaction: Knex.Transaction, addresses: readonly string[]): Promise<void> {
     await transaction.raw(
       `update pods set check_wanted = true, next_try_at = date_trunc('milliseconds', now())
@@ -74,14 +74,14 @@ export class Pod extends Model {
     )
   }
 
-  /** The operator wants nothing to do with the pod at this place. */
+  /** True if an operator blocks the pod at host and port; `www.` is ignored. */
   static async isBlocked(db: Knex, { host, port }: PodHost): Promise<boolean> {
     const hosts = [host, host.replace(/^www\./, '')]
     const found = await this.query(db).findOne({ port }).whereIn('host', hosts).whereNotNull('blockedAt').select('id')
     return found !== undefined
   }
 
-  /** The addresses of those whose pods are blocked, with one statement. */
+  /** Returns the addresses whose pods are blocked, with one statement. */
   static async findBlockedAddresses(
     db: Knex,
     homes: readonly (PodHost & { readonly address: string })[],
@@ -97,7 +97,7 @@ export class Pod extends Model {
   }
 }
 
-/** What tells pods apart; 443 stands for both default ports. */
+/** Identity of a pod. 443 stands for both default ports. */
 export interface PodHost {
   readonly host: string
   readonly port: number

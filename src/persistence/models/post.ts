@@ -16,7 +16,7 @@ export type PostType = 'StatusMessage' | 'Reshare'
 
 export class Post extends Model {
   static override tableName = 'posts'
-  /** What belongs to it is also read in transactions, whose one connection takes one statement at a time. */
+  /** Relations are also read in transactions, whose single connection runs one statement at a time. */
   static concurrency = 1
   static override jsonAttributes = ['embed']
 
@@ -29,7 +29,7 @@ export class Post extends Model {
   declare text: string
   declare providerDisplayName: string | null
   declare embed: Record<string, unknown> | null
-  /** What a reshare shows, which may be a reshare; null once it is gone. */
+  /** The reshared post, which may be a reshare itself; null after its deletion. */
   declare rootId: number | null
   declare commentsCount: number
   declare likesCount: number
@@ -51,7 +51,7 @@ export class Post extends Model {
   declare mentionedPeople?: Person[]
   /** Private posts: the author's aspects it was shared with. */
   declare aspects?: Aspect[]
-  /** Private posts: the local people it was delivered to. */
+  /** Private posts: local users who received it. */
   declare readers?: User[]
 
   static override relationMappings = () => ({
@@ -130,7 +130,7 @@ export class Post extends Model {
     },
   })
 
-  /** What the person may see: public, their own, or delivered to them. */
+  /** Finds a post that the user may read: public, their own, or delivered to them. */
   static findReadable(
     db: Knex,
     { userId, personId }: { readonly userId: number; readonly personId: number },
@@ -147,20 +147,20 @@ export class Post extends Model {
   }
 
   /**
-   * Whoever changes something under posts holds the posts first, as their deletion does: likes, votes, participations and
-   * marks are changed in many orders, and two of them would wait for each other.
+   * Locks posts in id order. Changes of likes, votes and participations take this lock first, as deletions do: they change several
+   * tables in different orders and would deadlock otherwise.
    */
   static async lock(transaction: Knex.Transaction, ...ids: readonly number[]): Promise<void> {
     await queryPrepared(transaction, 'held-posts', lockPosts, [ids])
   }
 
-  /** The post that a reshare shows in the end; undefined: it is gone, or this is no reshare. */
+  /** Finds the status message at the end of a chain of reshares. Undefined if it was deleted or the post is no reshare. */
   static async findRoot(db: Knex, { id }: Pick<Post, 'id'>): Promise<Post | undefined> {
     const { rows } = await db.raw(selectRoot, [id])
     return rows.length === 0 ? undefined : this.query(db).findById(rows[0].id)
   }
 
-  /** Gives a private post to the people in these aspects who live here, together with its photos. */
+  /** Makes a private post and its photos visible to the local members of these aspects. */
   static async shareWith(transaction: Knex.Transaction, postId: number, aspectIds: readonly number[]): Promise<void> {
     for (const statement of sharePost) await transaction.raw(statement, { postId, aspectIds: [...aspectIds] })
   }
@@ -168,7 +168,7 @@ export class Post extends Model {
 
 const lockPosts = 'select id from posts where id = any($1::bigint[]) order by id for no key update'
 
-/** Reshares of reshares come from other pods; a chain of them ends somewhere. */
+/** Other pods send reshares of reshares. The depth is limited, so that a cycle cannot run forever. */
 const selectRoot = `
   with recursive chain as (
     select id, root_id, type, 0 as depth from posts where id = ?
@@ -177,14 +177,14 @@ const selectRoot = `
   )
   select id from chain where type = 'StatusMessage' and depth > 0`
 
-/** The local people in these aspects; a part of statements that give them something. */
+/** Query for the local users in aspects, for use in other statements. */
 export const LOCAL_ASPECT_MEMBERS = `
   select distinct users.id from aspect_memberships
   join contacts on contacts.id = aspect_memberships.contact_id
   join users on users.person_id = contacts.person_id and users.closed_at is null
   where aspect_memberships.aspect_id = any(:aspectIds)`
 
-// Written with cast(): the library would read `:name::type` as the name of a column.
+// Written with cast(): knex would parse `:name::type` as an identifier binding.
 const sharePost = [
   `insert into post_aspects (post_id, aspect_id) select cast(:postId as bigint), unnest(cast(:aspectIds as bigint[]))`,
   `insert into photo_aspects (photo_id, aspect_id)

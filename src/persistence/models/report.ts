@@ -3,7 +3,7 @@ import { Model } from './model.js'
 import { Post } from './post.js'
 import { User } from './user.js'
 
-/** A post or a comment that the pod's moderators should look at. */
+/** A report of a post or a comment to the moderators. */
 export class Report extends Model {
   static override tableName = 'reports'
 

@@ -1,6 +1,6 @@
 import { Model } from './model.js'
 
-/** What the pod signs ID tokens with. */
+/** The key that signs ID tokens. */
 export class SigningKey extends Model {
   static override tableName = 'signing_keys'
   static override idColumn = 'kid'

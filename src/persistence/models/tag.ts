@@ -8,7 +8,7 @@ export class Tag extends Model {
 
   declare id: number
   declare name: string
-  /** It stands in something public, so that anybody may find its name. */
+  /** The tag occurs in a public post, so that its name may be shown to all. */
   declare public: boolean
 
   declare followers?: User[]
@@ -21,7 +21,7 @@ export class Tag extends Model {
     },
   })
 
-  /** Files a post or a comment under these names; those nobody has used before are made. */
+  /** Attaches tags to a post or a comment, and inserts missing tags. */
   static async attach(transaction: Knex.Transaction, target: Tagged, names: readonly string[]): Promise<void> {
     await this.attachToAll(transaction, [{ ...target, names }])
   }
@@ -38,7 +38,7 @@ export class Tag extends Model {
     await transaction.raw(taggings, [JSON.stringify(targets)])
   }
 
-  /** Whether it is new that the user follows it. */
+  /** Follows a tag. False: the user follows it already. */
   static async follow(db: Knex, userId: number, name: string): Promise<boolean> {
     await this.insertMissing(db, [name])
     const { rowCount } = await db.raw(
@@ -48,7 +48,7 @@ export class Tag extends Model {
     return rowCount > 0
   }
 
-  /** Whether the user has followed it until now. */
+  /** Unfollows a tag. False: the user did not follow it. */
   static async unfollow(db: Knex, userId: number, name: string): Promise<boolean> {
     const { rowCount } = await db.raw(
       `delete from tag_followings using tags where tags.id = tag_id and user_id = ? and tags.name = ?`,
@@ -57,7 +57,7 @@ export class Tag extends Model {
     return rowCount > 0
   }
 
-  /** Only a later statement sees a name which somebody else has made in the meantime. */
+  /** A statement of its own, so that the next one sees names that another transaction has inserted meanwhile. */
   private static async insertMissing(
     db: Knex,
     names: readonly string[],
@@ -67,7 +67,7 @@ export class Tag extends Model {
   }
 }
 
-/** The time is that of the post, also for a comment. */
+/** The target of tags. The time is that of the post, also for a comment. */
 interface Tagged {
   readonly postId?: number
   readonly commentId?: number
@@ -76,7 +76,7 @@ interface Tagged {
   readonly isPublic: boolean
 }
 
-/** A tag that is public stays so: a hot one is not written again. */
+/** Only tags that are not public yet are updated, so that popular tags are not written again. */
 const newTags = `
   with given as (
     select name, public from unnest(?::text[], ?::boolean[]) as row(name, public)

@@ -3,7 +3,7 @@ import { rowByRow } from '../sql/row-by-row.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
 
-/** What was deleted, and by whom: whether that person was entitled to is known only when the thing arrives. */
+/** A deletion with its author. Whether that person was allowed to delete the entity is checked when the entity arrives. */
 export class Tombstone extends Model {
   static override tableName = 'tombstones'
   static override idColumn = ['targetType', 'guid', 'deletedById']
@@ -23,7 +23,7 @@ export class Tombstone extends Model {
     },
   })
 
-  /** By address of whoever takes it back; the type as retractions name it. */
+  /** Inserts tombstones by the address of the deleter, with the type names of retractions. */
   static async insertMany(
     transaction: Knex.Transaction,
     tombstones: readonly { readonly type: string; readonly guid: string; readonly by: string }[],
@@ -32,7 +32,7 @@ export class Tombstone extends Model {
   }
 }
 
-/** What retractions call the rows of these tables. */
+/** Type names of retractions by table. */
 const names = {
   posts: ['Post', 'StatusMessage', 'Reshare'],
   photos: ['Photo'],
@@ -44,14 +44,14 @@ const names = {
 } as const
 
 /**
- * Whether one of these people has taken back what is about to be inserted, as a condition of that statement: with the lock of
- * the thing held, nothing can come in between.
+ * SQL condition for insertions: one of these people has already retracted the entity. The caller has locked the guid, so that no
+ * retraction can be stored meanwhile.
  */
 export function isRetracted(table: keyof typeof names, guid: string, by: readonly string[]): string {
   return `exists (
     select from tombstones
     where target_type in (${names[table].map((name) => `'${name}'`).join(', ')})
-      -- An expression: the index of the deleter would read all that this person has ever deleted.
+      -- An expression keeps the index on the deleter out, which would read all deletions of this person.
       and tombstones.guid = ${guid} and deleted_by_id + 0 in (${by.join(', ')})
   )`
 }

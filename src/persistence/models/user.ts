@@ -7,7 +7,7 @@ import { Person } from './person.js'
 
 export type Role = 'admin' | 'moderator'
 
-/** A person who lives on this pod. */
+/** The account of a local person. */
 export class User extends Model {
   static override tableName = 'users'
   static override jsonAttributes = ['settings']
@@ -19,7 +19,7 @@ export class User extends Model {
   declare role: Role | null
   declare language: string
   declare settings: Record<string, unknown>
-  /** Whoever begins to share is put here and followed back; null: nobody is. */
+  /** Aspect for people who start sharing and are followed back; null: no following back. */
   declare followBackAspectId: number | null
   declare lastSignInAt: Date | null
   declare lockedAt: Date | null
@@ -54,26 +54,26 @@ export class User extends Model {
     },
   })
 
-  /** With the person; locked and closed accounts included. */
+  /** Finds a user with their person. Locked and closed accounts are included. */
   static byUsername(db: Knex, username: string): QueryBuilder<User, User | undefined> {
     return this.query(db).findOne({ username: username.toLowerCase() }).withGraphFetched('person')
   }
 
   /**
-   * Whoever changes what belongs together holds the user first, so that two of them take turns; and with the user those of
-   * these people who live here, where both sides change.
+   * Locks a user, so that changes of their contacts and aspects run one after the other. Local users among `personIds` are locked
+   * too, for changes of both sides.
    */
   static async lock(transaction: Knex.Transaction, userId: number, personIds: readonly number[] = []): Promise<void> {
     await this.query(transaction)
       .where({ id: userId })
       .orWhereIn('personId', [...personIds])
-      .orderBy('id') // so that they never wait for each other
+      .orderBy('id') // one order, so that two transactions cannot deadlock
       .select('id')
       .forNoKeyUpdate()
   }
 }
 
-/** Apart from the user, so that nothing that reads a user can show these. */
+/** Secrets of a user, in a table of their own so that no query of users can expose them. */
 export class UserSecrets extends Model {
   static override tableName = 'user_secrets'
   static override idColumn = 'userId'
@@ -85,7 +85,7 @@ export class UserSecrets extends Model {
   /** False: it was sealed by an earlier version, which did not bind it to the user. */
   declare bound: boolean
 
-  /** Undefined: the person does not live here. */
+  /** Undefined: the person is not local. */
   static findByPerson(db: Knex, personId: number): QueryBuilder<UserSecrets, UserSecrets | undefined> {
     return this.query(db).findOne({ userId: User.query(db).select('id').where({ personId }) })
   }

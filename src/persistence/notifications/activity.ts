@@ -14,10 +14,10 @@ export async function addActivityEntries(
 }
 
 /**
- * Moves posts forward in the activity of everybody involved. A statement of its own or part of one that comes after that which
- * has counted the comments: since then the posts are held, and whoever was involved by then is seen.
+ * Statement that moves posts forward in the activity streams of all users with an entry. It must run after the statement that has
+ * counted the comments: that one locks the posts, so that all entries until then are visible.
  */
-export function stir(postIds: string): string {
+export function moveActivitySql(postIds: string): string {
   return `
     update activity_entries set interacted_at = posts.interacted_at
     from posts

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
-import { stir } from './activity.js'
+import { moveActivitySql } from './activity.js'
 import { type NotificationCauseRows, recipientSteps } from './notification-recipients.js'
 
 /**
@@ -40,7 +40,7 @@ const NOW = opaqueParam('$1', 'timestamptz')
  */
 function causedNotifications(steps: string, occurrences: string, isCommented: boolean): string {
   return `
-  with ${steps}, told as (
+  with ${steps}, wanted as (
     select
       occurrence.*,
       coalesce(occurrence.mention_id, occurrence.comment_id, occurrence.post_id, occurrence.person_id) as target_id
@@ -57,9 +57,9 @@ function causedNotifications(steps: string, occurrences: string, isCommented: bo
   ), subject as (
     select
       replace(gen_random_uuid()::text, '-', '') as guid, user_id, type, target_id, post_id, comment_id, mention_id, person_id
-    from told
+    from wanted
     group by user_id, type, target_id, post_id, comment_id, mention_id, person_id
-  ), once as (
+  ), mentions_written as (
     insert into notifications (guid, user_id, type, post_id, comment_id, mention_id, created_at, updated_at)
     select guid, user_id, type, post_id, comment_id, mention_id, ${NOW}, ${NOW}
     from subject where mention_id is not null
@@ -75,15 +75,15 @@ function causedNotifications(steps: string, occurrences: string, isCommented: bo
     do update set updated_at = greatest(notifications.updated_at, excluded.updated_at)
     returning id, user_id, type, target_id
   ), written as (
-    select * from once union all select * from merged
+    select * from mentions_written union all select * from merged
   ), actors as (
     insert into notification_actors (notification_id, person_id)
-    select written.id, told.actor_id
-    from written join told using (user_id, type, target_id)
-    group by written.id, told.actor_id
-    order by written.id, min(told.place)
+    select written.id, wanted.actor_id
+    from written join wanted using (user_id, type, target_id)
+    group by written.id, wanted.actor_id
+    order by written.id, min(wanted.place)
     on conflict do nothing
-  )${isCommented ? `, stirred as (${stir('select post_id from comment')})` : ''}
+  )${isCommented ? `, moved_activity as (${moveActivitySql('select post_id from comment')})` : ''}
   select id from written`
 }
 

@@ -43,7 +43,7 @@ export function recipientSteps(causes: NotificationCauseRows, values: unknown[])
     names: kinds.map(({ name }) => name),
     steps: kinds.map(({ steps }) => steps).join(', '),
     occurrences: kinds
-      .flatMap(({ occurrenceSteps: told }) => told.map((step) => `select * from ${step}`))
+      .flatMap(({ occurrenceSteps }) => occurrenceSteps.map((step) => `select * from ${step}`))
       .join(' union all '),
   }
 }
@@ -85,14 +85,14 @@ function commentSteps(ids: string): CauseSteps {
       select comment.post_author_id as person_id
       union
       select author_id from participations where post_id = comment.post_id
-    ) as listener
-    join users on users.person_id = listener.person_id
-    where listener.person_id <> comment.author_id
+    ) as recipient
+    join users on users.person_id = recipient.person_id
+    where recipient.person_id <> comment.author_id
       and not exists (
-        select from mentioned_in_comment as said where said.comment_id = comment.id and said.user_id = users.id
+        select from mentioned_in_comment as mentioned where mentioned.comment_id = comment.id and mentioned.user_id = users.id
       )
       and (
-        listener.person_id = comment.post_author_id
+        recipient.person_id = comment.post_author_id
         or not exists (select from hidden_posts where user_id = users.id and post_id = comment.post_id)
       )
   )`

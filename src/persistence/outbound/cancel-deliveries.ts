@@ -40,8 +40,8 @@ export async function deleteRetractionsOfUndispatched(
 }
 
 /**
- * Deletes the deliveries of retractions that go where the creation waits and was certainly never sent: its delivery has seen no
- * exchange, nobody delivers to the pod now, and the pod is not away, unless it was when the creation was written.
+ * Deletes deliveries of retractions to recipients whose creation still waits and was certainly never sent: no attempt reached the
+ * pod, no process holds its lease, and it did not go offline after the creation was stored.
  */
 export async function deleteRetractionsOfUnsentCreations(
   transaction: Knex.Transaction,

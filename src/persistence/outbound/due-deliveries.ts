@@ -77,7 +77,7 @@ export interface DueDelivery {
   readonly id: number
   readonly messageId: number
   readonly record: string
-  /** The guid of what it refers to. */
+  /** Guid of the entity that it refers to. */
   readonly about: string | null
   readonly priority: DeliveryPriority
   readonly senderId: number

@@ -233,8 +233,8 @@ const insertPersonalDeliveryRows = `
   ), ${COUNT_SKIPPED_AND_RETURN_PODS}`
 
 /**
- * Reads the subscribers of each post once, whatever the number of relays under it. A pod that has never answered keeps only a
- * few relays waiting: names of pods can be invented in any number. What is left out is counted as for pods that are asleep.
+ * Reads the subscribers of each post once for any number of relays. A pod that has never answered gets only a few waiting relays,
+ * because pod names can be invented in any number. Relays beyond that are counted as skipped deliveries.
  */
 const insertRelayDeliveries = `
   with relays as (
