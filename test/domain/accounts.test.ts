@@ -46,7 +46,7 @@ async function rowsOf(username: string) {
   return { user, secrets, person, profile: person.profile }
 }
 
-it('no account is made where the others are not', async () => {
+it('an account with another host than the existing ones is refused', async () => {
   await make('first')
   const config = { ...pod.config, host: 'localhost:3000' }
 

@@ -34,7 +34,7 @@ describe('birthdays', () => {
     Profile.query(village.pod.db).patchAndFetchById(personId, { birthday })
   const on = (time: string) => ({ ...village.pod, now: () => new Date(time) })
 
-  it('are told of to mutual contacts, once a day', async () => {
+  it('are notified to mutual contacts, once a day', async () => {
     for (const { personId } of [ben, cem]) await bornOn(personId, '1990-03-01')
 
     expect([
@@ -46,19 +46,19 @@ describe('birthdays', () => {
     expect(notifications).toMatchObject([
       { type: 'contacts_birthday', read: false, target: undefined, actors: [{ address: 'ben@pod.example' }] },
     ])
-    expect(await village.told(ben)).toEqual([])
+    expect(await village.notificationsOf(ben)).toEqual([])
   })
 
-  it('are told of again the next year, and on no other day', async () => {
+  it('are notified again the next year, and on no other day', async () => {
     await bornOn(ben.personId, '1990-03-01')
 
-    const told = []
+    const counts = []
     for (const day of ['2026-02-28', '2026-03-01', '2026-03-02', '2027-03-01']) {
-      told.push(await notifyOfBirthdays(village.pod, day))
+      counts.push(await notifyOfBirthdays(village.pod, day))
     }
 
-    expect(told).toEqual([0, 1, 0, 1])
-    expect(await village.told(ann)).toHaveLength(2)
+    expect(counts).toEqual([0, 1, 0, 1])
+    expect(await village.notificationsOf(ann)).toHaveLength(2)
   })
 
   it.each(['1004-02-29', '2000-02-29', '0000-02-29'])('on the 29th of February come in leap years: %s', async (day) => {
@@ -69,15 +69,15 @@ describe('birthdays', () => {
     expect(await notifyOfBirthdays(village.pod, '2028-02-29')).toBe(1)
   })
 
-  it('of people elsewhere are told of too', async () => {
+  it('of remote people are notified too', async () => {
     await bornOn(village.quin.id, '1004-05-05')
 
     await notifyOfBirthdays(village.pod, '2026-05-05')
 
-    expect(await village.told(cem)).toEqual([['contacts_birthday', 'quin@q.example']])
+    expect(await village.notificationsOf(cem)).toEqual([['contacts_birthday', 'quin@q.example']])
   })
 
-  it('are told of by the first run after midnight UTC, and by that alone', async () => {
+  it('are notified by the first run after midnight UTC only', async () => {
     await bornOn(ben.personId, '1990-03-02')
 
     expect(await notifyOfTodaysBirthdays(on('2026-03-01T23:59:59.999Z'))).toBe(0)
@@ -90,7 +90,7 @@ describe('birthdays', () => {
     expect(await notifyOfBirthdays(on('2026-03-02T15:00:00Z'))).toBe(1)
   })
 
-  it('are not told of to accounts that are closed', async () => {
+  it('are not notified to closed accounts', async () => {
     await bornOn(ben.personId, '1990-06-01')
     await User.query(village.pod.db).findById(ann.userId).patch({ closedAt: new Date() })
 

@@ -36,7 +36,7 @@ async function share(viewer: Viewer, personGuid: string): Promise<void> {
   await addToAspect(pod, viewer, { aspectId: aspect.id, personGuid })
 }
 
-describe('blocking somebody', () => {
+describe('blocking a person', () => {
   it('ends what the viewer shares with a person of this pod, and not what that one shares', async () => {
     const { guid } = await Person.query(pod.db).findById(ann.personId).throwIfNotFound()
     await share(ann, benGuid)
@@ -52,7 +52,7 @@ describe('blocking somebody', () => {
     expect(await sent()).toEqual([])
   })
 
-  it('is told to a person elsewhere, contact or not', async () => {
+  it('is sent to a remote person, contact or not', async () => {
     const remy = await addStranger(pod, 'remy@r.example')
     await share(ann, quin.guid)
     await pod.db('outbox').delete()
@@ -60,8 +60,8 @@ describe('blocking somebody', () => {
     await block(quin.guid)
     await block(remy.guid)
 
-    const told = { record: 'contact', userId: ann.userId, sharing: false, blocking: true }
-    expect(await sent()).toEqual([quin, remy].map(({ id }) => ({ ...told, personId: id })))
+    const contactRecord = { record: 'contact', userId: ann.userId, sharing: false, blocking: true }
+    expect(await sent()).toEqual([quin, remy].map(({ id }) => ({ ...contactRecord, personId: id })))
     expect(await contacts()).toEqual([])
   })
 
@@ -92,7 +92,7 @@ describe('blocking somebody', () => {
   })
 })
 
-describe('unblocking somebody', () => {
+describe('unblocking a person', () => {
   it('restores nothing, and tells a person elsewhere', async () => {
     await share(ann, quin.guid)
     await block(quin.guid)
@@ -100,13 +100,13 @@ describe('unblocking somebody', () => {
 
     await unblock(quin.guid)
 
-    const told = { record: 'contact', userId: ann.userId, personId: quin.id, sharing: false, blocking: false }
-    expect(await sent()).toEqual([told])
+    const contactRecord = { record: 'contact', userId: ann.userId, personId: quin.id, sharing: false, blocking: false }
+    expect(await sent()).toEqual([contactRecord])
     expect(await contacts()).toEqual([])
     expect(await pod.db('blocks')).toEqual([])
   })
 
-  it('is refused for whom nobody blocks', async () => {
+  it('is refused for a person who is not blocked', async () => {
     expect(await reasonOf(unblock(quin.guid))).toBe('not_blocked')
     expect(await reasonOf(unblock(newGuid()))).toBe('person_not_found')
   })

@@ -12,7 +12,7 @@ describe('closing an account', () => {
   })
   afterAll(() => pod.close())
 
-  it('is told to all pods that know of it, and takes along what was theirs', async () => {
+  it('is sent to all pods with data of the account, and deletes its content', async () => {
     const ann = await addLocal(pod, 'ann')
     const ben = await addLocal(pod, 'ben')
     const quin = await addStranger(pod, 'quin@q.example')
@@ -50,12 +50,12 @@ describe('closing an account', () => {
     expect(await pod.db('aspects').where({ userId: ann.userId })).toEqual([])
     expect(await pod.db('userSecrets').where({ userId: ann.userId }).first()).toMatchObject({
       passwordHash: null,
-      // What is told is signed with it.
+      // The account deletion is signed with it.
       sealedPrivateKey: expect.any(Buffer),
     })
   })
 
-  it('takes back what has not arrived anywhere, and leaves what was said elsewhere', async () => {
+  it('cancels undelivered messages, and leaves content of other people', async () => {
     const tess = await addLocal(pod, 'tess')
     const uma = await addStranger(pod, 'uma@u.example')
     await addAspect(pod, tess.userId, [uma])

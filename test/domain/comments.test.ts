@@ -36,7 +36,7 @@ describe('commenting', () => {
   const participationsOf = (post: Post) =>
     Participation.query(pod.pod.db).where({ postId: post.id }).orderBy('authorId').select('authorId', 'count')
 
-  it('counts, and the commenter hears of the post from then on', async () => {
+  it('is counted, and subscribes the commenter to the post', async () => {
     const post = await publish()
 
     const first = await comment(ben, post, ' Hello @{ann@pod.example} #Tea ')
@@ -54,7 +54,7 @@ describe('commenting', () => {
     expect(tags).toMatchObject([{ name: 'tea', createdAt: stored.createdAt }])
   })
 
-  it('is signed by its author where the post is somebody else’s', async () => {
+  it('is signed by its author on another person’s post', async () => {
     const post = await publish()
     const author = await Person.query(pod.pod.db).findById(ben.personId).throwIfNotFound()
 

@@ -54,7 +54,7 @@ const sent = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pl
 const later = (minutes: number): Pod => ({ ...pod, now: () => new Date(Date.now() + minutes * 60_000) })
 
 describe('starting a conversation', () => {
-  it('shows it to all who take part, and is sent on', async () => {
+  it('is visible to all participants and sent to other pods', async () => {
     const conversation = await start([guids.ben, quin.guid])
 
     expect(conversation).toMatchObject({ subject: 'Tea', read: true, createdAt: expect.any(Date) })
@@ -73,10 +73,10 @@ describe('starting a conversation', () => {
   })
 
   it.each([
-    ['nobody', () => [], 'recipients_invalid'],
-    ['somebody unknown', () => [guids.ben, newGuid()], 'recipients_invalid'],
-    ['somebody who does not share', () => [guids.ben, guids.carol], 'recipients_invalid'],
-    ['somebody twice', () => [guids.ben, guids.ben], 'recipients_invalid'],
+    ['no recipient', () => [], 'recipients_invalid'],
+    ['an unknown person', () => [guids.ben, newGuid()], 'recipients_invalid'],
+    ['a person who does not share', () => [guids.ben, guids.carol], 'recipients_invalid'],
+    ['a person twice', () => [guids.ben, guids.ben], 'recipients_invalid'],
     ['oneself', () => [guids.ann], 'recipients_invalid'],
   ])('with %s is refused', async (_who, recipients, reason) => {
     expect(await reasonOf(start(recipients()))).toBe(reason)
@@ -92,7 +92,7 @@ describe('starting a conversation', () => {
     expect(await reasonOf(start([guids.ben], fields))).toBe(reason)
   })
 
-  it('with somebody who has left is refused', async () => {
+  it('with a closed account is refused', async () => {
     await quin.$query(pod.db).patch({ closedAt: new Date() })
     expect(await reasonOf(start([quin.guid]))).toBe('recipients_invalid')
     await quin.$query(pod.db).patch({ closedAt: null })
@@ -100,7 +100,7 @@ describe('starting a conversation', () => {
 })
 
 describe('a message', () => {
-  it('is unread for the others and for nobody else', async () => {
+  it('is unread for the other participants only', async () => {
     const { guid } = await start([guids.ben, quin.guid])
     await setConversationRead(pod, ben, guid, true)
 

@@ -61,7 +61,7 @@ describe('taking back', () => {
   const rowsOf = async (table: string) => Number((await pod.pod.db(table).count())[0]?.['count'])
 
   /** What is on its way: who signs it, what it says, and to whom it goes. */
-  async function told(): Promise<readonly object[]> {
+  async function outgoingMessages(): Promise<readonly object[]> {
     const { rows } = await pod.pod.db.raw(`
       select
         senders.address as sender, messages.record, messages.verb, messages.entity,
@@ -118,7 +118,7 @@ describe('taking back', () => {
     return rowCount
   }
 
-  /** A message that says that something is there, and that nobody has got yet. */
+  /** A creation message that has not been delivered yet. */
   async function undelivered(record: string, guid: string): Promise<void> {
     const [message] = await pod.pod
       .db('outboundMessages')
@@ -149,18 +149,18 @@ describe('taking back', () => {
       expect(await Post.query(pod.pod.db).select('id', 'rootId')).toEqual([{ id: reshare.id, rootId: null }])
       const tables = ['comments', 'likes', 'photos', 'polls', 'locations', 'taggings', 'mentions', 'notifications']
       expect(await Promise.all(tables.map(rowsOf))).toEqual(tables.map(() => 0))
-      // Ann still hears of the reshare.
+      // Ann is still subscribed to the reshare.
       expect(await Participation.query(pod.pod.db)).toMatchObject([{ postId: reshare.id, authorId: ann.personId }])
     })
 
-    it('is taken back from everybody who has it, and from nobody else', async () => {
+    it('sends a retraction to exactly the recipients of the post', async () => {
       const post = await publish()
       await addPost(pod.pod, quin, { type: 'Reshare', text: '', rootId: post.id })
       await addStranger(pod.pod, 'sam@s.example')
 
       await deletePost(pod.pod, ann, post.guid)
 
-      expect(await told()).toEqual([
+      expect(await outgoingMessages()).toEqual([
         {
           sender: 'ann@pod.example',
           record: 'post',
@@ -174,7 +174,7 @@ describe('taking back', () => {
       ])
     })
 
-    it('is not told of any more where it was not told of yet, nor what was under it', async () => {
+    it('cancels undelivered creations of the post and of its interactions', async () => {
       const [post, other] = [await publish(), await publish()]
       const commented = await comment(ben, post)
       const like = await likeBy(ben, commented)
@@ -185,7 +185,7 @@ describe('taking back', () => {
 
       await deletePost(pod.pod, ann, post.guid)
 
-      expect(await told()).toMatchObject([{ verb: 'create', record: 'post', readers: ['r.example'] }])
+      expect(await outgoingMessages()).toMatchObject([{ verb: 'create', record: 'post', readers: ['r.example'] }])
       expect(await pod.pod.db('outboundMessages').where({ guid: other.guid })).toHaveLength(1)
     })
 
@@ -194,7 +194,7 @@ describe('taking back', () => {
 
       await deletePost(pod.pod, ann, post.guid)
 
-      expect(await told()).toEqual([])
+      expect(await outgoingMessages()).toEqual([])
       expect(await rowsOf('outbound_messages')).toBe(0)
       expect(await rowsOf('tombstones')).toBe(1)
     })
@@ -214,12 +214,12 @@ describe('taking back', () => {
       await deletePost(pod.pod, ann, post.guid)
 
       await pod.pod.db('pods').update({ drainedBy: null, drainedUntil: null, offlineSince: null })
-      expect(await told()).toMatchObject([{ verb: 'retract', readers: ['r.example'] }])
+      expect(await outgoingMessages()).toMatchObject([{ verb: 'retract', readers: ['r.example'] }])
     })
 
     it.each<[what: string, act: (post: Post) => Promise<unknown>]>([
       ['a like that is taken back', ({ guid }) => deleteLike(pod.pod, ben, { postGuid: guid })],
-      ['somebody who mutes it', ({ guid }) => mutePost(pod.pod, ben, guid)],
+      ['a person who mutes it', ({ guid }) => mutePost(pod.pod, ben, guid)],
     ])('and %s of the same moment never wait for each other', async (_, act) => {
       const faults: unknown[] = []
       const watch = ({ code }: { readonly code?: unknown }) => faults.push(code)
@@ -253,7 +253,7 @@ describe('taking back', () => {
 
       await deletePost(pod.pod, ann, post.guid)
 
-      expect(await told()).toMatchObject([{ verb: 'retract', readers: ['remy@r.example'] }])
+      expect(await outgoingMessages()).toMatchObject([{ verb: 'retract', readers: ['remy@r.example'] }])
     })
 
     it('that was a reshare is not counted any more, and its root not subscribed to', async () => {
@@ -322,14 +322,14 @@ describe('taking back', () => {
       expect(await rowsOf('likes')).toBe(0)
     })
 
-    it('of somebody elsewhere is taken back from them too, in their name; what they asked for themselves stays', async () => {
+    it('of a remote author is retracted at their pod too; their own participation stays', async () => {
       const post = await publish()
       const { guid } = await commentFrom(quin, post)
       await Participation.query(pod.pod.db).insert({ guid: newGuid(), postId: post.id, authorId: quin.id })
 
       await deleteComment(pod.pod, ann, { postGuid: post.guid, commentGuid: guid })
 
-      expect(await told()).toEqual([
+      expect(await outgoingMessages()).toEqual([
         {
           sender: 'ann@pod.example',
           record: 'comment',
@@ -348,7 +348,7 @@ describe('taking back', () => {
 
       await deleteComment(pod.pod, ben, { postGuid: post.guid, commentGuid: guid })
 
-      expect(await told()).toMatchObject([
+      expect(await outgoingMessages()).toMatchObject([
         { sender: 'ben@pod.example', entity: { author: 'ben@pod.example' }, readers: ['q.example', 'r.example'] },
       ])
     })
@@ -360,7 +360,7 @@ describe('taking back', () => {
 
       await deleteComment(pod.pod, ben, { postGuid: post.guid, commentGuid: guid })
 
-      expect(await told()).toMatchObject([{ sender: 'ben@pod.example', readers: ['q.example'] }])
+      expect(await outgoingMessages()).toMatchObject([{ sender: 'ben@pod.example', readers: ['q.example'] }])
     })
 
     it('can be taken back by its author and that of the post, once', async () => {
@@ -390,7 +390,7 @@ describe('taking back', () => {
   })
 
   describe('a like', () => {
-    it('is not counted any more, and everybody who has the post is told; what it caused to be told stays', async () => {
+    it('is no longer counted and retracted at all recipients of the post; notifications about it stay', async () => {
       const post = await publish()
       const like = await likeBy(ben, post)
       const notification = { guid: newGuid(), userId: ann.userId, type: 'liked', postId: post.id }
@@ -400,7 +400,7 @@ describe('taking back', () => {
 
       expect(await read(post)).toMatchObject({ likesCount: 0 })
       expect(await participationsOf(post)).toEqual([])
-      expect(await told()).toMatchObject([
+      expect(await outgoingMessages()).toMatchObject([
         { sender: 'ben@pod.example', entity: { target_guid: like.guid, target_type: 'Like' }, readers: ['r.example'] },
       ])
       expect(await pod.pod.db('notifications')).toHaveLength(1)
@@ -417,7 +417,7 @@ describe('taking back', () => {
       expect(await read(post)).toMatchObject({ likesCount: 1, commentsCount: 1 })
       expect(await Comment.query(pod.pod.db).findById(commented.id)).toMatchObject({ likesCount: 0 })
       expect(await participationsOf(post)).toEqual([{ authorId: ben.personId, count: 2 }])
-      expect(await told()).toMatchObject([{ readers: ['q.example'] }])
+      expect(await outgoingMessages()).toMatchObject([{ readers: ['q.example'] }])
     })
 
     it('must be there', async () => {
@@ -445,7 +445,7 @@ describe('taking back', () => {
       await deletePhoto(pod.pod, ann, photoGuids[0] ?? '')
 
       expect(await read(post)).toBeDefined()
-      expect(await told()).toMatchObject([
+      expect(await outgoingMessages()).toMatchObject([
         { record: 'photo', entity: { target_guid: photoGuids[0], target_type: 'Photo' }, readers: ['r.example'] },
       ])
     })
@@ -459,7 +459,7 @@ describe('taking back', () => {
 
       expect(await read(post)).toBeUndefined()
       expect(await read(worded)).toBeDefined()
-      expect(await told()).toMatchObject([
+      expect(await outgoingMessages()).toMatchObject([
         { record: 'photo', readers: ['r.example'] },
         { record: 'post', entity: { target_guid: post.guid }, readers: ['r.example'] },
         { record: 'photo', readers: ['r.example'] },
@@ -495,7 +495,7 @@ describe('taking back', () => {
       expect(await read(post)).toBeUndefined()
     })
 
-    it('is nobody’s picture any more', async () => {
+    it('is removed from the profile', async () => {
       const [portrait, other] = [await photoOf(ann), await photoOf(ann)]
       const imageUrl = (size: string) => `https://pod.example/uploads/images/${size}${portrait.name}`
       const images = {
@@ -525,7 +525,7 @@ describe('taking back', () => {
       expect(await reasonOf(deletePhoto(pod.pod, ben, shown.guid))).toBe('photo_not_found')
       expect(await reasonOf(deletePhoto(pod.pod, careful, hidden.guid))).toBe('photo_not_found')
       expect(await reasonOf(deletePhoto(pod.pod, careful, shown.guid))).toBe('done')
-      expect(await told()).toMatchObject([{ readers: ['r.example'] }])
+      expect(await outgoingMessages()).toMatchObject([{ readers: ['r.example'] }])
     })
   })
 })

@@ -38,7 +38,7 @@ describe('liking', () => {
     deleteLike(village.pod, viewer, { postGuid: post.guid, commentGuid: under?.guid })
   const likesOf = async ({ id }: Post) => (await Post.query(village.pod.db).findById(id))?.likesCount
 
-  it('a post counts, tells its author, and is told to other pods', async () => {
+  it('a post is counted, notifies its author, and is sent to other pods', async () => {
     const post = await publish()
     await village.dispatched()
 
@@ -46,11 +46,11 @@ describe('liking', () => {
 
     expect(await likesOf(post)).toBe(1)
     expect(await village.participationsOf(post)).toMatchObject([{ authorId: ben.personId, count: 1 }])
-    expect(await village.told(ann)).toEqual([['liked', 'ben@pod.example']])
+    expect(await village.notificationsOf(ann)).toEqual([['liked', 'ben@pod.example']])
     expect(await village.dispatched()).toEqual([{ record: 'like', guid }])
   })
 
-  it('a comment counts there, tells its author, and makes the liker hear of the post', async () => {
+  it('a comment is counted, notifies its author, and subscribes to the post', async () => {
     const post = await publish()
     const liked = await comment(ben, post)
 
@@ -63,11 +63,11 @@ describe('liking', () => {
       { authorId: ben.personId, count: 1 },
       { authorId: village.cem.personId, count: 1 },
     ])
-    expect(await village.told(ben)).toEqual([['liked_comment', 'cem@pod.example']])
-    expect(await village.told(ann)).toEqual([['commented_on_post', 'ben@pod.example']])
+    expect(await village.notificationsOf(ben)).toEqual([['liked_comment', 'cem@pod.example']])
+    expect(await village.notificationsOf(ann)).toEqual([['commented_on_post', 'ben@pod.example']])
   })
 
-  it('is signed by its author where the post is somebody else’s', async () => {
+  it('is signed by its author on another person’s post', async () => {
     const post = await publish()
     const liked = await comment(ann, post)
     const author = await Person.query(village.pod.db).findById(ben.personId).throwIfNotFound()
@@ -102,7 +102,7 @@ describe('liking', () => {
 
     expect(await likesOf(post)).toBe(1)
     expect(await village.participationsOf(post)).toEqual([])
-    expect(await village.told(ann)).toEqual([])
+    expect(await village.notificationsOf(ann)).toEqual([])
   })
 
   it('something from elsewhere asks its author for the rest, the first time', async () => {
@@ -119,7 +119,7 @@ describe('liking', () => {
     ])
   })
 
-  it('is done once, however often it is asked for at the same time', async () => {
+  it('succeeds once of several simultaneous requests', async () => {
     const post = await publish()
 
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => reasonOf(like(ben, post))))
@@ -153,7 +153,7 @@ describe('liking', () => {
     expect(await reasonOf(like(ben, post, elsewhere))).toBe('comment_not_found')
   })
 
-  it('is not for those whom the author of the post blocks, also under a comment of somebody else', async () => {
+  it('is refused for people whom the author of the post blocks, also on comments of others', async () => {
     const post = await publish()
     const liked = await comment(village.cem, post)
     await Block.query(village.pod.db).insert({ userId: ann.userId, personId: ben.personId })
@@ -172,7 +172,7 @@ describe('liking', () => {
 
     expect(await likesOf(post)).toBe(0)
     expect(await village.participationsOf(post)).toEqual([])
-    expect(await village.told(ann)).toEqual([['liked', 'ben@pod.example']])
+    expect(await village.notificationsOf(ann)).toEqual([['liked', 'ben@pod.example']])
     expect(await reasonOf(unlike(ben, post))).toBe('not_liked')
     expect(await reasonOf(like(ben, post))).toBe('done')
   })

@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => test.close())
 
 let strangers = 0
-/** Somebody on a pod of their own, in this state. */
+/** A person on a pod of their own, in this state. */
 async function stranger(state: Partial<OtherPod> = {}): Promise<Person> {
   strangers += 1
   const person = await addStranger(pod, `somebody@s${strangers}.example`)
@@ -118,7 +118,7 @@ describe('something that goes out', () => {
     expect((await sentAbout(pod, sent.guid)).map((each) => each.to)).toEqual([[one, other].map(hostOf).sort()])
   })
 
-  it('stays what it was when it is repeated: what went out in private is not told to everybody', async () => {
+  it('keeps its visibility when it is repeated: a private message is never sent publicly', async () => {
     const [one, other] = await Promise.all([stranger(), stranger()])
     const sent = message({ public: false })
 
@@ -138,7 +138,7 @@ describe('something that goes out', () => {
     expect(await sentAbout(pod, sent.guid)).toHaveLength(2)
   })
 
-  it('is not written for nobody', async () => {
+  it('is not stored without recipients', async () => {
     const sent = message()
 
     await send(sent, { of: 'people', personIds: [] })
@@ -147,7 +147,7 @@ describe('something that goes out', () => {
     expect(await sentAbout(pod, sent.guid)).toEqual([])
   })
 
-  it('reaches somebody named who has left their pod, for it may be about that', async () => {
+  it('reaches a named person with a closed account, because it can be the account deletion', async () => {
     const person = await stranger()
     await Person.query(pod.db).findById(person.id).patch({ closedAt: new Date() })
     const sent = message()
@@ -203,7 +203,7 @@ describe('a pod', () => {
 })
 
 describe('what is deleted', () => {
-  it('is not told any more, and that it is gone still is', async () => {
+  it('is not delivered any more, but its retraction is', async () => {
     const person = await stranger()
     const [gone, kept, taken] = [message({ verb: 'create' }), message({ verb: 'create' }), message()]
     for (const sent of [gone, kept, taken]) await send(sent, to(person))

@@ -29,25 +29,25 @@ const comment = (viewer: Viewer, post: Post) =>
   createComment(village.pod, viewer, { postGuid: post.guid, text: 'Well said' })
 
 describe('subscribing', () => {
-  it('makes the viewer hear of the post, once', async () => {
+  it('subscribes the viewer to the post, once', async () => {
     const post = await publish()
 
     await subscribeToPost(village.pod, ben, post.guid)
     await comment(cem, post)
 
-    expect(await village.told(ben)).toEqual([['also_commented', 'cem@pod.example']])
+    expect(await village.notificationsOf(ben)).toEqual([['also_commented', 'cem@pod.example']])
     expect(await reasonOf(subscribeToPost(village.pod, ben, post.guid))).toBe('already_subscribed')
     expect(await village.participationsOf(post)).toMatchObject([{ count: 1 }, { count: 1 }])
   })
 
-  it('is not needed by somebody who likes the post', async () => {
+  it('is not needed after a like of the post', async () => {
     const post = await publish()
     await createLike(village.pod, ben, { postGuid: post.guid })
 
     expect(await reasonOf(subscribeToPost(village.pod, ben, post.guid))).toBe('already_subscribed')
   })
 
-  it('asks the author elsewhere, and nobody for a post from here', async () => {
+  it('sends a participation to a remote author, and none for a local post', async () => {
     const theirs = await addPost(village.pod, village.quin)
     const ours = await publish()
     await village.dispatched()
@@ -91,7 +91,7 @@ describe('a participation that is made again', () => {
 })
 
 describe('muting', () => {
-  it('silences the post, and tells nobody', async () => {
+  it('ends notifications about the post, and sends nothing', async () => {
     const post = await publish()
     await createLike(village.pod, ben, { postGuid: post.guid })
     await comment(ben, post)
@@ -101,7 +101,7 @@ describe('muting', () => {
     await comment(cem, post)
 
     expect((await village.participationsOf(post)).map(({ authorId }) => authorId)).toEqual([cem.personId])
-    expect(await village.told(ben)).toEqual([])
+    expect(await village.notificationsOf(ben)).toEqual([])
     expect(await village.dispatched()).toMatchObject([{ record: 'comment' }])
   })
 
@@ -113,10 +113,10 @@ describe('muting', () => {
     await comment(ben, post)
     await createLike(village.pod, ben, { postGuid: post.guid })
 
-    expect(await village.told(ann)).toEqual([])
+    expect(await village.notificationsOf(ann)).toEqual([])
   })
 
-  it('is only for those who hear of the post', async () => {
+  it('is refused without a subscription', async () => {
     const post = await publish()
 
     expect(await reasonOf(mutePost(village.pod, ben, post.guid))).toBe('not_subscribed')
@@ -137,7 +137,7 @@ describe('muting', () => {
       await again(post)
       await comment(cem, post)
 
-      expect(await village.told(ben)).toEqual([['also_commented', 'cem@pod.example']])
+      expect(await village.notificationsOf(ben)).toEqual([['also_commented', 'cem@pod.example']])
       await village.pod.db('notifications').delete()
     }
   })
@@ -162,7 +162,7 @@ describe('hiding', () => {
 
     await comment(cem, post)
 
-    expect(await village.told(ben)).toEqual([])
+    expect(await village.notificationsOf(ben)).toEqual([])
   })
 })
 

@@ -94,7 +94,7 @@ describe('publishing a post', () => {
     ])
   })
 
-  it('gives a private post, and its photos, to the people in its aspects who live here', async () => {
+  it('makes a private post and its photos visible to the local members of its aspects', async () => {
     const quin = await addStranger(pod.pod, 'remy@r.example')
     const photo = await addPhoto(ann)
     const aspects = [await aspectWith(ann, ben.personId, quin.id), await aspectWith(ann, ben.personId)]
@@ -180,7 +180,7 @@ describe('publishing a post', () => {
     expect((await read(post)).location).toBeNull()
   })
 
-  it('takes photos of nobody else, none that is part of something, and none twice', async () => {
+  it('refuses photos of others, photos of other posts, and repeated photos', async () => {
     const foreign = await addPhoto(ben)
     const used = await addPhoto(ann, { pending: false })
     const own = await addPhoto(ann)
@@ -192,7 +192,7 @@ describe('publishing a post', () => {
     expect(await reasonOf(publish({ photoGuids: [own.guid] }))).toBe('photos_invalid')
   })
 
-  it('takes aspects of nobody else', async () => {
+  it('ignores aspects of other users', async () => {
     const foreign = await aspectWith(ben, cem.personId)
 
     expect(await reasonOf(publish({ public: false, aspectIds: [foreign] }))).toBe('aspects_required')

@@ -59,7 +59,7 @@ describe('changing one’s profile', () => {
     })
   })
 
-  it('tells nobody what is as it was', async () => {
+  it('sends nothing when no field changes', async () => {
     await change({ bio: 'Same', tags: ['a'] })
     await pod.pod.db('outbox').delete()
 

@@ -43,7 +43,7 @@ describe('resharing', () => {
     expect(await participationsOf(shared)).toEqual([{ authorId: ann.personId, count: 1 }])
   })
 
-  it('subscribes nobody of another pod: that is for their pod to do', async () => {
+  it('does not subscribe remote authors: their own pod does', async () => {
     const root = await addPost(pod.pod, await addStranger(pod.pod, 'quin@q.example'))
 
     expect(await participationsOf(await reshare(ben, root.guid))).toEqual([])
@@ -62,7 +62,7 @@ describe('resharing', () => {
     expect(await reshare(cem, second.guid)).toMatchObject({ rootId: root.id })
   })
 
-  it('happens once, however often it is asked for at the same time', async () => {
+  it('succeeds once of several simultaneous requests', async () => {
     const root = await publish()
 
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => reasonOf(reshare(ben, root.guid))))

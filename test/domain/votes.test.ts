@@ -51,17 +51,17 @@ describe('voting', () => {
     voteInPoll(village.pod, viewer, { postGuid: under.guid, answerId: answerOf(from, position).id })
   const counts = async () => (await pollOf(post)).answers?.map(({ voteCount }) => voteCount)
 
-  it('counts, is told to other pods, and tells nobody here', async () => {
+  it('is counted and sent to other pods, and causes no notification', async () => {
     const { guid } = await choose(ben, post, 1)
 
     expect(await counts()).toEqual([0, 1])
     expect(await village.participationsOf(post)).toMatchObject([{ authorId: ben.personId, count: 1 }])
     expect(await village.dispatched()).toEqual([{ record: 'poll_participation', guid }])
-    expect(await village.told(ann)).toEqual([])
+    expect(await village.notificationsOf(ann)).toEqual([])
     expect(await Post.query(village.pod.db).findById(post.id)).toMatchObject({ interactedAt: post.interactedAt })
   })
 
-  it('is signed by the voter where the poll is somebody else’s', async () => {
+  it('is signed by the voter in another person’s poll', async () => {
     const { guid, authorSignature, signedElements } = await choose(ben, post, 0)
 
     const author = await Person.query(village.pod.db).findById(ben.personId).throwIfNotFound()
@@ -78,14 +78,14 @@ describe('voting', () => {
     expect(await choose(ann, post, 0)).toMatchObject({ authorSignature: null })
   })
 
-  it('happens once, however often it is tried at the same time', async () => {
+  it('succeeds once of several simultaneous requests', async () => {
     const outcomes = await Promise.all([0, 1, 0, 1].map((position) => reasonOf(choose(ben, post, position))))
 
     expect(outcomes.toSorted()).toEqual(['already_voted', 'already_voted', 'already_voted', 'done'])
     expect((await counts())?.toSorted()).toEqual([0, 1])
   })
 
-  it('under a reshare is a vote in the poll it shows, and about the reshare is what one hears', async () => {
+  it('on a reshare counts in the poll of the root, and subscribes to the reshare', async () => {
     const reshare = await createReshare(village.pod, village.cem, post.guid)
 
     await choose(ben, reshare, 1)

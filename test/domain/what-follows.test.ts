@@ -8,7 +8,7 @@ import { addPost } from '../support/network.js'
 import { addAspect } from '../support/outgoing.js'
 import { openVillage, type Village } from '../support/village.js'
 
-/** What people here and other pods are told, in the transaction of what was done. */
+/** Notifications and messages to other pods, in the transaction of their cause. */
 describe('what follows', () => {
   let village: Village
   let pod: Pod
@@ -25,13 +25,13 @@ describe('what follows', () => {
     await village.dispatched()
   })
 
-  it('from a public post: whoever it mentions is told, and so are other pods', async () => {
+  it('from a public post: mentioned people are notified, and other pods receive it', async () => {
     const text = 'Good morning @{ben@pod.example} and @{ann@pod.example}'
 
     const { guid } = await publishPost(pod, ann, { text, public: true })
 
-    expect(await village.told(ben)).toEqual([['mentioned', 'ann@pod.example']])
-    expect(await village.told(ann)).toEqual([])
+    expect(await village.notificationsOf(ben)).toEqual([['mentioned', 'ann@pod.example']])
+    expect(await village.notificationsOf(ann)).toEqual([])
     expect(await village.dispatched()).toEqual([{ record: 'post', guid }])
   })
 
@@ -41,8 +41,8 @@ describe('what follows', () => {
 
     const { guid } = await publishPost(pod, ann, { text, public: false, aspectIds: [aspectId] })
 
-    expect(await village.told(ben)).toEqual([['mentioned', 'ann@pod.example']])
-    expect(await village.told(cem)).toEqual([])
+    expect(await village.notificationsOf(ben)).toEqual([['mentioned', 'ann@pod.example']])
+    expect(await village.notificationsOf(cem)).toEqual([])
     expect(await village.dispatched()).toEqual([{ record: 'post', guid }])
   })
 
@@ -54,8 +54,8 @@ describe('what follows', () => {
 
     const { guid } = await createComment(pod, cem, { postGuid, text: 'Hello @{ann@pod.example}' })
 
-    expect(await village.told(ann)).toEqual([['mentioned_in_comment', 'cem@pod.example']])
-    expect(await village.told(ben)).toEqual([['also_commented', 'cem@pod.example']])
+    expect(await village.notificationsOf(ann)).toEqual([['mentioned_in_comment', 'cem@pod.example']])
+    expect(await village.notificationsOf(ben)).toEqual([['also_commented', 'cem@pod.example']])
     expect(await village.dispatched()).toEqual([{ record: 'comment', guid }])
   })
 
@@ -65,7 +65,7 @@ describe('what follows', () => {
 
     const { guid } = await createReshare(pod, ben, root.guid)
 
-    expect(await village.told(ann)).toEqual([['reshared', 'ben@pod.example']])
+    expect(await village.notificationsOf(ann)).toEqual([['reshared', 'ben@pod.example']])
     expect(await village.dispatched()).toEqual([{ record: 'post', guid }])
   })
 
@@ -89,7 +89,7 @@ describe('what follows', () => {
     await expect(createComment(pod, ben, { postGuid, text: 'Hello' })).rejects.toThrow(/no_dispatch/)
 
     await pod.db.raw(`alter table outbox drop constraint no_dispatch`)
-    expect(await village.told(ann)).toEqual([])
+    expect(await village.notificationsOf(ann)).toEqual([])
     expect(await village.participationsOf({ id })).toEqual([])
     expect(await pod.db('comments').where({ postId: id })).toEqual([])
   })

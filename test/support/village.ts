@@ -18,8 +18,8 @@ export interface Village {
   readonly quin: Person
   /** What is to be told to other pods since this was last asked, in the order in which it was said. */
   dispatched(): Promise<readonly OutgoingRecord[]>
-  /** What somebody has been told, the newest first: type and who did it. */
-  told(viewer: Viewer): Promise<readonly (readonly string[])[]>
+  /** Notifications of a user, newest first: type and actors. */
+  notificationsOf(viewer: Viewer): Promise<readonly (readonly string[])[]>
   participationsOf(post: Pick<Post, 'id'>): Promise<readonly Pick<Participation, 'guid' | 'authorId' | 'count'>[]>
   close(): Promise<void>
 }
@@ -37,7 +37,7 @@ export async function openVillage(): Promise<Village> {
       const rows = await pod.db('outbox').where({ name: 'dispatch' }).delete().returning(['id', 'data'])
       return rows.toSorted((one, other) => one.id - other.id).map(({ data }) => data)
     },
-    async told(viewer) {
+    async notificationsOf(viewer) {
       const { items: notifications } = await listNotifications(pod, viewer, { limit: 100 })
       return notifications.map(({ type, actors }) => [type, ...actors.map(({ address }) => address)])
     },
