@@ -13,26 +13,26 @@ import { savePerson } from './save-person.js'
 import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
 export interface DiscoverOptions {
-  /** Asks although it failed a moment ago: for those who try again because it did. */
+  /** For retries: looks up the person although a look-up failed in the last minute. */
   readonly again?: boolean
-  /** Reads the profile of a known person anew, however fresh it is. */
+  /** Reads the profile of a known person again, even if it is fresh. */
   readonly refresh?: boolean
-  /** Milliseconds for all of it. */
+  /** Milliseconds for the whole look-up. */
   readonly within?: number
 }
 
 /**
- * Who has this address: known here, or asked for at the pod that its host names. Whatever goes wrong on the way ends as
- * `DiscoveryFailed` with the reason, and nothing is stored.
+ * Returns the person with this address, from the database or from the pod at its host. Any failure ends as `DiscoveryFailed` with
+ * the reason, and nothing is stored.
  */
 export async function discoverPerson(pod: Pod, text: string, options: DiscoverOptions = {}): Promise<Person> {
   const address = addressOf(text)
   const home = address === undefined ? undefined : homeUrlOf(address)
-  if (address === undefined || home === undefined) throw failed('this is no address')
+  if (address === undefined || home === undefined) throw failed('this is not an address')
 
   const known = await Person.byAddress(pod.db, address)
   if (known?.podId === null) return known
-  if (isThisPod(pod.config, podHostOf(home))) throw failed(`nobody is called ${address} here`)
+  if (isThisPod(pod.config, podHostOf(home))) throw failed(`there is no local account ${address}`)
   if (known !== undefined && !isStale(known, pod.now(), options)) return known
   try {
     return await lookupsOf(pod).run(
@@ -41,15 +41,15 @@ export async function discoverPerson(pod: Pod, text: string, options: DiscoverOp
       { ...options, now: pod.now },
     )
   } catch (error) {
-    // Who is known stays known when their pod is away.
+    // A known person stays known while their pod is unreachable.
     if (known !== undefined && options.refresh !== true && error instanceof ProtocolError) return known
     throw error
   }
 }
 
 /**
- * The person whose page the pod at this host has under this guid. Its hCard names them; whether they are who it says is then
- * found out by their address, as always.
+ * Returns the person with this guid on the pod at this host. The hCard of the guid gives the address; the person is then
+ * discovered by that address as always.
  */
 export async function discoverProfile(
   pod: Pod,
@@ -57,12 +57,12 @@ export async function discoverProfile(
   { within = REMOTE_LIMITS.exchangeMs }: Pick<DiscoverOptions, 'within'> = {},
 ): Promise<Person> {
   const home = isUrl(`https://${host}/`) ? new URL(`https://${host}/`) : undefined
-  if (home === undefined || isThisPod(pod.config, podHostOf(home))) throw failed(`${host} is no other pod`)
+  if (home === undefined || isThisPod(pod.config, podHostOf(home))) throw failed(`${host} is not another pod`)
   await refuseBlocked(pod, home)
   const until = performance.now() + within
-  const html = await ask(pod, `${home.origin}/hcard/users/${encodeURIComponent(guid)}`, 'text/html', until)
+  const html = await requestText(pod, `${home.origin}/hcard/users/${encodeURIComponent(guid)}`, 'text/html', until)
   const hcard = await readRemoteDocument(pod, { type: 'hcard', text: html })
-  if (hcard.guid !== guid) throw failed(`${host} shows another person under ${guid}`)
+  if (hcard.guid !== guid) throw failed(`${host} returns another person for ${guid}`)
   return discoverPerson(pod, `${hcard.nickname}@${host}`, { within: Math.max(1, until - performance.now()) })
 }
 
@@ -72,7 +72,7 @@ function isStale({ refreshedAt, closedAt }: Person, now: Date, { refresh = false
   return refresh || age > LOOKUP_LIMITS.personFreshMs
 }
 
-/** One for each process and pod. */
+/** Shared look-ups of each open pod of this process. */
 const lookups = new WeakMap<RemotePods, SharedLookups<Person>>()
 
 function lookupsOf({ remote }: Pod): SharedLookups<Person> {
@@ -82,7 +82,7 @@ function lookupsOf({ remote }: Pod): SharedLookups<Person> {
 }
 
 interface LookUpOptions extends DiscoverOptions {
-  /** The pod of a known person never changes, so the claim is not checked. */
+  /** The pod of a known person never changes, so its confirmation is skipped. */
   readonly isKnown: boolean
 }
 
@@ -90,17 +90,17 @@ async function lookUp(pod: Pod, address: string, home: URL, { within, isKnown }:
   await refuseBlocked(pod, home)
   const began = pod.now()
   const until = performance.now() + (within ?? REMOTE_LIMITS.exchangeMs)
-  const claimed = await askWebFinger(pod, home, address, until)
+  const claimed = await requestWebFinger(pod, home, address, until)
   const links = isKnown ? claimed : await confirmPod(pod, { address, home, claimed, until })
   const podUrl = new URL(links.podUrl)
-  if (isThisPod(pod.config, podHostOf(podUrl))) throw failed(`${address} claims to live on this pod`)
+  if (isThisPod(pod.config, podHostOf(podUrl))) throw failed(`${address} claims to be on this pod`)
   await refuseBlocked(pod, podUrl)
-  const html = await ask(pod, links.hcardUrl, 'text/html', until)
+  const html = await requestText(pod, links.hcardUrl, 'text/html', until)
   const hcard = await readRemoteDocument(pod, { type: 'hcard', text: html })
   return savePerson(pod, { address, podUrl, hcard, began })
 }
 
-interface Claim {
+interface ClaimedPod {
   readonly address: string
   readonly home: URL
   readonly claimed: PersonLinks
@@ -108,26 +108,26 @@ interface Claim {
 }
 
 /**
- * A pod that is not at the host of the address must say the same about the person itself. Otherwise anybody could send our
- * deliveries to the pod of somebody else, and only that pod could be blocked for it.
+ * A pod on another host than the address must confirm the person itself. Otherwise any host could direct deliveries to a foreign
+ * pod, and the operator could block only that pod for it.
  */
-async function confirmPod(pod: Pod, { address, home, claimed, until }: Claim): Promise<PersonLinks> {
+async function confirmPod(pod: Pod, { address, home, claimed, until }: ClaimedPod): Promise<PersonLinks> {
   const podUrl = new URL(claimed.podUrl)
   if (isSamePodHost(podHostOf(home), podHostOf(podUrl)) || isThisPod(pod.config, podHostOf(podUrl))) return claimed
   await refuseBlocked(pod, podUrl)
-  const confirmed = await askWebFinger(pod, podUrl, address, until)
+  const confirmed = await requestWebFinger(pod, podUrl, address, until)
   if (isSamePodHost(podHostOf(podUrl), podHostOf(new URL(confirmed.podUrl)))) return confirmed
-  throw failed(`${podUrl.host} does not confirm that ${address} lives there`)
+  throw failed(`${podUrl.host} does not confirm that ${address} is on it`)
 }
 
-async function askWebFinger(pod: Pod, at: URL, address: string, until: number): Promise<PersonLinks> {
-  const text = await ask(pod, webFingerUrl(at, address), jrdTypes, until)
+async function requestWebFinger(pod: Pod, at: URL, address: string, until: number): Promise<PersonLinks> {
+  const text = await requestText(pod, webFingerUrl(at, address), jrdTypes, until)
   return readRemoteDocument(pod, { type: 'webFinger', text, address })
 }
 
 export const jrdTypes = 'application/jrd+json, application/json'
 
-/** As the other pods of the network write it. */
+/** Unescaped, as the other pods of the network write it. */
 export function webFingerUrl(home: URL, address: string): string {
   return `${home.origin}/.well-known/webfinger?resource=acct:${address}`
 }
@@ -136,7 +136,7 @@ async function refuseBlocked(pod: Pod, url: URL): Promise<void> {
   if (await OtherPod.isBlocked(pod.db, podHostOf(url))) throw failed(`${url.host} is blocked by the operator`)
 }
 
-async function ask({ remote }: Pod, url: string, accept: string, until: number): Promise<string> {
+async function requestText({ remote }: Pod, url: string, accept: string, until: number): Promise<string> {
   try {
     const { status, body } = await remote.get(url, {
       accept,

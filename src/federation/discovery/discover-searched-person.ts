@@ -9,8 +9,8 @@ import { enqueueFirstStream } from './fetch-person-stream.js'
 import { isRemoteAddress } from './pod-location.js'
 
 /**
- * Has a worker ask for somebody whom nobody here knows, if that is a whole address, and waits a moment for it. Who is found
- * later is known to the next one who asks.
+ * If the search text is a complete address of an unknown remote person, enqueues a look-up and waits a moment for its result. A
+ * later result appears in the next search.
  */
 export async function discoverSearchedPerson(pod: Pod, text: string): Promise<void> {
   const address = addressOf(text)
@@ -21,7 +21,7 @@ export async function discoverSearchedPerson(pod: Pod, text: string): Promise<vo
     await pod.jobs.enqueue(discoverSearchedJob, { address }, { unique: `discover-${address}` })
   } catch (error) {
     if (!(error instanceof QueueUnavailable)) throw error
-    pod.log.warn({ err: error }, 'nobody can be asked for somebody who is searched for')
+    pod.log.warn({ err: error }, 'remote search look-up skipped: queue unavailable')
     return
   }
   const until = performance.now() + SEARCH_LIMITS.discoveryMs

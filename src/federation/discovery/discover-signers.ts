@@ -15,13 +15,13 @@ import { ProtocolError } from '../../protocol/errors.js'
 import { isLocalOverload, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { discoverPerson } from './discover-person.js'
 
-/** What became of one look-up. `absent`: the host itself does not answer, so that nobody there can be found now. */
+/** The outcome of one look-up. `absent`: the host itself does not respond, so no person of it can be found now. */
 type LookupOutcome = 'found' | 'failed' | 'absent' | 'postponed'
 
 /**
- * Looks up the unknown signers at one host whom messages name and no signature has proven: one at a time until the host has
- * answered, and none after the first that it does not answer. Each job has a host to itself, so that a host that never
- * answers holds one slot for a few seconds, however many people it is said to have.
+ * Looks up the unknown signers of waiting messages at one host: one at a time until the host has responded, and none after the
+ * first request without a response. Each job has one host, so an unresponsive host occupies one slot for a few seconds, however
+ * many signers are claimed for it.
  */
 export async function discoverSigners(pod: Pod, host: string, signal: AbortSignal): Promise<void> {
   const until = performance.now() + SIGNER_LIMITS.drainMs
@@ -33,7 +33,7 @@ export async function discoverSigners(pod: Pod, host: string, signal: AbortSigna
     const addresses = await dueLookups(pod.db, host, atOnce)
     if (addresses.length === 0) return
     if (performance.now() > until) {
-      // It is the last one in the line again, as a host with a first look-up of this source.
+      // The host goes to the end of the queue again, like a host with its first look-up.
       return enqueueSigners(pod, [{ host, isKnown, isRetry: false }])
     }
     const outcomes = await Promise.all(addresses.map((address) => lookUpSigner(pod, address, within)))
@@ -54,26 +54,26 @@ async function lookUpSigner(pod: Pod, address: string, within: number): Promise<
     if (!(error instanceof ProtocolError)) throw error
     if (isLocalOverload(error)) return 'postponed'
     pod.log.info({ fault: error.fault, reason: error.message }, 'signer not found')
-    return error.cause instanceof RemotePodError && absences.has(error.cause.fault) ? 'absent' : 'failed'
+    return error.cause instanceof RemotePodError && hostFaults.has(error.cause.fault) ? 'absent' : 'failed'
   }
 }
 
-/** What says that nobody at the host can be reached, and not only this person. */
-const absences: ReadonlySet<RemoteFault> = new Set(['dns', 'net', 'timeout', 'ssl', 'not_allowed'])
+/** Faults of the whole host, not of one person. */
+const hostFaults: ReadonlySet<RemoteFault> = new Set(['dns', 'net', 'timeout', 'ssl', 'not_allowed'])
 
 async function postpone(pod: Pod, addresses: readonly string[], tries: number): Promise<void> {
-  const lost = await postponeLookups(pod.db, addresses, tries)
-  for (let done = 0; done < lost.length; done += GIVEN_UP_AT_ONCE) {
-    await giveUp(pod, lost.slice(done, done + GIVEN_UP_AT_ONCE))
+  const givenUp = await postponeLookups(pod.db, addresses, tries)
+  for (let done = 0; done < givenUp.length; done += GIVEN_UP_AT_ONCE) {
+    await giveUp(pod, givenUp.slice(done, done + GIVEN_UP_AT_ONCE))
   }
 }
 
-/** Each takes a lock, and the server has some thousand of them for everybody. */
+/** Each address takes a lock, and the lock table of the server has some thousand places for all sessions. */
 const GIVEN_UP_AT_ONCE = 100
 
 async function giveUp(pod: Pod, addresses: readonly string[]): Promise<void> {
   await pod.db.transaction(async (transaction) => {
-    // With the locks no message can begin to wait for a signer between these two statements.
+    // With the locks no message can start to wait for a signer between these two statements.
     await lockThings(
       transaction,
       addresses.map((address) => `person:${address}` as const),

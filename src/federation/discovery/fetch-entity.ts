@@ -21,34 +21,34 @@ import { isThisPod, podHostOf, requestOriginOf } from './pod-location.js'
 import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
 export interface FetchOptions {
-  /** Asks although it failed a moment ago: for those who try again because it did. */
+  /** For retries: fetches the entity although a fetch failed in the last minute. */
   readonly again?: boolean
-  /** Milliseconds for all of it. */
+  /** Milliseconds for the whole fetch. */
   readonly within?: number
 }
 
-/** How far a fetch has come. */
-interface Way {
-  /** The guids of what is being fetched, from the first to this one. */
-  readonly chain: readonly string[]
-  /** When the time for all of it is over, by `performance.now()`. */
+/** The state of a fetch that causes further fetches. */
+interface FetchChain {
+  /** The guids of the running fetches, from the first to this one. */
+  readonly guids: readonly string[]
+  /** The end of the time for the whole chain, by `performance.now()`. */
   readonly until: number
 }
 
 /**
- * The post that is wanted, or that holds the wanted poll or comment: here already, or fetched from the pod that has it and
- * taken in like any message. Whatever goes wrong on the way ends as `NotFetchable` with the reason.
+ * Returns the requested post, or the post of the requested poll or comment: from the database, or fetched from another pod and
+ * received like any message. Any failure ends as `NotFetchable` with the reason.
  */
 export async function fetchEntity(pod: Pod, wanted: WantedEntity, options: FetchOptions = {}): Promise<Post> {
   const until = performance.now() + (options.within ?? REMOTE_LIMITS.exchangeMs)
-  const here = wanted.isUnreadable ? undefined : await findHere(pod, wanted)
-  if (here !== undefined) return here
-  // Who is asked is part of it: a pod that does not have it says nothing about one that does.
-  const name = `${wanted.isUnreadable ?? ''}${wanted.type}:${wanted.guid} ${wanted.from} ${wanted.orFrom} ${wanted.author}`
-  return lookupsOf(pod).run(name, () => bring(pod, wanted, { chain: [], until }), { ...options, now: pod.now })
+  const stored = wanted.isUnreadable ? undefined : await findStoredPost(pod, wanted)
+  if (stored !== undefined) return stored
+  // The requested pods are part of the key: the failure of one pod says nothing about another one.
+  const key = `${wanted.isUnreadable ?? ''}${wanted.type}:${wanted.guid} ${wanted.from} ${wanted.orFrom} ${wanted.author}`
+  return lookupsOf(pod).run(key, () => fetchFromEither(pod, wanted, { guids: [], until }), { ...options, now: pod.now })
 }
 
-/** One for each process and pod. */
+/** Shared fetches of each open pod of this process. */
 const lookups = new WeakMap<RemotePods, SharedLookups<Post>>()
 
 function lookupsOf({ remote }: Pod): SharedLookups<Post> {
@@ -57,48 +57,54 @@ function lookupsOf({ remote }: Pod): SharedLookups<Post> {
   return open
 }
 
-async function findHere({ db }: Pod, { type, guid }: WantedEntity): Promise<Post | undefined> {
-  return findOf[type](Post.query(db), guid).withGraphFetched('author').select('posts.*')
+async function findStoredPost({ db }: Pod, { type, guid }: WantedEntity): Promise<Post | undefined> {
+  return postQueries[type](Post.query(db), guid).withGraphFetched('author').select('posts.*')
 }
 
-type Search = QueryBuilder<Post, Post | undefined>
+type PostQuery = QueryBuilder<Post, Post | undefined>
 
-const findOf: Readonly<Record<WantedEntity['type'], (posts: QueryBuilder<Post>, guid: string) => Search>> = {
+const postQueries: Readonly<Record<WantedEntity['type'], (posts: QueryBuilder<Post>, guid: string) => PostQuery>> = {
   post: (posts, guid) => posts.findOne({ guid }),
   poll: (posts, guid) => posts.findOne({ 'poll.guid': guid }).joinRelated('poll'),
   comment: (posts, guid) => posts.findOne({ 'comments.guid': guid }).joinRelated('comments'),
 }
 
-async function bring(pod: Pod, wanted: WantedEntity, { chain, until }: Way): Promise<Post> {
-  if (!isGuid(wanted.guid)) throw notFetchable('this is no guid')
-  if (chain.includes(wanted.guid)) throw notFetchable(`${wanted.guid} needs itself`)
-  if (wanted.depth > LOOKUP_LIMITS.chainDepth) throw notFetchable(`${wanted.guid} is too far down a chain`)
-  const way = { chain: [...chain, wanted.guid], until }
+/** Fetches from the first pod, and from the second one if that fails. */
+async function fetchFromEither(pod: Pod, wanted: WantedEntity, { guids, until }: FetchChain): Promise<Post> {
+  if (!isGuid(wanted.guid)) throw notFetchable('this is not a guid')
+  if (guids.includes(wanted.guid)) throw notFetchable(`${wanted.guid} refers to itself`)
+  if (wanted.depth > LOOKUP_LIMITS.chainDepth) throw notFetchable(`${wanted.guid} is too deep in a chain of references`)
+  const chain = { guids: [...guids, wanted.guid], until }
   const { from, orFrom } = wanted
   try {
-    return await bringFrom(pod, wanted, from, way)
+    return await fetchFrom(pod, wanted, from, chain)
   } catch (error) {
     if (orFrom === undefined || !(error instanceof ProtocolError)) throw error
-    return bringFrom(pod, wanted, orFrom, way)
+    return fetchFrom(pod, wanted, orFrom, chain)
   }
 }
 
-async function bringFrom(pod: Pod, wanted: WantedEntity, from: string, way: Way): Promise<Post> {
-  const origin = await originOf(pod, from, way)
-  const envelope = await ask(pod, `${origin}/fetch/${wanted.type}/${encodeURIComponent(wanted.guid)}`, way.until)
-  await takeIn(pod, { envelope, acceptedAt: pod.now(), wanted }, way)
-  const post = wanted.isUnreadable ? undefined : await findHere(pod, wanted)
-  if (post === undefined) throw notFetchable(`${wanted.guid} was fetched and is not here`)
+async function fetchFrom(pod: Pod, wanted: WantedEntity, from: string, chain: FetchChain): Promise<Post> {
+  const origin = await fetchOriginOf(pod, from, chain)
+  const envelope = await requestEnvelope(
+    pod,
+    `${origin}/fetch/${wanted.type}/${encodeURIComponent(wanted.guid)}`,
+    chain.until,
+  )
+  await receiveWithReferences(pod, { envelope, acceptedAt: pod.now(), wanted }, chain)
+  const post = wanted.isUnreadable ? undefined : await findStoredPost(pod, wanted)
+  if (post === undefined) throw notFetchable(`${wanted.guid} was fetched but not stored`)
   return post
 }
 
-/** Where the pod is asked; never ours, and none that the operator has blocked. */
-async function originOf(pod: Pod, from: string, way: Way): Promise<string> {
+/** The origin of the pod to fetch from. Throws for this pod and for blocked pods. */
+async function fetchOriginOf(pod: Pod, from: string, chain: FetchChain): Promise<string> {
   if (isAddress(from)) {
-    const person = await personOf(pod, from, way)
-    if (!person.pod) throw notFetchable(`${from} lives here, and wrote nothing like this`)
+    const person = await findOrDiscoverPerson(pod, from, chain)
+    if (!person.pod) throw notFetchable(`${from} is a local person, and there is no such entity`)
     const origin = requestOriginOf(person.pod)
-    if (origin === undefined || person.pod.blockedAt !== null) throw notFetchable(`the pod of ${from} is not asked`)
+    if (origin === undefined || person.pod.blockedAt !== null)
+      throw notFetchable(`the pod of ${from} is blocked or has no valid host`)
     return origin
   }
   const url = isUrl(`https://${from}/`) ? new URL(`https://${from}/`) : undefined
@@ -107,29 +113,29 @@ async function originOf(pod: Pod, from: string, way: Way): Promise<string> {
     isThisPod(pod.config, podHostOf(url)) ||
     (await OtherPod.isBlocked(pod.db, podHostOf(url)))
   ) {
-    throw notFetchable(`${from} is not asked`)
+    throw notFetchable(`${from} is this pod, a blocked pod or not a valid host`)
   }
   return url.origin
 }
 
-async function personOf(pod: Pod, address: string, { until }: Way): Promise<Person> {
+async function findOrDiscoverPerson(pod: Pod, address: string, { until }: FetchChain): Promise<Person> {
   const known = await Person.byAddress(pod.db, address)
   if (known !== undefined) return known
   try {
-    return await discoverPerson(pod, address, { within: left(until) })
+    return await discoverPerson(pod, address, { within: millisecondsUntil(until) })
   } catch (error) {
     throw error instanceof ProtocolError ? notFetchable(error.message, error) : error
   }
 }
 
-async function ask({ remote }: Pod, url: string, until: number): Promise<string> {
+async function requestEnvelope({ remote }: Pod, url: string, until: number): Promise<string> {
   try {
     const { status, body } = await remote.get(url, {
       accept: 'application/magic-envelope+xml',
       maxBytes: REMOTE_LIMITS.fetchBytes,
       redirects: REMOTE_LIMITS.redirects,
       orPlain: true,
-      deadline: left(until),
+      deadline: millisecondsUntil(until),
     })
     if (status < 200 || status > 299) throw notFetchable(`${url} was answered with status ${status}`)
     return body.toString()
@@ -138,52 +144,56 @@ async function ask({ remote }: Pod, url: string, until: number): Promise<string>
   }
 }
 
-/** What is fetched goes the way of every message; what it needs is fetched first, each thing once. */
-async function takeIn(pod: Pod, message: InboundMessage & { readonly wanted: WantedEntity }, way: Way): Promise<void> {
-  const brought = new Set<string>()
+/** Receives a fetched entity like any message. Missing references are fetched first, each once. */
+async function receiveWithReferences(
+  pod: Pod,
+  message: InboundMessage & { readonly wanted: WantedEntity },
+  chain: FetchChain,
+): Promise<void> {
+  const fetched = new Set<string>()
   let { wanted } = message
   for (;;) {
     const { waiting, rejected, ignored } = await retryAfterLockTimeout(() =>
       receiveBatch(pod, [{ ...message, wanted }]),
     )
-    const [fault] = rejected
-    if (fault !== undefined) throw notFetchable(`${fault.fault}: ${fault.reason}`)
-    const [end] = ignored
-    if (end !== undefined) throw notFetchable(end.reason)
+    const [rejection] = rejected
+    if (rejection !== undefined) throw notFetchable(`${rejection.fault}: ${rejection.reason}`)
+    const [ignoredMessage] = ignored
+    if (ignoredMessage !== undefined) throw notFetchable(ignoredMessage.reason)
     const [missing] = waiting
     if (missing === undefined) return
-    if (brought.has(missing.waitsFor)) throw notFetchable(`${missing.waitsFor} was brought and is not here`)
-    brought.add(missing.waitsFor)
-    wanted = { ...wanted, fetchesLeft: await bringMissing(pod, missing, way) }
+    if (fetched.has(missing.waitsFor)) throw notFetchable(`${missing.waitsFor} was fetched but not stored`)
+    fetched.add(missing.waitsFor)
+    wanted = { ...wanted, fetchesLeft: await fetchMissing(pod, missing, chain) }
   }
 }
 
-/** Returns how many fetches are left then for what needed it. */
-async function bringMissing(pod: Pod, missing: WaitingMessage, way: Way): Promise<number> {
+/** Fetches a missing reference. Returns the number of fetches that the message may still cause. */
+async function fetchMissing(pod: Pod, missing: WaitingMessage, chain: FetchChain): Promise<number> {
   const { message, waitsFor, askAt, orAskAt, arrival } = missing
   const fetchesLeft = fetchesLeftOf(message)
   const [kind, name] = partsOf(waitsFor)
-  if (askAt === undefined) throw notFetchable(`nobody can be asked for ${waitsFor}`)
+  if (askAt === undefined) throw notFetchable(`no pod is known that may have ${waitsFor}`)
   if (kind === 'person') {
-    // But for a comment, an envelope that names two people cannot be accepted: nobody is asked about them for it.
+    // Except for comments, an envelope with two people would be rejected. So it must not cause look-ups of them.
     const { sender, author } = peekEnvelope(message.envelope)
     const { wanted } = message
     const isPlausible = (sender === author || wanted?.type === 'comment') && (wanted?.author ?? author) === author
-    if (!isPlausible) throw notFetchable(`${sender ?? 'nobody'} has signed what ${author ?? 'nobody'} wrote`)
-    await personOf(pod, askAt, way)
+    if (!isPlausible) throw notFetchable(`sender ${sender ?? '(none)'} may not send an entity by ${author ?? '(none)'}`)
+    await findOrDiscoverPerson(pod, askAt, chain)
     return fetchesLeft
   }
-  if (!isFetchable(kind)) throw notFetchable(`${waitsFor} can only come by itself`)
-  if (fetchesLeft < 1) throw notFetchable(`${waitsFor} is one fetch too many for one message`)
+  if (!isFetchable(kind)) throw notFetchable(`${waitsFor} cannot be fetched, it can only be received`)
+  if (fetchesLeft < 1) throw notFetchable(`${waitsFor} exceeds the number of fetches that one message may cause`)
   const depth = (message.wanted?.depth ?? 0) + 1
-  // Half is kept for the links of what needed it; a reshare has no text and keeps nothing.
+  // Half of the fetches are kept for the links in the text of the message. A reshare has no text, so it keeps none.
   const kept = arrival === undefined || textOf(arrival.entity) === '' ? 0 : Math.floor((fetchesLeft - 1) / 2)
   const wanted = { ...fetchableOf(kind), guid: name, from: askAt, orFrom: orAskAt, author: missing.author, depth }
-  await bring(pod, { ...wanted, fetchesLeft: fetchesLeft - 1 - kept }, way)
+  await fetchFromEither(pod, { ...wanted, fetchesLeft: fetchesLeft - 1 - kept }, chain)
   return kept
 }
 
-function left(until: number): number {
+function millisecondsUntil(until: number): number {
   return Math.max(1, until - performance.now())
 }
 

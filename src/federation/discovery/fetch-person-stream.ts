@@ -11,7 +11,7 @@ import { readRemoteDocument } from './read-document.js'
 
 type StreamOwner = Pick<Person, 'address' | 'podId' | 'closedAt' | 'streamFetchedAt'>
 
-/** Has a worker fetch the recent public posts of a person of another pod, once per person. Nothing waits for it. */
+/** Enqueues the fetch of the recent public posts of a remote person, once per person. */
 export async function enqueueFirstStream({ jobs }: Pick<Pod, 'jobs'>, person: StreamOwner): Promise<void> {
   const { address, podId, closedAt, streamFetchedAt } = person
   if (podId === null || closedAt !== null || streamFetchedAt !== null) return
@@ -19,13 +19,13 @@ export async function enqueueFirstStream({ jobs }: Pick<Pod, 'jobs'>, person: St
 }
 
 export interface StreamOptions {
-  /** Requests the posts before the oldest one that is known here; not set: the newest, and only the first time. */
+  /** Requests the posts before the oldest stored one. Not set: the newest posts, and only the first time. */
   readonly older?: boolean
 }
 
 /**
- * Fetches the public posts that the pod of a person shows of them and this pod does not have (federation.md 11.5). Returns how
- * many were stored. Throws a `ProtocolError` when the stream cannot be read; a post that cannot be fetched is left out.
+ * Fetches the public posts in the stream of a remote person that this pod does not have yet. Returns the number of stored posts.
+ * Throws a `ProtocolError` when the stream cannot be read; a post that cannot be fetched is left out.
  */
 export async function fetchPersonStream(
   pod: Pod,
@@ -36,19 +36,19 @@ export async function fetchPersonStream(
   if (person?.pod == null || person.closedAt !== null || person.pod.blockedAt !== null) return 0
   const origin = requestOriginOf(person.pod)
   if (origin === undefined) return 0
-  // Marked first: two jobs for one person fetch once, and a pod that fails is not requested again and again.
+  // Marked first: of two jobs for one person only one fetches, and a failing pod is not requested again.
   const { id } = person
-  const first = await Person.query(pod.db)
+  const marked = await Person.query(pod.db)
     .findById(id)
     .whereNull('streamFetchedAt')
     .patch({ streamFetchedAt: pod.now() })
-  if (first === 0 && !older) return 0
+  if (marked === 0 && !older) return 0
 
   const until = performance.now() + PERSON_STREAM_LIMITS.allMs
   const personGuid = person.guidAtPod ?? person.guid
   const text = await requestStream(
     pod,
-    `${origin}/people/${encodeURIComponent(personGuid)}/stream${older ? await maxTime(pod, id) : ''}`,
+    `${origin}/people/${encodeURIComponent(personGuid)}/stream${older ? await maxTimeParam(pod, id) : ''}`,
   )
   const guids = await readRemoteDocument(pod, { type: 'personStream', text, personGuid })
   const known = await Post.query(pod.db)
@@ -56,17 +56,17 @@ export async function fetchPersonStream(
     .select('guid')
   const unknown = guids.filter((guid) => !known.some((post) => post.guid === guid))
   let stored = 0
-  // One after the other: a stream takes one connection to the pod.
+  // One post at a time: a stream uses one connection to the pod.
   for (const guid of unknown.reverse()) {
     const left = until - performance.now()
     if (left <= 0) break
-    if (await isFetched(pod, { address, guid, within: Math.min(left, REMOTE_LIMITS.exchangeMs) })) stored += 1
+    if (await fetchPost(pod, { address, guid, within: Math.min(left, REMOTE_LIMITS.exchangeMs) })) stored += 1
   }
   return stored
 }
 
-/** The root of a reshare is fetched, links are not followed. */
-async function isFetched(
+/** Fetches a post, with the root of a reshare but without links. Returns false if that fails. */
+async function fetchPost(
   pod: Pod,
   { address, guid, within }: { readonly address: string; readonly guid: string; readonly within: number },
 ): Promise<boolean> {
@@ -82,8 +82,8 @@ async function isFetched(
   }
 }
 
-/** As diaspora* pages its streams: posts before this second. Posts of the same second as the oldest one are among them. */
-async function maxTime({ db }: Pod, authorId: number): Promise<string> {
+/** The paging parameter of diaspora* streams: posts before this second, including those in the second of the oldest post. */
+async function maxTimeParam({ db }: Pod, authorId: number): Promise<string> {
   const oldest = await Post.query(db).where({ authorId, public: true }).orderBy('createdAt').select('createdAt').first()
   return oldest === undefined ? '' : `?max_time=${Math.floor(oldest.createdAt.getTime() / 1_000) + 1}`
 }

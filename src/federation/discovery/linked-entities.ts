@@ -11,21 +11,21 @@ import type { InboundMessage } from '../inbound/batch.js'
 import { fetchableKind } from '../outbound/serve-entity.js'
 import { isRemoteAddress } from './pod-location.js'
 
-interface Linking {
+interface TextWithLinks {
   readonly text: string
-  /** How many links have led to it. */
+  /** Number of links that have led to this text. */
   readonly depth: number
-  /** How many fetches it may cause, all levels together. */
+  /** Number of fetches that the text may cause on all levels together. */
   readonly fetchesLeft: number
 }
 
-/** What texts link to and nobody here knows is fetched from the pods of its authors, so that whoever follows a link finds it. */
+/** Enqueues fetches of unknown entities that texts link to, so that local users can follow the links. */
 export async function enqueueLinkedFetches(
   pod: Pod,
   transaction: Knex.Transaction,
-  texts: readonly Linking[],
+  texts: readonly TextWithLinks[],
 ): Promise<void> {
-  const linked = texts.flatMap((text) => linkedFrom(pod, text))
+  const linked = texts.flatMap((text) => fetchableLinksOf(pod, text))
   const guidsOf = (kind: WantedEntity['type']) => linked.filter(({ type }) => type === kind).map(({ guid }) => guid)
   const { roots } = await findPostReferences(transaction, {
     posts: guidsOf('post'),
@@ -42,7 +42,7 @@ export async function enqueueLinkedFetches(
  * The links of a text that may be fetched. Links lead to texts with links, so the depth is bounded and each link carries its
  * share of the fetches that the first message may cause.
  */
-function linkedFrom(pod: Pod, { text, depth, fetchesLeft }: Linking): readonly WantedEntity[] {
+function fetchableLinksOf(pod: Pod, { text, depth, fetchesLeft }: TextWithLinks): readonly WantedEntity[] {
   if (depth >= LOOKUP_LIMITS.linkDepth) return []
   const links = new Map(readLinks(text).map((link) => [link.guid, link]))
   const wanted = [...links.values()].slice(0, LOOKUP_LIMITS.linksOfText).flatMap(({ author, type, guid }) => {
@@ -63,15 +63,15 @@ function linkedFrom(pod: Pod, { text, depth, fetchesLeft }: Linking): readonly W
 }
 
 /**
- * How many fetches the text of a message may cause. Each time that the message waited for something, half of what was left then
- * went to the fetch of that thing (`waiting.ts`).
+ * Number of fetches that the text of a message may still cause. Each time the message has waited, half of the rest went to the
+ * fetch of the missing reference (`fetchesLeftAfter`).
  */
 export function fetchesLeftOf({ wanted, resumed }: Pick<InboundMessage, 'wanted' | 'resumed'>): number {
   if (wanted === undefined) return fetchesLeftAfter(resumed?.times ?? 0)
   return wanted.fetchesLeft ?? (wanted.depth === 0 ? LOOKUP_LIMITS.fetchesOfMessage - 1 : 0)
 }
 
-/** What there is to read in an entity; empty where that is nothing. */
+/** The text of an entity; empty if its type has none. */
 export function textOf(entity: Entity): string {
   switch (entity.type) {
     case 'status_message':

@@ -7,21 +7,21 @@ import type { EntityLink } from '../../protocol/mentions.js'
 import { readPastedLink } from '../../protocol/pasted-links.js'
 import { isOtherHost, isRemoteAddress } from './pod-location.js'
 
-/** Something of another pod that a worker can look up. `undefined` where nothing is to be looked up. */
-export interface LookUp<Found> {
-  /** What is known here, at once. */
-  find(): Promise<Found | undefined>
-  /** Adds the job, unless it is there, and waits for its end for a limited time. */
-  runJob?: () => Promise<LookUpResult<Found>>
+/** A look-up of a remote person or entity, done by a worker. */
+export interface LookUp<Result> {
+  /** Searches only the database. */
+  find(): Promise<Result | undefined>
+  /** Enqueues the job, unless it exists, and waits for its end for a limited time. Undefined: no remote pod can have it. */
+  runJob?: () => Promise<LookUpResult<Result>>
 }
 
-type LookUpResult<Found> =
-  | { readonly state: 'found'; readonly found: Found }
+type LookUpResult<Result> =
+  | { readonly state: 'found'; readonly found: Result }
   | { readonly state: 'unknown' }
-  /** The worker is not done; the next request for the same finds out. */
+  /** The job has not finished in time; a later request gets its result. */
   | { readonly state: 'pending' }
 
-/** The fetch of what a link names is the first one. */
+/** The fetch of the link itself is the first one. */
 const fetchesLeft = LOOKUP_LIMITS.fetchesOfMessage - 1
 
 /** The person with this address, or whose page has this address. Who is known is shown at once, however old what we know may be. */
@@ -42,40 +42,40 @@ function lookUpProfile(pod: Pod, { host, guid }: { readonly host: string; readon
 }
 
 /** The post that the pod at this host has under this guid; `find` says whether it is here. */
-export function lookUpPost<Found>(
+export function lookUpPost<Result>(
   pod: Pod,
   { host, guid }: { readonly host: string; readonly guid: string },
-  find: () => Promise<Found | undefined>,
-): LookUp<Found> {
+  find: () => Promise<Result | undefined>,
+): LookUp<Result> {
   if (!isOtherHost(pod, host)) return { find }
   const wanted = { type: 'post', guid, from: host, depth: 0, fetchesLeft } as const
   return { find, runJob: () => runJob(pod, lookUpLinkedJob, wanted, `look-up-post-${guid}-${host}`, find) }
 }
 
-/** What a link leads to, from the pod of its author; `find` says whether it is here. */
-export function lookUpLinkedEntity<Found>(
+/** The entity of a link, fetched from the pod of its author. `find` searches the database. */
+export function lookUpLinkedEntity<Result>(
   pod: Pod,
   { author, guid }: EntityLink,
   type: 'post' | 'poll',
-  find: () => Promise<Found | undefined>,
-): LookUp<Found> {
+  find: () => Promise<Result | undefined>,
+): LookUp<Result> {
   if (!isRemoteAddress(pod, author)) return { find }
   const wanted = { type, guid, from: author, author, depth: 0, fetchesLeft }
   return { find, runJob: () => runJob(pod, lookUpLinkedJob, wanted, `look-up-${type}-${guid}-${author}`, find) }
 }
 
-async function runJob<Definition extends AnyJob, Found>(
+async function runJob<Definition extends AnyJob, Result>(
   { jobs }: Pick<Pod, 'jobs'>,
   job: Definition,
   data: DataOf<Definition>,
   unique: string,
-  find: () => Promise<Found | undefined>,
-): Promise<LookUpResult<Found>> {
+  find: () => Promise<Result | undefined>,
+): Promise<LookUpResult<Result>> {
   await jobs.enqueue(job, data, { unique })
   const until = performance.now() + LOOK_UP_LIMITS.waitMs
   for (;;) {
     await pause(LOOK_UP_LIMITS.lookEveryMs)
-    // The job is looked for first: what it finds is stored before it ends.
+    // The state of the job is read first: a job stores its result before it ends.
     const isOver = !(await jobs.isUnderWay(job.queue, unique))
     const found = await find()
     if (found !== undefined) return { state: 'found', found }

@@ -7,21 +7,21 @@ import { isLocalOverload } from '../remote-pod/remote-pod-error.js'
 import { checkPod, savePodCheck } from './pod-info.js'
 import { requestOriginOf } from './pod-location.js'
 
-/** Has every pod looked at once a day, each at its own time, and those sooner that were heard of while they were offline. */
+/** Enqueues the daily check of each pod, and an earlier one for offline pods that have sent a message. */
 export async function enqueuePodChecks({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
   const pods = await findPodsToCheck(db, DELIVERY_LIMITS)
   const each = pods.map((podId) => ({ data: { podId }, unique: `check-${podId}` }))
   await jobs.enqueueEach(checkPodJob, each, { again: true })
 }
 
-/** As it is written in addresses. */
-function nameOf({ host, port }: Pick<OtherPod, 'host' | 'port'>): string {
+/** The host as in addresses, without the default port. */
+function addressHostOf({ host, port }: Pick<OtherPod, 'host' | 'port'>): string {
   return port === 443 ? host : `${host}:${port}`
 }
 
-/** Looks how a pod is, and keeps that in its row. */
+/** Checks a pod and saves the result in its row. */
 export async function checkKnownPod(pod: Pod, podId: number): Promise<void> {
-  // Noted first: a pod that is too slow to be looked at has its turn tomorrow, and not every minute.
+  // Saved first: a pod that is too slow for the check is checked again tomorrow, and not every minute.
   const other = await OtherPod.query(pod.db)
     .findById(podId)
     .whereNull('blockedAt')
@@ -33,7 +33,7 @@ export async function checkKnownPod(pod: Pod, podId: number): Promise<void> {
   try {
     const noted = await savePodCheck(pod.db, other, await checkPod(pod, origin), pod.now())
     const isBack = other.offlineSince !== null && noted?.offlineSince === null
-    if (isBack) pod.log.info({ pod: nameOf(other) }, 'the pod answers again')
+    if (isBack) pod.log.info({ pod: addressHostOf(other) }, 'the pod answers again')
   } catch (error) {
     if (!isLocalOverload(error)) throw error
   }

@@ -12,35 +12,35 @@ import { podStatusOf } from '../outbound/pod-health.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { readRemoteDocument } from './read-document.js'
 
-/** How a pod is, as far as a look from outside tells. */
+/** The result of a check of another pod. */
 export interface PodCheck {
   readonly status: Exclude<PodStatus, 'unchecked'>
-  /** Null: all is well. */
+  /** Null: no error. */
   readonly error: string | null
-  /** Where its front page answered, after redirects; undefined: it did not. */
+  /** The URL of its front page after redirects; undefined: no answer. */
   readonly frontPage?: URL
   readonly nodeInfo?: NodeInfo
 }
 
-type Asking = Pick<Pod, 'remote' | 'crypto'>
+type RequestContext = Pick<Pod, 'remote' | 'crypto'>
 
-/** Looks at the front page, and at what the pod says it runs. Throws a RemotePodError only where it is we who are too busy. */
-export async function checkPod(pod: Asking, origin: string): Promise<PodCheck> {
+/** Requests the front page and NodeInfo of a pod. Throws a RemotePodError only if this process has too many requests. */
+export async function checkPod(pod: RequestContext, origin: string): Promise<PodCheck> {
   let frontPage: URL
   try {
-    frontPage = await askFrontPage(pod, origin)
+    frontPage = await requestFrontPage(pod, origin)
   } catch (error) {
     return { status: statusOf(error), error: messageOf(error) }
   }
   try {
-    return { status: 'no_errors', error: null, frontPage, nodeInfo: await askNodeInfo(pod, origin) }
+    return { status: 'no_errors', error: null, frontPage, nodeInfo: await requestNodeInfo(pod, origin) }
   } catch (error) {
-    if (isOurFault(error)) throw error
+    if (isLocalFault(error)) throw error
     return { status: 'version_failed', error: messageOf(error), frontPage }
   }
 }
 
-/** Keeps the outcome in the row of the pod, and revives what was given up when it is back; undefined: nobody of it has been met yet. */
+/** Saves the result in the row of the pod, and revives its given-up deliveries when it is back. Undefined: the pod has no row. */
 export async function savePodCheck(
   db: Knex,
   place: PodHost,
@@ -58,7 +58,7 @@ export async function savePodCheck(
       checkWanted: false,
       offlineSince: isOffline ? raw('coalesce(offline_since, ?::timestamptz)', [now]) : null,
       redirects: 0,
-      // Its inbox has not been asked: the next delivery is a try, and the rest waits for how that goes.
+      // The inbox has not been tested: the next delivery is a probe, and the others wait for its result.
       ...(!isOffline && { lastSuccessAt: now, nextTryAt: null }),
       ...(check.frontPage?.protocol === 'https:' && { ssl: true }),
       ...(check.nodeInfo && { software: check.nodeInfo.software, softwareVersion: check.nodeInfo.version }),
@@ -69,8 +69,8 @@ export async function savePodCheck(
   return noted
 }
 
-/** Where it answered, without leaving the host. */
-async function askFrontPage({ remote }: Asking, origin: string): Promise<URL> {
+/** Returns the URL of the front page after redirects on the same host. */
+async function requestFrontPage({ remote }: RequestContext, origin: string): Promise<URL> {
   const answer = await remote.get(`${origin}/`, {
     accept: 'text/html',
     maxBytes: REMOTE_LIMITS.fetchBytes,
@@ -79,27 +79,27 @@ async function askFrontPage({ remote }: Asking, origin: string): Promise<URL> {
     orPlain: true,
     deadline: LOOKUP_LIMITS.frontPageMs,
   })
-  return good(answer).url
+  return expectSuccess(answer).url
 }
 
-async function askNodeInfo(pod: Asking, origin: string): Promise<NodeInfo> {
-  const ask = async (url: string | URL) => {
+async function requestNodeInfo(pod: RequestContext, origin: string): Promise<NodeInfo> {
+  const request = async (url: string | URL) => {
     const answer = await pod.remote.get(url, {
       accept: 'application/json',
       maxBytes: REMOTE_LIMITS.discoveryBytes,
       redirects: REMOTE_LIMITS.redirects,
       orPlain: true,
     })
-    return good(answer).body.toString()
+    return expectSuccess(answer).body.toString()
   }
-  const links = await ask(`${origin}/.well-known/nodeinfo`)
+  const links = await request(`${origin}/.well-known/nodeinfo`)
   const link = await readRemoteDocument(pod, { type: 'nodeInfoLink', text: links })
-  if (!isUrl(link, origin)) throw new ProtocolError('ValidationError', 'the link to the document is no address')
-  const text = await ask(new URL(link, origin))
+  if (!isUrl(link, origin)) throw new ProtocolError('ValidationError', 'the link to the document is not a URL')
+  const text = await request(new URL(link, origin))
   return readRemoteDocument(pod, { type: 'nodeInfo', text })
 }
 
-function good(answer: RemoteAnswer): RemoteAnswer {
+function expectSuccess(answer: RemoteAnswer): RemoteAnswer {
   if (answer.status >= 200 && answer.status < 300) return answer
   throw new RemotePodError('refused', `${answer.url.href} was answered with status ${answer.status}.`)
 }
@@ -109,7 +109,7 @@ function statusOf(error: unknown): PodCheck['status'] {
   return podStatusOf(error.fault)
 }
 
-function isOurFault(error: unknown): boolean {
+function isLocalFault(error: unknown): boolean {
   if (error instanceof RemotePodError) return error.fault === 'busy'
   return !(error instanceof ProtocolError)
 }

@@ -4,34 +4,34 @@ import { splitAddress } from '../../protocol/address.js'
 import { isUrl } from '../../protocol/is-url.js'
 import { podOrigin } from './pod-origin.js'
 
-/** The place of a pod, however its address is written. */
+/** Host and port of a pod. Port 443 stands for both default ports. */
 export function podHostOf(url: URL): PodHost {
   const port = url.port === '' || url.port === '80' ? 443 : Number(url.port)
   return { host: url.hostname, port }
 }
 
-/** Where WebFinger knows a person; undefined: no host of the web can be meant. */
+/** The URL of the host in an address, where WebFinger starts; undefined: not a valid host. */
 export function homeUrlOf(address: string): URL | undefined {
   const host = splitAddress(address)?.host
   return host !== undefined && isUrl(`https://${host}/`) ? new URL(`https://${host}/`) : undefined
 }
 
-/** Where we ask a pod: by https first, whatever has been seen of it. Undefined: there is no place to ask. */
+/** The origin for requests to a pod: https first, also if only http has been seen. Undefined: not a valid host. */
 export function requestOriginOf(pod: Pick<OtherPod, 'host' | 'port' | 'ssl'>): string | undefined {
   return podOrigin({ ...pod, ssl: true })
 }
 
-/** This pod is asked by its own functions, never over the network. */
+/** True for the host of this pod, which must not send requests to itself. */
 export function isThisPod({ url }: Pick<Config, 'url'>, place: PodHost): boolean {
   return isSamePodHost(podHostOf(new URL(url)), place)
 }
 
-/** A host with and without `www.` is one. */
+/** Compares hosts, without regard to `www.`. */
 export function isSamePodHost(one: PodHost, other: PodHost): boolean {
   return one.port === other.port && withoutWww(one.host) === withoutWww(other.host)
 }
 
-/** Somebody whose pod can be asked: it has a host of the web, and is not this one. */
+/** True for an address with a valid host other than this pod. */
 export function isRemoteAddress({ config }: { readonly config: Pick<Config, 'url'> }, address: string): boolean {
   const home = homeUrlOf(address)
   return home !== undefined && !isThisPod(config, podHostOf(home))

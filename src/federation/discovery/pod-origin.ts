@@ -1,9 +1,9 @@
 import type { Pod } from '../../persistence/models/pod.js'
 import { isUrl } from '../../protocol/is-url.js'
 
-/** Where a pod is asked, as it was recorded; undefined: what was recorded is no place to send anybody to. */
+/** The origin of a pod as it is stored; undefined: not a valid host. */
 export function podOrigin({ host, port, ssl }: Pick<Pod, 'host' | 'port' | 'ssl'>): string | undefined {
-  // 443 stands for both default ports, and pods speak https there, whether it has been seen yet or not.
+  // 443 stands for both default ports. Pods use https there, even if it has not been seen yet.
   const isDefault = port === 443
   const text = isDefault ? `https://${host}` : `${ssl ? 'https' : 'http'}://${host}:${port}`
   if (!isUrl(text)) return undefined

@@ -12,7 +12,7 @@ export async function readRemoteDocument<Type extends DocumentType>(
   { crypto }: Pick<Pod, 'crypto'>,
   document: ReceivedDocument & { readonly type: Type },
 ): Promise<DocumentContents[Type]> {
-  const read = (await crypto.readDocument(document)) as ReadDocument<Type> // the thread reads what it is given
+  const read = (await crypto.readDocument(document)) as ReadDocument<Type> // the thread returns the type of the document it gets
   if (read.state === 'rejected') throw new ProtocolError(read.fault, read.reason)
   return read.content
 }

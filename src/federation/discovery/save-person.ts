@@ -18,27 +18,27 @@ export interface DiscoveredPerson {
   readonly address: string
   readonly podUrl: URL
   readonly hcard: Hcard
-  /** When it was asked for. */
+  /** When the discovery started. */
   readonly began: Date
 }
 
 /**
- * Stores a person of another pod: guid, key and pod as they are at first sight, for good. Of a known person only the profile is
- * taken. Two people may claim one guid, since no discovery proves it: the second gets a guid that this pod makes, until a
- * signature decides (`markPeopleProven`). `DiscoveryFailed` if the guid is that of a local person.
+ * Stores a remote person. Guid, key and pod are fixed at the first discovery; later ones change only the profile. Two people may
+ * claim one guid, because discovery proves nothing. The second one gets a guid made by this pod, until a signature decides
+ * (`markPeopleProven`). Throws `DiscoveryFailed` if a local person has the guid.
  */
 export async function savePerson(pod: Pod, found: DiscoveredPerson): Promise<Person> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await retryAfterLockTimeout(() => inTransaction(pod.db, (transaction) => save(pod, transaction, found)))
     } catch (error) {
-      // Another person got the guid at this moment; then the next attempt finds them.
-      if (attempt === ATTEMPTS || !isUniqueViolation(error, 'people_guid_key')) throw error
+      // A concurrent transaction has given the guid to another person; the next attempt finds that person.
+      if (attempt === MAX_ATTEMPTS || !isUniqueViolation(error, 'people_guid_key')) throw error
     }
   }
 }
 
-const ATTEMPTS = 3
+const MAX_ATTEMPTS = 3
 
 async function save(pod: Pod, transaction: Knex.Transaction, found: DiscoveredPerson): Promise<Person> {
   const { address, podUrl, hcard, began } = found
@@ -70,14 +70,14 @@ async function findFreeGuid(
   const holder = await Person.query(transaction).findOne({ guid }).select('address', 'podId')
   if (holder === undefined) return { guid }
   if (holder.podId === null) {
-    throw new ProtocolError('DiscoveryFailed', `the guid of ${address} is that of ${holder.address}`)
+    throw new ProtocolError('DiscoveryFailed', `the local person ${holder.address} has the guid of ${address}`)
   }
   return { guid: randomBytes(16).toString('hex'), guidAtPod: guid }
 }
 
 function readKey({ address, hcard }: DiscoveredPerson): string {
   const key = readPublicKey(hcard.publicKey)
-  if (key === undefined) throw new ProtocolError('DiscoveryFailed', `${address} has no usable key`)
+  if (key === undefined) throw new ProtocolError('DiscoveryFailed', `the public key of ${address} is unusable`)
   return key.export({ type: 'spki', format: 'pem' }).toString()
 }
 

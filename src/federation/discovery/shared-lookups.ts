@@ -9,7 +9,7 @@ export interface SharedLookups<Result> {
    * Starts a look-up, or joins the one that runs for this name. A failure of the last minute is returned to later callers, except
    * to a retry (`again`).
    */
-  run(name: string, lookUp: () => Promise<Result>, options: LookupOptions): Promise<Result>
+  run(key: string, lookUp: () => Promise<Result>, options: LookupOptions): Promise<Result>
 }
 
 interface LookupOptions {
@@ -37,7 +37,7 @@ export function openSharedLookups<Result>(): SharedLookups<Result> {
       failures.delete(name)
       return result
     } catch (error) {
-      // A failure of this pod says nothing about the name.
+      // A failure inside this process says nothing about the other pod.
       if (error instanceof ProtocolError && !isLocalOverload(error)) {
         failures.set(name, { error, until: now().getTime() + LOOKUP_LIMITS.failureRememberedMs })
       }

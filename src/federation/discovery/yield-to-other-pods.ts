@@ -1,31 +1,31 @@
 import type { DeliveryLimits } from '../../limits.js'
 
-/** First exchanges with proven pods that this process has begun and that are not answered yet. */
-const silent = new Set<AbortController>()
+/** Running first requests of this process to proven pods. */
+const unanswered = new Set<AbortController>()
 
 /**
- * Asks a pod that has proven to answer, for as long as that keeps nobody else waiting: when many of them are silent at once,
- * as if a whole data centre were gone, whoever has been so for some seconds gives way. Undefined: it has.
+ * Sends a request to a proven pod, and aborts it after some seconds if too many such requests are unanswered at once, as in an
+ * outage of a data centre. Without this, silent pods would occupy all slots of the fast lane. Undefined: aborted.
  */
 export async function requestOrYield<Answer>(
-  ask: (signal: AbortSignal) => Promise<Answer>,
+  request: (signal: AbortSignal) => Promise<Answer>,
   signal: AbortSignal,
   { patienceMs, silentAtOnce }: Pick<DeliveryLimits, 'patienceMs' | 'silentAtOnce'>,
 ): Promise<Answer | undefined> {
-  const exchange = new AbortController()
+  const controller = new AbortController()
   const timer = setInterval(() => {
-    if (silent.size <= silentAtOnce) return
-    silent.delete(exchange)
-    exchange.abort(new Error('Too many other pods are silent as well.'))
+    if (unanswered.size <= silentAtOnce) return
+    unanswered.delete(controller)
+    controller.abort(new Error('Too many other pods do not answer either.'))
   }, patienceMs)
-  silent.add(exchange)
+  unanswered.add(controller)
   try {
-    return await ask(AbortSignal.any([signal, exchange.signal]))
+    return await request(AbortSignal.any([signal, controller.signal]))
   } catch (error) {
-    if (exchange.signal.aborted && !signal.aborted) return undefined
+    if (controller.signal.aborted && !signal.aborted) return undefined
     throw error
   } finally {
     clearInterval(timer)
-    silent.delete(exchange)
+    unanswered.delete(controller)
   }
 }

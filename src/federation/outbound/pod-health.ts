@@ -2,7 +2,7 @@ import { DELIVERY_LIMITS, type DeliveryLimits } from '../../limits.js'
 import type { PodStatus } from '../../persistence/models/pod.js'
 import type { DueDelivery, FailedDelivery, PodHealthChange } from '../../persistence/outbound/due-deliveries.js'
 import type { DeliveryAnswer } from '../../pod/pod.js'
-import { faultOf, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'
+import { faultOfStatus, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'
 
 /** The faults that concern the other pod and not this one. */
 type ExchangeFault = Exclude<RemoteFault, 'busy'>
@@ -37,7 +37,7 @@ export type DeliveryOutcome =
 
 /** The outcome of an answer. If the public inbox of a pod is gone, so is the pod; a private one may be gone for one person only. */
 export function outcomeOfAnswer({ status, retryAfter }: DeliveryAnswer, isPublic: boolean): DeliveryOutcome {
-  const fault = faultOf(status)
+  const fault = faultOfStatus(status)
   if (fault === undefined) return { kind: 'arrived' }
   const reason = `A delivery was answered with status ${status}.`
   const isOfPod = fault === 'overloaded' || (fault === 'gone' && isPublic)

@@ -16,40 +16,40 @@ export interface ConnectOptions {
   readonly allowPrivate: AllowPrivate
   readonly limits: Pick<RemoteLimits, 'connectMs' | 'connectAttemptMs'>
   readonly resolve: ResolveName
-  /** Is a request to this origin under way? */
+  /** True while a request to this origin is running. */
   readonly isWanted: (origin: string) => boolean
   readonly dial?: Dial | undefined
-  /** Authorities to trust instead of the usual ones. */
+  /** Certificate authorities to trust instead of the default ones. */
   readonly ca?: string | undefined
 }
 
 /**
- * Connects to addresses that were checked, and to nothing else: every address of a name must pass, the socket gets these very
- * addresses, and where it arrived is checked once more before a byte is written.
+ * Connects only to checked addresses, against server-side request forgery and DNS rebinding. Every address of a name must pass.
+ * The socket gets exactly these addresses, and its remote address is checked again before a byte is written.
  */
 export function checkedConnector(options: ConnectOptions): buildConnector.connector {
   const { limits, dial = connect } = options
   const secure = buildConnector({
     rejectUnauthorized: true,
     allowH2: false,
-    timeout: 0, // ours covers the handshake
+    timeout: 0, // the timeout below covers the handshake too
     ...(options.ca === undefined ? {} : { ca: options.ca }),
   })
 
   async function open(target: buildConnector.Options): Promise<Socket> {
     const url = new URL(`${target.protocol}//${target.host ?? target.hostname}`)
     const controller = new AbortController()
-    const timer = setTimeout(() => controller.abort(tooSlow(url, limits.connectMs)), limits.connectMs)
+    const timer = setTimeout(() => controller.abort(connectTimeout(url, limits.connectMs)), limits.connectMs)
     let tcp: Socket | undefined
     try {
-      // undici connects once more for a request that was cut off, and then has nothing to send.
+      // undici connects again after an aborted request, although it has nothing to send.
       await setImmediate()
-      if (!options.isWanted(url.origin)) throw new RemotePodError('busy', `Nobody waits for ${url.host} any more.`)
+      if (!options.isWanted(url.origin)) throw new RemotePodError('busy', `The request to ${url.host} was cancelled.`)
       const addresses = await resolveChecked(url, target.hostname, controller.signal)
       tcp = dial({
         host: target.hostname,
         port: Number(target.port) || (url.protocol === 'https:' ? 443 : 80),
-        lookup: answerWith(addresses),
+        lookup: fixedLookup(addresses),
         autoSelectFamily: true,
         autoSelectFamilyAttemptTimeout: limits.connectAttemptMs,
         noDelay: true,
@@ -85,10 +85,13 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
   function checkAddress(url: URL, address: string | undefined): void {
     const isPublic = address !== undefined && isPublicAddress(address)
     if (!isPublic && !isPrivateHostAllowed(options.allowPrivate, url)) {
-      throw new RemotePodError('not_allowed', `${url.host} is not asked: ${address} is not a public address.`)
+      throw new RemotePodError('not_allowed', `${url.host} is not requested: ${address} is not a public address.`)
     }
     if (isPublic && url.protocol === 'http:') {
-      throw new RemotePodError('not_allowed', `${url.host} is not asked: plain http is not for public addresses.`)
+      throw new RemotePodError(
+        'not_allowed',
+        `${url.host} is not requested: plain http is not allowed for public addresses.`,
+      )
     }
   }
 
@@ -98,24 +101,24 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
     tcp: Socket,
     signal: AbortSignal,
   ): Promise<Socket> {
-    tcp.on('error', () => {}) // between two listeners an error must not end the process
+    tcp.on('error', () => {}) // an error between two listeners must not end the process
     try {
       await once(tcp, 'connect', { signal })
     } catch (error) {
-      throw toRemotePodError(error, `${url.host} could not be connected`)
+      throw toRemotePodError(error, `Connecting to ${url.host} failed`)
     }
     checkAddress(url, tcp.remoteAddress)
     if (url.protocol === 'http:') return tcp
     try {
-      return await untilAborted(secured(target, tcp), signal)
+      return await untilAborted(startTls(target, tcp), signal)
     } catch (error) {
       if (hasCode(error, 'ECONNRESET', 'EPIPE'))
-        throw toRemotePodError(error, `${url.host} closed the connection before TLS was ready`)
-      throw new RemotePodError('ssl', `${url.host} has no TLS that we can trust: ${textOf(error)}.`, { cause: error })
+        throw toRemotePodError(error, `${url.host} closed the connection during the TLS handshake`)
+      throw new RemotePodError('ssl', `TLS with ${url.host} failed: ${textOf(error)}.`, { cause: error })
     }
   }
 
-  function secured(target: buildConnector.Options, tcp: Socket): Promise<Socket> {
+  function startTls(target: buildConnector.Options, tcp: Socket): Promise<Socket> {
     return new Promise((resolve, reject) =>
       secure({ ...target, httpSocket: tcp }, (error, socket) => (error === null ? resolve(socket) : reject(error))),
     )
@@ -129,8 +132,8 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
   }
 }
 
-/** Gives the socket what was checked, so that no second answer can be another one. */
-function answerWith(addresses: readonly string[]): LookupFunction {
+/** A lookup that returns the checked addresses, so that a second DNS answer cannot replace them. */
+function fixedLookup(addresses: readonly string[]): LookupFunction {
   const answers = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_name, { all }, callback) => {
     const [first] = answers
@@ -139,11 +142,11 @@ function answerWith(addresses: readonly string[]): LookupFunction {
   }
 }
 
-function tooSlow(url: URL, connectMs: number): RemotePodError {
-  return new RemotePodError('timeout', `${url.host} could not be connected within ${connectMs / 1000} s.`)
+function connectTimeout(url: URL, connectMs: number): RemotePodError {
+  return new RemotePodError('timeout', `Connecting to ${url.host} took more than ${connectMs / 1000} s.`)
 }
 
-/** For what cannot be cancelled: its answer comes too late and is forgotten. */
+/** Rejects on abort. The promise itself cannot be cancelled; its late result is dropped. */
 function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
@@ -151,7 +154,7 @@ function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Prom
   })
 }
 
-/** OpenSSL puts its reason beside a message of file names and line numbers. */
+/** The reason of OpenSSL, if there is one: its message contains file names and line numbers. */
 function textOf(error: unknown): string {
   const reason = error instanceof Error && 'reason' in error ? error.reason : undefined
   return typeof reason === 'string' ? reason : messageOf(error)

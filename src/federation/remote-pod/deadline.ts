@@ -2,49 +2,49 @@ import { RemotePodError } from './remote-pod-error.js'
 
 export interface Deadline {
   readonly signal: AbortSignal
-  /** Runs what waits for ourselves; this time is not held against the other pod. */
-  waiting<Value>(turn: Promise<Value>): Promise<Value>
+  /** Excludes a wait inside this process from the time that the other pod has had. */
+  exclude<Value>(wait: Promise<Value>): Promise<Value>
 }
 
-/** Runs one exchange, which ends when its time is over or the caller has enough, whatever it is doing. */
+/** Runs one exchange and aborts it when its time is over or the caller aborts. */
 export async function withDeadline<Value>(
   milliseconds: number,
   caller: AbortSignal | undefined,
   run: (deadline: Deadline) => Promise<Value>,
 ): Promise<Value> {
   const controller = new AbortController()
-  const giveUp = () => controller.abort(caller?.reason)
-  const turns = waitingTime()
-  const timer = setTimeout(() => controller.abort(tooLate(milliseconds, turns.total())), milliseconds)
-  caller?.addEventListener('abort', giveUp, { once: true })
-  if (caller?.aborted) giveUp()
+  const abort = () => controller.abort(caller?.reason)
+  const localWait = openWaitClock()
+  const timer = setTimeout(() => controller.abort(deadlineError(milliseconds, localWait.total())), milliseconds)
+  caller?.addEventListener('abort', abort, { once: true })
+  if (caller?.aborted) abort()
   try {
-    return await run({ signal: controller.signal, waiting: turns.waiting })
+    return await run({ signal: controller.signal, exclude: localWait.measure })
   } catch (error) {
     throw controller.signal.aborted ? controller.signal.reason : error
   } finally {
     clearTimeout(timer)
-    caller?.removeEventListener('abort', giveUp)
+    caller?.removeEventListener('abort', abort)
   }
 }
 
-/** A pod that got less than half of the time because we waited for ourselves is not called slow. */
-function tooLate(milliseconds: number, waited: number): RemotePodError {
+/** If more than half of the time was spent waiting inside this process, the fault is not the pod's. */
+function deadlineError(milliseconds: number, waited: number): RemotePodError {
   const seconds = Number((milliseconds / 1000).toPrecision(3))
   return waited > milliseconds / 2
-    ? new RemotePodError('busy', `Too much was under way to end this within ${seconds} s.`)
+    ? new RemotePodError('busy', `Too many requests were running to finish this one within ${seconds} s.`)
     : new RemotePodError('timeout', `There was no complete answer within ${seconds} s.`)
 }
 
-function waitingTime() {
+function openWaitClock() {
   let waited = 0
   let since: number | undefined
   return {
     total: () => waited + (since === undefined ? 0 : performance.now() - since),
-    async waiting<Value>(turn: Promise<Value>): Promise<Value> {
+    async measure<Value>(wait: Promise<Value>): Promise<Value> {
       since = performance.now()
       try {
-        return await turn
+        return await wait
       } finally {
         waited += performance.now() - since
         since = undefined

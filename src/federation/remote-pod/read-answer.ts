@@ -8,7 +8,7 @@ type Limits = Pick<RemoteLimits, 'unreadBytes' | 'unreadMs' | 'retryAfterSeconds
 
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** Reads the body of a good answer; of a redirect only where it points to. */
+/** Reads the body of a 2xx answer, or the location of a redirect. */
 export async function readAnswer(
   url: URL,
   response: Response,
@@ -20,15 +20,15 @@ export async function readAnswer(
     const encoding = (header(response, 'content-encoding') ?? '').trim().toLowerCase()
     return { status, url, contentType, body: await readBody(body, encoding, limits.maxBytes) }
   }
-  await drop(body, limits)
+  await discardBody(body, limits)
   const location = header(response, 'location')
   if (redirectStatuses.has(status) && location !== undefined) return { location }
   return { status, url, contentType, body: Buffer.alloc(0) }
 }
 
-/** Once there is a status the delivery has had its answer, whatever becomes of the body. */
+/** Reads the status of a delivery; an error in the body after it does not count. */
 export async function readDeliveryAnswer(response: Response, limits: Limits): Promise<DeliveryAnswer> {
-  await drop(response.body, limits)
+  await discardBody(response.body, limits)
   const retryAfter = secondsOf(header(response, 'retry-after'))
   return {
     status: response.statusCode,
@@ -36,18 +36,18 @@ export async function readDeliveryAnswer(response: Response, limits: Limits): Pr
   }
 }
 
-/** Reads a little, so that the connection can be used again; a long body or a slow one is closed. */
-async function drop(body: Response['body'], limits: Limits): Promise<void> {
+/** Reads a short body to its end, so that the connection can be reused. A long or slow body closes the connection. */
+async function discardBody(body: Response['body'], limits: Limits): Promise<void> {
   await body.dump({ limit: limits.unreadBytes, signal: AbortSignal.timeout(limits.unreadMs) }).catch(() => {})
 }
 
-/** A field that comes twice is joined, so that it fits nothing instead of two things. */
+/** Joins repeated fields, so that a field with two values matches neither of them. */
 function header(response: Response, name: string): string | undefined {
   const value = response.headers[name]
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-/** A number of seconds, or a date as HTTP writes it. */
+/** Reads a number of seconds or an HTTP date. */
 function secondsOf(retryAfter: string | undefined): number | undefined {
   if (retryAfter === undefined) return undefined
   if (/^[0-9]{1,9}$/.test(retryAfter)) return Number(retryAfter)

@@ -2,7 +2,7 @@ import { pipeline, type Readable, type Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { RemotePodError } from './remote-pod-error.js'
 
-/** We ask for `identity`, but servers that compress whatever is asked are read as well. */
+/** Requests accept only `identity`, but some servers compress nevertheless. */
 const decoders: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
   'x-gzip': createGunzip,
@@ -10,29 +10,29 @@ const decoders: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 }
 
-/** Reads a body to its end; bytes are counted as they come and again when they are unpacked, and too many end it. */
+/** Reads a body to its end. The limit applies to the received bytes and to the decompressed ones. */
 export async function readBody(body: Readable, encoding: string, maxBytes: number): Promise<Buffer> {
-  body.on('error', () => {}) // whoever reads it hears of it
+  body.on('error', () => {}) // the reader of the stream gets the error
   try {
     const chunks: Buffer[] = []
-    for await (const chunk of counted(unpacked(body, encoding, maxBytes), maxBytes)) chunks.push(chunk)
+    for await (const chunk of limited(decompressed(body, encoding, maxBytes), maxBytes)) chunks.push(chunk)
     return Buffer.concat(chunks)
   } finally {
-    body.destroy() // what is not read to its end would hold the connection
+    body.destroy() // an unread rest would block the connection
   }
 }
 
-function unpacked(body: Readable, encoding: string, maxBytes: number): AsyncIterable<Buffer> {
+function decompressed(body: Readable, encoding: string, maxBytes: number): AsyncIterable<Buffer> {
   if (encoding === '' || encoding === 'identity') return body
   const decoder = decoders[encoding]?.()
   if (decoder === undefined) {
-    throw new RemotePodError('bad_answer', 'The answer is encoded in a way that nobody asked for.')
+    throw new RemotePodError('bad_answer', 'The answer has a content encoding that was not requested.')
   }
-  // An error of either side ends the other, and whoever reads the decoder hears of it.
-  return pipeline(counted(body, maxBytes), decoder, () => {})
+  // An error on either side ends the other one, and the reader of the decoder gets it.
+  return pipeline(limited(body, maxBytes), decoder, () => {})
 }
 
-async function* counted(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
+async function* limited(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
   let bytes = 0
   for await (const chunk of chunks) {
     bytes += chunk.length

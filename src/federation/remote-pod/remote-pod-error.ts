@@ -1,55 +1,56 @@
-/** Why another pod did not do what we asked; what the pods table keeps of it follows from these names. */
+/** Why a request to another pod failed. The status in the pods table follows from these names. */
 export type RemoteFault =
-  /** Must not be asked: a private address, a port, a scheme. */
+  /** The URL is forbidden: a private address, a port, a scheme. */
   | 'not_allowed'
-  /** Our own limits were in the way; it says nothing about the other pod. */
+  /** The limits of this process were reached. This says nothing about the other pod. */
   | 'busy'
   /** The name has no address. */
   | 'dns'
-  /** Refused, out of reach, reset, closed too early. */
+  /** The connection was refused, reset or closed too early, or the host is unreachable. */
   | 'net'
   | 'timeout'
-  /** TLS, or a certificate that is not for this host. */
+  /** TLS failed, or the certificate is not for this host. */
   | 'ssl'
-  /** Connected, but what came is not an HTTP answer we can read. */
+  /** The answer is not valid HTTP. */
   | 'bad_answer'
   | 'answer_too_large'
   | 'too_many_redirects'
-  /** The answer points to somewhere else, and we do not go there. */
+  /** A redirect that is not followed. */
   | 'moved'
-  /** Nothing there takes this request. */
+  /** The pod has no such endpoint. */
   | 'gone'
   | 'refused'
-  /** Not now; this concerns the whole pod. */
+  /** The whole pod cannot answer at present. */
   | 'overloaded'
 
-/** Whatever a pod answers may be better tomorrow; an address we must not ask stays forbidden. */
-const final: ReadonlySet<RemoteFault> = new Set(['not_allowed'])
+/** All other faults may pass; a forbidden URL stays forbidden. */
+const permanentFaults: ReadonlySet<RemoteFault> = new Set(['not_allowed'])
 
-/** Another pod did not do what we asked. */
+/** A request to another pod has failed. */
 export class RemotePodError extends Error {
   override name = 'RemotePodError'
   readonly fault: RemoteFault
-  readonly passing: boolean
+  /** A retry may succeed. */
+  readonly isTemporary: boolean
 
   constructor(fault: RemoteFault, message: string, options?: ErrorOptions) {
     super(message, options)
     this.fault = fault
-    this.passing = !final.has(fault)
+    this.isTemporary = !permanentFaults.has(fault)
   }
 }
 
-/** Something failed, whatever it is called by now, because too much was under way here. */
+/** True if the error, or one of its causes, is a limit of this process. */
 export function isLocalOverload(error: unknown): boolean {
   if (error instanceof RemotePodError) return error.fault === 'busy'
   return error instanceof Error && isLocalOverload(error.cause)
 }
 
-/** What only an answer can mean. */
+/** The faults that an answer can mean. */
 export type AnswerFault = Extract<RemoteFault, 'moved' | 'gone' | 'refused' | 'overloaded'>
 
-/** What the status of an answer means, for a delivery as for a fetch; a good one means nothing. */
-export function faultOf(status: number): AnswerFault | undefined {
+/** The fault that a status code means, for deliveries and fetches; undefined for 2xx. */
+export function faultOfStatus(status: number): AnswerFault | undefined {
   if (status >= 200 && status < 300) return undefined
   if (status >= 300 && status < 400) return 'moved'
   if ([404, 405, 410, 501].includes(status)) return 'gone'

@@ -4,95 +4,98 @@ import { RemotePodError } from './remote-pod-error.js'
 export type Purpose = 'fetch' | 'delivery'
 
 export interface RequestSlots {
-  /** Waits for a turn at this host and then for one of all; resolves with the way to give both back. */
-  take(purpose: Purpose, host: string, signal: AbortSignal): Promise<() => void>
+  /** Waits for a slot of this host and then for a slot of the process. Resolves with the function that releases both. */
+  acquire(purpose: Purpose, host: string, signal: AbortSignal): Promise<() => void>
 }
 
-type Limits = Pick<RemoteLimits, 'atOnce' | 'fetchesPerHost' | 'deliveriesPerHost' | 'fetchesPerHostPerMinute'>
+type SlotLimits = Pick<RemoteLimits, 'atOnce' | 'fetchesPerHost' | 'deliveriesPerHost' | 'fetchesPerHostPerMinute'>
 
-/** Bounds what is under way, so that a slow host occupies its share and no more. Who waits for a host holds no turn of the others. */
-export function openRequestSlots(limits: Limits, now: () => number): RequestSlots {
-  const lines = new Map<string, Line>()
-  const everybody = new Line(limits.atOnce)
-  const spend = openBudget(limits.fetchesPerHostPerMinute, now)
-  const perHost: Readonly<Record<Purpose, number>> = {
+/**
+ * Limits concurrent requests, so that a slow host occupies only its own share. A request that waits for its host does not hold a
+ * slot of the process.
+ */
+export function openRequestSlots(limits: SlotLimits, now: () => number): RequestSlots {
+  const hostSlots = new Map<string, Semaphore>()
+  const processSlots = new Semaphore(limits.atOnce)
+  const spendFetch = openFetchBudget(limits.fetchesPerHostPerMinute, now)
+  const slotsPerHost: Readonly<Record<Purpose, number>> = {
     fetch: limits.fetchesPerHost,
     delivery: limits.deliveriesPerHost,
   }
 
   return {
-    async take(purpose, host, signal) {
+    async acquire(purpose, host, signal) {
       signal.throwIfAborted()
-      if (purpose === 'fetch') spend(host)
-      const name = `${purpose} ${host}`
-      const line = lines.get(name) ?? new Line(perHost[purpose])
-      lines.set(name, line)
-      const leave = () => {
-        line.leave()
-        if (line.isEmpty) lines.delete(name)
+      if (purpose === 'fetch') spendFetch(host)
+      const key = `${purpose} ${host}`
+      const slots = hostSlots.get(key) ?? new Semaphore(slotsPerHost[purpose])
+      hostSlots.set(key, slots)
+      const releaseHost = () => {
+        slots.release()
+        if (slots.isIdle) hostSlots.delete(key)
       }
-      await line.enter(signal)
+      await slots.acquire(signal)
       try {
-        await everybody.enter(signal)
+        await processSlots.acquire(signal)
       } catch (error) {
-        leave()
+        releaseHost()
         throw error
       }
       return () => {
-        everybody.leave()
-        leave()
+        processSlots.release()
+        releaseHost()
       }
     },
   }
 }
 
-/** So many at once; the others wait in the order in which they came, until they are told to stop. */
-class Line {
-  readonly #most: number
+/** A fixed number of slots. Further callers wait in their order, until a slot is free or their signal aborts. */
+class Semaphore {
+  readonly #slots: number
   readonly #waiting = new Set<() => void>()
-  #inside = 0
+  #used = 0
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(slots: number) {
+    this.#slots = slots
   }
 
-  get isEmpty(): boolean {
-    return this.#inside === 0
+  get isIdle(): boolean {
+    return this.#used === 0
   }
 
-  async enter(signal: AbortSignal): Promise<void> {
+  async acquire(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    if (this.#inside < this.#most) {
-      this.#inside += 1
+    if (this.#used < this.#slots) {
+      this.#used += 1
       return
     }
     await new Promise<void>((resolve, reject) => {
-      const stop = () => {
-        this.#waiting.delete(next)
+      const abort = () => {
+        this.#waiting.delete(proceed)
         reject(signal.reason)
       }
-      const next = () => {
-        signal.removeEventListener('abort', stop)
+      const proceed = () => {
+        signal.removeEventListener('abort', abort)
         resolve()
       }
-      this.#waiting.add(next)
-      signal.addEventListener('abort', stop, { once: true })
+      this.#waiting.add(proceed)
+      signal.addEventListener('abort', abort, { once: true })
     })
   }
 
-  leave(): void {
-    const [next] = this.#waiting
-    if (next === undefined) {
-      this.#inside -= 1
+  release(): void {
+    const [proceed] = this.#waiting
+    if (proceed === undefined) {
+      this.#used -= 1
       return
     }
-    this.#waiting.delete(next)
-    next() // the place is handed on
+    this.#waiting.delete(proceed)
+    proceed() // the next caller takes over the slot, so the number of used slots stays the same
   }
 }
 
-/** Counts by the minute of the clock; what a minute has seen is forgotten with it, so that the names of hosts do not pile up. */
-function openBudget(perMinute: number, now: () => number): (host: string) => void {
+/** Counts fetches per host and clock minute. The counts of the last minute are dropped, so that host names do not pile up. */
+function openFetchBudget(perMinute: number, now: () => number): (host: string) => void {
   const spent = new Map<string, number>()
   let minute = 0
   return (host) => {
@@ -101,7 +104,7 @@ function openBudget(perMinute: number, now: () => number): (host: string) => voi
     minute = current
     const count = spent.get(host) ?? 0
     if (count >= perMinute) {
-      throw new RemotePodError('busy', `${host} was asked ${perMinute} times within this minute, and that is enough.`)
+      throw new RemotePodError('busy', `${host} has had ${perMinute} requests within this minute, which is the limit.`)
     }
     spent.set(host, count + 1)
   }

@@ -1,7 +1,7 @@
 import { codeOf } from '../../errors/thrown.js'
 import { type RemoteFault, RemotePodError } from './remote-pod-error.js'
 
-/** What the codes of Node and undici mean; whatever else they say is about an answer that could not be read. */
+/** The faults of Node and undici error codes. All other codes mean an answer that could not be read. */
 const faults: Readonly<Record<string, RemoteFault>> = {
   ECONNREFUSED: 'net',
   ECONNRESET: 'net',
@@ -27,13 +27,13 @@ const faults: Readonly<Record<string, RemoteFault>> = {
   UND_ERR_DESTROYED: 'busy',
 }
 
-/** Only a mistake of ours makes undici say these; they stay what they are. */
-const mistakes: ReadonlySet<string> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'])
+/** Codes that mean a bug in this program; these errors are not converted. */
+const bugCodes: ReadonlySet<string> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'])
 
-/** RequestSlots what Node and undici throw into the fault of a pod; a mistake of our own is handed back as it is. */
-export function toRemotePodError(error: unknown, what: string): unknown {
+/** Converts an error of Node or undici into a RemotePodError. Errors that mean a bug are returned unchanged. */
+export function toRemotePodError(error: unknown, failure: string): unknown {
   if (error instanceof RemotePodError || !(error instanceof Error) || error instanceof TypeError) return error
   const code = codeOf(error)
-  if (mistakes.has(code)) return error
-  return new RemotePodError(faults[code] ?? 'bad_answer', `${what}: ${error.message || code}.`, { cause: error })
+  if (bugCodes.has(code)) return error
+  return new RemotePodError(faults[code] ?? 'bad_answer', `${failure}: ${error.message || code}.`, { cause: error })
 }

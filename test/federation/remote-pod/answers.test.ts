@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { faultOf, RemotePodError } from '../../../src/federation/remote-pod/remote-pod-error.js'
+import { faultOfStatus, RemotePodError } from '../../../src/federation/remote-pod/remote-pod-error.js'
 import { faultOfExchange, testRemotePods } from '../../support/remote-pods.js'
 import { type ScriptedServer, serveHttp, serveRaw } from '../../support/scripted-server.js'
 
@@ -371,9 +371,9 @@ describe('a delivery', () => {
 
 describe('a fault', () => {
   it('passes, unless it is that the other pod must not be asked', () => {
-    expect(new RemotePodError('not_allowed', 'never').passing).toBe(false)
+    expect(new RemotePodError('not_allowed', 'never').isTemporary).toBe(false)
     for (const fault of ['busy', 'dns', 'net', 'timeout', 'ssl', 'bad_answer', 'moved', 'gone', 'refused'] as const) {
-      expect(new RemotePodError(fault, 'not now').passing, fault).toBe(true)
+      expect(new RemotePodError(fault, 'not now').isTemporary, fault).toBe(true)
     }
   })
 })
@@ -386,6 +386,6 @@ describe('a status', () => {
     ['gone', [404, 405, 410, 501]],
     ['overloaded', [408, 425, 429, 500, 502, 503, 504, 520, 599]],
   ])('means %s for %j', (fault, statuses) => {
-    for (const status of statuses) expect(faultOf(status), String(status)).toBe(fault)
+    for (const status of statuses) expect(faultOfStatus(status), String(status)).toBe(fault)
   })
 })

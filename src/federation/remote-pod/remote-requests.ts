@@ -1,0 +1,108 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { Agent, type Dispatcher } from 'undici'
+import type { RemoteLimits } from '../../limits.js'
+import { type AllowPrivate, isPrivateHostAllowed } from '../../networks/private-hosts.js'
+import { checkedConnector, type Dial } from './connect.js'
+import type { Deadline } from './deadline.js'
+import { RemotePodError } from './remote-pod-error.js'
+import { openRequestSlots, type Purpose } from './request-slots.js'
+import { nameResolver, type ResolveName } from './resolve-name.js'
+import { toRemotePodError } from './system-faults.js'
+
+export interface RemoteRequestOptions {
+  readonly allowPrivate: AllowPrivate
+  /** `{product}/{version}` */
+  readonly userAgent: string
+  readonly log: Pick<Logger, 'debug'>
+  readonly limits: RemoteLimits
+  readonly resolve?: ResolveName
+  readonly dial?: Dial
+  /** Certificate authorities to trust instead of the default ones. */
+  readonly ca?: string
+  /** Milliseconds of a clock, for the limits per minute. */
+  readonly now?: () => number
+}
+
+export interface RemoteRequest {
+  readonly purpose: Purpose
+  readonly method: 'GET' | 'POST'
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | Buffer
+}
+
+/** Sends one request within the limits per host and follows no redirect. `read` must read or discard the body. */
+export type SendRequest = <Answer>(
+  url: URL,
+  request: RemoteRequest,
+  deadline: Deadline,
+  read: (response: Dispatcher.ResponseData) => Promise<Answer>,
+) => Promise<Answer>
+
+/** The connections and request slots of this process. */
+export function openRemoteRequests(options: RemoteRequestOptions): { send: SendRequest; close(): Promise<void> } {
+  const { allowPrivate, limits, log, userAgent } = options
+  const slots = openRequestSlots(limits, options.now ?? (() => performance.now()))
+  const pending = openPendingOrigins()
+  const agent = new Agent({
+    connect: checkedConnector({
+      ...options,
+      resolve: options.resolve ?? nameResolver(),
+      isWanted: pending.has,
+    }),
+    pipelining: 1,
+    maxHeaderSize: limits.headerBytes,
+    // The deadline covers the whole exchange; these timeouts would start again with every chunk.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: limits.idleMs,
+    keepAliveMaxTimeout: limits.longestIdleMs,
+  })
+
+  const send: SendRequest = async (url, { purpose, method, headers, body }, deadline, read) => {
+    // The ports of a host share its slots, so that an attacker cannot multiply them. An allowed private host may have a pod on
+    // each port.
+    const host = isPrivateHostAllowed(allowPrivate, url) ? url.host : url.hostname
+    const releaseSlot = await deadline.exclude(slots.acquire(purpose, host, deadline.signal))
+    pending.add(url.origin)
+    try {
+      const response = await agent.request({
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method,
+        headers: { ...headers, 'user-agent': userAgent },
+        body: body ?? null,
+        signal: deadline.signal,
+      })
+      log.debug({ pod: url.host, method, status: response.statusCode }, 'request to a pod answered')
+      return await read(response)
+    } catch (error) {
+      throw toRemotePodError(error, `${url.host} broke off`)
+    } finally {
+      pending.remove(url.origin)
+      // undici marks a connection as free one tick after its last byte; an earlier request would open another connection.
+      await setImmediate()
+      releaseSlot()
+    }
+  }
+
+  return {
+    send,
+    /** Running requests fail as `busy`. */
+    close: () => agent.destroy(new RemotePodError('busy', 'This process is about to end.')),
+  }
+}
+
+/** Counts running requests by origin. */
+function openPendingOrigins() {
+  const counts = new Map<string, number>()
+  return {
+    has: (origin: string) => counts.has(origin),
+    add: (origin: string) => void counts.set(origin, (counts.get(origin) ?? 0) + 1),
+    remove(origin: string) {
+      const count = (counts.get(origin) ?? 0) - 1
+      if (count > 0) counts.set(origin, count)
+      else counts.delete(origin)
+    },
+  }
+}
