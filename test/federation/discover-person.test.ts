@@ -306,7 +306,7 @@ describe('discoverPerson stores nothing', () => {
       response.end(writeHcard({ ...cardOf(thief), guid: account.guid })),
     )
 
-    await expectNothingStored(thief.address, 'is that of ann@pod.example')
+    await expectNothingStored(thief.address, 'the local person ann@pod.example has the guid')
   })
 
   it.each([
