@@ -141,7 +141,7 @@ describe('an account migration', () => {
     expect(await pod.db('participations').select('authorId', 'count')).toEqual([{ authorId: quin2.id, count: 5 }])
   })
 
-  it('joins what was between users and the two, and tells the new one who shares with them', async () => {
+  it('merges the contacts of both identities, and sends them to the new pod', async () => {
     const aspect = await addAspect(pod, ann.userId, [quin])
     await addAspect(pod, ann.userId, [quin2])
     await pod.db('contacts').where({ personId: quin.id }).update({ sharing: true })
@@ -161,7 +161,7 @@ describe('an account migration', () => {
     ])
   })
 
-  it('follows the whole way of who moves twice, in whatever order it is told', async () => {
+  it('follows two migrations of a person in any order', async () => {
     const quin3 = await pod.meet('quin3@s.example')
     const post = await addPost(pod, quin)
 
@@ -205,7 +205,7 @@ describe('an account migration', () => {
     expect(await pod.rows('account_migrations')).toEqual([0])
   })
 
-  it('of somebody who lives here locks the account', async () => {
+  it('of a local person locks the account', async () => {
     const cleo = await addLocal(pod, `cleo${newGuid().slice(0, 6)}`)
     const key = await loadPrivateKey(pod, cleo.id)
     const post = await addPost(pod, cleo)
@@ -221,7 +221,7 @@ describe('an account migration', () => {
   })
 })
 
-describe('a private message to somebody who has left', () => {
+describe('a private message to a closed account', () => {
   async function contactTo(recipient: LocalPerson) {
     return sealed(quin, recipient, {
       type: 'contact',
@@ -268,7 +268,7 @@ describe('a private message to somebody who has left', () => {
     expect(message.entity).toContain(`<signature>${told.signature}</signature>`)
   })
 
-  it('is not answered with a migration that only the new identity could tell', async () => {
+  it('is not answered with a migration that only the new pod can send', async () => {
     const fay = await addLocal(pod, `fay${newGuid().slice(0, 6)}`)
     const from = { address: fay.address, privateKey: await loadPrivateKey(pod, fay.id) }
     await receive(pod, open(quin2, migration(from, quin2, quin2)))

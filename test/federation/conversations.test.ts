@@ -92,7 +92,7 @@ describe('a conversation', () => {
     expect(await pod.rows('notifications')).toEqual([0])
   })
 
-  it('comes once, though each of its people gets it', async () => {
+  it('is stored once, although each local participant receives it', async () => {
     const conversation = talk([quin, ann, ben])
     const twice = [sealed(quin, ann, conversation), sealed(quin, ben, conversation)]
 
@@ -103,7 +103,7 @@ describe('a conversation', () => {
     expect(await pod.rows('conversations', 'messages')).toEqual([1, 1])
   })
 
-  it('is refused when one of its people here has nothing to do with its author', async () => {
+  it('is rejected when a local participant has no contact with its author', async () => {
     await pod.db('contacts').where({ userId: ben.userId }).delete()
     const [alone, together] = [talk([quin, ann]), talk([quin, ann, ben])]
 
@@ -113,7 +113,7 @@ describe('a conversation', () => {
     expect(await pod.rows('messages')).toEqual([1])
   })
 
-  it('is refused when one of its local participants blocks its author, contact or not', async () => {
+  it('is rejected when a local participant blocks its author, contact or not', async () => {
     await pod.db('blocks').insert({ userId: ben.userId, personId: quin.id })
     const [alone, together] = [talk([quin, ann]), talk([quin, ann, ben])]
 
@@ -126,18 +126,18 @@ describe('a conversation', () => {
     ['without the one it is for', () => sealed(quin, ann, talk([quin, ben])), 'RecipientMismatch'],
     ['without its author', () => sealed(quin, ann, talk([remy, ann])), 'RecipientMismatch'],
     ['for everybody', () => open(quin, talk([quin, ann])), 'NotPublic'],
-    ['of somebody else', () => sealed(remy, ann, talk([quin, ann, remy])), 'InvalidSender'],
+    ['of another person', () => sealed(remy, ann, talk([quin, ann, remy])), 'InvalidSender'],
     [
-      'with words of somebody else',
+      'with a message of another person',
       () => sealed(quin, ann, talk([quin, ann], { messages: [messageBy(remy.address, newGuid())] })),
       'ValidationError',
     ],
-  ])('%s is refused', async (_what, make, fault) => {
+  ])('%s is rejected', async (_what, make, fault) => {
     expect(await receive(pod, make())).toEqual({ ...nothing, rejected: [fault] })
     expect(await pod.rows('conversations', 'messages')).toEqual([0, 0])
   })
 
-  it('does not take over one of somebody else', async () => {
+  it('does not replace a conversation of another author', async () => {
     await pod.db('contacts').insert({ userId: ann.userId, personId: remy.id, sharing: true })
     const first = talk([quin, ann])
     await receive(pod, sealed(quin, ann, first))
@@ -147,7 +147,7 @@ describe('a conversation', () => {
     expect(await seenBy(first.guid)).toEqual({ [quin.address]: 0, [ann.address]: 1 })
   })
 
-  it('is shown to those who get to be known later, and they may write in it', async () => {
+  it('is shown to participants who are discovered later, and they may write in it', async () => {
     const sam = pod.others.person('sam@s.example')
     const conversation = talk([quin, ann, sam, { address: 'nobody@pod.example' }])
 
@@ -176,7 +176,7 @@ describe('a message', () => {
     return conversation.guid
   }
 
-  it('is unread for everybody here but who wrote it, and moves the conversation on', async () => {
+  it('is unread for all local participants but its author, and moves the conversation up', async () => {
     const guid = await begin()
     const later = new Date('2025-05-07T07:08:09Z')
     const first = messageBy(remy.address, guid, { created_at: later })
@@ -210,7 +210,7 @@ describe('a message', () => {
     ])
   })
 
-  it('of a person who is blocked is unread for the others only', async () => {
+  it('of a blocked person is unread only for the others', async () => {
     const conversation = talk([quin, ann, ben], { messages: [] })
     await receive(pod, sealed(quin, ann, conversation))
     await pod.db('blocks').insert({ userId: ben.userId, personId: quin.id })
@@ -223,7 +223,7 @@ describe('a message', () => {
     expect(await pod.db('announcements').where({ kind: 'message' }).select('userId')).toEqual([{ userId: ann.userId }])
   })
 
-  it('waits for its conversation, which nobody is asked for', async () => {
+  it('waits for its conversation, without a fetch', async () => {
     const conversation = talk([quin, ann])
     const message = messageBy(quin.address, conversation.guid)
 
@@ -236,7 +236,7 @@ describe('a message', () => {
     expect(await pod.db('outbox').where({ queue: 'inbound-private' })).toHaveLength(1)
   })
 
-  it('that comes with its conversation is stored after it', async () => {
+  it('in the batch of its conversation is stored after it', async () => {
     const conversation = talk([quin, ann])
     const message = messageBy(quin.address, conversation.guid)
 
@@ -246,7 +246,7 @@ describe('a message', () => {
 
   it.each([
     [
-      'by a stranger to the conversation',
+      'by a person outside the conversation',
       async (guid: string) => {
         const sam = await pod.meet('sam@s.example')
         return sealed(sam, ann, messageBy(sam.address, guid))
@@ -255,14 +255,14 @@ describe('a message', () => {
     ],
     ['signed by another', async (guid: string) => sealed(remy, ann, messageBy(quin.address, guid)), 'InvalidSender'],
     ['for everybody', async (guid: string) => open(quin, messageBy(quin.address, guid)), 'NotPublic'],
-  ])('%s is refused', async (_what, make, fault) => {
+  ])('%s is rejected', async (_what, make, fault) => {
     const guid = await begin()
 
     expect(await receive(pod, await make(guid))).toEqual({ ...nothing, rejected: [fault] })
     expect(await pod.rows('messages')).toEqual([1])
   })
 
-  it('does not replace one of somebody else', async () => {
+  it('does not replace a message of another author', async () => {
     const guid = await begin()
     const mine = messageBy(quin.address, guid)
     await receive(pod, sealed(quin, ann, mine))
@@ -272,7 +272,7 @@ describe('a message', () => {
     expect(await pod.db('messages').where({ guid: mine.guid }).pluck('text')).toEqual(['Hello'])
   })
 
-  it('counts for each of many that come at once', async () => {
+  it('raises the counter for each of many messages in a batch', async () => {
     const guid = await begin()
     const messages = Array.from({ length: 12 }, (_, index) => {
       const author = index % 2 === 0 ? quin : remy

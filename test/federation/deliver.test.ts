@@ -52,7 +52,7 @@ async function run(podId: number, limits: Partial<DeliveryLimits> = {}, on = pod
   await deliver(on, podId, { lane: 'outbound-slow', signal: new AbortController().signal, limits })
 }
 
-/** Everything is due again, whatever the schedule says. */
+/** Makes all deliveries due now. */
 async function later(podId: number): Promise<void> {
   await pod
     .db('deliveries')
@@ -84,7 +84,7 @@ async function secondsUntil(time: Date | null | undefined): Promise<number> {
 }
 
 describe('a public delivery', () => {
-  it('is the signed envelope, sent as the federation has it', async () => {
+  it('posts the signed envelope to the public inbox', async () => {
     const other = await otherPod()
     const entity = post()
     await writeMessage(pod, { senderId: ann.id, entity, pods: [other.id] })
@@ -105,7 +105,7 @@ describe('a public delivery', () => {
     expect(await other.deliveries()).toEqual([])
   })
 
-  it('adds to one line of the log for each round, with the outcomes and the duration', async () => {
+  it('writes one log line for each round, with the outcomes and the duration', async () => {
     const other = await otherPod()
     const book = openLogBook()
     for (let count = 0; count < 3; count += 1)
@@ -120,7 +120,7 @@ describe('a public delivery', () => {
     ])
   })
 
-  it('is signed once, however many pods it goes to at the same time', async () => {
+  it('is signed once for any number of pods at the same time', async () => {
     const pods = await Promise.all(Array.from({ length: 8 }, () => otherPod()))
     let sealed = 0
     const crypto: PodCrypto = {
@@ -159,7 +159,7 @@ describe('a public delivery', () => {
 })
 
 describe('a private delivery', () => {
-  it('is encrypted for each person, under an address of their own', async () => {
+  it('is encrypted for each recipient and posted to their own inbox', async () => {
     const other = await otherPod()
     const [bob, eve] = [await other.person(), await other.person()]
     await writeMessage(pod, { senderId: ann.id, entity: post(), people: [bob.row, eve.row] })
@@ -177,7 +177,7 @@ describe('a private delivery', () => {
     expect(openEncryptedEnvelope(forEve?.body ?? '', bob.privateKey)).toBeUndefined()
   })
 
-  it('is encrypted once: every later try sends the same bytes', async () => {
+  it('is encrypted once: every retry sends the same bytes', async () => {
     const other = await otherPod()
     const bob = await other.person()
     await writeMessage(pod, { senderId: ann.id, entity: post(), people: [bob.row] })
@@ -196,7 +196,7 @@ describe('a private delivery', () => {
     expect(await other.deliveries()).toEqual([])
   })
 
-  it('to somebody whose key cannot be used is given up, and keeps nobody else waiting', async () => {
+  it('to a person with an unusable key is given up and delays no other delivery', async () => {
     const other = await otherPod()
     const [bob, eve] = [await other.person(), await other.person()]
     await pod.db('people').where({ id: bob.row.id }).update({ publicKey: 'no key' })
@@ -264,22 +264,25 @@ describe('an answer', () => {
     expect(seconds).toBeLessThanOrEqual(314)
   })
 
-  it.each([404, 410])('with status %i to a private one ends it, and concerns that person alone', async (status) => {
-    const other = await otherPod()
-    const [bob, eve] = [await other.person(), await other.person()]
-    await writeMessage(pod, { senderId: ann.id, entity: post(), people: [bob.row, eve.row] })
-    other.answer(status, `/receive/users/${bob.guid}`)
+  it.each([404, 410])(
+    'with status %i to a private delivery ends only the deliveries to that person',
+    async (status) => {
+      const other = await otherPod()
+      const [bob, eve] = [await other.person(), await other.person()]
+      await writeMessage(pod, { senderId: ann.id, entity: post(), people: [bob.row, eve.row] })
+      other.answer(status, `/receive/users/${bob.guid}`)
 
-    await run(other.id)
+      await run(other.id)
 
-    expect(other.got.map(({ path }) => path)).toEqual([`/receive/users/${bob.guid}`, `/receive/users/${eve.guid}`])
-    expect(await other.deliveries()).toMatchObject([
-      { personId: bob.row.id, state: 'dead', attempts: 1, lastFault: 'gone' },
-    ])
-    expect(await other.row()).toMatchObject({ status: 'no_errors', failures: 0, offlineSince: null })
-  })
+      expect(other.got.map(({ path }) => path)).toEqual([`/receive/users/${bob.guid}`, `/receive/users/${eve.guid}`])
+      expect(await other.deliveries()).toMatchObject([
+        { personId: bob.row.id, state: 'dead', attempts: 1, lastFault: 'gone' },
+      ])
+      expect(await other.row()).toMatchObject({ status: 'no_errors', failures: 0, offlineSince: null })
+    },
+  )
 
-  it.each([301, 302, 307, 308])('with status %i is a failure: nobody follows it', async (status) => {
+  it.each([301, 302, 307, 308])('with status %i is a failure: redirects are not followed', async (status) => {
     const [other, elsewhere] = [await otherPod(), await otherPod()]
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     other.answer({ status, headers: { location: `http://${elsewhere.host}/receive/public` } })
@@ -291,7 +294,7 @@ describe('an answer', () => {
     expect(await other.row()).toMatchObject({ status: 'http_failed', failures: 0, redirects: 1, checkWanted: false })
   })
 
-  it('that leads elsewhere three times in a row makes somebody look at the pod', async () => {
+  it('with three redirects in a row causes a check of the pod', async () => {
     const other = await otherPod()
     for (let n = 0; n < 3; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     other.answer({ status: 301, headers: { location: '/elsewhere' } })
@@ -301,7 +304,7 @@ describe('an answer', () => {
     expect(await other.row()).toMatchObject({ redirects: 3, checkWanted: true })
   })
 
-  it('may ask for more time than the schedule has', async () => {
+  it('may delay the next attempt longer than the schedule', async () => {
     const other = await otherPod()
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     other.answer({ status: 503, headers: { 'retry-after': '7200' } })
@@ -314,7 +317,7 @@ describe('an answer', () => {
     expect(seconds).toBeLessThanOrEqual(7_200)
   })
 
-  it('that never comes is a failure of the pod', async () => {
+  it('that never arrives is a failure of the pod', async () => {
     const other = await otherPod()
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     other.answer('nothing')
@@ -325,8 +328,8 @@ describe('an answer', () => {
     expect(await other.row()).toMatchObject({ status: 'net_failed', failures: 1 })
   })
 
-  it('that cannot be had leaves a pod that refuses connections', async () => {
-    const row = await knowPod(pod, 'closed.example') // nobody listens at its port
+  it('is missing when the pod refuses connections', async () => {
+    const row = await knowPod(pod, 'closed.example') // no server listens on its port
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [row.id] })
 
     await run(row.id)
@@ -334,7 +337,7 @@ describe('an answer', () => {
     expect(await OtherPod.query(pod.db).findById(row.id)).toMatchObject({ status: 'net_failed', failures: 1 })
   })
 
-  it('of a pod whose NodeInfo is wrong changes nothing about that', async () => {
+  it('counts also from a pod with invalid NodeInfo', async () => {
     const other = await otherPod({ status: 'version_failed', lastError: 'no NodeInfo' })
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
 
@@ -345,7 +348,7 @@ describe('an answer', () => {
 })
 
 describe('the schedule', () => {
-  it('has ten tries of the same bytes', async () => {
+  it('has ten attempts with the same bytes', async () => {
     const other = await otherPod()
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     other.answer(400)
@@ -368,7 +371,7 @@ describe('the schedule', () => {
     ])
   })
 
-  it('has twenty tries for a contact that is refused', async () => {
+  it('has twenty attempts for a refused contact', async () => {
     const other = await otherPod()
     const bob = await other.person()
     const entity: Entity = {
@@ -393,7 +396,7 @@ describe('the schedule', () => {
     expect(await other.deliveries()).toMatchObject([{ state: 'dead', attempts: 20 }])
   })
 
-  it('goes on for a pod that is away for thirteen days, which gets everything in order when it is back', async () => {
+  it('keeps deliveries to a pod that is down for thirteen days, and sends them in order when it is back', async () => {
     const other = await otherPod()
     const messages: OutboundMessage[] = []
     for (let n = 0; n < 30; n += 1) {
@@ -417,7 +420,7 @@ describe('the schedule', () => {
     expect(await other.deliveries()).toEqual([])
   })
 
-  it('ends after fourteen days, and what is younger goes out when the pod answers a check', async () => {
+  it('gives deliveries up after fourteen days, and sends younger ones when the pod answers a check', async () => {
     const other = await otherPod()
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     other.answer(503)
@@ -437,7 +440,7 @@ describe('the schedule', () => {
     expect(await other.deliveries()).toMatchObject([{ state: 'dead' }])
   })
 
-  it('costs what waits behind a failing pod no try', async () => {
+  it('counts no attempt for deliveries that wait behind a failing pod', async () => {
     const other = await otherPod()
     for (let n = 0; n < 30; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     other.answer(500)
@@ -452,7 +455,7 @@ describe('the schedule', () => {
 })
 
 describe('the order', () => {
-  it('is that of writing for what one person has written, however slowly one of them is answered', async () => {
+  it('is that of writing for the messages of one person, even if one answer is slow', async () => {
     const other = await otherPod()
     const bob = await other.person()
     const contact: Entity = {
@@ -492,11 +495,11 @@ describe('the order', () => {
 
     await run(other.id)
 
-    // The first one, the one of somebody else, and only then what follows the contact.
+    // The first one, the one of another person, and only then the follower of the contact.
     expect(ends).toEqual(['public', 'public', 'contact', 'public'])
   })
 
-  it('is that of writing, and everything arrives in one drain', async () => {
+  it('is that of writing, and all deliveries arrive in one run', async () => {
     const other = await otherPod()
     const messages: OutboundMessage[] = []
     for (let n = 0; n < 50; n += 1) {
@@ -511,7 +514,7 @@ describe('the order', () => {
     expect(other.got.map(({ body }) => body)).toEqual(envelopes.map(({ envelope }) => envelope))
   })
 
-  it('never lets a retraction overtake what it takes back', async () => {
+  it('never lets a retraction overtake its target', async () => {
     const other = await otherPod()
     const entity = post()
     const first = await writeMessage(pod, { senderId: ann.id, entity, pods: [other.id] })
@@ -540,7 +543,7 @@ describe('the order', () => {
     expect(await other.deliveries()).toEqual([])
   })
 
-  it('has own words first, then relays, then participations', async () => {
+  it('is messages of local users first, then relays, then participations', async () => {
     const other = await otherPod()
     const priorities = [2, 1, 0, 1, 0]
     const messages: OutboundMessage[] = []
@@ -554,7 +557,7 @@ describe('the order', () => {
     expect(await sentTo(other)).toEqual(order)
   })
 
-  it('has own words behind the relay that they refer to', async () => {
+  it('puts messages of local users behind the relay that they refer to', async () => {
     const other = await otherPod()
     const relay = { ...retraction(newGuid()), target_type: 'Comment' } as Entity
     const guid = newGuid()
@@ -579,7 +582,7 @@ describe('the order', () => {
     return got.map(({ body }) => messages.find(({ envelope }) => envelope === body)?.id)
   }
 
-  it('keeps what refers to something behind it, and nobody else', async () => {
+  it('holds back only the deliveries that refer to a pending one', async () => {
     const other = await otherPod()
     const [bob, eve] = [await other.person(), await other.person()]
     const entity = post()
@@ -603,21 +606,21 @@ describe('the order', () => {
     expect(await other.deliveries()).toMatchObject([{ attempts: 1 }, { attempts: 0 }])
   })
 
-  it('keeps what one of our people says to somebody in order, and not what another one says', async () => {
+  it('is kept between one sender and one recipient, not between senders', async () => {
     const other = await otherPod()
     const bob = await other.person()
     const contact = (author: string, sharing: boolean): Entity => {
       return { type: 'contact', author, recipient: bob.address, following: sharing, sharing, blocking: false }
     }
-    const told = { record: 'contact', guid: bob.guid, people: [bob.row] }
+    const contactMessage = { record: 'contact', guid: bob.guid, people: [bob.row] }
     await createUser(pod, { username: 'ben', password: 'the password of ben' })
     const ben = await Person.byAddress(pod.db, 'ben@pod.example').throwIfNotFound()
-    await writeMessage(pod, { ...told, senderId: ann.id, entity: contact(ann.address, true) })
+    await writeMessage(pod, { ...contactMessage, senderId: ann.id, entity: contact(ann.address, true) })
     other.answer(400, `/receive/users/${bob.guid}`)
     await run(other.id)
     other.answer(202, `/receive/users/${bob.guid}`)
-    const stops = await writeMessage(pod, { ...told, senderId: ann.id, entity: contact(ann.address, false) })
-    await writeMessage(pod, { ...told, senderId: ben.id, entity: contact(ben.address, true) })
+    const stops = await writeMessage(pod, { ...contactMessage, senderId: ann.id, entity: contact(ann.address, false) })
+    await writeMessage(pod, { ...contactMessage, senderId: ben.id, entity: contact(ben.address, true) })
 
     await run(other.id)
 
@@ -626,7 +629,7 @@ describe('the order', () => {
   })
 })
 
-describe('a drain', () => {
+describe('a delivery run', () => {
   it('is the only one of its pod', async () => {
     const other = await otherPod()
     for (let n = 0; n < 20; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
@@ -637,7 +640,7 @@ describe('a drain', () => {
     expect(await other.row()).toMatchObject({ drainedBy: null, drainedUntil: null })
   })
 
-  it('goes on where a process died, when its lease is over', async () => {
+  it('continues after a crashed process when its lease expires', async () => {
     const other = await otherPod()
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     const drainedBy = '00000000-0000-4000-8000-000000000000'
@@ -657,7 +660,7 @@ describe('a drain', () => {
     expect(other.got).toHaveLength(1)
   })
 
-  it('sends up to four at a time, and one until a first has arrived', async () => {
+  it('sends up to four deliveries at a time, and one until the first has arrived', async () => {
     const other = await otherPod()
     for (let n = 0; n < 9; n += 1) {
       await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id], priority: 1 })
@@ -682,7 +685,7 @@ describe('a drain', () => {
     expect(Math.max(...most)).toBeGreaterThan(1)
   })
 
-  it('sends several at a time once the pod has answered, even if it has refused', async () => {
+  it('sends several deliveries at a time once the pod has answered, even with a refusal', async () => {
     const other = await otherPod()
     for (let n = 0; n < 9; n += 1) {
       await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id], priority: 1 })
@@ -706,7 +709,7 @@ describe('a drain', () => {
     expect(await other.row()).toMatchObject({ answeredAt: expect.any(Date), participationAt: null })
   })
 
-  it('begins nothing more once the pod fails in the middle of it', async () => {
+  it('starts no further delivery after the pod has failed', async () => {
     const other = await otherPod()
     for (let n = 0; n < 15; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     let asked = 0
@@ -734,7 +737,7 @@ describe('a drain', () => {
     expect([blocked, asleep, tired].map(({ got }) => got.length)).toEqual([0, 0, 1])
   })
 
-  it('in the fast lane is for pods that have proven to answer; others are handed over', async () => {
+  it('in the fast lane is for proven pods; others are moved to the slow lane', async () => {
     const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [fresh.id, proven.id] })
 
@@ -747,7 +750,7 @@ describe('a drain', () => {
     expect((await pod.jobs.counts('outbound')).waiting).toBe(0)
   })
 
-  it('in the fast lane gives way when too many pods are silent at once, and is for the slow lane from then on', async () => {
+  it('in the fast lane yields when too many pods are silent, and moves to the slow lane', async () => {
     const pods = await Promise.all([1, 2, 3].map(() => otherPod({ lastSuccessAt: new Date() })))
     for (const each of pods) each.answer('nothing')
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: pods.map(({ id }) => id) })
@@ -770,7 +773,7 @@ describe('a drain', () => {
     expect(await pods[0]?.deliveries()).toMatchObject([{ state: 'waiting', attempts: 0 }])
   })
 
-  it('in the fast lane has all the time there is while few pods are silent', async () => {
+  it('in the fast lane does not yield while few pods are silent', async () => {
     const other = await otherPod({ lastSuccessAt: new Date() })
     other.answer('nothing')
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
@@ -781,7 +784,7 @@ describe('a drain', () => {
     expect(await other.row()).toMatchObject({ failures: 1, status: 'net_failed' })
   })
 
-  it('whose time is over comes again, behind the others', async () => {
+  it('is enqueued again behind the others when its time is over', async () => {
     const other = await otherPod()
     for (let n = 0; n < 3; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     const waiting = (await pod.jobs.counts('outbound-slow')).waiting
@@ -793,7 +796,7 @@ describe('a drain', () => {
     expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(waiting + 1)
   })
 
-  it('that is told to stop costs nothing it has not ended a try', async () => {
+  it('that is stopped counts no attempt for unfinished deliveries', async () => {
     const other = await otherPod()
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     const stop = new AbortController()
@@ -806,7 +809,7 @@ describe('a drain', () => {
   })
 })
 
-it('is refused where a pod has a private address, unless those are open', async () => {
+it('a delivery to a private address is refused, unless the settings allow it', async () => {
   const other = await otherPod()
   await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
 

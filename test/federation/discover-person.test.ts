@@ -34,7 +34,7 @@ function askedAt(host: string): readonly string[] {
 const WEBFINGER = '/.well-known/webfinger'
 
 describe('discoverPerson', () => {
-  it('asks WebFinger and then the hCard, once each, and remembers who it is', async () => {
+  it('requests WebFinger and then the hCard, once each, and stores the person', async () => {
     const host = newHost()
     const quin = others.person(`quin@${host}`)
 
@@ -63,7 +63,7 @@ describe('discoverPerson', () => {
   it.each([
     ['with acct: and in capitals', (host: string) => ` acct:Quin@${host.toUpperCase()} `],
     ['in capitals', (host: string) => `QUIN@${host}`],
-  ])('takes an address %s', async (_how, write) => {
+  ])('accepts an address %s', async (_how, write) => {
     const host = newHost()
     const quin = others.person(`quin@${host}`)
 
@@ -79,7 +79,7 @@ describe('discoverPerson', () => {
     'quin@q.example:99999',
     'quin@[::g]',
     'a b@q.example',
-  ])('asks nobody about %j, which is no address', async (text) => {
+  ])('sends no request for %j, which is not an address', async (text) => {
     const before = others.requests.length
 
     await expect(discoverPerson(pod, text)).rejects.toMatchObject(DiscoveryFailed)
@@ -87,7 +87,7 @@ describe('discoverPerson', () => {
     expect(others.requests.length).toBe(before)
   })
 
-  it('knows pods by host and port', async () => {
+  it('stores pods by host and port', async () => {
     const host = `${newHost()}:3000`
     const quin = others.person(`quin@${host}`)
 
@@ -98,7 +98,7 @@ describe('discoverPerson', () => {
     })
   })
 
-  it('sees https once and for all', async () => {
+  it('keeps https once it was seen', async () => {
     const host = newHost()
     const [plain, secure, again] = ['plain', 'secure', 'again'].map((name) => others.person(`${name}@${host}`))
     if (!plain || !secure || !again) throw new Error('There are three of them.')
@@ -136,7 +136,7 @@ describe('discoverPerson', () => {
     },
   )
 
-  it('takes an hCard from another host (case 18)', async () => {
+  it('accepts an hCard on another host (case 18)', async () => {
     const host = newHost()
     const quin = others.person(`quin@${host}`)
     const document = others.webFinger(quin)
@@ -149,7 +149,7 @@ describe('discoverPerson', () => {
     expect(await discoverPerson(pod, quin.address)).toMatchObject({ guid: quin.guid, pod: { host } })
   })
 
-  it('takes the pod from a seed_location that is named after its host (case 23)', async () => {
+  it('accepts a seed_location with the host of the pod (case 23)', async () => {
     const host = newHost()
     const quin = others.person(`quin@${host}`)
     const document = others.webFinger(quin)
@@ -180,7 +180,7 @@ describe('discoverPerson', () => {
     expect(askedAt(host).filter((path) => path.startsWith(WEBFINGER))).toHaveLength(5)
   })
 
-  it('resolves pictures against the pod, and takes a default one for none', async () => {
+  it('resolves picture URLs against the pod, and ignores a default picture', async () => {
     const host = newHost()
     const quin = others.person(`quin@${host}`)
     const card = {
@@ -205,7 +205,7 @@ describe('discoverPerson', () => {
     ['a script', 'javascript:alert(1)//x'],
     ['data', 'data:image/png;base64,xyz/'],
     ['an address without end', `https://x.example/${'x'.repeat(2048)}`],
-  ])('takes a picture at %s for none', async (_what, imageUrl) => {
+  ])('ignores a picture at %s', async (_what, imageUrl) => {
     const host = newHost()
     const quin = others.person(`quin@${host}`)
     const card = { ...cardOf(quin), imageUrl, imageUrlMedium: imageUrl, imageUrlSmall: imageUrl }
@@ -228,7 +228,7 @@ describe('discoverPerson', () => {
     },
   )
 
-  it('keeps the key in the one form in which keys are compared', async () => {
+  it('stores the key in a normalised form', async () => {
     const host = newHost()
     const quin = others.person(`quin@${host}`)
     const pkcs1 = readPublicKey(quin.publicKey)?.export({ type: 'pkcs1', format: 'pem' }).toString() ?? ''
@@ -250,7 +250,7 @@ describe('discoverPerson stores nothing', () => {
     expect(await pod.rows('people', 'profiles', 'pods')).toEqual(before)
   }
 
-  it('when the subject is somebody else (case 14)', async () => {
+  it('when the subject is another person (case 14)', async () => {
     const host = newHost()
     const quin = others.person(`quin@${host}`)
     others.script(`${host}${WEBFINGER}`, (_request, response) =>
@@ -327,7 +327,7 @@ describe('discoverPerson stores nothing', () => {
   })
 
   it.each(['ghost@pod.example', 'ghost@www.pod.example', 'ghost@pod.example:443', 'ghost@pod.example:80'])(
-    'and asks nobody about %s, who would have to live here (case 25)',
+    'and sends no request for %s, which would be a local person (case 25)',
     async (address) => {
       const before = others.requests.length
 
@@ -374,14 +374,14 @@ describe('a pod at another host than that of the address', () => {
     return quin
   }
 
-  it('counts when the pod says the same', async () => {
+  it('is accepted when the pod confirms the person', async () => {
     const [host, at] = [newHost(), newHost()]
     const quin = await claim(`https://${at}/`, `quin@${host}`, (links) => links)
 
     expect(await discoverPerson(pod, quin.address)).toMatchObject({ pod: { host: at } })
   })
 
-  it('counts when only www. is different', async () => {
+  it('is accepted when only www. differs', async () => {
     const host = newHost()
     const quin = await claim(`https://www.${host}/`, `quin@${host}`)
 
@@ -397,7 +397,7 @@ describe('a pod at another host than that of the address', () => {
     expect(await Person.byAddress(pod.db, quin.address)).toBeUndefined()
   })
 
-  it('is refused when the pod says that the person lives elsewhere', async () => {
+  it('is refused when the pod names a third pod', async () => {
     const host = newHost()
     const quin = await claim(`https://${newHost()}/`, `quin@${host}`, (links) =>
       links.map((link) => (link.rel.endsWith('/seed_location') ? { ...link, href: `https://${host}/` } : link)),
@@ -407,7 +407,7 @@ describe('a pod at another host than that of the address', () => {
     expect(await Person.byAddress(pod.db, quin.address)).toBeUndefined()
   })
 
-  it('is refused when only the port is different', async () => {
+  it('is refused when only the port differs', async () => {
     const host = newHost()
     const quin = await claim(`https://${host}:8443/`, `quin@${host}`)
     others.script(`${host}:8443${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
@@ -417,7 +417,7 @@ describe('a pod at another host than that of the address', () => {
   })
 })
 
-describe('somebody who lives here', () => {
+describe('a local person', () => {
   it('is found without a request', async () => {
     await createUser(pod, { username: 'ben', password: 'a long enough password' })
     const before = others.requests.length
@@ -428,7 +428,7 @@ describe('somebody who lives here', () => {
   })
 })
 
-describe('somebody who is known', () => {
+describe('a known person', () => {
   const tomorrow = () => new Date(Date.now() + 25 * 60 * 60 * 1_000)
 
   async function known() {
@@ -443,7 +443,7 @@ describe('somebody who is known', () => {
     return { host, quin, serve }
   }
 
-  it('is asked for again after a day, and not before', async () => {
+  it('is looked up again after a day, and not before', async () => {
     const { quin, host, serve } = await known()
     serve({})
     const before = askedAt(host).length
@@ -457,14 +457,14 @@ describe('somebody who is known', () => {
     expect(askedAt(host).length).toBe(before + 2)
   })
 
-  it('is asked for at once when somebody wants that', async () => {
+  it('is looked up at once with the option refresh', async () => {
     const { quin, serve } = await known()
     serve({})
 
     expect(await discoverPerson(pod, quin.address, { refresh: true })).toMatchObject({ name: 'Quintus Tester' })
   })
 
-  it('keeps key, guid and pod, whatever is told later (case 20)', async () => {
+  it('keeps key, guid and pod when a later look-up returns others (case 20)', async () => {
     const { quin, serve, host } = await known()
     const stranger = others.person(`stranger@${newHost()}`)
     serve({ publicKey: stranger.publicKey, guid: newGuid() })
@@ -483,7 +483,7 @@ describe('somebody who is known', () => {
     expect(await OtherPod.query(pod.db).where({ host: 'elsewhere.example' })).toEqual([])
   })
 
-  it('keeps a profile that came while the older one was asked for', async () => {
+  it('keeps a profile that arrived during a look-up', async () => {
     const { quin, serve } = await known()
     serve({})
     const person = await Person.byAddress(pod.db, quin.address).throwIfNotFound()
@@ -495,7 +495,7 @@ describe('somebody who is known', () => {
     expect(await pod.db('profiles').where({ personId: person.id }).first()).toMatchObject({ firstName: 'Newer' })
   })
 
-  it('stays known when the pod is away, unless somebody wants to know now', async () => {
+  it('is returned when the pod is unreachable, but not with the option refresh', async () => {
     const { quin, host } = await known()
     others.script(`${host}${WEBFINGER}`, (_request, response) => response.destroy())
 
@@ -505,7 +505,7 @@ describe('somebody who is known', () => {
     )
   })
 
-  it('is not asked for any more when they have left', async () => {
+  it('is not looked up again when the account is closed', async () => {
     const { quin, host } = await known()
     await Person.query(pod.db).patch({ closedAt: new Date() }).where({ address: quin.address })
     const before = askedAt(host).length
@@ -516,7 +516,7 @@ describe('somebody who is known', () => {
   })
 })
 
-describe('many who look for the same person', () => {
+describe('concurrent look-ups of one person', () => {
   it('share one request (case 22)', async () => {
     const host = newHost()
     const quin = others.person(`quin@${host}`)
@@ -527,7 +527,7 @@ describe('many who look for the same person', () => {
     expect(askedAt(host)).toHaveLength(2)
   })
 
-  it('share a failure for a minute, but for those who come again because of it', async () => {
+  it('share a failure for a minute, except with retries', async () => {
     const host = newHost()
     const quin = others.person(`quin@${host}`)
     others.script(`${host}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
@@ -544,7 +544,7 @@ describe('many who look for the same person', () => {
     expect(await discoverPerson(at(70), quin.address)).toMatchObject({ guid: quin.guid })
   })
 
-  it('share no failure that came of our having too much to do', async () => {
+  it('share no failure that a limit of this process has caused', async () => {
     const quin = others.person(`quin@${newHost()}`)
     const ways = others.remotePods()
     const remote = { ...ways, get: () => Promise.reject(new RemotePodError('busy', 'Too much was under way.')) }
@@ -555,7 +555,7 @@ describe('many who look for the same person', () => {
     })
   })
 
-  it('get the same person when two processes find them at once', async () => {
+  it('return the same person in two processes', async () => {
     const host = newHost()
     const quin = others.person(`quin@${host}`)
     const anotherProcess = { ...pod, remote: others.remotePods() }
@@ -568,7 +568,7 @@ describe('many who look for the same person', () => {
 })
 
 describe('messages that wait for a person', () => {
-  it('are handed back to the queue with the discovery', async () => {
+  it('are resumed by the discovery', async () => {
     const quin = others.person(`quin@${newHost()}`)
     await pod.db('waiting').insert({
       waitsFor: `person:${quin.address}`,

@@ -78,7 +78,7 @@ async function sentRelayable(guid: string) {
 const publish = (text = 'Good morning') => publishPost(pod, ann, { text, public: true })
 
 describe('a post', () => {
-  it('goes once to each pod of those who read it, wherever they come from', async () => {
+  it('goes once to each pod of its readers', async () => {
     const [sharer, follower, mentioned, participant, resharer, closed] = await Promise.all([
       stranger(),
       stranger(),
@@ -131,7 +131,7 @@ describe('a post', () => {
     await Contact.query(pod.db).where({ userId: ben.userId }).delete()
   })
 
-  it('goes to nobody outside its aspects when it is private', async () => {
+  it('goes only to its aspects when it is private', async () => {
     const [inside, outside, participant] = await Promise.all([stranger(), stranger(), stranger()])
     const aspectId = await addAspect(pod, ann.userId, [inside])
     await addAspect(pod, ann.userId, [outside])
@@ -145,7 +145,7 @@ describe('a post', () => {
     await Contact.query(pod.db).where({ userId: ann.userId }).delete()
   })
 
-  it('goes to the author of what it reshares, and to those whom that names', async () => {
+  it('goes to the author of its root, and to the people that the root mentions', async () => {
     const [author, named] = await Promise.all([stranger(), stranger()])
     const root = await addPost(pod, author)
     await Mention.query(pod.db).insert({ personId: named.id, postId: root.id, createdAt: root.createdAt })
@@ -158,7 +158,7 @@ describe('a post', () => {
     expect(sent).toMatchObject({ public: true, senderId: ann.personId, to: [author, named].map(hostOf).sort() })
   })
 
-  it('of somebody elsewhere is nothing for us to tell, nor is one that nobody elsewhere reads', async () => {
+  it('of a remote author is not dispatched, nor one without remote readers', async () => {
     const theirs = await addPost(pod, remy)
     const unread = await publish()
 
@@ -183,7 +183,7 @@ describe('a job', () => {
     expect((await sentOnce(reshare.guid)).to).toEqual([])
   })
 
-  it('for something that is gone has nothing to do', async () => {
+  it('for a deleted record does nothing', async () => {
     const work = await dispatchWork(pod, { record: 'comment', guid: newGuid() })
 
     await dispatch(pod, work)
@@ -224,7 +224,7 @@ describe('what is said about a post', () => {
     return post
   }
 
-  it('elsewhere goes to the pod of its author and to nobody else, signed by who said it', async () => {
+  it('on a remote post goes only to the pod of the post author, signed by its own author', async () => {
     const post = await addPost(pod, remy)
     await hold(post, [quin.id])
     const comment = await createComment(pod, ann, { postGuid: post.guid, text: `Hello @{${quin.address}}` })
@@ -238,7 +238,7 @@ describe('what is said about a post', () => {
     expect(verifyRelayable(read, await keyOf(ann))).toBe(true)
   })
 
-  it('under a private post elsewhere goes to its author alone', async () => {
+  it('on a private remote post goes only to the post author', async () => {
     const post = await addPost(pod, remy, { public: false })
     await showPost(pod, post, ann)
     const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'Psst' })
@@ -248,7 +248,7 @@ describe('what is said about a post', () => {
     expect(await sentOnce(comment.guid)).toMatchObject({ public: false, to: [remy.address] })
   })
 
-  it('here goes to everybody who has the post, in the name of the author of the post', async () => {
+  it('on a local post goes to all readers of the post, signed by the post author', async () => {
     const post = await readPost()
     const comment = await createComment(pod, ben, { postGuid: post.guid, text: 'Hello' })
 
@@ -306,7 +306,7 @@ describe('what is said about a post', () => {
     return whoIsNamed
   }
 
-  it('is passed on exactly as it was signed, to the others and to those whom it names, not back to its pod', async () => {
+  it('is relayed exactly as it was signed, to the other readers and to mentioned people, not back to its pod', async () => {
     const post = await readPost()
     const { guid, elements } = await received(post)
 
@@ -322,7 +322,7 @@ describe('what is said about a post', () => {
     expect(written).toEqual([...elements, ['author_signature', 'c2lnbmVk\r\nIGJ5IHF1aW4=']])
   })
 
-  it('under a private post is passed on to its readers alone, whomever it names', async () => {
+  it('on a private post is relayed only to the readers of the post, even if it mentions others', async () => {
     const aspectId = await addAspect(pod, ann.userId, [quin, quinta, remy])
     const post = await publishPost(pod, ann, { text: 'Psst', public: false, aspectIds: [aspectId] })
     const { guid } = await received(post)
@@ -333,7 +333,7 @@ describe('what is said about a post', () => {
     await Contact.query(pod.db).where({ userId: ann.userId }).delete()
   })
 
-  it('between others, under a post elsewhere, is none of our business', async () => {
+  it('of a remote author on a remote post is not dispatched', async () => {
     const { guid } = await received(await addPost(pod, remy))
 
     await dispatchNow(pod, { record: 'comment', guid })
@@ -401,7 +401,7 @@ describe('a participation', () => {
     expect(read).toMatchObject({ type: 'participation', parent_guid: post.guid, parent_type: 'Post' })
   })
 
-  it('of somebody elsewhere is not ours to tell', async () => {
+  it('of a remote person is not dispatched', async () => {
     const post = await publish()
     const { guid } = await Participation.query(pod.db).insertAndFetch({
       guid: newGuid(),
@@ -415,7 +415,7 @@ describe('a participation', () => {
   })
 })
 
-describe('somebody of this pod', () => {
+describe('a local person', () => {
   const fields = {
     firstName: 'Ann',
     bio: 'Drinks tea',
@@ -424,7 +424,7 @@ describe('somebody of this pod', () => {
     tags: ['tea', 'rain'],
   }
 
-  it('tells all contacts what they show of themselves: everybody, or each of them', async () => {
+  it('sends their profile to all contacts, public or encrypted for each', async () => {
     const people = await Promise.all([stranger(), stranger()])
     const [sharer, follower] = people
     await Contact.query(pod.db).insert({ userId: ann.userId, personId: sharer.id, sharing: true })
@@ -473,7 +473,7 @@ describe('somebody of this pod', () => {
       { sharing: false, blocking: true },
       { following: false, sharing: false, blocking: true },
     ],
-  ])('tells somebody elsewhere how things stand: %j', async (state, told) => {
+  ])('sends the state of a contact to a remote person: %j', async (state, told) => {
     const person = await stranger()
     await setBetween(person, state)
 
@@ -484,7 +484,7 @@ describe('somebody of this pod', () => {
     expect(read).toEqual({ type: 'contact', author: 'ann@pod.example', recipient: person.address, ...told })
   })
 
-  it('tells each change of that, and nothing to those who live here', async () => {
+  it('sends each change of a contact, and none to local people', async () => {
     const person = await stranger()
     const { guid } = await Person.query(pod.db).findById(ben.personId).throwIfNotFound()
     const between = { record: 'contact', userId: ann.userId, personId: person.id } as const
@@ -499,7 +499,7 @@ describe('somebody of this pod', () => {
     expect(await sentAbout(pod, guid)).toEqual([])
   })
 
-  it('tells nothing that has changed since: whoever is told of the change first is not told the contrary after it', async () => {
+  it('sends no outdated state of a contact after a newer one', async () => {
     const person = await stranger()
     const between = { record: 'contact', userId: ann.userId, personId: person.id, blocking: false } as const
     await setBetween(person, { sharing: false, blocking: false })
@@ -511,7 +511,7 @@ describe('somebody of this pod', () => {
     expect((await sentOnce(person.guid)).read).toMatchObject({ sharing: false, blocking: false })
   })
 
-  it('holds what is told of them until it is written, so that nothing newer can be told before it', async () => {
+  it('locks the record until its message is written, so that no newer one is sent before it', async () => {
     const person = await stranger()
     await Contact.query(pod.db).insert({ userId: ann.userId, personId: person.id, receiving: true })
     const telling = await pod.db.transaction()
@@ -588,7 +588,7 @@ describe('somebody of this pod', () => {
     expect(await sentAbout(pod, guids.answer)).toEqual([])
   })
 
-  it('shows a photo that is no part of a post to those whom it was shared with', async () => {
+  it('sends a photo without a post to the aspects it was shared with', async () => {
     const [inside, outside] = await Promise.all([stranger(), stranger()])
     const aspectId = await addAspect(pod, ann.userId, [inside])
     await addAspect(pod, ann.userId, [outside])

@@ -61,7 +61,7 @@ async function expectNothingFetched(fetching: () => Promise<unknown>): Promise<u
 }
 
 describe('fetchEntity', () => {
-  it('brings a post of somebody unknown, with its author (case 13)', async () => {
+  it('fetches a post of an unknown person, with its author (case 13)', async () => {
     const quin = newPerson()
     const entity = postBy(quin)
     others.serve(quin, entity)
@@ -83,7 +83,7 @@ describe('fetchEntity', () => {
     ])
   })
 
-  it('asks nobody for what is here', async () => {
+  it('sends no request for a stored entity', async () => {
     const quin = newPerson()
     const entity = postBy(quin)
     others.serve(quin, entity)
@@ -179,7 +179,7 @@ describe('fetchEntity', () => {
     }
   })
 
-  it('may be told a pod instead of a person', async () => {
+  it('accepts a pod instead of a person', async () => {
     const quin = newPerson()
     const entity = postBy(quin)
     others.serve(quin, entity)
@@ -189,7 +189,7 @@ describe('fetchEntity', () => {
     expect(post).toMatchObject({ author: { address: quin.address } })
   })
 
-  it('brings a poll as the post that holds it', async () => {
+  it('fetches a poll with its post', async () => {
     const quin = newPerson()
     const answers = ['Yes', 'No'].map((text) => ({ type: 'poll_answer' as const, guid: newGuid(), answer: text }))
     const poll = { type: 'poll' as const, guid: newGuid(), question: 'Nice?', poll_answers: answers }
@@ -204,7 +204,7 @@ describe('fetchEntity', () => {
     expect(askedAt(quin).length).toBe(before)
   })
 
-  it('writes a guid with special characters into the path as it must be', async () => {
+  it('escapes special characters of a guid in the path', async () => {
     const quin = newPerson()
     const entity = postBy(quin, { guid: `abcdef0123456789@${hostOf(quin)}` })
     answer(quin, encodeURIComponent(entity.guid), envelopeOf(quin, entity))
@@ -212,7 +212,7 @@ describe('fetchEntity', () => {
     expect(await fetchEntity(pod, wanted(quin, entity.guid))).toMatchObject({ guid: entity.guid })
   })
 
-  it('is not kept from the right pod by a failure at the wrong one', async () => {
+  it('requests another pod after a failure at the first one', async () => {
     const quin = newPerson()
     const liar = newPerson('liar')
     const entity = postBy(quin)
@@ -223,7 +223,7 @@ describe('fetchEntity', () => {
     expect(await fetchEntity(pod, wanted(quin, entity.guid))).toMatchObject({ guid: entity.guid })
   })
 
-  it('is one request for all who want the same at once, and one failure for a minute', async () => {
+  it('shares one request between concurrent callers, and a failure for a minute', async () => {
     const quin = newPerson()
     const entity = postBy(quin)
     others.serve(quin, entity)
@@ -242,7 +242,7 @@ describe('fetchEntity', () => {
     expect(askedAt(quin).filter((path) => path.endsWith(missing))).toHaveLength(2)
   })
 
-  it('is no failure for anybody else when we had too much to do, with the author as with the post', async () => {
+  it('remembers no failure that a limit of this process has caused, for the author as for the post', async () => {
     const quin = newPerson()
     const entity = postBy(quin)
     others.serve(quin, entity)
@@ -259,7 +259,7 @@ describe('fetchEntity', () => {
   })
 })
 
-describe('what is fetched ends as NotFetchable, with nothing stored,', () => {
+describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
   it.each([404, 500, 403])('when the answer is %i', async (status) => {
     const quin = newPerson()
     await discoverPerson(pod, quin.address)
@@ -294,19 +294,19 @@ describe('what is fetched ends as NotFetchable, with nothing stored,', () => {
         envelopeOf(quin, { type: 'profile', author: quin.address, searchable: true, public: true, nsfw: false }),
     ],
     [
-      'an entity nobody knows',
+      'an unknown type of entity',
       'UnknownEntity',
       (quin) => sealMagicEnvelope('<person><guid>x</guid></person>', quin.address, quin.privateKey),
     ],
     ['something private', 'NotPublic', (quin, guid) => envelopeOf(quin, postBy(quin, { guid, public: false }))],
     ['something empty', 'ValidationError', (quin, guid) => envelopeOf(quin, postBy(quin, { guid, text: ' \n' }))],
     [
-      'the signature of a stranger',
+      'the signature of another person',
       'InvalidSignature',
       (quin, guid) => envelopeOf({ ...newPerson('stranger'), address: quin.address }, postBy(quin, { guid })),
     ],
     [
-      'a photo of somebody else',
+      'a photo of another person',
       'ValidationError',
       (quin, guid) =>
         sealMagicEnvelope(
@@ -327,7 +327,7 @@ describe('what is fetched ends as NotFetchable, with nothing stored,', () => {
     expect(String(reason)).toContain(inner)
   })
 
-  it('when somebody else has written it', async () => {
+  it('when another person is the author', async () => {
     const quin = newPerson()
     const remy = newPerson('remy')
     for (const person of [quin, remy]) await discoverPerson(pod, person.address)
@@ -337,7 +337,7 @@ describe('what is fetched ends as NotFetchable, with nothing stored,', () => {
     await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid)))
   })
 
-  it('when somebody else has signed it, and nobody is asked about them', async () => {
+  it('when another person has signed it, without a look-up of that person', async () => {
     const quin = newPerson()
     const liar = newPerson('liar')
     await discoverPerson(pod, quin.address)
@@ -351,7 +351,7 @@ describe('what is fetched ends as NotFetchable, with nothing stored,', () => {
     await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid), { again: true }))
   })
 
-  it('when the key has changed since the person is known (case 20)', async () => {
+  it('when the key of the person has changed (case 20)', async () => {
     const quin = newPerson()
     await discoverPerson(pod, quin.address)
     const moved = others.person(quin.address, { guid: quin.guid })
@@ -364,7 +364,7 @@ describe('what is fetched ends as NotFetchable, with nothing stored,', () => {
     expect(await Person.byAddress(pod.db, quin.address)).toMatchObject({ publicKey: quin.publicKey })
   })
 
-  it('when its author cannot be found', async () => {
+  it('when the discovery of its author fails', async () => {
     const quin = newPerson()
     others.script(`${hostOf(quin)}/.well-known/webfinger`, (_request, response) => response.writeHead(404).end())
 
@@ -372,7 +372,7 @@ describe('what is fetched ends as NotFetchable, with nothing stored,', () => {
     expect(askedAt(quin)).toHaveLength(1)
   })
 
-  it('when the operator has blocked the pod, which is not asked', async () => {
+  it('when the operator has blocked the pod, without a request', async () => {
     const quin = newPerson()
     const person = await discoverPerson(pod, quin.address)
     await OtherPod.query(pod.db)
@@ -389,7 +389,7 @@ describe('what is fetched ends as NotFetchable, with nothing stored,', () => {
   })
 
   it.each(['ghost@pod.example', 'pod.example', 'www.pod.example', 'not a host', 'ghost@[::'])(
-    'when it is wanted from %s, and nobody is asked',
+    'when it is requested from %s, without a request',
     async (from) => {
       const before = others.requests.length
 
@@ -405,7 +405,7 @@ describe('what is fetched ends as NotFetchable, with nothing stored,', () => {
     ['a path', '../../../etc/passwd'],
     ['long', 'x'.repeat(300)],
     ['two words', 'with blank 0123456789'],
-  ])('when the guid is %s, and nobody is asked', async (_what, guid) => {
+  ])('when the guid is %s, without a request', async (_what, guid) => {
     const quin = newPerson()
 
     await expectNothingFetched(() => fetchEntity(pod, wanted(quin, guid)))
@@ -415,7 +415,7 @@ describe('what is fetched ends as NotFetchable, with nothing stored,', () => {
 })
 
 describe('a reshare', () => {
-  it('brings its root first, from the pod of its author', async () => {
+  it('causes the fetch of its root first, from the pod of the root author', async () => {
     const quin = newPerson()
     const remy = newPerson('remy')
     const root = postBy(remy)
@@ -433,7 +433,7 @@ describe('a reshare', () => {
     })
   })
 
-  it('is not stored when its root cannot be had', async () => {
+  it('is not stored when its root cannot be fetched', async () => {
     const quin = newPerson()
     await discoverPerson(pod, quin.address)
     const remy = newPerson('remy')
@@ -458,7 +458,7 @@ describe('a reshare', () => {
     expect(String(reason)).toContain('ValidationError')
   })
 
-  it('of something deleted is stored without a root', async () => {
+  it('of a deleted post is stored without a root', async () => {
     const quin = newPerson()
     const { root_author: _, root_guid: __, ...entity } = reshareBy(quin, postBy(quin))
     others.serve(quin, entity)
@@ -466,7 +466,7 @@ describe('a reshare', () => {
     expect(await fetchEntity(pod, wanted(quin, entity.guid))).toMatchObject({ type: 'Reshare', rootId: null })
   })
 
-  it('of a reshare brings a chain of five, and not of six', async () => {
+  it('of a reshare is fetched in a chain of five, but not of six', async () => {
     for (const length of [5, 6]) {
       const people = Array.from({ length: length + 1 }, () => newPerson())
       const [rootAuthor, ...resharers] = people
@@ -484,7 +484,7 @@ describe('a reshare', () => {
     }
   })
 
-  it('that leads back to itself ends', async () => {
+  it('with a circular chain ends as NotFetchable', async () => {
     const quin = newPerson()
     await discoverPerson(pod, quin.address)
     const one = reshareBy(quin, postBy(quin))
@@ -517,7 +517,7 @@ describe('a reshare', () => {
 describe('a text', () => {
   const jobs = (name: string) => pod.db('outbox').where({ name }).orderBy('id').pluck('data')
 
-  it('has those looked for whom it mentions and nobody knows, at most fifty', async () => {
+  it('causes look-ups of unknown mentioned people, at most fifty', async () => {
     await pod.db('outbox').delete()
     const quin = newPerson()
     const known = newPerson('known')
@@ -535,7 +535,7 @@ describe('a text', () => {
     expect(await jobs('discover-mentioned')).toEqual(strangers.slice(0, 50).map((address) => ({ address, arrivedIn })))
   })
 
-  it('has posts fetched that it links to, at most ten, one step further down', async () => {
+  it('causes fetches of linked posts, at most ten, one level deeper', async () => {
     await pod.db('outbox').delete()
     const quin = newPerson()
     const here = postBy(quin)
@@ -562,7 +562,7 @@ describe('a text', () => {
     )
   })
 
-  it('has no more links followed than its message has fetches left', async () => {
+  it('causes no more fetches of links than its message has left', async () => {
     await pod.db('outbox').delete()
     const quin = newPerson()
     const guids = Array.from({ length: 5 }, newGuid)
@@ -574,7 +574,7 @@ describe('a text', () => {
     expect(await jobs('fetch-linked')).toMatchObject(guids.slice(0, 2).map((guid) => ({ guid, fetchesLeft: 0 })))
   })
 
-  it('of a link has no links followed', async () => {
+  it('of a linked post causes no further fetches', async () => {
     await pod.db('outbox').delete()
     const quin = newPerson()
     const entity = postBy(quin, { text: `diaspora://remy@r.example/post/${newGuid()}` })
@@ -587,7 +587,7 @@ describe('a text', () => {
 })
 
 describe('messages that wait for a post', () => {
-  it('are handed back to the queue with it, and those for its poll', async () => {
+  it('are resumed with it, and those that wait for its poll', async () => {
     await pod.db('outbox').delete()
     const quin = newPerson()
     const answers = ['Yes', 'No'].map((text) => ({ type: 'poll_answer' as const, guid: newGuid(), answer: text }))

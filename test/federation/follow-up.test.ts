@@ -29,7 +29,7 @@ async function notifications(): Promise<readonly unknown[]> {
 }
 
 describe('a public post', () => {
-  it('has its author asked for what will be said under it, once', async () => {
+  it('makes this pod participate in it, once', async () => {
     const post = postBy(quin)
     await receive(pod, open(quin, post), open(quin, post))
     await receive(pod, open(quin, post))
@@ -37,7 +37,7 @@ describe('a public post', () => {
     expect(await work('participate')).toEqual([{ postGuids: [post.guid] }])
   })
 
-  it('has it asked by one job for all that come together', async () => {
+  it('shares one participation job with the other posts of its batch', async () => {
     const [one, other] = [postBy(quin), postBy(remy)]
     await receive(pod, open(quin, one), open(remy, other), sealed(quin, ann, postBy(quin, { public: false })))
 
@@ -46,7 +46,7 @@ describe('a public post', () => {
     expect(data.postGuids.toSorted()).toEqual([one.guid, other.guid].toSorted())
   })
 
-  it('is announced by one job for all that come together, with whom they notify', async () => {
+  it('shares one announcement job with its batch, including the notifications', async () => {
     const [one, other] = [postBy(quin, { text: `@{${ann.address}} hello` }), postBy(remy)]
     await receive(pod, open(quin, one), open(remy, other))
 
@@ -55,20 +55,20 @@ describe('a public post', () => {
     expect(await work('announce')).toEqual([{ notifications: [notification], posts: ids.map(({ id }) => id) }])
   })
 
-  it('leaves nothing to do where nobody lives who could hear of it', async () => {
+  it('causes no work on a pod without users', async () => {
     const empty = await openMeetingPod()
-    const stranger = await empty.meet('una@u.example')
+    const author = await empty.meet('una@u.example')
     const todo = () => empty.db('outbox').orderBy('name').pluck('name')
-    await receive(empty, open(stranger, postBy(stranger)))
+    await receive(empty, open(author, postBy(author)))
     expect(await todo()).toEqual([])
 
     await addLocal(empty, 'first')
-    await receive(empty, open(stranger, postBy(stranger)))
+    await receive(empty, open(author, postBy(author)))
     expect(await todo()).toEqual(['announce', 'participate'])
     await empty.close()
   })
 
-  it('tells whom it mentions, and looks for those who are unknown', async () => {
+  it('notifies mentioned local people, and enqueues look-ups of unknown ones', async () => {
     const text = `@{${ann.address}} @{${remy.address}} @{stranger@s.example} @{nobody@pod.example}`
     const post = postBy(quin, { text })
     await receive(pod, open(quin, post))
@@ -78,7 +78,7 @@ describe('a public post', () => {
     expect(await work('discover-mentioned')).toEqual([{ address: 'stranger@s.example', arrivedIn }])
   })
 
-  it('has ten of its links followed', async () => {
+  it('causes fetches of ten of its links', async () => {
     const guids = Array.from({ length: 30 }, newGuid)
     const known = postBy(remy)
     const text = guids.map((guid) => `diaspora://${remy.address}/post/${guid}`).join(' ')
@@ -106,7 +106,7 @@ describe('a public post', () => {
 })
 
 describe('a comment', () => {
-  it('tells the author of the post and whom it mentions, and has its links followed', async () => {
+  it('notifies the author of the post and mentioned people, and causes fetches of its links', async () => {
     const { ben } = await pod.locals('ben')
     const post = await addPost(pod, ann)
     const guid = newGuid()
@@ -114,10 +114,10 @@ describe('a comment', () => {
 
     expect(await receive(pod, open(quin, commentBy(quin, post, { text })))).toEqual(nothing)
 
-    const told = await notifications()
-    expect(told).toHaveLength(2)
-    expect(told).toContainEqual({ userId: ann.userId, type: 'commented_on_post' })
-    expect(told).toContainEqual({ userId: ben.userId, type: 'mentioned_in_comment' })
+    const sent = await notifications()
+    expect(sent).toHaveLength(2)
+    expect(sent).toContainEqual({ userId: ann.userId, type: 'commented_on_post' })
+    expect(sent).toContainEqual({ userId: ben.userId, type: 'mentioned_in_comment' })
     const arrivedIn = { posts: [], comments: await pod.db('comments').pluck('id') }
     expect(await work('discover-mentioned')).toEqual([{ address: 'late@s.example', arrivedIn }])
     expect(await work('fetch-linked')).toMatchObject([{ guid }])
@@ -127,7 +127,7 @@ describe('a comment', () => {
 describe('a reshare', () => {
   const columns = ['authorId', 'postId', 'count'] as const
 
-  it('of a post of ours counts, tells its author and has them take part', async () => {
+  it('of a local post raises its counter, notifies its author and makes them participate', async () => {
     const root = await addPost(pod, ann)
     const reshare = reshareBy(quin, { guid: root.guid, author: ann.address })
 
@@ -140,14 +140,14 @@ describe('a reshare', () => {
     expect(await work('participate')).toEqual([{ postGuids: [reshare.guid] }])
   })
 
-  it('of a post of others has nobody here take part', async () => {
+  it('of a remote post makes no local person participate', async () => {
     const root = postBy(remy)
 
     expect(await receive(pod, open(remy, root), open(quin, reshareBy(quin, root)))).toEqual(nothing)
     expect(await pod.rows('participations', 'notifications')).toEqual([0, 0])
   })
 
-  it('of a reshare that comes with it is taken up again at once', async () => {
+  it('of a reshare in the same batch is resumed at once', async () => {
     const root = postBy(remy)
     const first = reshareBy(quin, root)
     const second = reshareBy(remy, first)
@@ -168,7 +168,7 @@ describe('a reshare', () => {
     ])
   })
 
-  it('that shows the same again is passed over', async () => {
+  it('of the same root by the same person is ignored', async () => {
     const root = postBy(remy)
     await receive(pod, open(remy, root), open(quin, reshareBy(quin, root)))
 
@@ -179,7 +179,7 @@ describe('a reshare', () => {
   it.each<readonly [string, (root: Post) => ReshareEntity, object]>([
     ['of something that is gone', () => reshareBy(quin), nothing],
     [
-      'of something of ours that is not here',
+      'of an unknown local post',
       () => reshareBy(quin, { guid: newGuid(), author: ann.address }),
       { ...nothing, rejected: ['NotFetchable'] },
     ],
@@ -192,7 +192,7 @@ describe('a reshare', () => {
     expect(await receive(pod, open(quin, make(await addPost(pod, ann))))).toEqual(end)
   })
 
-  it('of something private of ours is refused', async () => {
+  it('of a private local post is rejected', async () => {
     const { guid } = await addPost(pod, ann, { public: false })
 
     expect(await receive(pod, open(quin, reshareBy(quin, { guid, author: ann.address })))).toEqual({

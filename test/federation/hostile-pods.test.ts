@@ -114,7 +114,7 @@ const everything = ['people', 'profiles', 'pods', 'posts', 'outbox', 'waiting'] 
 describe.each(scripts)('a pod that %s', (_what, fault, script) => {
   const limits = { within: fault === 'timeout' ? within : PLENTY }
 
-  it('has nobody found by WebFinger', async () => {
+  it('makes the WebFinger look-up fail', async () => {
     const { person, host } = stranger()
     others.script(`${host}/.well-known/webfinger`, (_request, response) => script(response))
     const before = await pod.rows(...everything)
@@ -124,7 +124,7 @@ describe.each(scripts)('a pod that %s', (_what, fault, script) => {
     expect(await pod.rows(...everything)).toEqual(before)
   })
 
-  it('has nobody found by hCard', async () => {
+  it('makes the hCard look-up fail', async () => {
     const { person, host } = stranger()
     others.script(`${host}/hcard/users/${person.guid}`, (_request, response) => script(response))
     const before = await pod.rows(...everything)
@@ -134,7 +134,7 @@ describe.each(scripts)('a pod that %s', (_what, fault, script) => {
     expect(await pod.rows(...everything)).toEqual(before)
   })
 
-  it('gives nothing away', async () => {
+  it('leaks nothing', async () => {
     const { person, host } = stranger()
     await discoverPerson(pod, person.address)
     const guid = newGuid()
@@ -148,7 +148,7 @@ describe.each(scripts)('a pod that %s', (_what, fault, script) => {
   })
 })
 
-it('has one time for WebFinger and hCard together', async () => {
+it('WebFinger and hCard share one deadline', async () => {
   const { person, host } = stranger()
   for (const [path, text] of [
     ['/.well-known/webfinger', JSON.stringify(others.webFinger(person))],
@@ -250,7 +250,7 @@ describe.each(requestForms)('with nothing or another port opened, %s', (_form, a
   )
 })
 
-it('would notice: with its port opened, the listener is reached', async () => {
+it('the listener is reached when its port is allowed', async () => {
   const listener = await listenOnLoopback()
   const remote = others.remotePods({
     allowPrivate: readSetting(`127.0.0.1:${listener.port}`),
@@ -265,7 +265,7 @@ it('would notice: with its port opened, the listener is reached', async () => {
   await listener.close()
 })
 
-it('is not fooled by a name that changes its address between WebFinger and hCard', async () => {
+it('a name that changes its address between WebFinger and hCard is checked again', async () => {
   const { person, host } = stranger()
   const listener = await listenOnLoopback()
   const answers = [['93.184.215.14'], ['127.0.0.1']]

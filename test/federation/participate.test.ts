@@ -137,7 +137,7 @@ describe('an account of this pod asks for what will be said under a post:', () =
   }
 })
 
-describe('nobody asks', () => {
+describe('no participation is sent', () => {
   it.each<readonly [string, () => Promise<Pick<Post, 'guid'>>]>([
     ['for a post of our own', () => addPost(pod, ann)],
     ['for a private post', () => addPost(pod, quin, { public: false })],

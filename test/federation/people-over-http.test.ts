@@ -66,7 +66,7 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
     expect(await rowOf(quin)).toMatchObject({ name: '' })
   })
 
-  it('who shares is told of once, until they do not any more', async () => {
+  it('a person who shares causes one notification, until they stop', async () => {
     const told = () => pod.db('notifications').pluck('type')
     expect(await pod.privately(contactOf(true), quin, ann)).toBe(202)
     await pod.privately(contactOf(true), quin, ann)
@@ -80,7 +80,7 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
     expect(await pod.rows('contacts')).toEqual([0])
   })
 
-  it('a conversation of a contact is read by whom it is for, whatever comes first', async () => {
+  it('a conversation of a contact reaches its participants in any order of arrival', async () => {
     await pod.privately(contactOf(true), quin, ann)
     await pod.settled()
     const guid = newGuid()
@@ -134,7 +134,7 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
     expect(await pod.db('notifications').pluck('type')).toEqual(['started_sharing'])
   })
 
-  it('a photo is changed by its author, and by nobody else', async () => {
+  it('a photo is changed only by its author', async () => {
     const photo: PhotoEntity = {
       type: 'photo',
       guid: newGuid(),
@@ -159,7 +159,7 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
     expect(await pod.db('photos').select('height', 'width')).toEqual([{ height: 2, width: 1 }])
   })
 
-  it('who leaves is nobody from then on, and who moves is somebody else', async () => {
+  it('a closed account disappears, and a moved one is replaced by the new identity', async () => {
     const moved = others.person('quin2@r.example')
     const remy = others.person('remy@r.example')
     for (const person of [quin, moved, remy]) await pod.publicly(profileOf(person, { first_name: 'Known' }), person)
@@ -188,7 +188,7 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
     expect(second.id).not.toBe(first.id)
   })
 
-  it('a private message to somebody who has left is answered to the pod it came from', async () => {
+  it('a private message to a closed account is answered with its deletion', async () => {
     const { guid, address } = ben.account
     await pod.db('people').where({ guid }).update({ closedAt: new Date() })
 

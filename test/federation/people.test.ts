@@ -130,7 +130,7 @@ describe('a profile', () => {
     expect(await shown()).toMatchObject({ name: 'now' })
   })
 
-  it('is refused when it tells everybody what is not for everybody', async () => {
+  it('is rejected when a public message contains private fields', async () => {
     const quiet = profileOf(quin, { first_name: 'Quiet', public: false })
 
     expect(await receive(pod, open(quin, quiet))).toEqual(nothing)
@@ -216,7 +216,7 @@ describe('a contact', () => {
   }
   const outbox = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
 
-  it('is told once, however often it is said', async () => {
+  it('notifies once when it arrives repeatedly', async () => {
     expect(await receive(pod, sealed(quin, ann, contact()))).toEqual(nothing)
     expect(await contacts()).toEqual([{ userId: ann.userId, personId: quin.id, sharing: true, receiving: false }])
     expect(await told()).toEqual([{ userId: ann.userId, type: 'started_sharing', personId: quin.id }])
@@ -228,7 +228,7 @@ describe('a contact', () => {
     expect(await outbox()).toEqual([])
   })
 
-  it('is told once by many batches at a time', async () => {
+  it('notifies once in concurrent batches', async () => {
     const remy = await pod.meet('remy@r.example')
     const both = [sealed(quin, ann, contact()), sealed(remy, ann, contact({ author: remy.address }))]
 
@@ -239,7 +239,7 @@ describe('a contact', () => {
     expect(await pod.rows('notification_actors')).toEqual([2])
   })
 
-  it('that ends takes along what was told of it, and the row if nothing else holds it', async () => {
+  it('that ends deletes its notification, and the contact if nothing else needs it', async () => {
     await receive(pod, sealed(quin, ann, contact()), sealed(quin, ben, contact({ recipient: ben.address })))
     await pod.db('contacts').where({ userId: ben.userId }).update({ receiving: true })
 
@@ -263,7 +263,7 @@ describe('a contact', () => {
     expect(await contacts()).toEqual([])
   })
 
-  it('is stored and told to nobody if the user blocks the person', async () => {
+  it('is stored without a notification if the user blocks the person', async () => {
     await pod.db('blocks').insert({ userId: ann.userId, personId: quin.id })
     const aspectId = await firstAspectOf(ann)
     await pod.db('users').where({ id: ann.userId }).update({ followBackAspectId: aspectId })
@@ -275,7 +275,7 @@ describe('a contact', () => {
     expect(await outbox()).toEqual([])
   })
 
-  it('is returned by a user who wants that', async () => {
+  it('is returned if the user has set that', async () => {
     const aspectId = await firstAspectOf(ann)
     await User.query(pod.db).findById(ann.userId).patch({ followBackAspectId: aspectId })
 
@@ -308,7 +308,7 @@ describe('a contact', () => {
   })
 })
 
-describe('somebody who leaves', () => {
+describe('a person who closes their account', () => {
   const deletion = () => ({ type: 'account_deletion', author: quin.address }) as const
 
   it('takes along what is theirs, and leaves what they said without a name', async () => {

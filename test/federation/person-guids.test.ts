@@ -93,7 +93,7 @@ describe('a guid that two people claim', () => {
     await expectOwner(thief, victim)
   })
 
-  it('is not won by an envelope of another person under the name of one who lists their key', async () => {
+  it('is not won by an envelope of another person with the same key', async () => {
     await discover(victim)
     const copy = pod.others.hcard({ ...thief, guid, publicKey: victim.publicKey })
     pod.others.script(`t${hosts}.example/hcard/users/${thief.guid}`, (_request, response) => response.end(copy))
@@ -127,7 +127,7 @@ describe('a guid that two people claim', () => {
     await expectOwner(victim, thief)
   })
 
-  it('is taken back by a later discovery when it is free', async () => {
+  it('is restored by a later discovery when it is free', async () => {
     await discover(thief)
     await discover(victim)
     await pod.db('people').where({ address: thief.address }).update({ guid: newGuid() })

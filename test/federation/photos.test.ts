@@ -30,7 +30,7 @@ function catBy(author: Stranger, fields: Partial<PhotoEntity> = {}): PhotoEntity
 const photos = () => Photo.query(pod.db).orderBy('id')
 
 describe('a photo on its own', () => {
-  it('is stored, and told anew it looks as its author says', async () => {
+  it('is stored, and updated when its author sends it again', async () => {
     const photo = catBy(quin)
     expect(await receive(pod, open(quin, photo))).toEqual(nothing)
     expect(await photos()).toMatchObject([
@@ -54,7 +54,7 @@ describe('a photo on its own', () => {
     expect(await photos()).toMatchObject([{ authorId: quin.id, text: 'A cat' }])
   })
 
-  it('stays that of its author when somebody else comes between looking and writing', async () => {
+  it('keeps its author when another photo with its guid arrives concurrently', async () => {
     const photo = {
       guid: newGuid(),
       public: true,
@@ -86,7 +86,7 @@ describe('a photo on its own', () => {
         return [postBy(mine, { poll }), postBy(theirs, { poll })]
       },
     ],
-  ])('as part of a post is not taken by another post that comes with it: a %s', async (_what, make) => {
+  ])('of a post is not moved to another post of the same batch: a %s', async (_what, make) => {
     const [mine, theirs] = make(quin, remy)
     if (mine === undefined || theirs === undefined) throw new Error('There are two posts.')
 
@@ -114,7 +114,7 @@ describe('a photo on its own', () => {
     expect(await photos().whereNotNull('postId')).toHaveLength(1)
   })
 
-  it('that is private is shown to each who got it, and never becomes public', async () => {
+  it('that is private is shown to each recipient, and never becomes public', async () => {
     const photo = catBy(quin, { public: false })
     expect(await receive(pod, open(quin, photo))).toEqual({ ...nothing, rejected: ['NotPublic'] })
 

@@ -141,7 +141,7 @@ describe('checkPod', () => {
     })
   })
 
-  it('says nothing about a pod when it is we who are too busy', async () => {
+  it('changes nothing about a pod when this process has too many requests', async () => {
     const limits = { fetchesPerHostPerMinute: 0 }
 
     await expect(
@@ -192,7 +192,7 @@ describe('savePodCheck', () => {
     })
   })
 
-  it('makes no row for a pod of which nobody is known', async () => {
+  it('inserts no row for a pod without a known person', async () => {
     const before = await pod.rows('pods')
 
     expect(await savePodCheck(pod.db, { host: 'unknown.example', port: 443 }, well, at(0))).toBeUndefined()

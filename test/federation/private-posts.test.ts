@@ -31,7 +31,7 @@ async function readers(): Promise<readonly (readonly number[])[]> {
 }
 
 describe('a private post', () => {
-  it('is shown with its photos to whom it was encrypted for', async () => {
+  it('is shown with its photos to its recipient', async () => {
     const post = secret()
 
     expect(await receive(pod, sealed(quin, ann, post))).toEqual(nothing)
@@ -53,7 +53,7 @@ describe('a private post', () => {
         await receive(pod, ...both.slice(1).map((one) => sealed(...one))),
       ],
     ],
-  ])('comes once for each of its readers, %s', async (_when, arrive) => {
+  ])('arrives once for each of its readers, %s', async (_when, arrive) => {
     const post = secret({ text: `@{${ann.address}} and @{${ben.address}}` })
 
     const ended = await arrive([quin, ann, post], [quin, ben, post])
@@ -70,13 +70,13 @@ describe('a private post', () => {
     ])
   })
 
-  it('notifies nobody of a mention who did not get it', async () => {
+  it('notifies no mentioned person who did not receive it', async () => {
     await receive(pod, sealed(quin, ann, secret({ text: `About @{${ben.address}}` })))
 
     expect(await pod.rows('mentions', 'notifications')).toEqual([1, 0])
   })
 
-  it('of somebody else is not shown by sending something with its guid', async () => {
+  it('of another author is not shown by a post with the same guid', async () => {
     const post = secret()
     await receive(pod, sealed(quin, ann, post))
 
@@ -89,13 +89,13 @@ describe('a private post', () => {
     expect(await readers()).toEqual([[ann.userId], [ann.userId]])
   })
 
-  it('asks nobody for what will be said under it', async () => {
+  it('causes no participation', async () => {
     await receive(pod, sealed(quin, ann, secret()))
 
     expect(await pod.db('outbox').pluck('name')).toEqual(['announce'])
   })
 
-  it('waits for nothing and is waited for by its comments', async () => {
+  it('does not wait, and resumes its waiting comments', async () => {
     const post = secret()
     const comment = commentBy(remy, post)
 
@@ -108,7 +108,7 @@ describe('a private post', () => {
   })
 })
 
-it('shows a public post that came encrypted to everybody', async () => {
+it('shows a public post to everyone when it arrives encrypted', async () => {
   const post = postBy(quin)
 
   expect(await receive(pod, sealed(quin, ann, post))).toEqual(nothing)
@@ -117,6 +117,6 @@ it('shows a public post that came encrypted to everybody', async () => {
   expect(await readers()).toEqual([[], []])
 })
 
-it('takes no private post in that comes in public', async () => {
+it('rejects a private post in a public message', async () => {
   expect(await receive(pod, open(quin, secret()))).toEqual({ ...nothing, rejected: ['NotPublic'] })
 })

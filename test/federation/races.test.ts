@@ -61,7 +61,7 @@ const asViewer = ({ userId, id }: LocalPerson) => ({ userId, personId: id, scope
 const retractionOf = (target_type: RetractionEntity['target_type'], { guid }: { readonly guid: string }) =>
   ({ type: 'retraction', author: quin.address, target_guid: guid, target_type }) as const
 
-describe('a repeat that comes at the moment when it is taken back', () => {
+describe('a repeated message that arrives during its retraction', () => {
   it.each<readonly [string, RetractionEntity['target_type'], () => Promise<Entity & { readonly guid: string }>]>([
     ['post', 'Post', async () => postBy(quin)],
     ['photo', 'Photo', async () => photoBy(quin)],
@@ -109,7 +109,7 @@ describe('a repeat that comes at the moment when it is taken back', () => {
     expect(await pod.rows(table)).toEqual([before])
   })
 
-  it('stays away from under a post of ours whose author does not want it', async () => {
+  it('is not stored again when the author of the local post has deleted it', async () => {
     const post = await addPost(pod, ann)
     const comment = commentBy(quin, post)
     await receive(pod, open(quin, comment))
@@ -129,7 +129,7 @@ describe('a repeat that comes at the moment when it is taken back', () => {
   })
 })
 
-describe('a text that goes at the moment when somebody it names is found', () => {
+describe('a text that is deleted during the discovery of a mentioned person', () => {
   it.each(['posts', 'comments'] as const)('is let be: %s', async (table) => {
     const post = await addPost(pod, ann)
     await receive(pod, open(quin, commentBy(quin, post)))
@@ -150,10 +150,10 @@ describe('a text that goes at the moment when somebody it names is found', () =>
   })
 })
 
-describe('somebody who leaves at the moment when something of theirs comes', () => {
+describe('a person who closes their account while their message arrives', () => {
   const deletion = () => open(quin, { type: 'account_deletion', author: quin.address })
 
-  it('has taken their post along', async () => {
+  it('loses the post', async () => {
     const post = postBy(quin)
 
     const { arrival } = await whileLocked(`post:${post.guid}`, async () => {
@@ -205,7 +205,7 @@ describe('somebody who leaves at the moment when something of theirs comes', () 
     expect(await pod.rows('mentions')).toEqual([0])
   })
 
-  it('shares with nobody', async () => {
+  it('shares with no user', async () => {
     const { arrival } = await whileHeld(
       async (transaction) => {
         await transaction('people').where({ id: quin.id }).forUpdate().select('id')
@@ -241,7 +241,7 @@ describe('somebody who leaves at the moment when something of theirs comes', () 
 })
 
 describe('two batches about the same posts', () => {
-  it('count in one order, whatever they say under which', async () => {
+  it('raise counters in one order of posts', async () => {
     const [one, other] = [await addPost(pod, ann), await addPost(pod, ann)]
 
     const batches = await whileHeld(

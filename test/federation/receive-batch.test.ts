@@ -64,7 +64,7 @@ const nothing = { waiting: [], rejected: [], ignored: 0 }
 const guids = () => pod.db('posts').orderBy('guid').pluck('guid')
 
 describe('a batch', () => {
-  it('has each of its messages reach its own end', async () => {
+  it('gives each of its messages its own outcome', async () => {
     const entities = [postBy(quin), postBy(remy), postBy(quin)]
     const stranger = pod.others.person('stranger@s.example')
     const messages = [
@@ -93,7 +93,7 @@ describe('a batch', () => {
     expect(await guids()).toEqual(entities.map(({ guid }) => guid).sort())
   })
 
-  it('writes one line to the log, with how its messages ended and how long it took', async () => {
+  it('writes one log line with the outcomes and the duration', async () => {
     const book = openLogBook()
     const known = postBy(quin)
     await receive(...sent(known))
@@ -127,7 +127,7 @@ describe('a batch', () => {
     expect(statements).toBe(others)
   })
 
-  it('is stored once however often and however parallel it comes', async () => {
+  it('is stored once when it arrives repeatedly and in parallel', async () => {
     const root = postBy(quin, { text: '#again', poll: pollWith(['Yes', 'No']), photos: [photoBy(quin), photoBy(quin)] })
     await receive(...sent(root))
     const entities = [root, ...Array.from({ length: 10 }, () => postBy(remy)), reshareBy(remy, root)]
@@ -153,7 +153,7 @@ describe('a batch', () => {
 })
 
 describe('a post', () => {
-  it('is not changed by a second one with its guid', async () => {
+  it('is not changed by a second post with its guid', async () => {
     const entity = postBy(quin, { text: 'First' })
     await receive(...sent(entity))
 
@@ -167,7 +167,7 @@ describe('a post', () => {
     expect(await pod.rows('photos', 'taggings')).toEqual([0, 0])
   })
 
-  it('belongs to one of two who use its guid at the same time', async () => {
+  it('belongs to one author when two use its guid at the same time', async () => {
     const entity = postBy(quin)
 
     const { rejected } = await receive(...sent(entity, { ...entity, author: remy.address }))
@@ -196,7 +196,7 @@ describe('a post', () => {
     expect(post?.createdAt).toEqual(read === undefined ? created : read())
   })
 
-  it('of somebody who lives here is never taken in, whoever knows the envelope', async () => {
+  it('by a local person is never stored, even with the original envelope', async () => {
     const account = await createUser(pod, { username: 'ann', password: 'a long enough password' })
     const ann = await Person.query(pod.db).findOne({ guid: account.guid }).throwIfNotFound()
     const key = await loadPrivateKey(pod, ann.id)
@@ -212,7 +212,7 @@ describe('a post', () => {
       'lives on a blocked pod',
       () => OtherPod.query(pod.db).patch({ blockedAt: new Date() }).where({ host: 'q.example' }),
     ],
-  ])('of somebody who %s is passed over', async (_what, change) => {
+  ])('by a person who %s is ignored', async (_what, change) => {
     await change()
 
     expect(await receive(...sent(postBy(quin)))).toEqual({ ...nothing, ignored: 1 })
@@ -227,7 +227,7 @@ describe('a post', () => {
       const idOf = (person: FakePerson) => people.find(({ address }) => address === person.address)?.id
       await pod.db('tombstones').insert([
         { targetType, guid: mine.guid, deletedById: idOf(quin) },
-        // The word of a stranger, and the name of another thing, stand in nobody's way.
+        // Tombstones by another person, or for another guid, have no effect.
         { targetType, guid: other.guid, deletedById: idOf(remy) },
         { targetType: 'Comment', guid: other.guid, deletedById: idOf(quin) },
       ])
@@ -239,7 +239,7 @@ describe('a post', () => {
 })
 
 describe('a photo in a post', () => {
-  it('that came before its post becomes part of it', async () => {
+  it('that arrived before its post becomes part of it', async () => {
     const photo = photoBy(quin, { remote_photo_name: 'new.jpg' })
     const { id: authorId } = await Person.byAddress(pod.db, quin.address).throwIfNotFound()
     await pod
@@ -253,7 +253,7 @@ describe('a photo in a post', () => {
     expect(await pod.db('photos')).toMatchObject([{ postId: post.id, postGuid: null, name: 'new.jpg', public: true }])
   })
 
-  it('stays with the post that it belongs to', async () => {
+  it('stays with its first post', async () => {
     const photo = photoBy(quin)
     const [one, two] = [postBy(quin, { photos: [photo, photo] }), postBy(quin, { photos: [photo, photo] })]
 
@@ -264,7 +264,7 @@ describe('a photo in a post', () => {
     expect(await pod.db('photos')).toMatchObject([{ guid: photo.guid, postId: post.id }])
   })
 
-  it('that was taken back does not come with it', async () => {
+  it('that was retracted before is left out', async () => {
     const [gone, here] = [photoBy(quin), photoBy(quin)]
     const { id: deletedById } = await Person.byAddress(pod.db, quin.address).throwIfNotFound()
     await pod.db('tombstones').insert({ targetType: 'Photo', guid: gone.guid, deletedById })
@@ -306,7 +306,7 @@ describe('a post with a part whose guid another author has used before', () => {
     expect(await pod.db('photos').first()).toEqual(before)
   })
 
-  it('is stored although nothing but the part was in it', async () => {
+  it('is stored although the part was its only content', async () => {
     const photo = photoBy(quin)
     await receive(...sent(postBy(quin, { photos: [photo] })))
     const onlyPhoto = postBy(remy, { text: '', photos: [photoBy(remy, { guid: photo.guid })] })
@@ -327,7 +327,7 @@ describe('a post with a part whose guid another author has used before', () => {
 })
 
 describe('a reshare', () => {
-  it('waits for a root that is not here', async () => {
+  it('waits for an unknown root', async () => {
     const root = postBy(quin)
 
     expect(await receive(...sent(reshareBy(remy, root)))).toEqual({ ...nothing, waiting: [`post:${root.guid}`] })
@@ -336,12 +336,12 @@ describe('a reshare', () => {
 
   it.each([
     [
-      'is signed by somebody else',
+      'is signed by another person',
       async () => message(envelopeOf(quin, reshareBy(remy, postBy(quin)))),
       { rejected: ['InvalidSender'] },
     ],
     [
-      'is by somebody who has left',
+      'is by a person with a closed account',
       async () => {
         await Person.query(pod.db).patch({ closedAt: new Date() }).where({ address: remy.address })
         return message(envelopeOf(remy, reshareBy(remy, postBy(quin))))
@@ -362,7 +362,7 @@ describe('a reshare', () => {
     expect(await receive(await make())).toEqual({ ...nothing, ...end })
   })
 
-  it('of something private is refused', async () => {
+  it('of a private post is rejected', async () => {
     const root = postBy(quin)
     await receive(...sent(root))
     await pod.db('posts').update({ public: false })
@@ -370,7 +370,7 @@ describe('a reshare', () => {
     expect(await receive(...sent(reshareBy(remy, root)))).toEqual({ ...nothing, rejected: ['NotAllowed'] })
   })
 
-  it('of a post of our own counts there', async () => {
+  it('of a local post raises its counter', async () => {
     const account = await createUser(pod, { username: 'ann', password: 'a long enough password' })
     const ann = await Person.query(pod.db).findOne({ guid: account.guid }).throwIfNotFound()
     const root = await Post.query(pod.db)

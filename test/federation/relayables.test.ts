@@ -37,7 +37,7 @@ async function relayed(): Promise<readonly unknown[]> {
 }
 
 describe('a comment', () => {
-  it('under a post of ours is kept with its signature, counted and passed on', async () => {
+  it('on a local post is stored with its signature, counted and relayed', async () => {
     const post = await postOfAnn()
     const comment = commentBy(quin, post, { text: ' Nice, @{ann@pod.example} #really ' })
 
@@ -68,7 +68,7 @@ describe('a comment', () => {
     expect(await relayed()).toEqual([{ record: 'comment', guid: comment.guid }])
   })
 
-  it('moves the post up by its arrival, whatever its own time is', async () => {
+  it('moves the post up by the time of its arrival, not by its own time', async () => {
     const post = await postOfAnn({ interactedAt: new Date('2020-01-01T00:00:00Z') })
     const before = Date.now()
 
@@ -78,7 +78,7 @@ describe('a comment', () => {
     expect(moved.interactedAt.getTime()).toBeGreaterThanOrEqual(before)
   })
 
-  it('under a post of others comes from its author, without its signature being kept, and is not passed on', async () => {
+  it('on a remote post is stored without its signature, and is not relayed', async () => {
     const post = postBy(remy)
     const [direct, relayedOne] = [commentBy(quin, post), commentBy(quin, post)]
 
@@ -113,7 +113,7 @@ describe('a comment', () => {
     expect(await pod.rows('comments', 'outbox')).toEqual([0, 0])
   })
 
-  it('is passed on with the names, order and texts that were signed', async () => {
+  it('is relayed with the signed names, order and texts', async () => {
     const post = await postOfAnn()
     await pod.db('participations').insert({ guid: newGuid(), postId: post.id, authorId: remy.id })
     const guid = newGuid()
@@ -144,7 +144,7 @@ describe('a comment', () => {
     expect(sent?.entity).toContain(`<author_signature>${comment.author_signature}</author_signature>`)
   })
 
-  it('that comes again has no effect', async () => {
+  it('that arrives again has no effect', async () => {
     const post = await postOfAnn()
     const comment = commentBy(quin, post)
     await receive(pod, open(quin, comment), open(quin, comment))
@@ -158,7 +158,7 @@ describe('a comment', () => {
     expect(await pod.rows('outbox')).toEqual([0])
   })
 
-  it('belongs to one of two who use its guid', async () => {
+  it('belongs to one author when two use its guid', async () => {
     const post = await postOfAnn()
     const [first, second, third] = [commentBy(quin, post), commentBy(remy, post), commentBy(remy, post)]
     const guid = first.guid
@@ -171,13 +171,13 @@ describe('a comment', () => {
     expect(await pod.db('comments').pluck('author_id')).toEqual([quin.id])
   })
 
-  it('without anything but space is refused', async () => {
+  it('with only white space is rejected', async () => {
     const comment = commentBy(quin, await postOfAnn(), { text: ' \n ' })
 
     expect(await receive(pod, open(quin, comment))).toEqual({ ...nothing, rejected: ['ValidationError'] })
   })
 
-  it('that says one of our people wrote it is passed over, whoever sends it', async () => {
+  it('that names a local author is ignored, from any sender', async () => {
     const [post, theirs] = [await postOfAnn(), postBy(remy)]
     const { id } = ann
     const person = { ...ann, privateKey: await loadPrivateKey(pod, id) }
@@ -193,7 +193,7 @@ describe('a comment', () => {
     expect(await pod.rows('comments')).toEqual([0])
   })
 
-  it('by somebody whom the author of the post blocks is answered with its retraction', async () => {
+  it('by a person whom the author of the post blocks is answered with its retraction', async () => {
     const post = await postOfAnn()
     await pod.db('blocks').insert({ userId: ann.userId, personId: quin.id })
     const [comment, other] = [commentBy(quin, post), commentBy(remy, post)]
@@ -213,8 +213,8 @@ describe('a comment', () => {
   it.each([
     ['its author', () => quin.id, 0],
     ['the author of the post', () => ann.id, 0],
-    ['a stranger', () => remy.id, 1],
-  ])('that %s rolled back before it came', async (_who, by, left) => {
+    ['another person', () => remy.id, 1],
+  ])('that %s retracted before its arrival', async (_who, by, left) => {
     const comment = commentBy(quin, await postOfAnn())
     await pod.db('tombstones').insert({ targetType: 'Comment', guid: comment.guid, deletedById: by() })
 
@@ -223,8 +223,8 @@ describe('a comment', () => {
   })
 })
 
-describe('a post that is not here', () => {
-  it('is asked for at the author of the comment, then at who sent it', async () => {
+describe('an unknown post', () => {
+  it('is fetched from the pod of the comment author, then from that of the sender', async () => {
     const post = postBy(remy)
 
     const { waiting } = await receiveBatch(pod, [open(remy, commentBy(quin, post)), open(remy, commentBy(remy, post))])
@@ -239,9 +239,9 @@ describe('a post that is not here', () => {
 
   it.each([
     ['a comment with a wrong signature', () => commentBy(quin, postBy(remy), { author_signature: 'wrong' })],
-    ['a comment of one of ours', () => ({ ...commentBy(remy, postBy(remy)), author: ann.address })],
+    ['a comment by a local person', () => ({ ...commentBy(remy, postBy(remy)), author: ann.address })],
     ['a participation', () => participationBy(remy, postBy(remy))],
-  ])('is not asked for because of %s', async (_what, make) => {
+  ])('is not fetched because of %s', async (_what, make) => {
     const entity = make()
     const broken = entity.type === 'comment' ? { ...entity, author_signature: 'bm90IHNpZ25lZA==' } : entity
 
@@ -251,7 +251,7 @@ describe('a post that is not here', () => {
     expect(await pod.rows('waiting')).toEqual([0])
   })
 
-  it('lets what is said under it follow, all the way down', async () => {
+  it('resumes its waiting interactions on all levels when it arrives', async () => {
     const post = postBy(remy, { poll: pollWith('Yes', 'No') })
     const comment = commentBy(quin, post)
     const [yes] = post.poll?.poll_answers ?? []
@@ -268,7 +268,7 @@ describe('a post that is not here', () => {
     expect(await pod.db('pollAnswers').orderBy('position').pluck('vote_count')).toEqual([1, 0])
   })
 
-  it('that is refused itself holds nothing', async () => {
+  it('that is rejected itself resumes no message', async () => {
     const post = postBy(remy, { public: false })
     const comment = commentBy(quin, post)
 
@@ -281,7 +281,7 @@ describe('a post that is not here', () => {
 })
 
 describe('a like', () => {
-  it('counts once for each person and thing, and only if it is positive', async () => {
+  it('counts once for each person and parent, and only if it is positive', async () => {
     const post = await postOfAnn()
     const likes = [likeBy(quin, post), likeBy(quin, post), likeBy(remy, post, { positive: false })]
 
@@ -301,7 +301,7 @@ describe('a like', () => {
     expect((await relayed()).length).toBe(2)
   })
 
-  it('of a comment on a post of ours may come from whoever wrote it, or from nobody else', async () => {
+  it('of a comment on a local post is accepted only from its author', async () => {
     const post = await postOfAnn()
     const comment = commentBy(quin, post)
     await receive(pod, open(quin, comment))
@@ -315,7 +315,7 @@ describe('a like', () => {
     expect(await Like.query(pod.db)).toMatchObject([{ postId: null, authorSignature: like.author_signature }])
   })
 
-  it('of a comment waits for it', async () => {
+  it('of an unknown comment waits for it', async () => {
     const guid = newGuid()
 
     expect((await receive(pod, open(remy, likeBy(quin, { guid }, { parent_type: 'Comment' })))).waiting).toEqual([
@@ -351,7 +351,7 @@ describe('a vote', () => {
 })
 
 describe('a participation', () => {
-  it('is kept once for each person and post of ours', async () => {
+  it('is stored once for each person and local post', async () => {
     const post = await postOfAnn()
     const [one, two] = [participationBy(remy, post), participationBy(remy, post)]
 
@@ -363,7 +363,7 @@ describe('a participation', () => {
     ])
   })
 
-  it('for a post of others or an unknown one is refused', async () => {
+  it('in a remote or unknown post is rejected', async () => {
     const theirs = postBy(quin)
     await receive(pod, open(quin, theirs))
 
@@ -378,7 +378,7 @@ describe('a participation', () => {
 })
 
 describe('any number of relayables', () => {
-  it('is stored once however often and however parallel it comes', async () => {
+  it('is stored once when it arrives repeatedly and in parallel', async () => {
     const [one, two] = [await postOfAnn(), await postOfAnn()]
     const comments = Array.from({ length: 12 }, (_, index) =>
       commentBy(index % 2 === 0 ? quin : remy, index % 3 === 0 ? one : two),
@@ -400,12 +400,17 @@ describe('any number of relayables', () => {
   })
 })
 
-it('keeps no relayable by a person who has left, whoever sends it', async () => {
-  const [ours, theirs] = [await postOfAnn(), postBy(remy)]
+it('stores no relayable by a person with a closed account, from any sender', async () => {
+  const [localPost, remotePost] = [await postOfAnn(), postBy(remy)]
   await Person.query(pod.db).findById(quin.id).patch({ closedAt: new Date() })
 
   expect(
-    await receive(pod, open(remy, theirs), open(quin, commentBy(quin, ours)), open(remy, commentBy(quin, theirs))),
+    await receive(
+      pod,
+      open(remy, remotePost),
+      open(quin, commentBy(quin, localPost)),
+      open(remy, commentBy(quin, remotePost)),
+    ),
   ).toEqual({
     ...nothing,
     ignored: 2,

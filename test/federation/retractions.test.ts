@@ -84,7 +84,7 @@ const commentUnder = (parent: string) =>
   }) as const
 
 describe('a retraction of a post', () => {
-  it('by its author takes comments and notifications along, and leaves reshares without a root', async () => {
+  it('by its author deletes comments and notifications, and leaves reshares without a root', async () => {
     const post = await addPost(pod, quin)
     const reshare = await addPost(pod, remy, { type: 'Reshare', text: '', rootId: post.id })
     await commentBy(remy, post)
@@ -97,7 +97,7 @@ describe('a retraction of a post', () => {
     expect(await pod.db('tombstones')).toMatchObject([{ targetType: 'Post', guid: post.guid, deletedById: quin.id }])
   })
 
-  it('by somebody else changes nothing', async () => {
+  it('by another person changes nothing', async () => {
     const post = await addPost(pod, quin)
 
     expect(await receive(open(remy, retraction('Post', post.guid, quin.address)))).toMatchObject({
@@ -118,7 +118,7 @@ describe('a retraction of a post', () => {
     expect(await Post.query(pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
   })
 
-  it('cannot take back what one of our people wrote, whatever it says', async () => {
+  it('cannot delete a local post, in any form', async () => {
     const post = await ownPost()
 
     expect(await receive(open(quin, retraction('Post', post.guid, quin.address)))).toMatchObject({
@@ -129,7 +129,7 @@ describe('a retraction of a post', () => {
 })
 
 describe('a retraction of a comment', () => {
-  it('on a post of ours is passed on, signed by the author of the post, but not to where it came from', async () => {
+  it('on a local post is relayed, signed by the author of the post, but not to its sender', async () => {
     const post = await ownPost()
     await follow(post, quin, remy)
     const { guid } = await commentBy(quin, post)
@@ -145,7 +145,7 @@ describe('a retraction of a comment', () => {
     expect(await Participation.query(pod.db)).toHaveLength(2)
   })
 
-  it('is passed on to no pod if no job has dispatched the comment', async () => {
+  it('is relayed to no pod if no job has dispatched the comment', async () => {
     const post = await ownPost()
     await follow(post, remy)
     const { guid } = await commentBy(quin, post, { createdAt: new Date() })
@@ -158,7 +158,7 @@ describe('a retraction of a comment', () => {
   it.each([
     ['no pod to which the comment was not sent', {}, []],
     ['a pod to which the comment may have been sent', { lastFault: 'timeout' }, ['r.example']],
-  ])('is passed on to %s', async (_, delivery, to) => {
+  ])('is relayed to %s', async (_, delivery, to) => {
     const post = await ownPost()
     await follow(post, remy)
     const { guid } = await commentBy(quin, post, { createdAt: new Date() })
@@ -172,7 +172,7 @@ describe('a retraction of a comment', () => {
     expect(await sentAbout(pod, guid)).toMatchObject([{ verb: 'retract', to }])
   })
 
-  it('is passed on to whom it mentioned', async () => {
+  it('is relayed to mentioned people', async () => {
     const post = await ownPost()
     const { id, guid } = await commentBy(quin, post)
     await pod.db('mentions').insert({ personId: remy.id, commentId: id })
@@ -182,7 +182,7 @@ describe('a retraction of a comment', () => {
     expect(await sentAbout(pod, guid)).toMatchObject([{ to: ['r.example'] }])
   })
 
-  it('is passed on once, however often it comes', async () => {
+  it('is relayed once when it arrives repeatedly', async () => {
     const post = await ownPost()
     await follow(post, remy)
     const { guid } = await commentBy(quin, post)
@@ -195,7 +195,7 @@ describe('a retraction of a comment', () => {
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 0 })
   })
 
-  it('may come from the author of the post, in the name of who wrote it', async () => {
+  it('may come from the author of the post, with the comment author as author', async () => {
     const post = await addPost(pod, remy)
     const { guid } = await commentBy(quin, post)
 
@@ -204,7 +204,7 @@ describe('a retraction of a comment', () => {
     expect(await pod.rows('comments', 'outbound_messages')).toEqual([0, 0])
   })
 
-  it('may not come from others who read it', async () => {
+  it('may not come from other readers', async () => {
     const { guid } = await commentBy(quin, await ownPost())
 
     expect(await receive(open(remy, retraction('Comment', guid, quin.address)))).toMatchObject({
@@ -213,7 +213,7 @@ describe('a retraction of a comment', () => {
     expect(await pod.rows('comments')).toEqual([1])
   })
 
-  it('takes the relay along that has not gone out yet', async () => {
+  it('cancels a pending relay of the comment', async () => {
     const post = await ownPost()
     const { guid } = await commentBy(quin, post)
     const creation = { record: 'comment', guid, verb: 'create', senderId: ann.personId, public: true, entity: '<x/>' }
@@ -225,8 +225,8 @@ describe('a retraction of a comment', () => {
   })
 })
 
-describe('a retraction of something else', () => {
-  it('of a like lowers the count of what was liked, and is passed on', async () => {
+describe('a retraction of another entity', () => {
+  it('of a like lowers the counter of its parent, and is relayed', async () => {
     const post = await ownPost({ likesCount: 2 })
     const comment = await commentBy(remy, post)
     await pod.db('comments').where({ id: comment.id }).update({ likesCount: 1 })
@@ -253,7 +253,7 @@ describe('a retraction of something else', () => {
     expect(await sentAbout(pod, first)).toMatchObject([{ senderId: ann.personId, to: ['r.example'] }])
   })
 
-  it('of a vote lowers the count of its answer, and is passed on', async () => {
+  it('of a vote lowers the counter of its answer, and is relayed', async () => {
     const post = await ownPost()
     await follow(post, remy)
     const [poll] = await pod.db('polls').insert({ guid: newGuid(), postId: post.id, question: 'Tea?' }).returning('id')
@@ -268,7 +268,7 @@ describe('a retraction of something else', () => {
     expect(await sentAbout(pod, guid)).toMatchObject([{ verb: 'retract', to: ['r.example'] }])
   })
 
-  it('of a poll leaves its post', async () => {
+  it('of a poll keeps its post', async () => {
     const post = await addPost(pod, quin)
     const guid = newGuid()
     await pod.db('polls').insert({ guid, postId: post.id, question: 'Tea?' })
@@ -278,7 +278,7 @@ describe('a retraction of something else', () => {
     expect(await pod.rows('polls', 'posts')).toEqual([0, 1])
   })
 
-  it('of a photo takes along the post that had nothing else', async () => {
+  it('of a photo deletes a post without other content', async () => {
     const [worded, wordless] = [await addPost(pod, quin), await addPost(pod, quin, { text: '' })]
     const guids = [newGuid(), newGuid()]
     const photos = [worded, wordless].map(({ id }, index) => {
@@ -301,7 +301,7 @@ describe('a retraction of something else', () => {
     expect(await pod.rows('participations')).toEqual([0])
   })
 
-  it('of a conversation takes it from everybody, messages and all', async () => {
+  it('of a conversation deletes it with its messages for all participants', async () => {
     const [row] = await pod
       .db('conversations')
       .insert({ guid: newGuid(), authorId: quin.id, subject: 'Tea' })
@@ -316,7 +316,7 @@ describe('a retraction of something else', () => {
     expect(await pod.rows('conversations', 'messages', 'conversation_visibilities')).toEqual([0, 0, 0])
   })
 
-  it('of many things at once keeps all counters right', async () => {
+  it('of many entities in one batch keeps all counters right', async () => {
     const post = await ownPost({ likesCount: 20 })
     const comments = await Promise.all(Array.from({ length: 20 }, () => commentBy(quin, post)))
     const likes = await Promise.all(
@@ -338,8 +338,8 @@ describe('a retraction of something else', () => {
   })
 })
 
-describe('a retraction of what is not here', () => {
-  it('waits for an hour, and keeps what comes meanwhile away', async () => {
+describe('a retraction of an unknown entity', () => {
+  it('waits for an hour, and keeps its target away', async () => {
     const guid = newGuid()
 
     expect(await receive(open(quin, retraction('Post', guid, quin.address)))).toEqual({
@@ -370,14 +370,14 @@ describe('a retraction of what is not here', () => {
     },
   )
 
-  it('of an unknown post by a third person keeps no answers out', async () => {
+  it('of an unknown post by a third person keeps no interactions away', async () => {
     const guid = newGuid()
     await pod.db('tombstones').insert({ targetType: 'Post', guid, deletedById: remy.id })
 
     expect(await receive(open(quin, commentUnder(guid)))).toMatchObject({ waiting: [[`post:${guid}`, undefined]] })
   })
 
-  it('waits for a participation like for anything else', async () => {
+  it('waits for a participation too', async () => {
     const post = await ownPost()
     const participation = participationBy(quin, post)
 
@@ -388,7 +388,7 @@ describe('a retraction of what is not here', () => {
     expect(await pod.rows('participations')).toEqual([0])
   })
 
-  it('does not keep away what somebody else has written', async () => {
+  it('does not keep away an entity of another author', async () => {
     const guid = newGuid()
     await receive(open(remy, retraction('Post', guid, remy.address)))
 
@@ -397,7 +397,7 @@ describe('a retraction of what is not here', () => {
     expect(await Post.query(pod.db)).toMatchObject([{ guid, authorId: quin.id }])
   })
 
-  it('keeps a comment away if it came from the author of the post, and not if it came from anybody else', async () => {
+  it('keeps a comment away if the author of the post has sent it, and not if another person has', async () => {
     const post = await addPost(pod, remy)
     const [unwanted, welcome] = [1, 2].map(() => signedBy(quin, commentUnder(post.guid)))
     if (unwanted === undefined || welcome === undefined) throw new Error('There are two.')
@@ -412,7 +412,7 @@ describe('a retraction of what is not here', () => {
     expect(await Comment.query(pod.db)).toMatchObject([{ guid: welcome.guid }])
   })
 
-  it('comes to its end without a word when its time is over', async () => {
+  it('ends without a dead letter when its time is over', async () => {
     const guid = newGuid()
     const late = open(quin, retraction('Post', guid, quin.address))
     await receive(late)
@@ -421,7 +421,7 @@ describe('a retraction of what is not here', () => {
     expect(await receive({ ...late, resumed: { outboxId: id, times: 1, last: true } })).toEqual({ ...done, ignored: 1 })
   })
 
-  it('finds what comes in the same batch', async () => {
+  it('finds a target in the same batch', async () => {
     const guid = newGuid()
 
     expect(
@@ -449,8 +449,8 @@ describe('a batch of retractions', () => {
   })
 })
 
-describe('a comment that comes while its post is being deleted', () => {
-  it('finds it gone, and delays nobody else', async () => {
+describe('a comment that arrives while its post is being deleted', () => {
+  it('is not stored, and delays no other message', async () => {
     const [going, staying] = [await ownPost(), await ownPost()]
     const comments = [going, staying].map(({ guid }) => signedBy(quin, commentUnder(guid)))
 
@@ -478,7 +478,7 @@ describe('a retraction of a person', () => {
   }
   const contacts = () => Contact.query(pod.db).select('personId', 'sharing', 'receiving')
 
-  it('ends what they share with the user', async () => {
+  it('ends sharing with the user', async () => {
     await Contact.query(pod.db).insert([
       { userId: ann.id, personId: quin.id, sharing: true, receiving: true },
       { userId: ann.id, personId: remy.id, sharing: true },

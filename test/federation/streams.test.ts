@@ -24,7 +24,7 @@ const readerOf = ({ userId, id }: LocalPerson) => ({ userId, personId: id })
 const stream = async (reader: LocalPerson, name: Stream) =>
   (await listStreamPosts(pod.db, readerOf(reader), { stream: name, ...query })).items.map(({ guid }) => guid)
 
-it('what is said elsewhere under a post moves it forward in the activity of those who take part', async () => {
+it('a remote comment moves its post up in the activity of the participants', async () => {
   const [older, newer] = [await addOwn('2020-01-01'), await addOwn('2020-01-02')]
   expect(await stream(ann, 'activity')).toEqual([newer.guid, older.guid])
 
@@ -41,7 +41,7 @@ it('what is said elsewhere under a post moves it forward in the activity of thos
   }
 })
 
-it('a reshare from elsewhere comes into the activity of who wrote the root', async () => {
+it('a remote reshare appears in the activity of the root author', async () => {
   const root = await addPost(pod, ann)
   const reshare = reshareBy(quin, { ...root, author: ann.address })
 
@@ -50,7 +50,7 @@ it('a reshare from elsewhere comes into the activity of who wrote the root', asy
   expect(await stream(ann, 'activity')).toEqual([reshare.guid])
 })
 
-it('a private post is in the stream of whom it was shown to, and is still there when its author has moved', async () => {
+it('a private post is in the stream of its recipients, also after its author has moved', async () => {
   const aspectId = await addAspect(pod, ann.userId, [quin])
   const post = postBy(quin, { public: false, text: `Dear @{${ann.address}}` })
   expect(await receive(pod, sealed(quin, ann, post))).toEqual(nothing)
@@ -68,7 +68,7 @@ it('a private post is in the stream of whom it was shown to, and is still there 
   expect(await streams()).toEqual([[post.guid], [post.guid], [post.guid]])
 })
 
-it('somebody who moves here finds what they have written, liked and said', async () => {
+it('a person who moves to this pod finds their posts, likes and comments', async () => {
   const [own, liked, said] = [await addPost(pod, quin), await addPost(pod, remy), await addPost(pod, remy)]
   const mine = () => ({ guid: newGuid(), authorId: quin.id })
   await pod.db('likes').insert({ ...mine(), postId: liked.id })

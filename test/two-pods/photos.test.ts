@@ -51,7 +51,7 @@ describe('photos of one pod on another', { timeout: 60_000 }, () => {
   }
   const addressesOf = ({ raw, large, medium, small }: Sizes) => [raw, large, medium, small]
 
-  it('can be loaded in all four sizes as part of a post, until it is deleted', async () => {
+  it('can be loaded in all four sizes in a post, until it is deleted', async () => {
     const photo = await upload('?pending=true')
     const post = await aliceApp.post('/posts', { public: true, body: 'See', photos: [photo.guid] })
     await untilQuiet(left, right)
@@ -68,7 +68,7 @@ describe('photos of one pod on another', { timeout: 60_000 }, () => {
     expect((await bobApp.get(`/photos/${photo.guid}`)).status).toBe(404)
   })
 
-  it('come by themselves to those with whom they were shared, and go again', async () => {
+  it('are delivered without a post to the aspects they were shared with, until they are deleted', async () => {
     const photo = await upload(`?aspect_ids=${await firstAspectOf(alice)}`)
     await untilQuiet(left, right)
 
@@ -83,7 +83,7 @@ describe('photos of one pod on another', { timeout: 60_000 }, () => {
     expect(await statusesOf(addressesOf(body.sizes))).toEqual([404, 404, 404, 404])
   })
 
-  it('are shown as the picture of a person, until it is deleted', async () => {
+  it('are shown as a profile picture, until it is deleted', async () => {
     const photo = await upload('?set_profile_picture=true')
     await untilQuiet(left, right)
     const avatar = async () => (await bobApp.get(`/users/${alice.guid}`)).body.avatar
@@ -97,7 +97,7 @@ describe('photos of one pod on another', { timeout: 60_000 }, () => {
     expect((await avatar()).large).toBe(`http://${right.host}/images/user/default.png`)
   })
 
-  it('that wait to become part of a post are nobody else’s business', async () => {
+  it('that were uploaded for a post are not delivered before it', async () => {
     const photo = await upload('?pending=true')
     await untilQuiet(left, right)
 

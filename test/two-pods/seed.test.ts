@@ -33,7 +33,7 @@ describe('pod seed', { timeout: 60_000 }, () => {
     return answer.json() as Promise<Answer> // as the API documents it
   }
 
-  it('makes two people with tokens, and something in each of their lists', async () => {
+  it('creates two people with tokens and with entries in each of their lists', async () => {
     const seeded = (await left.json('seed')) as Seeded[]
 
     expect(seeded).toMatchObject([
@@ -47,7 +47,7 @@ describe('pod seed', { timeout: 60_000 }, () => {
     expect(new Set(types)).toEqual(new Set(['started_sharing', 'reshared', 'commented_on_post', 'liked']))
   })
 
-  it('lets them meet somebody on another pod, who hears of it there', async () => {
+  it('lets them share with a person on another pod, who is notified', async () => {
     const [alma] = (await right.json('seed', '--meet', alice.address)) as Seeded[]
     await untilQuiet(left, right)
 
@@ -58,7 +58,7 @@ describe('pod seed', { timeout: 60_000 }, () => {
     expect(new Set(fromThere)).toEqual(new Set(['started_sharing', 'mentioned']))
   })
 
-  it('makes a life only once, and leaves a pod that has one as it is', async () => {
+  it('changes nothing on a pod with sample data', async () => {
     const { code, stderr } = await left.command('seed')
 
     expect([code, stderr]).toEqual([1, 'There is a life on this pod already: alice lives here.\n'])

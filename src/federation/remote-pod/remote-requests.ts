@@ -24,7 +24,7 @@ export interface RemoteRequestOptions {
   readonly now?: () => number
 }
 
-export interface RemoteRequest {
+interface RemoteRequest {
   readonly purpose: Purpose
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>

@@ -68,7 +68,7 @@ describe('the setting', () => {
 })
 
 describe('a request', () => {
-  it('carries what is needed and nothing that would tell more', async () => {
+  it('sends only the necessary headers', async () => {
     const seen: IncomingHttpHeaders[] = []
     const server = await http((request, response) => {
       seen.push(request.headers)
@@ -88,7 +88,7 @@ describe('a request', () => {
     ])
   })
 
-  it('sends path, query and body as they are', async () => {
+  it('sends path, query and body unchanged', async () => {
     const seen: unknown[] = []
     const server = await http((request, response) => {
       const chunks: Buffer[] = []
@@ -109,7 +109,7 @@ describe('a request', () => {
 })
 
 describe('an answer', () => {
-  it('has status, type, address and body', async () => {
+  it('has status, type, URL and body', async () => {
     const server = await http((_request, response) =>
       response.writeHead(203, { 'content-type': 'text/html; charset=utf-8' }).end('<p>ü'),
     )
@@ -119,14 +119,14 @@ describe('an answer', () => {
     expect(answer.body.toString()).toBe('<p>ü')
   })
 
-  it('may have exactly as many bytes as are allowed, and not one more', async () => {
+  it('may have exactly the maximum number of bytes', async () => {
     const server = await http((request, response) => response.end(Buffer.alloc(Number(request.url?.slice(1)), 'x')))
     const pods = opened()
     expect((await pods.get(`${server.url}1000`, small)).body).toHaveLength(1000)
     expect(await faultOfExchange(pods.get(`${server.url}1001`, small))).toBe('answer_too_large')
   })
 
-  it('with a bad status keeps it, whatever its body does', async () => {
+  it('with an error status keeps it, even if its body fails', async () => {
     const bodies = [
       'content-length: 3\r\n\r\nnot',
       'content-length: 999999999\r\n\r\nx',
@@ -142,7 +142,7 @@ describe('an answer', () => {
   it.each([
     [100, 'used again'],
     [120_000, 'closed'],
-  ])('with a bad status and %i bytes leaves a connection that is %s', async (bytes, fate) => {
+  ])('with an error status and %i bytes leaves a connection that is %s', async (bytes, fate) => {
     const server = await http((_request, response) => response.writeHead(404).end(Buffer.alloc(bytes)))
     const pods = testRemotePods({ allowPrivate: 'all' })
     for (let turn = 0; turn < 2; turn += 1) expect((await pods.get(server.url, small)).status).toBe(404)
@@ -161,21 +161,18 @@ describe('an answer', () => {
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
     ['identity', (bytes: Buffer) => bytes],
-  ])(
-    'that came as %s although nobody asked for it is read, and counted when it is unpacked',
-    async (encoding, pack) => {
-      const server = await http((request, response) =>
-        response
-          .setHeader('content-encoding', encoding)
-          .end(pack(Buffer.alloc(request.url === '/bomb' ? 1_000_000 : 1000, 'x'))),
-      )
-      const pods = opened()
-      expect((await pods.get(server.url, small)).body.toString()).toBe('x'.repeat(1000))
-      expect(await faultOfExchange(pods.get(`${server.url}bomb`, small))).toBe('answer_too_large')
-    },
-  )
+  ])('with the unrequested encoding %s is read, and its decompressed bytes are limited', async (encoding, pack) => {
+    const server = await http((request, response) =>
+      response
+        .setHeader('content-encoding', encoding)
+        .end(pack(Buffer.alloc(request.url === '/bomb' ? 1_000_000 : 1000, 'x'))),
+    )
+    const pods = opened()
+    expect((await pods.get(server.url, small)).body.toString()).toBe('x'.repeat(1000))
+    expect(await faultOfExchange(pods.get(`${server.url}bomb`, small))).toBe('answer_too_large')
+  })
 
-  it('that unpacks to nothing for ever ends by its packed size', async () => {
+  it('that decompresses to nothing is limited by its received bytes', async () => {
     const nothing = gzipSync('').toString('latin1')
     const server = await raw('HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n', (socket) => {
       socket.setDefaultEncoding('latin1')
@@ -253,7 +250,7 @@ describe('an exchange', () => {
       `${chunked}1\r\nx\r\n`,
       (socket: Socket) => void setImmediate().then(() => socket.resetAndDestroy()),
     ],
-  ])('that %s ends as %s, its connection ends with it, and no other one is made', async (_what, fault, text, then) => {
+  ])('that %s ends as %s, closes its connection and opens no other one', async (_what, fault, text, then) => {
     const server = await serveRaw((socket) => {
       socket.setDefaultEncoding('latin1')
       socket.once('data', () => {
@@ -289,13 +286,13 @@ describe('an exchange', () => {
     expect(hops).toBeGreaterThan(1)
   })
 
-  it('says how long it was in round figures, whatever was left of the time', async () => {
+  it('reports its deadline in rounded seconds', async () => {
     const server = await http(() => {})
     const exchange = opened().get(server.url, { ...small, deadline: 99.999931117 })
     await expect(exchange).rejects.toThrow('There was no complete answer within 0.1 s.')
   })
 
-  it('ends with the reason of the caller when the caller has enough', async () => {
+  it('ends with the reason of the caller when the caller aborts', async () => {
     const reason = new Error('enough')
     const controller = new AbortController()
     const server = await http(() => controller.abort(reason))
@@ -345,7 +342,7 @@ describe('a delivery', () => {
     ['-5', undefined],
     ['2030-01-01', undefined],
     ['1.5.', undefined],
-  ])('asked to wait with %j waits for %s seconds', async (text, retryAfter) => {
+  ])('with Retry-After %j waits for %s seconds', async (text, retryAfter) => {
     const server = await http((_request, response) => response.writeHead(503, { 'retry-after': text }).end())
     expect(await opened().post(server.url, 'text/plain', 'x')).toEqual({ status: 503, retryAfter })
   })
@@ -370,7 +367,7 @@ describe('a delivery', () => {
 })
 
 describe('a fault', () => {
-  it('passes, unless it is that the other pod must not be asked', () => {
+  it('is temporary, unless the request is not allowed', () => {
     expect(new RemotePodError('not_allowed', 'never').isTemporary).toBe(false)
     for (const fault of ['busy', 'dns', 'net', 'timeout', 'ssl', 'bad_answer', 'moved', 'gone', 'refused'] as const) {
       expect(new RemotePodError(fault, 'not now').isTemporary, fault).toBe(true)

@@ -114,7 +114,7 @@ const otherSpellings = [
 ]
 
 describe('a special address', () => {
-  it('is noticed on loopback when it is reached', async () => {
+  it('is detected by the test when loopback is reached', async () => {
     const loopback = await watchLoopback()
     const pods = testRemotePods({ allowPrivate: 'all' })
     for (const host of ['127.1', 'localhost', ...(hasIPv6 ? ['[::1]', '[::ffff:127.0.0.1]'] : [])]) {
@@ -124,7 +124,7 @@ describe('a special address', () => {
     }
   })
 
-  it.each([...loopbackSpellings, ...otherSpellings])('is never dialled when it is written as %s', async (host) => {
+  it.each([...loopbackSpellings, ...otherSpellings])('is never connected when it is written as %s', async (host) => {
     const loopback = await watchLoopback()
     const { dial, dialled } = watchedDial()
     const anotherPort = readAllowPrivate(`localhost:${loopback.port + 1},127.0.0.1:${loopback.port + 1}`, [])
@@ -148,14 +148,14 @@ describe('a special address', () => {
     [['10.0.0.1', '93.184.215.14']],
     [['2606:4700::1111', '93.184.215.14', 'fd00::1']],
     [['not an address']],
-  ])('is never dialled when a name has the addresses %j', async (addresses) => {
+  ])('is never connected when a name has the addresses %j', async (addresses) => {
     const { dial, dialled } = watchedDial()
     const pods = testRemotePods({ dial, resolve: async () => addresses })
     expect(await faultOfExchange(pods.get('https://pod.example/', small))).toBe('not_allowed')
     expect(dialled).toEqual([])
   })
 
-  it('gets no byte when the connection ends there all the same', async () => {
+  it('gets no byte even if the connection reaches it', async () => {
     const loopback = await watchLoopback()
     const names: string[] = []
     const pods = testRemotePods({
@@ -171,7 +171,7 @@ describe('a special address', () => {
     expect(names).toEqual(['pod.example'])
   })
 
-  it('is refused when the name gets it later', async () => {
+  it('is refused when the name resolves to it later', async () => {
     const answers = [['93.184.215.14'], ['127.0.0.1']]
     const { dialled } = watchedDial()
     const pods = testRemotePods({
@@ -189,7 +189,7 @@ describe('a special address', () => {
 })
 
 describe('a connection', () => {
-  it('is given the addresses that were checked, and asks for no other ones', async () => {
+  it('gets the checked addresses and resolves no other ones', async () => {
     const { dialled } = watchedDial()
     let questions = 0
     const pods = testRemotePods({
@@ -213,7 +213,7 @@ describe('a connection', () => {
     expect(questions).toBe(1)
   })
 
-  it('is made to the next address when the first one is dead', async () => {
+  it('is made to the next address when the first one does not respond', async () => {
     const server = await serveHttp((_request, response) => response.end('alive'))
     onTestFinished(() => server.close())
     const pods = testRemotePods({
@@ -233,7 +233,7 @@ describe('a connection', () => {
     expect(server.connections).toBe(1)
   })
 
-  it('is never plain to a public address, not even when everything private is open', async () => {
+  it('is never plain http to a public address, even when all private addresses are allowed', async () => {
     const { dial, dialled } = watchedDial()
     const pods = testRemotePods({ allowPrivate: 'all', dial, resolve: async () => ['93.184.215.14'] })
     expect(await faultOfExchange(pods.get('http://pod.example/', small))).toBe('not_allowed')
@@ -252,7 +252,7 @@ describe('a connection', () => {
     expect(await faultOfExchange(testRemotePods({ resolve }).get('https://pod.example/', small))).toBe('dns')
   })
 
-  it('ends as net when nobody listens', async () => {
+  it('ends as net when no server listens', async () => {
     const server = await serveHttp(() => {})
     await server.close()
     const pods = testRemotePods({ allowPrivate: 'all' })
@@ -309,7 +309,7 @@ describe('a target', () => {
     ['https://pod.example:1024/', 'pod.example', 1024],
     ['https://pod.example:3000/', 'pod.example', 3000],
     ['https://bücher.example/', 'xn--bcher-kva.example', 443],
-  ])('is asked when it is %s', async (url, name, port) => {
+  ])('is requested when it is %s', async (url, name, port) => {
     const dialled: TcpNetConnectOpts[] = []
     const names: string[] = []
     const pods = testRemotePods({
@@ -328,7 +328,7 @@ describe('a target', () => {
   })
 
   it.each(['https://127.0.0.1:22/', 'http://127.0.0.1:25/', 'http://127.0.0.1:6379/', 'https://127.0.0.1:6667/'])(
-    'is refused when it is %s, even when every private address is open',
+    'is refused when it is %s, even when all private addresses are allowed',
     async (url) => {
       const { dial, dialled } = watchedDial()
       const pods = testRemotePods({ allowPrivate: 'all', dial })
@@ -337,7 +337,7 @@ describe('a target', () => {
     },
   )
 
-  it('may have any port that the setting names, and only there', async () => {
+  it('may have any port that the setting names, on that host only', async () => {
     const names: string[] = []
     const pods = testRemotePods({
       allowPrivate: readAllowPrivate('pod.example:6379,pod.example:80', []),

@@ -21,7 +21,7 @@ async function serveRedirects(): Promise<ScriptedServer & { readonly paths: read
 const hop = (to: string, status = 302) => `/${status}/${encodeURIComponent(to)}`
 
 describe('a redirect', () => {
-  it.each([301, 302, 303, 307, 308])('with %i is followed, and the answer says where it came from', async (status) => {
+  it.each([301, 302, 303, 307, 308])('with %i is followed, and the answer has the final URL', async (status) => {
     const server = await serveRedirects()
     const pods = testRemotePods({ allowPrivate: 'all' })
     const start = `http://127.0.0.1:${server.port}${hop('../end?x=1', status)}`
@@ -42,7 +42,7 @@ describe('a redirect', () => {
     expect(server.connections).toBe(1)
   })
 
-  it('that leads in a circle ends', async () => {
+  it('with a loop ends as too_many_redirects', async () => {
     const server = await serveHttp((_request, response) => response.writeHead(302, { location: '/' }).end())
     onTestFinished(() => server.close())
     const pods = testRemotePods({ allowPrivate: 'all' })
@@ -50,7 +50,7 @@ describe('a redirect', () => {
     expect(await faultOfExchange(circle)).toBe('too_many_redirects')
   })
 
-  it('without a place to go is an answer, as is any other status', async () => {
+  it('without a location is an answer, like any other status', async () => {
     const server = await serveRedirects()
     const pods = testRemotePods({ allowPrivate: 'all' })
     for (const path of ['/302/', hop('/end', 304), hop('/end', 300), hop('/end', 305)]) {
@@ -94,7 +94,7 @@ describe('a redirect', () => {
     expect(other.paths).toEqual(['/end'])
   })
 
-  it('is refused when it leaves a host that must not be left', async () => {
+  it('is refused to another host with the option sameHost', async () => {
     const server = await serveRedirects()
     const pods = testRemotePods({ allowPrivate: 'all' })
     const ask = (to: string) =>

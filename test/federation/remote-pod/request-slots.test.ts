@@ -40,8 +40,8 @@ async function serveHeld() {
 
 const limits = { fetchesPerHost: 3, deliveriesPerHost: 2, atOnce: 100, fetchesPerHostPerMinute: 1000 }
 
-describe('what is under way', () => {
-  it('is bounded for each host, fetches and deliveries apart, and goes on in order', async () => {
+describe('concurrent requests', () => {
+  it('are limited for each host, separately for fetches and deliveries, and proceed in order', async () => {
     const server = await serveHeld()
     const pods = testRemotePods({ allowPrivate: 'all', limits })
     const done: string[] = []
@@ -61,7 +61,7 @@ describe('what is under way', () => {
     expect(done.filter((name) => name.startsWith('fetch'))).toEqual(Array.from({ length: 7 }, (_, n) => `fetch ${n}`))
   })
 
-  it('leaves the turns of others alone when one host hangs', async () => {
+  it('leave the slots of other hosts free when one host hangs', async () => {
     const hanging = await serveHeld()
     const lively = await serveHeld()
     const pods = testRemotePods({ allowPrivate: 'all', limits: { ...limits, atOnce: 4 } })
@@ -78,7 +78,7 @@ describe('what is under way', () => {
     expect(new Set(await Promise.all(stuck.map(faultOfExchange)))).toEqual(new Set(['busy']))
   })
 
-  it('is bounded over all hosts', async () => {
+  it('are limited over all hosts', async () => {
     const servers = await Promise.all([serveHeld(), serveHeld(), serveHeld()])
     const pods = testRemotePods({ allowPrivate: 'all', limits: { ...limits, atOnce: 5 } })
     const exchanges = servers.flatMap(({ url }) => Array.from({ length: 3 }, () => pods.get(url, small)))
@@ -95,7 +95,7 @@ describe('what is under way', () => {
     expect(third?.most()).toBeGreaterThan(0)
   })
 
-  it('ends as busy when its turn does not come in time, and frees its place in the line', async () => {
+  it('end as busy when no slot is free in time, and leave the queue', async () => {
     const server = await serveHeld()
     const pods = testRemotePods({ allowPrivate: 'all', limits: { ...limits, fetchesPerHost: 1 } })
     const first = pods.get(server.url, small)
@@ -111,7 +111,7 @@ describe('what is under way', () => {
     expect(server.most()).toBe(1)
   })
 
-  it('gives the turn at its host back when there was none among all', async () => {
+  it('release the slot of the host when the process has none', async () => {
     const busy = await serveHeld()
     const server = await serveHeld()
     const pods = testRemotePods({ allowPrivate: 'all', limits: { ...limits, fetchesPerHost: 1, atOnce: 1 } })
@@ -126,7 +126,7 @@ describe('what is under way', () => {
     expect((await second).status).toBe(200)
   })
 
-  it('is not held against a pod that was asked late because of us', async () => {
+  it('blame no pod for the time that a request has waited for its slot', async () => {
     const server = await serveHeld()
     const pods = testRemotePods({ allowPrivate: 'all', limits: { ...limits, fetchesPerHost: 1 } })
     const first = pods.get(server.url, { ...small, deadline: 200 })
@@ -136,7 +136,7 @@ describe('what is under way', () => {
     expect(await faultOfExchange(second)).toBe('busy')
   })
 
-  it('gives every turn back, whatever the end', async () => {
+  it('release every slot after any outcome', async () => {
     const server = await serveHttp((request, response) => {
       if (request.url === '/reset') request.socket.resetAndDestroy()
       else if (request.url === '/large') response.end(Buffer.alloc(2000))
@@ -161,7 +161,7 @@ describe('what is under way', () => {
 })
 
 describe('the budget of a host', () => {
-  it('bounds what is fetched from it within a minute, and deliveries do not count', async () => {
+  it('limits fetches per minute, and does not count deliveries', async () => {
     const server = await serveHttp((_request, response) => response.end('ok'))
     onTestFinished(() => server.close())
     let now = 0
@@ -182,7 +182,7 @@ describe('the budget of a host', () => {
     expect((await pods.get(url, small)).status).toBe(200)
   })
 
-  it('counts every redirect at the host it leads to', async () => {
+  it('counts each redirect for its target host', async () => {
     const target = await serveHttp((_request, response) => response.end('ok'))
     const server = await serveHttp((_request, response) =>
       response.writeHead(302, { location: `http://127.0.0.1:${target.port}/` }).end(),
@@ -201,7 +201,7 @@ describe('the budget of a host', () => {
     expect(await faultOfExchange(via())).toBe('busy')
   })
 
-  it('is one for all ports of a public host', async () => {
+  it('is shared by all ports of a public host', async () => {
     const pods = testRemotePods({
       limits: { ...limits, fetchesPerHostPerMinute: 2 },
       resolve: async () => [],

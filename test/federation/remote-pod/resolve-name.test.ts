@@ -78,7 +78,7 @@ describe('a name', () => {
     'silent.example': 'silent',
   }
 
-  it('gives all its addresses of both families', async () => {
+  it('resolves to all its addresses of both families', async () => {
     const resolve = nameResolver((await serveNames(script)).servers)
     expect(await resolve('both.example', asking())).toEqual(['93.184.215.14', '10.0.0.1', '2606:4700::1111'])
     expect(await resolve('old.example', asking())).toEqual(['93.184.215.14'])
@@ -90,7 +90,7 @@ describe('a name', () => {
     await expect(resolve(name, asking())).rejects.toMatchObject({ syscall: 'queryA' })
   })
 
-  it('is given up when nobody waits for it any more', async () => {
+  it('is cancelled when its request is aborted', async () => {
     const { servers, firstQuestion } = await serveNames(script)
     const controller = new AbortController()
     const answer = nameResolver(servers)('silent.example', asking(controller.signal))
@@ -100,13 +100,13 @@ describe('a name', () => {
     await rejected
   })
 
-  it.each(['localhost', 'pod.localhost'])('like %s is loopback, and nobody is asked', async (name) => {
+  it.each(['localhost', 'pod.localhost'])('like %s is loopback, without a query', async (name) => {
     const { servers, asked } = await serveNames(script)
     expect(await nameResolver(servers)(name, asking())).toEqual(['127.0.0.1', '::1'])
     expect(asked).toEqual([])
   })
 
-  it('can be left to the system, which knows names that no server does', async () => {
+  it('can be resolved by the system, which knows the hosts file', async () => {
     const { servers, asked } = await serveNames(script)
     const resolve = nameResolver(servers)
     expect(await resolve('127.0.0.1', { ...asking(), bySystem: true })).toEqual(['127.0.0.1'])

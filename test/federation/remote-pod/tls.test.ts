@@ -43,13 +43,13 @@ describe('https', () => {
     expect((await pods.post(`https://other.example:${server.port}/`, 'text/plain', 'x')).status).toBe(200)
   })
 
-  it('ends as ssl when nobody we trust vouches for the certificate', async () => {
+  it('ends as ssl when the certificate authority is not trusted', async () => {
     const server = closing(await serveHttps(good, (_request, response) => response.end('hello')))
     const pods = podsOnLoopback(server.port)
     expect(await faultOfExchange(pods.get(`https://pod.example:${server.port}/`, small))).toBe('ssl')
   })
 
-  it('ends as ssl when the certificate is not valid any more', async () => {
+  it('ends as ssl when the certificate has expired', async () => {
     const server = closing(await serveHttps(expired, (_request, response) => response.end('hello')))
     const pods = podsOnLoopback(server.port, { ca })
     expect(await faultOfExchange(pods.get(`https://pod.example:${server.port}/`, small))).toBe('ssl')
@@ -67,7 +67,7 @@ describe('https', () => {
     expect(await faultOfExchange(pods.get(`https://pod.example:${server.port}/`, small))).toBe('ssl')
   })
 
-  it('ends as ssl when the server knows only what is too old', async () => {
+  it('ends as ssl when the server supports only an outdated version', async () => {
     const server = createServer({ ...good, maxVersion: 'TLSv1.1', minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' })
     server.on('tlsClientError', () => {})
     const port = await new Promise<number>((resolve) =>
@@ -90,7 +90,7 @@ describe('https', () => {
     expect(await faultOfExchange(pods.get(`https://pod.example:${server.port}/`, small))).toBe('net')
   })
 
-  it('is never left for plain http, wherever a redirect points', async () => {
+  it('never follows a redirect to plain http', async () => {
     const plain = closing(await serveHttp((_request, response) => response.end('downgraded')))
     const server = closing(
       await serveHttps(good, (_request, response) =>
@@ -105,7 +105,7 @@ describe('https', () => {
 })
 
 describe('plain http after https', () => {
-  it('is tried where the setting opens it and the caller wants it', async () => {
+  it('is tried when the setting and the caller allow it', async () => {
     const server = closing(await serveHttp((_request, response) => response.end('plain')))
     const pods = podsOnLoopback(server.port)
     const url = `https://127.0.0.1:${server.port}/x?y=1`
@@ -115,7 +115,7 @@ describe('plain http after https', () => {
     expect(await faultOfExchange(pods.get(url, small))).toBe('ssl')
   })
 
-  it('is not tried where only another port is open', async () => {
+  it('is not tried when the setting allows only another port', async () => {
     const server = closing(await serveRaw((socket) => socket.once('data', () => socket.destroy())))
     const pods = testRemotePods({ allowPrivate: new Set(['127.0.0.1:1']), resolve: async () => ['93.184.215.14'] })
     const exchange = pods.get(`https://127.0.0.1:${server.port}/`, { ...small, orPlain: true })

@@ -130,7 +130,7 @@ function messagesOf({ messages }: ConversationEntity): readonly MessageEntity[] 
   return messages.toSorted((one, other) => one.created_at.getTime() - other.created_at.getTime())
 }
 
-/** A message inside a conversation belongs to that conversation, whatever guid it names. */
+/** A message inside a conversation belongs to that conversation, even if it names another guid. */
 function messageOf(
   { entity: container, message }: Arrival<ConversationPart>,
   entity: MessageEntity,

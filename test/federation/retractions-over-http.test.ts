@@ -94,7 +94,7 @@ describe.each(queueBackends)('taking back, with the queue in $store', (backend) 
     expect(await guidsOf('comments')).toEqual([])
   })
 
-  it('passes a comment that was taken back on to who follows the post, signed by its author', async () => {
+  it('relays the retraction of a comment to the readers of the post, signed by the post author', async () => {
     const post = await publishPost(pod, ann, { text: 'Good morning', public: true })
     const follows = { type: 'participation', author: remy.address, guid: newGuid(), parent_guid: post.guid } as const
     const comment = commentBy(quin, post)
@@ -108,7 +108,7 @@ describe.each(queueBackends)('taking back, with the queue in $store', (backend) 
     expect(taken).toMatchObject({ senderId: ann.personId, to: ['r.example'] })
   })
 
-  it('tells who wrote a comment, and who follows the post, that its author has deleted it', async () => {
+  it('sends the deletion of a comment by the post author to the comment author and the readers of the post', async () => {
     const post = await publishPost(pod, ann, { text: 'Good morning', public: true })
     const follows = { type: 'participation', author: remy.address, guid: newGuid(), parent_guid: post.guid } as const
     const comment = commentBy(quin, post)
@@ -124,7 +124,7 @@ describe.each(queueBackends)('taking back, with the queue in $store', (backend) 
     expect(await guidsOf('comments')).toEqual([])
   })
 
-  it('lets the author of a post take back what others said under it', async () => {
+  it('lets the author of a post retract the comments of others on it', async () => {
     const post = postBy(remy)
     const comment = commentBy(quin, post)
     await arrive([post, remy], [comment, remy])
@@ -135,7 +135,7 @@ describe.each(queueBackends)('taking back, with the queue in $store', (backend) 
     expect(await guidsOf('comments')).toEqual([])
   })
 
-  it('keeps away what is taken back before it comes, but not what somebody else says under that guid', async () => {
+  it('keeps away an entity that was retracted before its arrival, but not one of another author with that guid', async () => {
     const [kept, away] = [newGuid(), newGuid()]
 
     await arrive([retraction('Post', away, quin), quin], [retraction('Post', kept, quin), quin])
@@ -148,7 +148,7 @@ describe.each(queueBackends)('taking back, with the queue in $store', (backend) 
     expect(await guidsOf('posts')).toEqual([kept])
   })
 
-  it('ends in the same way in whatever order it comes', async () => {
+  it('has the same result in any order of arrival', async () => {
     const posts = Array.from({ length: 10 }, () => postBy(quin))
     const all = posts.flatMap((post, index) => [
       () => pod.publicly(post, quin),

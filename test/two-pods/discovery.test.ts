@@ -20,7 +20,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     await Promise.all([left?.stop(), right?.stop()])
   })
 
-  it('warn that they may be made to ask private addresses, on the screen and in each log', () => {
+  it('warn on the screen and in each log that requests to private addresses are allowed', () => {
     const warning = expect.stringMatching(
       /^ALLOW_PRIVATE_ADDRESSES lets anyone make this pod send requests to every private address/,
     )
@@ -33,7 +33,7 @@ describe('two pods', { timeout: 60_000 }, () => {
       expect(said).toContainEqual(expect.objectContaining({ name, level: 40, msg: warning }))
   })
 
-  it('find each other’s people, with their real keys', async () => {
+  it('discover each other’s people with their keys', async () => {
     const found = await Promise.all([left.json('fetch', bob.address), right.json('fetch', alice.address)])
 
     expect(found).toMatchObject([
@@ -53,7 +53,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(keys[0]).toEqual(keys[1])
   })
 
-  it('fetch each other’s public posts, with all that is part of them', async () => {
+  it('fetch each other’s public posts with photos, polls and locations', async () => {
     const post = await publishPost(left.open, alice, {
       text: `Hello @{Bob; ${bob.address}}, what do you think of #trees?`,
       public: true,
@@ -96,7 +96,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await Post.query(left.open.db).findOne({ guid: root.guid })).toMatchObject({ resharesCount: 1 })
   })
 
-  it('have their workers fetch what a post links to', async () => {
+  it('fetch the posts that a post links to', async () => {
     const linked = await publishPost(right.open, bob, { text: 'I am linked', public: true })
     const post = await publishPost(right.open, bob, {
       text: `See diaspora://${bob.address}/post/${linked.guid}`,
@@ -110,7 +110,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await left.json('dead', 'list')).toEqual([])
   })
 
-  it('do not give away what is private', async () => {
+  it('serve no private posts', async () => {
     const [aspect] = await left.open.db('aspects').where({ userId: alice.userId })
     const post = await publishPost(left.open, alice, {
       text: 'Only for friends',
@@ -124,7 +124,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(stderr).toMatch(/was answered with status 404/)
   })
 
-  it('find nothing wrong with each other', async () => {
+  it('pass each other’s checks', async () => {
     const { findings, healthy } = (await right.json('probe', alice.address)) as Probed
 
     expect(findings.filter(({ state }) => state !== 'ok').map(({ check }) => check)).toEqual(['TLS'])

@@ -13,7 +13,7 @@ import { firstAspectOf, knownAt, meetEachOther, newsOf, seenAt, shareWith } from
 import { type Inhabitant, startWholePods, untilQuiet, type WholePod } from '../support/two-pods.js'
 
 /**
- * Two people on two pods follow somebody on a third, and know nothing of each other. Each test finds the pods as the one before
+ * Two people on two pods follow a person on a third one, and do not know each other. Each test finds the pods as the one before
  * has left them.
  */
 describe('three pods', { timeout: 60_000 }, () => {
@@ -50,7 +50,7 @@ describe('three pods', { timeout: 60_000 }, () => {
     return here
   }
 
-  it('tell all followers of a post', async () => {
+  it('deliver a post to all followers', async () => {
     post = await publishPost(alice.pod.open, alice, {
       text: 'Which tree do you like?',
       public: true,
@@ -61,7 +61,7 @@ describe('three pods', { timeout: 60_000 }, () => {
     await expectSame(post)
   })
 
-  it('pass a comment on to somebody who has never heard of its author', async () => {
+  it('relay a comment to a person who does not know its author', async () => {
     expect(await knownAt(carol.pod, bob)).toBeUndefined()
 
     comment = await createComment(bob.pod.open, bob, { postGuid: post.guid, text: 'The lime, of course' })
@@ -72,7 +72,7 @@ describe('three pods', { timeout: 60_000 }, () => {
     expect(await news()).toEqual([[['commented_on_post', bob.address]], [], []])
   })
 
-  it('tell those who take part of what others say', async () => {
+  it('notify participants of further comments', async () => {
     await subscribeToPost(carol.pod.open, carol, post.guid)
     await createComment(bob.pod.open, bob, { postGuid: post.guid, text: `Or not, @{${carol.address}}?` })
     await quiet()
@@ -87,7 +87,7 @@ describe('three pods', { timeout: 60_000 }, () => {
     ])
   })
 
-  it('pass on likes and votes', async () => {
+  it('relay likes and votes', async () => {
     await createLike(carol.pod.open, carol, { postGuid: post.guid })
     await createLike(carol.pod.open, carol, { postGuid: post.guid, commentGuid: comment.guid })
     for (const who of [bob, carol]) {
@@ -109,7 +109,7 @@ describe('three pods', { timeout: 60_000 }, () => {
     expect(await news()).toEqual([[['liked', carol.address]], [['liked_comment', carol.address]], []])
   })
 
-  it('tell followers of a reshare, and give them what it shows', async () => {
+  it('deliver a reshare to followers, with its root', async () => {
     await meetEachOther(bob, carol)
     await shareWith(bob, carol)
     const older = await publishPost(alice.pod.open, alice, { text: 'Written for nobody else', public: true })
@@ -124,7 +124,7 @@ describe('three pods', { timeout: 60_000 }, () => {
     expect(await news()).toEqual([[['reshared', carol.address]], [], []])
   })
 
-  it('pass on what is taken back, by its author or by the author of the post', async () => {
+  it('relay retractions by the comment author and by the post author', async () => {
     await deleteLike(carol.pod.open, carol, { postGuid: post.guid })
     await deleteComment(bob.pod.open, bob, { postGuid: post.guid, commentGuid: comment.guid })
     await quiet()
@@ -139,7 +139,7 @@ describe('three pods', { timeout: 60_000 }, () => {
     expect(await expectSame(post)).toMatchObject({ counts: [2, 0, 0] })
   })
 
-  it('show what is private to nobody but those it is for, and neither what is said under it', async () => {
+  it('show private posts and their comments only to their recipients', async () => {
     await shareWith(alice, bob)
     const { guid } = await publishPost(alice.pod.open, alice, {
       text: 'Only for bob',
@@ -156,14 +156,14 @@ describe('three pods', { timeout: 60_000 }, () => {
     expect([there, elsewhere]).toEqual([here, undefined])
   })
 
-  it('forget a post that its author deletes', async () => {
+  it('delete a post when its author deletes it', async () => {
     await deletePost(alice.pod.open, alice, post.guid)
     await quiet()
 
     expect(await Promise.all(pods.map((pod) => seenAt(pod, post.guid)))).toEqual([undefined, undefined, undefined])
   })
 
-  it('have nothing left over: no dead letter, and nothing that waits', async () => {
+  it('have no dead letters and no waiting messages at the end', async () => {
     for (const pod of pods) {
       expect(await pod.json('dead', 'list')).toEqual([])
       expect(await pod.open.db('waiting')).toEqual([])

@@ -52,7 +52,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     return here
   }
 
-  it('tell each other who shares with whom, and who that is', async () => {
+  it('exchange contacts and profiles', async () => {
     await changeProfile(left.open, alice, { name: 'Alice in the left pod', bio: 'Likes trees' })
     await shareWith(alice, bob)
     await quiet()
@@ -77,7 +77,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await news()).toEqual([[['started_sharing', bob.address]], []])
   })
 
-  it('tell contacts of a public post, with all that is part of it', async () => {
+  it('deliver a public post to contacts, with photos, poll and location', async () => {
     post = await publishPost(left.open, alice, {
       text: `Which tree do you like, @{Bob; ${bob.address}}? #trees`,
       public: true,
@@ -96,7 +96,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await news()).toEqual([[], [['mentioned', alice.address]]])
   })
 
-  it('tell the author of comments from the other side, and the commenter of what is said next', async () => {
+  it('notify the author of remote comments, and the commenter of further ones', async () => {
     comment = await createComment(right.open, bob, { postGuid: post.guid, text: 'The lime, of course' })
     await quiet()
 
@@ -117,7 +117,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await news()).toEqual([[], [['also_commented', alice.address]]])
   })
 
-  it('tell each other of mentions in comments', async () => {
+  it('notify each other of mentions in comments', async () => {
     await createComment(left.open, alice, { postGuid: post.guid, text: `Tell me, @{${bob.address}}` })
     await quiet()
 
@@ -125,7 +125,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await news()).toEqual([[], [['mentioned_in_comment', alice.address]]])
   })
 
-  it('tell each other of likes, of posts and of comments', async () => {
+  it('notify each other of likes of posts and comments', async () => {
     await createLike(right.open, bob, { postGuid: post.guid })
     await createLike(left.open, alice, { postGuid: post.guid, commentGuid: comment.guid })
     await quiet()
@@ -153,7 +153,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await news()).toEqual([[], []])
   })
 
-  it('tell the author of a reshare, and what is said under it', async () => {
+  it('notify the author of a reshare and of its comments', async () => {
     reshare = await createReshare(right.open, bob, post.guid)
     await quiet()
 
@@ -168,7 +168,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await news()).toEqual([[['also_commented', bob.address]], []])
   })
 
-  it('keep what is private between those it is for', async () => {
+  it('deliver private posts only to their recipients', async () => {
     privatePost = await publishPost(left.open, alice, {
       text: `Only for you, @{${bob.address}}`,
       public: false,
@@ -199,7 +199,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     ])
   })
 
-  it('carry a conversation and its answers, and count what is unread', async () => {
+  it('deliver a conversation and its replies, and count unread messages', async () => {
     const { guid } = await startConversation(left.open, alice, {
       subject: 'Trees',
       text: 'Shall we meet?',
@@ -226,7 +226,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await news()).toEqual([[], []])
   })
 
-  it('tell contacts of a changed profile, whether it is for all or for them alone', async () => {
+  it('deliver changed profiles to contacts, public or private', async () => {
     await changeProfile(left.open, alice, { name: 'Alice', bio: 'Likes limes', publicDetails: true })
     await changeProfile(right.open, bob, { name: 'Bob', birthday: '1990-02-28', publicDetails: false })
     await quiet()
@@ -235,12 +235,12 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await knownAt(left, bob)).toMatchObject({ name: 'Bob', profile: { birthday: '1990-02-28' } })
   })
 
-  it('tell of a birthday by command', async () => {
+  it('notify of a birthday by command', async () => {
     expect(await left.json('notify', 'birthdays', '--day', '2026-02-28')).toEqual({ notifications: 1 })
     expect(await news()).toEqual([[['contacts_birthday', bob.address]], []])
   })
 
-  it('take back likes, comments, reshares and posts, on both sides', async () => {
+  it('retract likes, comments, reshares and posts on both pods', async () => {
     await deleteLike(right.open, bob, { postGuid: post.guid })
     await deleteLike(left.open, alice, { postGuid: post.guid, commentGuid: comment.guid })
     await quiet()
@@ -276,7 +276,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     await news()
   })
 
-  it('turn away what a blocked person says', async () => {
+  it('ignore messages of a blocked person', async () => {
     await blockPerson(left.open, alice, bob.guid)
     await quiet()
 
@@ -290,7 +290,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await news()).toEqual([[], []])
   })
 
-  it('take the leave of somebody to heart', async () => {
+  it('delete a person who closes their account', async () => {
     await closeUser(right.open, 'bob')
     await quiet()
 
@@ -300,7 +300,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await contactOf(alice, bob)).toEqual({ sharing: false, receiving: false })
   })
 
-  it('have nothing left over: no dead letter, and nothing that waits', async () => {
+  it('have no dead letters and no waiting messages at the end', async () => {
     for (const pod of [left, right]) {
       expect(await pod.json('dead', 'list')).toEqual([])
       expect(await pod.open.db('waiting')).toEqual([])

@@ -18,7 +18,7 @@ let pod: MeetingPod
 let ann: LocalPerson
 let quin: Stranger
 let remy: Stranger
-/** Nobody here knows them, and their pod says who they are. */
+/** A person that this pod does not know; their pod serves them. */
 let zoe: FakePerson
 beforeAll(async () => {
   pod = await openMeetingPod()
@@ -68,8 +68,8 @@ const naming = (...people: readonly { readonly address: string }[]) => ({
   text: people.map(({ address }) => `@{${address}}`).join(' and '),
 })
 
-describe('somebody unknown whom a text of another pod names', () => {
-  it('is mentioned in a post once they are found, beside those who were known', async () => {
+describe('an unknown person whom a remote text mentions', () => {
+  it('is mentioned in a post after their discovery, beside the known people', async () => {
     const post = postBy(quin, naming(remy, zoe))
     await receive(pod, open(quin, post))
     expect(await mentionedIn(post)).toEqual([remy.address])
@@ -82,7 +82,7 @@ describe('somebody unknown whom a text of another pod names', () => {
     expect(await searches()).toEqual([])
   })
 
-  it('is mentioned in a comment, wherever the post is', async () => {
+  it('is mentioned in a comment on a local or remote post', async () => {
     const [here, there] = [await addPost(pod, ann), await addPost(pod, remy)]
     const comments = [commentBy(quin, here, naming(zoe)), commentBy(quin, there, naming(zoe))]
     await receive(pod, ...comments.map((comment) => open(comment.parent_guid === here.guid ? quin : remy, comment)))
@@ -92,7 +92,7 @@ describe('somebody unknown whom a text of another pod names', () => {
     expect(await Promise.all(comments.map(mentionedIn))).toEqual([[zoe.address], [zoe.address]])
   })
 
-  it('is sent nothing, and nobody is notified', async () => {
+  it('gets no delivery, and no local person is notified', async () => {
     const post = await addPost(pod, ann)
     await receive(pod, open(quin, postBy(quin, naming(zoe))), open(quin, commentBy(quin, post, naming(zoe))))
     const before = await pod.rows('notifications', 'outbound_messages', 'outbox')
@@ -103,7 +103,7 @@ describe('somebody unknown whom a text of another pod names', () => {
     expect(await pod.rows('notifications', 'outbound_messages', 'outbox')).toEqual([notifications, sent, todo - 1])
   })
 
-  it('is looked for once for all that come together', async () => {
+  it('is looked up once for a batch', async () => {
     const root = await addPost(pod, ann)
     const texts = [postBy(quin, naming(zoe)), commentBy(quin, root, naming(zoe)), postBy(quin, naming(remy, zoe))]
     await receive(pod, ...texts.map((text) => open(quin, text)))
@@ -117,7 +117,7 @@ describe('somebody unknown whom a text of another pod names', () => {
     ])
   })
 
-  it('is mentioned once, however often the text comes and the search is made', async () => {
+  it('is mentioned once when the text and the look-up are repeated', async () => {
     const post = postBy(quin, naming(zoe))
     await receive(pod, open(quin, post), open(quin, post))
     await receive(pod, open(quin, post))
@@ -130,7 +130,7 @@ describe('somebody unknown whom a text of another pod names', () => {
     expect(await pod.rows('mentions')).toEqual([1])
   })
 
-  it('is mentioned in all the texts that come before they are found', async () => {
+  it('is mentioned in all texts that arrive before their discovery', async () => {
     const posts = [postBy(quin, naming(zoe)), postBy(quin, naming(zoe))]
     for (const post of posts) await receive(pod, open(quin, post))
 
@@ -139,7 +139,7 @@ describe('somebody unknown whom a text of another pod names', () => {
     expect(await Promise.all(posts.map(mentionedIn))).toEqual([[zoe.address], [zoe.address]])
   })
 
-  it('is looked for also when they have become known since the text was stored', async () => {
+  it('is looked up also when they have become known since the text was stored', async () => {
     const entity = postBy(quin, naming(remy))
     const post = await addPost(pod, quin, { guid: entity.guid, text: entity.text })
     const signer = {
@@ -159,7 +159,7 @@ describe('somebody unknown whom a text of another pod names', () => {
     expect(await mentionedIn(post)).toEqual([remy.address])
   })
 
-  it('is not mentioned where they cannot be found', async () => {
+  it('is not mentioned when their discovery fails', async () => {
     const post = postBy(quin, naming({ address: 'ghost@three.example' }))
     await receive(pod, open(quin, post))
 
@@ -169,7 +169,7 @@ describe('somebody unknown whom a text of another pod names', () => {
     expect(await searches()).toEqual([])
   })
 
-  it('is mentioned in something private as those who are known, which notifies nobody', async () => {
+  it('is mentioned in a private post like known people, without a notification', async () => {
     const post = postBy(quin, { public: false, ...naming(zoe) })
     expect(await receive(pod, sealed(quin, ann, post))).toEqual(nothing)
 
@@ -180,8 +180,8 @@ describe('somebody unknown whom a text of another pod names', () => {
   })
 })
 
-describe('who has been found is not mentioned', () => {
-  it('in a text that is gone by then, and in all others they are', async () => {
+describe('a discovered person is not mentioned', () => {
+  it('in a text that was deleted meanwhile, but in all others', async () => {
     const root = await addPost(pod, ann)
     const texts = [postBy(quin, naming(zoe)), postBy(quin, naming(zoe))] as const
     const comments = [commentBy(quin, root, naming(zoe)), commentBy(quin, root, naming(zoe))] as const
@@ -195,7 +195,7 @@ describe('who has been found is not mentioned', () => {
     expect(await Promise.all([...texts, ...comments].map(mentionedIn))).toEqual([[], [zoe.address], [], [zoe.address]])
   })
 
-  it('in posts of somebody who has left by then; what those said elsewhere stays, with the mention', async () => {
+  it('in posts of an account that was closed meanwhile; its comments on other posts keep the mention', async () => {
     const [post, comment] = [postBy(quin, naming(zoe)), commentBy(quin, await addPost(pod, ann), naming(zoe))]
     await receive(pod, open(quin, post), open(quin, comment))
     expect(await receive(pod, open(quin, { type: 'account_deletion', author: quin.address }))).toEqual(nothing)
@@ -206,7 +206,7 @@ describe('who has been found is not mentioned', () => {
     expect(await mentionedIn(comment)).toEqual([zoe.address])
   })
 
-  it('when they have left by then', async () => {
+  it('when their account was closed meanwhile', async () => {
     const post = postBy(quin, naming(zoe))
     await receive(pod, open(quin, post))
     const work = await theSearch()

@@ -125,7 +125,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
 
   const addressOf = ({ account }: TestPerson) => account.address
 
-  it('is passed on as it was signed, to those who take part and not to where it came from', async () => {
+  it('is relayed as it was signed, to participants and not to its sender', async () => {
     const post = await published(ann)
     await pod.publicly(participationBy(remy, post), remy)
     await pod.settled()
@@ -162,7 +162,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     ])
   })
 
-  it('may be a vote, a like of a comment, a reshare: each is passed on once and counts once', async () => {
+  it('may be a vote, a like of a comment or a reshare: each is relayed once and counted once', async () => {
     const post = await published(ann, { poll: { question: 'Nice?', answers: ['Yes', 'No'] } })
     await pod.publicly(participationBy(remy, post), remy)
     await pod.settled()
@@ -189,7 +189,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     expect([...(await told(ann))].sort()).toEqual(['commented_on_post', 'reshared'])
   })
 
-  it('under a post of others is taken from its author alone', async () => {
+  it('on a remote post is accepted only from its author', async () => {
     const post = postBy(remy)
     const comment = commentBy(quin, post)
     await pod.publicly(post, remy)
@@ -204,7 +204,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     expect(await pod.rows('comments')).toEqual([1])
   })
 
-  it('about an unknown post has it fetched, from the pod of whoever said it', async () => {
+  it('on an unknown post causes its fetch from the pod of the sender', async () => {
     const post = postBy(remy)
     const comment = commentBy(quin, post)
     others.serve(remy, post)
@@ -230,7 +230,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     expect(await Comment.query(pod.db)).toMatchObject([{ guid: comment.guid }])
   })
 
-  it('in private reaches its readers in whatever order it comes', async () => {
+  it('in a private message reaches its readers in any order of arrival', async () => {
     const post = postBy(remy, { public: false, text: `@{${addressOf(ann)}}` })
     const comment = commentBy(quin, post)
 
@@ -245,7 +245,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     expect([...delivered]).toEqual([])
   })
 
-  it('in a public post makes this pod ask its author to be told of what follows', async () => {
+  it('in a public post makes this pod participate in it', async () => {
     const post = postBy(quin)
 
     await pod.publicly(post, quin)
@@ -273,7 +273,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     expect(await pod.db('posts').orderBy('id').pluck('guid')).toEqual([one.guid, two.guid])
   })
 
-  it('in the name of one of our people is not theirs', async () => {
+  it('with a local author is not accepted', async () => {
     const post = postBy(remy)
     const { id } = await Person.query(pod.db).findOne({ guid: ann.account.guid }).throwIfNotFound()
     const { guid, publicKey, address } = await Person.query(pod.db).findById(id).throwIfNotFound()

@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const publish = (text: string) => publishPost(pod, ann, { text, public: true })
 
-/** The rows that look for somebody because of this text. */
+/** The outbox rows of the look-ups that a text has caused. */
 async function lookedFor(guid: string): Promise<readonly { id: number; data: { address: string; namedIn: object } }[]> {
   const rows = await pod.db('outbox').where({ name: 'discover-mentioned' }).orderBy('id')
   return rows.filter(({ data }) => data.namedIn?.guid === guid)
@@ -39,13 +39,13 @@ async function lookedFor(guid: string): Promise<readonly { id: number; data: { a
 async function meet(guid: string, address: string, namedIn: { record: 'post' | 'comment'; guid: string }) {
   const [row] = await lookedFor(guid)
   const work = await takeWork(pod.db, { outboxId: row?.id })
-  if (work === undefined) throw new Error('Nobody is looked for.')
+  if (work === undefined) throw new Error('There is no look-up.')
   const person = await addStranger(pod, address)
   await deliverToMentioned(pod, work, person, namedIn)
   return { work, person }
 }
 
-it('sends a post to somebody whom it names once they are found, and to nobody else again', async () => {
+it('sends a post to a mentioned person after their discovery, and not again to the others', async () => {
   const reader = await addStranger(pod, 'reader@known.example')
   const post = await publish('Hello @{late@found.example}, @{ann@pod.example} and @{reader@known.example}')
   await dispatchNow(pod, { record: 'post', guid: post.guid })
@@ -64,7 +64,7 @@ it('sends a post to somebody whom it names once they are found, and to nobody el
   await expect(deliverToMentioned(pod, work, person, { record: 'post', guid: post.guid })).rejects.toThrow(AlreadyDone)
 })
 
-it('sends a comment under a post of this pod in the same way', async () => {
+it('sends a comment on a local post in the same way', async () => {
   const post = await publish('Good morning')
   const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'And @{late@comment.example}?' })
   await dispatchNow(pod, { record: 'comment', guid: comment.guid })
@@ -75,7 +75,7 @@ it('sends a comment under a post of this pod in the same way', async () => {
   expect((await sentAbout(pod, comment.guid)).map(({ to }) => to)).toEqual([['comment.example']])
 })
 
-it('finds whom a comment elsewhere names, and leaves it to the pod of the post to tell them', async () => {
+it('discovers people mentioned in a comment on a remote post, and leaves the delivery to the pod of the post', async () => {
   const post = await addPost(pod, await addStranger(pod, 'remy@r.example'))
   const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'And @{late@elsewhere.example}?' })
   await dispatchNow(pod, { record: 'comment', guid: comment.guid })
@@ -86,7 +86,7 @@ it('finds whom a comment elsewhere names, and leaves it to the pod of the post t
   expect((await sentAbout(pod, comment.guid)).map(({ to }) => to)).toEqual([['r.example']])
 })
 
-it('sends at once to somebody who has become known since the post was written', async () => {
+it('sends a post at once to a mentioned person who has become known since', async () => {
   const post = await publish('Hello @{meanwhile@known.example}')
   await addStranger(pod, 'meanwhile@known.example')
 
@@ -96,7 +96,7 @@ it('sends at once to somebody who has become known since the post was written', 
   expect((await sentAbout(pod, post.guid)).map(({ to }) => to)).toEqual([['known.example']])
 })
 
-it('sends a comment at once to somebody who has become known since it was written', async () => {
+it('sends a comment at once to a mentioned person who has become known since', async () => {
   const post = await publish('Good morning')
   const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'And @{meanwhile@comment.example}?' })
   await addStranger(pod, 'meanwhile@comment.example')
@@ -106,7 +106,7 @@ it('sends a comment at once to somebody who has become known since it was writte
   expect((await sentAbout(pod, comment.guid)).map(({ to }) => to)).toEqual([['comment.example']])
 })
 
-it('sends nothing that is gone by the time', async () => {
+it('sends no text that was deleted meanwhile', async () => {
   const post = await publish('Hello @{too-late@found.example}')
   await dispatchNow(pod, { record: 'post', guid: post.guid })
   await Post.query(pod.db).findById(post.id).delete()
@@ -116,7 +116,7 @@ it('sends nothing that is gone by the time', async () => {
   expect(await sentAbout(pod, post.guid)).toEqual([])
 })
 
-it('looks for nobody because of a private post', async () => {
+it('causes no look-up for a private post', async () => {
   const aspectId = await addAspect(pod, ann.userId, [await addStranger(pod, 'friend@f.example')])
   const post = await publishPost(pod, ann, { text: 'Psst', public: false, aspectIds: [aspectId] })
   await Post.query(pod.db).findById(post.id).patch({ text: 'Psst, @{stranger@x.example}' })
@@ -127,13 +127,13 @@ it('looks for nobody because of a private post', async () => {
   await pod.db('contacts').delete()
 })
 
-it('finds them by asking their pod, as the worker does', async () => {
+it('discovers them with the job of the worker', async () => {
   const { address } = others.person('quin@late.example')
   const post = await publish(`Hello @{${address}}`)
   await dispatchNow(pod, { record: 'post', guid: post.guid })
   const [row] = await lookedFor(post.guid)
   const work = await takeWork(pod.db, { outboxId: row?.id })
-  if (work === undefined) throw new Error('Nobody is looked for.')
+  if (work === undefined) throw new Error('There is no look-up.')
 
   const data = { address, namedIn: { record: 'post', guid: post.guid } } as const
   await fetchHandlers['discover-mentioned'](pod, { ...work, data }, new AbortController().signal)

@@ -7,7 +7,7 @@ import { startWholePods, untilQuiet, type WholePod } from '../support/two-pods.j
 
 type Json = ApiAnswer['body']
 
-/** Somebody with an app, who does nothing that the app cannot do. */
+/** A person who acts only through the API. */
 interface Person extends HttpClient {
   readonly address: string
   readonly guid: string
@@ -16,7 +16,7 @@ interface Person extends HttpClient {
 }
 
 /** Alice and Bob on two pods, and Carol on Bob's: each test finds them as the one before has left them. */
-describe('two people on two pods, with nothing but their apps', { timeout: 60_000 }, () => {
+describe('two people on two pods, who only use the API', { timeout: 60_000 }, () => {
   let left: WholePod
   let right: WholePod
   let alice: Person
@@ -106,7 +106,7 @@ describe('two people on two pods, with nothing but their apps', { timeout: 60_00
     expect(await newsOf(alice)).toEqual([['started_sharing', bob.address]])
   })
 
-  it('see the same post, with its photo, its poll and its place', async () => {
+  it('see the same post, with its photo, its poll and its location', async () => {
     const photo = (await alice.upload('/photos?pending=true', await twoColours().png().toBuffer())).body
     const written = await alice.post('/posts', {
       public: true,
@@ -133,7 +133,7 @@ describe('two people on two pods, with nothing but their apps', { timeout: 60_00
     expect(await newsOf(bob)).toEqual([['mentioned', alice.address]])
   })
 
-  it('see the same photo, wherever it lies', async () => {
+  it('see the same photo at its URL on either pod', async () => {
     const [shown] = (await read(bob, `/posts/${post}`)).photos
     picture = shown.sizes.raw
 
@@ -145,7 +145,7 @@ describe('two people on two pods, with nothing but their apps', { timeout: 60_00
     for (const who of [alice, bob]) expect(await photosInPosts(who)).toMatchObject([{ post, sizes: { raw: picture } }])
   })
 
-  it('comment, like, and hear of it', async () => {
+  it('comment, like, and get notifications', async () => {
     comment = (await bob.post(`/posts/${post}/comments`, { body: 'The **lime**, of course' })).body.guid
     await quiet()
     expect((await bob.post(`/posts/${post}/likes`)).status).toBe(204)
@@ -198,7 +198,7 @@ describe('two people on two pods, with nothing but their apps', { timeout: 60_00
     expect(poll.poll_answers.map((answer: Json) => answer.own_answer)).toEqual([false, true])
   })
 
-  it('reshare, and read the whole of it on both sides', async () => {
+  it('reshare, and read the reshare on both sides', async () => {
     const answer = await bob.post(`/posts/${post}/reshares`)
     expect([answer.status, answer.body.root.guid]).toEqual([200, post])
     reshare = answer.body.guid
@@ -213,7 +213,7 @@ describe('two people on two pods, with nothing but their apps', { timeout: 60_00
     expect(await read(alice, '/streams/main')).toMatchObject([{ guid: reshare }, { guid: post }])
   })
 
-  it('write for each other alone', async () => {
+  it('write private posts for each other', async () => {
     const photo = (await alice.upload('/photos?pending=true', await twoColours().jpeg().toBuffer())).body
     const written = await alice.post('/posts', {
       public: false,
@@ -242,7 +242,7 @@ describe('two people on two pods, with nothing but their apps', { timeout: 60_00
     expect(await newsOf(bob)).toEqual([['mentioned', alice.address]])
   })
 
-  it('talk in private', async () => {
+  it('write messages in a conversation', async () => {
     const begun = await alice.post('/conversations', {
       subject: 'Trees',
       body: 'Shall we meet?',
@@ -265,7 +265,7 @@ describe('two people on two pods, with nothing but their apps', { timeout: 60_00
     expect((await carol.get(`/conversations/${guid}`)).status).toBe(404)
   })
 
-  it('take back what they have said', async () => {
+  it('delete comments and likes', async () => {
     expect((await bob.delete(`/posts/${post}/likes`)).status).toBe(204)
     expect((await alice.delete(`/posts/${post}/comments/${comment}/likes`)).status).toBe(204)
     await quiet()
@@ -278,7 +278,7 @@ describe('two people on two pods, with nothing but their apps', { timeout: 60_00
     expect((await readBoth(`/posts/${post}`)).interaction_counters).toEqual({ comments: 1, likes: 0, reshares: 1 })
   })
 
-  it('take back what they have written: then it is nowhere, and a reshare of it is empty', async () => {
+  it('delete posts on both pods, which leaves an empty reshare', async () => {
     expect((await bob.delete(`/posts/${post}`)).status).toBe(403)
     for (const guid of [post, secret]) expect((await alice.delete(`/posts/${guid}`)).status).toBe(204)
     await quiet()
@@ -301,7 +301,7 @@ describe('two people on two pods, with nothing but their apps', { timeout: 60_00
     for (const who of [alice, bob]) expect(await read(who, '/streams/main')).toEqual([])
   })
 
-  it('part, and have left nothing undone', async () => {
+  it('end sharing, with no work left over', async () => {
     expect((await alice.delete(`/aspects/${alice.friends}/contacts/${bob.guid}`)).status).toBe(204)
     await quiet()
 
@@ -323,10 +323,10 @@ async function share(who: Person, whom: Person): Promise<number> {
   return (await who.post(`/aspects/${who.friends}/contacts`, { person_guid: whom.guid })).status
 }
 
-/** Names of things that are only somebody's own, or mean something on one pod alone. */
+/** Fields that depend on the viewer, or that are valid on one pod only. */
 const OWN = ['own_interaction_state', 'already_participated', 'own_answer', 'liked', 'reported', 'id']
 
-/** What everybody must see in the same way, to the second: no more of a time is told. */
+/** The fields that must be equal on both pods. Times are compared by the second, which is their precision in messages. */
 function shared(value: Json): Json {
   if (Array.isArray(value)) return value.map(shared)
   if (typeof value !== 'object' || value === null) return value
