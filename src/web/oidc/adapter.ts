@@ -108,7 +108,7 @@ function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind):
   }
 }
 
-/** A client may ask for fewer scopes than were granted when it refreshes its token. */
+/** A refresh request may name fewer scopes than were granted (RFC 6749, 6). */
 function isNarrowed(ctx: KoaContextWithOIDC | undefined): boolean {
   const { params } = ctx?.oidc ?? {}
   return params?.['grant_type'] === 'refresh_token' && params['scope'] !== undefined
@@ -148,7 +148,7 @@ function recordAdapter(pod: Pod, kind: RecordKind): Adapter {
 function withoutIds({ jti: _jti, ...payload }: AdapterPayload): object {
   const { session } = payload
   if (typeof session !== 'object' || session === null) return payload
-  const { cookie: _cookie, ...rest } = session as Record<string, unknown> // an object, whatever is in it
+  const { cookie: _cookie, ...rest } = session as Record<string, unknown> // an object with unknown members
   return { ...payload, session: rest }
 }
 

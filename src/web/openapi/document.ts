@@ -87,7 +87,7 @@ const NAMED_SCHEMAS = [
   ...[LiveMessage, StreamReset, StreamEvents, StreamEventData],
 ]
 
-/** Describes what is registered after it: must come before the routes. */
+/** Describes the routes that are registered after it, so it must come first. */
 async function addApiDescription(app: FastifyInstance): Promise<void> {
   for (const schema of NAMED_SCHEMAS) app.addSchema(schema)
   await app.register(swagger, {
@@ -149,7 +149,7 @@ export async function addApiDocs(app: FastifyInstance): Promise<void> {
     docs.addHook('onRoute', (route) => {
       route.config = { ...route.config, public: true, quiet: true }
     })
-    // The page of the library has no viewport: phones would show it as wide as a desktop.
+    // The page of the library has no viewport tag, so phones would show it at desktop width.
     docs.addHook('onSend', async (_request, _reply, payload) =>
       typeof payload === 'string' ? payload.replace('<head>', `<head>\n      ${VIEWPORT}`) : payload,
     )
@@ -161,13 +161,13 @@ export async function addApiDocs(app: FastifyInstance): Promise<void> {
         css: [{ filename: 'pod.css', content: DOCS_STYLE }],
         js: [{ filename: 'pod.js', content: DOCS_SCRIPT }],
       },
-      // Without the bar at the top, which has the name of the library and a field to load other documents.
+      // Without the top bar, which shows the name of the library and a field to load other documents.
       uiConfig: { layout: 'BaseLayout', docExpansion: 'list', deepLinking: true, validatorUrl: 'none' },
     })
   })
 }
 
-/** The document, made from the routes alone, without a pod. */
+/** Generates the document from the routes, without a pod. */
 export async function describeApi(): Promise<object> {
   const app = fastify()
   await addApiDescription(app)
@@ -176,7 +176,7 @@ export async function describeApi(): Promise<object> {
   return app.swagger()
 }
 
-/** Adds what the settings of a route say: scopes, errors and the Idempotency-Key. */
+/** Adds the scopes, errors and the Idempotency-Key from the settings of a route. */
 const describeAccess: SwaggerTransform = ({ schema, url, route }) => {
   const { scopes } = route.config ?? {}
   if (schema === undefined || scopes === undefined) return { schema, url }

@@ -2,7 +2,7 @@ import type { FastifySchema, RouteOptions } from 'fastify'
 import { isRead } from '../limits/write-limit.js'
 import { ERROR_REASONS, type ErrorReason } from '../server/error-reasons.js'
 
-/** Of statuses that any request can meet, whatever its path. */
+/** Error reasons that any request can have, regardless of its path. */
 const BEFORE_ROUTING = ['malformed_request', 'request_timeout', 'url_too_long', 'headers_too_large'] as const
 
 type Reasons = ReadonlyMap<number, ReadonlySet<ErrorReason>>

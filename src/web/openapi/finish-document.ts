@@ -41,7 +41,7 @@ export const RESPONSE_HEADERS = {
 
 type HeaderName = keyof typeof RESPONSE_HEADERS
 
-/** Of the document, as much as is changed here. */
+/** The parts of the document that are changed here. */
 interface Operation {
   operationId?: string
   tags?: string[]
@@ -51,7 +51,7 @@ interface Operation {
   responses?: Record<string, { headers?: Record<string, object> }>
 }
 
-/** Adds what no single route says: response headers, examples, and names for the aliases of PATCH. */
+/** Adds response headers, examples, and operation ids for the PUT aliases of PATCH. */
 export const finishDocument: SwaggerTransformObject = (document) => {
   if (!('openapiObject' in document)) return document.swaggerObject
   const paths = (document.openapiObject.paths ?? {}) as Record<string, Record<string, Operation>>
@@ -69,7 +69,7 @@ export const finishDocument: SwaggerTransformObject = (document) => {
 function nameAlias(path: Record<string, Operation>): void {
   const { put, patch } = path
   if (put?.operationId === undefined || put.operationId !== patch?.operationId) return
-  // They are one object.
+  // Both are the same object.
   path['put'] = { ...structuredClone(put), operationId: `${put.operationId}WithPut`, description: 'The same as PATCH.' }
 }
 

@@ -1,5 +1,5 @@
 import type { AuthorizedClient } from '../../domain/accounts/authorizations.js'
-import { placeOf } from './consent-page.js'
+import { redirectHostOf } from './consent-page.js'
 import { hidden } from './forms.js'
 import { escapeHtml, page } from './html.js'
 import { nextSteps } from './next-steps.js'
@@ -14,7 +14,7 @@ export interface ApplicationsFacts {
   /** The target of the form that revokes an access. */
   readonly endPath: (id: number) => string
   readonly signOut: string
-  /** The account was made a moment ago. */
+  /** The account was created just now. */
   readonly isNew: boolean
 }
 
@@ -48,7 +48,7 @@ function card(
   const name = escapeHtml(clientName ?? 'Application without a name')
   return `<section class="card">
 <h2><bdi>${name}</bdi></h2>
-<p class="soft small">${escapeHtml(placeOf(redirectUri))} · allowed on ${dayHtml(changedAt)}</p>
+<p class="soft small">${escapeHtml(redirectHostOf(redirectUri))} · allowed on ${dayHtml(changedAt)}</p>
 <details><summary>What it can do<span class="for-readers"> (<bdi>${name}</bdi>)</span></summary>
 <ul class="scopes">
 ${scopesInWords(scopes)

@@ -15,7 +15,7 @@ export interface ConsentFacts {
   readonly scopes: readonly Scope[]
 }
 
-/** The name is claimed by the application; the host of the redirect address is what it cannot hide. */
+/** Shows the host of the redirect address, because an application can claim any name but not another host. */
 export function consentPage(facts: ConsentFacts): string {
   const { podName, action, formToken, request, address, clientName, redirectUri, scopes } = facts
   const words = scopesInWords(scopes)
@@ -28,7 +28,7 @@ export function consentPage(facts: ConsentFacts): string {
 <ul class="scopes">
 ${words.map((sentence) => `<li>${escapeHtml(sentence)}</li>`).join('\n')}
 </ul>
-<p class="soft small">Your answer is sent to <code>${escapeHtml(placeOf(redirectUri))}</code>. This pod cannot verify who made
+<p class="soft small">Your answer is sent to <code>${escapeHtml(redirectHostOf(redirectUri))}</code>. This pod cannot verify who made
 the application. You can revoke its access at any time under “Your applications”.</p>
 <form method="post" action="${action}">
 ${hidden({ form: formToken, request })}
@@ -39,7 +39,7 @@ ${hidden({ form: formToken, request })}
 }
 
 /** The host of a web page, or the address scheme of an application on this device. */
-export function placeOf(redirectUri: string): string {
+export function redirectHostOf(redirectUri: string): string {
   if (!isUrl(redirectUri)) return redirectUri
   const { protocol, host } = new URL(redirectUri)
   return protocol === 'https:' ? host : `${protocol}//${host}`

@@ -1,16 +1,16 @@
 import { escapeHtml } from './html.js'
 
 export interface HeadFacts {
-  /** Where the page is, whatever way led to it. */
+  /** The canonical URL of the page. */
   readonly url: string
   readonly title: string
   readonly description: string
   readonly site: string
-  /** Whether the person wants search engines to show it. */
+  /** Whether search engines may show the page. */
   readonly indexed: boolean
 }
 
-/** What machines read that show a link to a page. */
+/** Metadata for search engines and link previews. */
 export function pageHead({ url, title, description, site, indexed }: HeadFacts): string {
   const properties = [
     ['og:type', 'article'],

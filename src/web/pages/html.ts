@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { PAGE_STYLE } from './page-style.js'
 
-/** Pages run nothing and load nothing; their one style is allowed by its hash. */
+/** The content security policy: pages run and load nothing; their style is allowed by its hash. */
 export const PAGE_RULES = {
   'default-src': "'none'",
   'style-src': `'sha256-${createHash('sha256').update(PAGE_STYLE).digest('base64')}'`,
@@ -13,7 +13,7 @@ export const PAGE_RULES = {
 
 export const ICON_PATH = '/favicon.svg'
 
-/** As a header says it. */
+/** The policy as a header value. */
 export function policyOf(rules: Readonly<Record<string, string>>): string {
   return Object.entries(rules)
     .map(([rule, sources]) => `${rule} ${sources}`)
@@ -22,9 +22,9 @@ export function policyOf(rules: Readonly<Record<string, string>>): string {
 
 export interface Page {
   readonly title: string
-  /** HTML: whatever comes from outside must have gone through `escapeHtml`. */
+  /** HTML. Texts of people and other pods must be escaped with `escapeHtml`. */
   readonly content: string
-  /** HTML as well: what machines read about the page. */
+  /** HTML of the page's metadata. */
   readonly head?: string
   /** The name of the pod, shown at the top as a link to the start page. */
   readonly site?: string

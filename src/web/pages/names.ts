@@ -4,7 +4,7 @@ import type { Names } from '../text/write-html.js'
 
 const POSTS: readonly string[] = ['post', 'status_message', 'reshare']
 
-/** The people and public posts that texts name, as far as they are known here. */
+/** The people and public posts that texts name and this pod knows. */
 export interface NamedEntities {
   readonly people: ReadonlyMap<string, Pick<Person, 'guid' | 'name' | 'address'>>
   /** Addresses of the authors, by guid of the post. */
@@ -17,7 +17,7 @@ export function namesFrom({ people, posts }: NamedEntities): Names {
       const person = people.get(address)
       return person && { path: `/people/${person.guid}`, name: name ?? presentName(person) }
     },
-    // A link may claim any author; it only leads on if that is true.
+    // A link may claim any author; it leads to the post only if the claim is true.
     entityOf({ author, type, guid }) {
       return POSTS.includes(type) && posts.get(guid) === author ? { path: `/posts/${guid}` } : undefined
     },

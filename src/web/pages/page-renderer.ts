@@ -13,8 +13,8 @@ const threadFile = new URL(entry, import.meta.url).href
 type Tasks = typeof tasks
 
 /**
- * Renders the pages that anybody may request, outside the event loop: texts of other people take up to a third of a second to
- * read. One page at a time; requests that find a long queue, or wait too long, are answered with 503.
+ * Renders public pages in a thread, because a long text takes up to a third of a second to parse. Renders one page at a time;
+ * requests that find a long queue, or wait too long, are answered with 503.
  */
 export interface PageRenderer {
   postPage(facts: Omit<PostPageFacts, 'names'>): Promise<string>

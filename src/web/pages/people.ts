@@ -18,7 +18,7 @@ export function personLink(person: Named): string {
   return `<b><a href="/people/${escapeHtml(person.guid)}"><bdi>${escapeHtml(presentName(person))}</bdi></a></b>`
 }
 
-/** The path of an address on this pod: a page may only load what comes from where it came from itself. */
+/** The path of a URL on this pod. Pages may load only resources of the same origin. */
 export function ownPath(url: string | null, podUrl: string): string | undefined {
   if (url === null || !isUrl(url, podUrl)) return undefined
   const { origin, pathname } = new URL(url, podUrl)

@@ -3,7 +3,7 @@ import { type NamedEntities, namesFrom } from './names.js'
 import { type PersonPageFacts, personPage } from './person-page.js'
 import { type PostPageFacts, postPage } from './post-page.js'
 
-/** What the pages need of the settings; a task is copied into the thread. */
+/** The settings that pages need, and no more: each task is copied into the thread. */
 interface PodFacts {
   readonly url: string
   readonly podName: string

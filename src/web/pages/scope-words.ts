@@ -1,6 +1,6 @@
 import type { Scope } from '../../domain/accounts/scopes.js'
 
-/** What it means for a person when a client may do this. Undefined: it is said by another one already. */
+/** The meaning of each scope for a user. Undefined: the text of another scope includes it. */
 const WORDS: Readonly<Record<Scope, string | undefined>> = {
   openid: 'Know who you are: your address on the network',
   sub: undefined,
@@ -24,7 +24,7 @@ const WORDS: Readonly<Record<Scope, string | undefined>> = {
   'tags:modify': 'Change the tags you follow',
 }
 
-/** In the order in which people should read it, not in that of the request. */
+/** The texts of the scopes in the order of `WORDS`, regardless of the order of the request. */
 export function scopesInWords(scopes: readonly Scope[]): readonly string[] {
   return (Object.keys(WORDS) as Scope[])
     .filter((scope) => scopes.includes(scope))

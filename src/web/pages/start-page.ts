@@ -13,7 +13,7 @@ export interface VisitorFacts extends PodFacts {
   readonly signIn: string
 }
 
-/** The start page for everybody who is not signed in. */
+/** The start page for visitors who are not signed in. */
 export function startPage({ podName, host, signUp, signIn }: VisitorFacts): string {
   const create = signUp === undefined ? '' : `<a class="button" href="${signUp}">Create an account</a>`
   return page({

@@ -12,7 +12,7 @@ export function presentComment(comment: ListedComment, podUrl: string): Static<t
   })
 }
 
-/** To its author, who has just written it. */
+/** The response to the author of a new comment. */
 export function presentNewComment(comment: ListedComment, { url, dialect }: DialectContext): Static<typeof NewComment> {
   return dialect === 'diaspora' ? presentComment(comment, url) : presentWritten(comment, url)
 }

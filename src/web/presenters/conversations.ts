@@ -15,7 +15,7 @@ export function presentConversation(conversation: ListedConversation, podUrl: st
   }
 }
 
-/** The answer to a change of its mark: a list of one, where diaspora* answers with the conversation itself. */
+/** The response to a change of the read mark: a list with the conversation; in the dialect of diaspora*, the conversation itself. */
 export function presentMarkedConversation(
   conversation: ListedConversation,
   { url, dialect }: DialectContext,
@@ -24,7 +24,7 @@ export function presentMarkedConversation(
   return dialect === 'diaspora' ? marked : [marked]
 }
 
-/** The answer to whoever has started it. */
+/** The response to the author of a new conversation. */
 export function presentStartedConversation(
   conversation: ListedConversation,
   { url, dialect }: DialectContext,

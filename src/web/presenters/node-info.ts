@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.js'
 import type { Software } from '../../config/software.js'
 import type { Usage } from '../../persistence/operations/usage.js'
 
-/** Version 1.0 admits three products by name, and this is none of them. */
+/** Not version 1.0, whose schema allows only three products by name. */
 export const NODE_INFO_VERSIONS = ['2.0', '2.1'] as const
 
 export type NodeInfoVersion = (typeof NODE_INFO_VERSIONS)[number]
@@ -15,15 +15,15 @@ export function nodeInfoSchema(version: NodeInfoVersion): string {
   return `http://nodeinfo.diaspora.software/ns/schema/${version}`
 }
 
-/** What this pod is. Readers allow no member beyond these; numbers only where the operator lets everybody know them. */
+/** The NodeInfo document. Its schema allows no other members. Usage is present only if the operator publishes statistics. */
 export function presentNodeInfo(
   version: NodeInfoVersion,
   { config, software, usage }: { readonly config: Config; readonly software: Software; readonly usage?: Usage },
 ): object {
-  const { name, version: release, ...places } = software
+  const { name, version: release, ...links } = software
   return {
     version,
-    software: { name, version: release, ...(version === '2.1' && places) },
+    software: { name, version: release, ...(version === '2.1' && links) },
     protocols: ['diaspora'],
     services: { inbound: [], outbound: [] },
     openRegistrations: config.registrations === 'open',

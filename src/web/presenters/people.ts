@@ -6,7 +6,7 @@ import type { Person, Profile } from '../../persistence/models/person.js'
 import { isUrl } from '../../protocol/is-url.js'
 import type { OtherPerson, OwnProfile, PersonSummary } from '../schemas/common.js'
 
-/** For people without a picture. Other pods recognise `user/default` in the address and keep no copy. */
+/** The picture of people without one. Other pods recognise `user/default` in the URL and store no copy. */
 export const DEFAULT_AVATAR_PATH = '/images/user/default.png'
 
 export function presentOwnProfile(
@@ -22,7 +22,7 @@ export function presentOwnProfile(
   }
 }
 
-/** Absent is what the token may not read. */
+/** Only the counts that the token may read. */
 export function presentUnreadCounts(counts: ShownUnreadCounts) {
   const { notifications, conversations, messages } = counts
   return {
@@ -32,7 +32,7 @@ export function presentUnreadCounts(counts: ShownUnreadCounts) {
   }
 }
 
-/** Details that somebody else does not show are not there at all; those of the viewer are there and empty. */
+/** Hidden details are absent from the profile of another person, and null in the viewer's own profile. */
 export function presentPerson(shown: VisiblePerson, podUrl: string): Static<typeof OtherPerson> {
   const { person, profile, isOwn: own, showsDetails, showsRelationship, relationship, aspects, blocked } = shown
   return {
@@ -70,35 +70,35 @@ export function presentName(person: Pick<Person, 'name' | 'address'>): string {
   return person.name.trim() === '' ? person.address : person.name
 }
 
-/** Somebody, wherever they are named. */
+/** The short form of a person, as part of other objects. */
 export function presentPersonSummary(
   person: Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>,
   podUrl: string,
 ): Static<typeof PersonSummary> {
-  // A page has dozens of people in it. To spread an object costs ten times as much as to write it out.
+  // Written out, because a page has dozens of people and spreading an object costs ten times as much.
   return {
     guid: person.guid,
     network_id: person.address,
     diaspora_id: person.address,
     name: presentName(person),
-    avatar: absolute(person.avatarUrl, podUrl) ?? `${podUrl}${DEFAULT_AVATAR_PATH}`,
+    avatar: absoluteUrl(person.avatarUrl, podUrl) ?? `${podUrl}${DEFAULT_AVATAR_PATH}`,
   }
 }
 
 type Images = Pick<Profile, 'imageUrl' | 'imageUrlMedium' | 'imageUrlSmall'>
 
 export function presentAvatar(images: Images, podUrl: string): Static<typeof OwnProfile>['avatar'] {
-  const large = absolute(images.imageUrl, podUrl) ?? `${podUrl}${DEFAULT_AVATAR_PATH}`
+  const large = absoluteUrl(images.imageUrl, podUrl) ?? `${podUrl}${DEFAULT_AVATAR_PATH}`
   return {
     large,
-    medium: absolute(images.imageUrlMedium, podUrl) ?? large,
-    small: absolute(images.imageUrlSmall, podUrl) ?? large,
+    medium: absoluteUrl(images.imageUrlMedium, podUrl) ?? large,
+    small: absoluteUrl(images.imageUrlSmall, podUrl) ?? large,
     raw: large,
   }
 }
 
-/** Pictures of other pods are addresses that strangers wrote: anything but http(s) is no picture. */
-function absolute(url: string | null, podUrl: string): string | undefined {
+/** The URL of a picture; undefined unless it is http(s). Remote pods may send any text. */
+function absoluteUrl(url: string | null, podUrl: string): string | undefined {
   if (url === null || url.trim() === '' || !isUrl(url, podUrl)) return undefined
   const parsed = new URL(url, podUrl)
   return parsed.protocol === 'https:' || parsed.protocol === 'http:' ? parsed.href : undefined

@@ -7,7 +7,7 @@ import type { Photo, Picture } from '../schemas/posts.js'
 
 export type PhotoFacts = Pick<StoredPhoto, 'name' | 'remotePath' | 'height' | 'width' | 'text'>
 
-/** Undefined: what another pod says about the place of it is no address. */
+/** Undefined: the URL that the other pod sent is invalid. */
 export function presentPhoto(photo: ListedPhoto, podUrl: string): Static<typeof Photo> | undefined {
   const picture = presentPicture(photo, podUrl)
   if (picture === undefined) return undefined
@@ -16,11 +16,11 @@ export function presentPhoto(photo: ListedPhoto, podUrl: string): Static<typeof 
   return postGuid === null ? presented : Object.assign(presented, { post: postGuid })
 }
 
-/** A photo as part of a post; undefined as above. */
+/** A photo as part of a post. Undefined: the URL is invalid. */
 export function presentPicture(photo: PhotoFacts, podUrl: string): Static<typeof Picture> | undefined {
   if (!hasWebUrl(photo)) return undefined
-  const addressAt = addressesOf(photo, podUrl)
-  const [raw, large, medium, small] = [addressAt('raw'), addressAt('large'), addressAt('medium'), addressAt('small')]
+  const urlOf = urlOfSizes(photo, podUrl)
+  const [raw, large, medium, small] = [urlOf('raw'), urlOf('large'), urlOf('medium'), urlOf('small')]
   if (raw === undefined || large === undefined || medium === undefined || small === undefined) return undefined
   const picture: Static<typeof Picture> = {
     dimensions: { height: photo.height, width: photo.width },
@@ -30,23 +30,20 @@ export function presentPicture(photo: PhotoFacts, podUrl: string): Static<typeof
   return picture
 }
 
-/** Begins with no dot, and has nothing that an address would write in another way. */
+/** A name that needs no encoding in a URL and does not begin with a dot. */
 const PLAIN_NAME = /^[\w-][\w.-]*$/
 
-/** The address of a folder is that of all that lies in it, so that only one is read; else each is. */
-function addressesOf(
-  photo: PhotoFacts,
-  podUrl: string,
-): (size: keyof typeof PHOTO_SIZE_PREFIXES) => string | undefined {
+/** Builds the URLs of the sizes. For a plain name the URL of the folder is parsed once, else the URL of each size. */
+function urlOfSizes(photo: PhotoFacts, podUrl: string): (size: keyof typeof PHOTO_SIZE_PREFIXES) => string | undefined {
   const { name } = photo
   const folder = photoBaseUrl(photo, podUrl)
-  const address = folder.endsWith('/') && PLAIN_NAME.test(name) ? addressOf(folder) : undefined
+  const folderUrl = folder.endsWith('/') && PLAIN_NAME.test(name) ? normaliseUrl(folder) : undefined
   return (size) =>
-    address === undefined
-      ? addressOf(`${folder}${PHOTO_SIZE_PREFIXES[size]}${name}`)
-      : `${address}${PHOTO_SIZE_PREFIXES[size]}${name}`
+    folderUrl === undefined
+      ? normaliseUrl(`${folder}${PHOTO_SIZE_PREFIXES[size]}${name}`)
+      : `${folderUrl}${PHOTO_SIZE_PREFIXES[size]}${name}`
 }
 
-function addressOf(text: string): string | undefined {
+function normaliseUrl(text: string): string | undefined {
   return isUrl(text) ? new URL(text).href : undefined
 }

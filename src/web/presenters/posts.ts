@@ -9,26 +9,26 @@ import { type NameOf, titleOf } from '../text/plain-text.js'
 import { presentName, presentPersonSummary } from './people.js'
 import { type PhotoFacts, presentPicture } from './photos.js'
 
-/** A post for somebody who lives here; a reshare shows what its root shows. */
+/** A post for a local user. A reshare has the content of its root. */
 export function presentPost(post: ListedPost, podUrl: string): Static<typeof PostSchema> {
   const { root } = post
   const presented = presentListed(post, podUrl)
   return root ? Object.assign(presented, { root: presentListed(root, podUrl) }) : presented
 }
 
-/** Added up and not spread: of all that a list of posts costs, spreading was the most. */
+/** `Object.assign` instead of spreading, which was the largest cost of a list of posts. */
 function presentListed(post: ListedPost, podUrl: string): Static<typeof RootSchema> {
   const { author, root, own, providerDisplayName } = post
   const shown = root ?? post
   const presented: Static<typeof RootSchema> = Object.assign(
-    presentFrame(post, author, podUrl),
+    presentOwnMembers(post, author, podUrl),
     presentContent(shown, podUrl),
     {
       title: titleOrPhrase(shown, shown.author),
       nsfw: isMarkedNsfw(shown, shown.author.nsfw),
       own_interaction_state: {
         liked: own.liked,
-        // Misspelt by the specification, and spelt by the clients there are.
+        // `reshated` is the misspelling of the specification; existing clients read `reshared`.
         reshated: own.reshared,
         reshared: own.reshared,
         subscribed: own.subscribed,
@@ -37,11 +37,11 @@ function presentListed(post: ListedPost, podUrl: string): Static<typeof RootSche
     },
   )
   if (providerDisplayName !== null) presented.provider_display_name = providerDisplayName
-  if (shown.poll) presented.poll = presentPollFor(shown.poll)
+  if (shown.poll) presented.poll = presentPollWithVotes(shown.poll)
   return presented
 }
 
-/** What a pod that has just met a person reads to find their posts. */
+/** A post in the JSON stream that other pods read after they have discovered a person. */
 export function presentStreamItem({ post, author }: PublicPost) {
   return {
     guid: post.guid,
@@ -52,12 +52,12 @@ export function presentStreamItem({ post, author }: PublicPost) {
   }
 }
 
-/** A public post for everybody who asks for JSON. */
+/** A public post as JSON for anonymous requests. */
 export function presentPublicPost(shared: PublicPost, podUrl: string): object {
   const { post, author, root } = shared
   const shown = (root ?? shared).post
   return {
-    ...presentFrame(post, author, podUrl),
+    ...presentOwnMembers(post, author, podUrl),
     ...presentContent(shown, podUrl),
     title: postTitle(shared),
     nsfw: isNsfw(shared),
@@ -66,7 +66,7 @@ export function presentPublicPost(shared: PublicPost, podUrl: string): object {
   }
 }
 
-/** What a post is called: its beginning, or whose it is. */
+/** The title of a post: the beginning of its text, or else a phrase with its author. */
 export function postTitle(shared: PublicPost): string {
   const { post, author } = shared.root ?? shared
   return titleOrPhrase(post, author)
@@ -92,13 +92,13 @@ function titleOrPhrase({ text, mentionedPeople = [] }: Titled, author: Named): s
   return titleOf(text, nameOf) ?? `A post from ${presentName(author)}`
 }
 
-/** The author says so about this post, or about all of theirs; a reshare whose root is gone shows nothing. */
-function isMarkedNsfw({ type, text }: Pick<StoredPost, 'type' | 'text'>, authorIs: boolean): boolean {
-  return type === 'StatusMessage' && (authorIs || /#nsfw/i.test(text))
+/** The post is tagged #nsfw, or its author's profile is marked. A reshare without root has no content to mark. */
+function isMarkedNsfw({ type, text }: Pick<StoredPost, 'type' | 'text'>, isAuthorNsfw: boolean): boolean {
+  return type === 'StatusMessage' && (isAuthorNsfw || /#nsfw/i.test(text))
 }
 
-/** What is a post's own, also where it shows another one. */
-function presentFrame(
+/** The members that a reshare does not take from its root. */
+function presentOwnMembers(
   post: Pick<StoredPost, 'guid' | 'createdAt' | 'public' | 'type' | 'commentsCount' | 'likesCount' | 'resharesCount'>,
   author: Parameters<typeof presentPersonSummary>[0],
   podUrl: string,
@@ -129,14 +129,14 @@ function presentContent({ text, mentionedPeople = [], photos = [], location = nu
   return Object.assign(content, presentLocation(location))
 }
 
-/** Other pods may write anything as a coordinate; a place that no map has is not shown. */
+/** Remote pods may send any text as a coordinate. A location whose coordinates are not numbers is left out. */
 function presentLocation(location: Content['location']) {
   if (!location) return {}
   const [lat, lng] = [Number(location.lat), Number(location.lng)]
   return Number.isFinite(lat) && Number.isFinite(lng) ? { location: { address: location.address, lat, lng } } : {}
 }
 
-function presentPollFor(poll: ListedPoll): Static<typeof PollSchema> {
+function presentPollWithVotes(poll: ListedPoll): Static<typeof PollSchema> {
   const { guid, question, participation_count } = presentPoll(poll)
   return {
     guid,

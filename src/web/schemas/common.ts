@@ -1,12 +1,12 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { ERROR_REASONS, type ErrorReason } from '../server/error-reasons.js'
 
-/** A value that may be missing and then says so: the key is always there. */
+/** A value or null. The key is always present. */
 export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Unsafe<Static<Schema> | null>({ ...schema, type: [Reflect.get(schema, 'type'), 'null'] })
 }
 
-/** A reference to a schema with a name, which the document describes once. */
+/** A reference to a named schema, which the API description contains once. */
 export function refTo<Schema extends TSchema>(schema: Schema, description?: string) {
   const $ref = `${Reflect.get(schema, '$id')}#`
   return Type.Unsafe<Static<Schema>>(description === undefined ? { $ref } : { $ref, description })
@@ -95,7 +95,7 @@ export const OwnProfile = Type.Object(
   { $id: 'OwnProfile', description: 'Your own profile.' },
 )
 
-/** What both profiles say about the same facts. */
+/** Fields that the own profile and the profile of another person share. */
 const { guid, network_id, diaspora_id, name, avatar, tags, searchable, show_profile_info, nsfw } = OwnProfile.properties
 const { birthday, gender, location, bio } = OwnProfile.properties
 const details = { birthday, gender, location, bio }

@@ -48,16 +48,16 @@ export const NewPost = Type.Object({
   ),
 })
 
-/** A body that the schema above let through. */
+/** Reads a body that matches `NewPost`. */
 export function readNewPost({
   body,
-  public: shown,
+  public: publicField,
   aspects,
   photos,
   poll,
   location,
 }: Static<typeof NewPost>): NewPostFacts {
-  const isPublic = readBoolean(shown)
+  const isPublic = readBoolean(publicField)
   return {
     text: body ?? '',
     public: isPublic,
@@ -70,7 +70,7 @@ export function readNewPost({
   }
 }
 
-/** Forms know nothing but texts; what is no number is no aspect of anybody. */
+/** Ids may be texts, as in forms. A text that is not a number becomes id 0, which no aspect has. */
 function readAspects(given: unknown): readonly number[] {
   const ids: readonly unknown[] | undefined = Array.isArray(given) ? given : undefined
   if (!ids?.every((id) => Number.isInteger(id) || typeof id === 'string')) {

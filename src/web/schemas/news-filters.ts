@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { BooleanField, readBoolean } from './booleans.js'
 import { readTime } from './times.js'
 
-/** What a client asks that looks again and again whether there is anything new; to be spread into the parameters of a route. */
+/** Query parameters of clients that poll for new items; a route spreads them into its own. */
 export const onlyAfter = {
   only_after: Type.Optional(Type.String({ description: 'Only items that were created or changed after this time.' })),
 }
@@ -19,7 +19,7 @@ export function readOnlyAfter({ only_after }: Pick<Static<typeof query>, 'only_a
   return only_after === undefined ? {} : { onlyAfter: readTime('only_after', only_after) }
 }
 
-/** False asks for all, as nothing does. */
+/** `false` has the same effect as no parameter. */
 export function readOnlyUnread({ only_unread = false }: Pick<Static<typeof query>, 'only_unread'>) {
   return { onlyUnread: readBoolean(only_unread) }
 }

@@ -2,10 +2,10 @@ import { Type } from 'typebox'
 import { NOTIFICATION_TYPES } from '../../persistence/models/notification.js'
 import { PersonSummary, refTo, Timestamp } from './common.js'
 
-/** What diaspora* says for `commented_on_post`; clients that were written against it know no other name. */
+/** The name of `commented_on_post` in diaspora*, the only one that its clients know. */
 export const COMMENTED_IN_DIASPORA = 'comment_on_post'
 
-/** Both names of the same type are understood, whichever of them the pod itself uses. */
+/** The types of notifications; `commented_on_post` is accepted under both names. */
 export const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES, COMMENTED_IN_DIASPORA], {
   description: '`comment_on_post` is the name of `commented_on_post` in the API dialect `diaspora`.',
 })

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 
-/** A whole number without a sign, also as a text: forms know nothing else. To be read with `Number`. */
+/** A whole number without a sign, also as a text, as in forms. Read it with `Number`. */
 export function numberField(options: {
   readonly minimum: number
-  /** As many as it may have. */
+  /** The maximum number of digits. */
   readonly digits: number
   readonly description: string
 }) {
@@ -17,7 +17,7 @@ export function numberField(options: {
   })
 }
 
-/** The number of a row in a path; what is none is taken for 0, which no row has. */
+/** Reads the id of a row from a path. Another text becomes 0, which no row has. */
 export function readRowId(text: string): number {
   return /^[0-9]{1,15}$/.test(text) ? Number(text) : 0
 }

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 
-/** A parameter of the query that stands there once and says something; undefined: it does not. */
+/** A query parameter; undefined: missing, blank or repeated. */
 export function queryText(request: FastifyRequest, name: string): string | undefined {
   const value = queryValue(request, name)
   return typeof value === 'string' && value.trim() !== '' ? value : undefined
 }
 
-/** A parameter of the query each time that it stands there, as `name` or as `name[]`. */
+/** All values of a query parameter, as `name` or `name[]`. */
 export function queryTexts(request: FastifyRequest, name: string): readonly string[] {
   return [queryValue(request, name), queryValue(request, `${name}[]`)]
     .flat()

@@ -1,15 +1,15 @@
-/** What neither the database nor XML can hold: control characters other than tab and line breaks, and halves of pairs. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const UNWRITABLE = /[\0-\x08\v\f\x0e-\x1f\ud800-\udfff\ufffe\uffff]/u
+/** Characters that neither PostgreSQL nor XML can hold: control characters except tab and line breaks, and lone surrogates. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for them
+const UNSTORABLE = /[\0-\x08\v\f\x0e-\x1f\ud800-\udfff\ufffe\uffff]/u
 
-/** Whether every text in a value, however deep, can be stored and sent on as it is. */
+/** Whether all texts in a value, at any depth, can be stored and sent unchanged. */
 export function holdsPlainText(value: unknown): boolean {
-  const left = [value]
-  while (left.length > 0) {
-    const next = left.pop()
-    if (typeof next === 'string' && UNWRITABLE.test(next)) return false
-    // One by one: a list of a body may be longer than a call has room for.
-    if (typeof next === 'object' && next !== null) for (const inside of Object.values(next)) left.push(inside)
+  const remaining = [value]
+  while (remaining.length > 0) {
+    const next = remaining.pop()
+    if (typeof next === 'string' && UNSTORABLE.test(next)) return false
+    // Not `push(...values)`: a long list would exceed the number of arguments of a call.
+    if (typeof next === 'object' && next !== null) for (const inside of Object.values(next)) remaining.push(inside)
   }
   return true
 }

@@ -1,11 +1,11 @@
 import { RequestFault } from '../server/request-faults.js'
 
-/** A day, or a time with its offset; a blank in front of the offset was a plus that nobody encoded. */
+/** A day, or a time with an offset. A space before the offset is an unencoded plus sign. */
 const timestamp = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?(?:Z|([+ -])(\d{2}):?(\d{2})?))?$/i
 
 /**
- * A point in time of a query. What is stored has milliseconds: `up` takes the first of these that is not before the time,
- * `down` the last that is not after it.
+ * Reads a time from a query. Stored times have milliseconds, so further digits are rounded: `up` to the next millisecond, `down` to
+ * the previous one.
  */
 export function readTime(name: string, text: string, rounding: 'up' | 'down' = 'down'): Date {
   const parts = timestamp.exec(text)
@@ -32,7 +32,7 @@ export function readTime(name: string, text: string, rounding: 'up' | 'down' = '
   return new Date(midnight.getTime() + ((minutes(hour, minute) - offset) * 60 + Number(second)) * 1_000 + milliseconds)
 }
 
-/** The 30th of February would be taken for a day in March. */
+/** `Date` reads the 30th of February as a day in March. */
 function isDay(midnight: Date, day: string): boolean {
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day)
 }

@@ -17,7 +17,7 @@ export type NameOf = (mention: Mention) => string
 
 const asWritten: NameOf = ({ name, address }) => name ?? address
 
-/** No address is shown, so relative ones are read as well. `[Note]: done` is text. */
+/** Links are shown without their URLs, so relative URLs are accepted as well. `[Note]: done` is text. */
 const markdown = openMarkdown((url) => /[/:#]/.test(url))
 
 /** The beginning of a text on one line, without marks. */

@@ -6,28 +6,28 @@ import { RequestFault } from '../server/request-faults.js'
 import { uploadOptions } from './upload-options.js'
 
 export interface UploadForm {
-  /** Where the file lies, in the folder of uploads. */
+  /** The name of the file in the folder of uploads. */
   readonly file: string
-  /** The other fields; what came several times is a list. */
+  /** The other fields. A repeated field is a list. */
   readonly fields: Readonly<Record<string, unknown>>
 }
 
 const FIELD = 'image'
 const TOKEN = 'access_token'
-/** All others are passed over, and none of their bytes are kept. */
+/** Other fields are ignored and not stored. */
 const OPTIONS: ReadonlySet<string> = new Set(Object.keys(uploadOptions))
 
 /**
- * Takes in the one file of a form as it comes, whatever it and its field are said to be. Also a form that is refused is read to
- * its end, for many clients read no answer before they have sent everything; who sends far too much is cut off.
+ * Streams the file of a form into the folder of uploads, regardless of its declared name and type. A refused form is also read to
+ * its end, because many clients read no response before. A client that sends far more than the limit is disconnected.
  */
-export async function readUploadForm(request: FastifyRequest, admit?: Admit): Promise<UploadForm> {
+export async function readUploadForm(request: FastifyRequest, authenticate?: AuthenticateUpload): Promise<UploadForm> {
   if (!request.isMultipart()) throw imageMissing(`The picture has to come as field "${FIELD}" of a form.`)
   const { uploadsDir, photoBytes } = request.server.pod.config
   const files: string[] = []
   try {
     const cut = cutAfter(request.raw, photoBytes * PHOTO_LIMITS.timesRead)
-    const form = readParts(request, { uploadsDir, photoBytes, files, signal: cut.signal, admit })
+    const form = readParts(request, { uploadsDir, photoBytes, files, signal: cut.signal, authenticate })
     const { fields, fault, refusal } = await Promise.race([form, cut.happens])
     if (refusal !== undefined) throw refusal
     if (fault !== undefined) throw fault
@@ -40,62 +40,62 @@ export async function readUploadForm(request: FastifyRequest, admit?: Admit): Pr
   }
 }
 
-interface Reading {
+interface ReadOptions {
   readonly uploadsDir: string
   readonly photoBytes: number
-  /** Filled with what lies in the folder of uploads, so that it can be taken away from there. */
+  /** Names of the stored files, filled during the read, so that the caller can delete them after an error. */
   readonly files: string[]
   readonly signal: AbortSignal
-  readonly admit: Admit | undefined
+  readonly authenticate: AuthenticateUpload | undefined
 }
 
-/** Called once, with the token of the form, as soon as it is read; throws where it is refused. */
-export type Admit = (token: string | undefined) => Promise<void>
+/** Authenticates the token of the form. Called once, as soon as the token is read; throws if it is refused. */
+export type AuthenticateUpload = (token: string | undefined) => Promise<void>
 
-/** The fault is what is wrong with a form that could be read. */
+/** Reads all parts of a form. The result holds the first errors instead of throwing them, because the form is read to its end. */
 async function readParts(
   request: FastifyRequest,
-  { uploadsDir, photoBytes, files, signal, admit }: Reading,
+  { uploadsDir, photoBytes, files, signal, authenticate }: ReadOptions,
 ): Promise<{
   readonly fields: Record<string, unknown>
   readonly fault: RequestFault | undefined
-  /** Of the token, or undefined. */
+  /** The error that `authenticate` has thrown. */
   readonly refusal: unknown
 }> {
   const fields = new Map<string, unknown>()
   let fault: RequestFault | undefined
   let refusal: unknown
-  let isAdmitted = admit === undefined
-  const isPartAFile = (name?: string) => !isOption(name) && !(name === TOKEN && admit !== undefined)
-  const admitWith = async (token: string | undefined) => {
-    isAdmitted = true
-    await admit?.(token).catch((error: unknown) => {
+  let isAuthenticated = authenticate === undefined
+  const isPartAFile = (name?: string) => !isOption(name) && !(name === TOKEN && authenticate !== undefined)
+  const authenticateWith = async (token: string | undefined) => {
+    isAuthenticated = true
+    await authenticate?.(token).catch((error: unknown) => {
       refusal = error
     })
   }
   for await (const part of request.parts({ limits: limitsOf(photoBytes), isPartAFile })) {
     if (part.type === 'field' && part.fieldname === TOKEN) {
-      if (!isAdmitted) await admitWith(String(part.value))
+      if (!isAuthenticated) await authenticateWith(String(part.value))
     } else if (part.type === 'field') {
       const { fieldname: name, value } = part
       fields.set(name, fields.has(name) ? [fields.get(name), value].flat() : value)
-      // What is left of a list of numbers is another list.
+      // A truncated list of ids would be another list.
       if (part.valueTruncated) fault = new RequestFault(422, 'A field of the form is too long.', { field: name })
     } else if (part.fieldname !== FIELD || files.length > 0 || refusal !== undefined) {
       if (part.fieldname === FIELD) fault = imageMissing(`The form must have one file in a field "${FIELD}".`)
       part.file.resume()
     } else {
       files.push(await storeUpload(uploadsDir, part.file, signal))
-      // The reader gives no more than the limit, and says whether it has left anything out.
+      // The parser cuts a file at the limit and sets this flag.
       if (part.file.truncated)
         fault = imageTooLarge(`The picture is too large: at most ${Math.floor(photoBytes / 1024)} KiB.`)
     }
   }
-  if (!isAdmitted) await admitWith(undefined)
+  if (!isAuthenticated) await authenticateWith(undefined)
   return { fields: Object.fromEntries(fields), fault, refusal }
 }
 
-/** A list may have brackets. */
+/** Whether a field is an option. The name of a list may end with brackets. */
 function isOption(name = ''): boolean {
   return OPTIONS.has(name.replace(/\[\]$/, ''))
 }
@@ -105,7 +105,7 @@ function limitsOf(photoBytes: number) {
   return { parts, fieldSize, fieldNameSize, fileSize: photoBytes, headerPairs: 20 }
 }
 
-/** Stops reading after so many bytes: nobody sends so much by mistake. */
+/** Stops reading after `most` bytes, far more than a client sends by mistake. */
 function cutAfter(
   raw: IncomingMessage,
   most: number,
@@ -119,29 +119,29 @@ function cutAfter(
       raw.unpipe()
       raw.pause()
       cut.abort()
-      reject(imageTooLarge('The request is far too large.', GOODBYE))
+      reject(imageTooLarge('The request is far too large.', CLOSE_CONNECTION))
     })
   })
-  happens.catch(() => {}) // the form may have been at its end before
+  happens.catch(() => {}) // the form may end first, and then nothing awaits this promise
   return { signal: cut.signal, happens }
 }
 
-/** What is left of the request would be taken for the next one. */
-const GOODBYE = { headers: { connection: 'close' } }
+/** Closes the connection: the rest of the body would be parsed as the next request. */
+const CLOSE_CONNECTION = { headers: { connection: 'close' } }
 
 function imageMissing(message: string): RequestFault {
   return new RequestFault(422, message, { reason: 'image_missing', field: FIELD })
 }
 
-function imageTooLarge(message: string, more: Partial<typeof GOODBYE> = {}): RequestFault {
+function imageTooLarge(message: string, more: Partial<typeof CLOSE_CONNECTION> = {}): RequestFault {
   return new RequestFault(422, message, { ...more, reason: 'image_too_large', field: FIELD })
 }
 
-/** Errors of the reader are what the client has sent; those of the disk have the call that failed. */
+/** Errors of the parser are errors of the client. Errors of the disk, which have a `syscall`, are not. */
 function faultOf(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof RequestFault || 'syscall' in error) return error
   if ('statusCode' in error && error.statusCode === 413) {
-    return new RequestFault(422, 'The form has too many parts.', { ...GOODBYE, reason: 'malformed_body' })
+    return new RequestFault(422, 'The form has too many parts.', { ...CLOSE_CONNECTION, reason: 'malformed_body' })
   }
-  return new RequestFault(400, 'The form cannot be read to its end.', { ...GOODBYE, reason: 'malformed_body' })
+  return new RequestFault(400, 'The form cannot be read to its end.', { ...CLOSE_CONNECTION, reason: 'malformed_body' })
 }

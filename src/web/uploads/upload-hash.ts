@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { finished } from 'node:stream/promises'
 
-/** What a multipart body says, told while somebody else reads it. */
+/** The hash of the parts of a multipart body. */
 export interface UploadHash {
-  /** Of what was read; undefined: that was not all of it. */
+  /** Undefined: the body was not read completely. */
   digest(): string | undefined
-  /** Where nobody else will read it; who sends more than so many bytes is cut off. */
+  /** Reads the body for the hash alone. A client that sends more than `most` bytes is disconnected. */
   read(most: number): Promise<void>
 }
 
-/** Clients put another boundary between the same parts each time they send them, so that is left out. */
+/** Hashes a body while another reader consumes it. The boundary, which clients choose anew for each request, is left out. */
 export function hashUpload(raw: IncomingMessage, contentType: string): UploadHash {
   const boundary = Buffer.from(/boundary="?([^";]+)/i.exec(contentType)?.[1] ?? '\r\n', 'latin1')
   const hash = createHash('sha256')
@@ -24,13 +24,13 @@ export function hashUpload(raw: IncomingMessage, contentType: string): UploadHas
       hash.update(bytes.subarray(from, at)).update('\0')
       from = at + boundary.length
     }
-    // The end may be the beginning of the next one.
+    // The end of the chunk may be the beginning of a boundary.
     const upTo = Math.max(from, bytes.length - boundary.length + 1)
     hash.update(bytes.subarray(from, upTo))
     rest = Buffer.from(bytes.subarray(upTo))
   }
 
-  // Whoever listened earlier would set it flowing, before there is a reader.
+  // Adds its listener together with that of the reader: an earlier one would start the flow and lose data.
   raw.on('newListener', function begin(event: string) {
     if (event !== 'data') return
     raw.off('newListener', begin)
@@ -49,7 +49,7 @@ export function hashUpload(raw: IncomingMessage, contentType: string): UploadHas
         length += chunk.length
         if (length > most) raw.destroy()
       })
-      await finished(raw, { writable: false }).catch(() => undefined) // what is not complete has no digest
+      await finished(raw, { writable: false }).catch(() => undefined) // an incomplete body has no digest
     },
   }
 }

@@ -12,7 +12,7 @@ export const AltText = Type.String({
   description: `What the photo shows, in words: at most ${PHOTO_LIMITS.altTextCharacters} characters, no Markdown.`,
 })
 
-/** What is to become of an upload; each of them stands in the query or in the form. */
+/** The options of an upload, in the query or in the form. */
 export const uploadOptions = {
   pending: flag('Keeps the photo for a post that you create within a day.'),
   set_profile_photo: flag('Makes the photo your profile picture.'),
@@ -32,13 +32,13 @@ const Options = Type.Object(uploadOptions)
 export function readUploadOptions(options: Static<typeof Options>): Omit<NewPhoto, 'file'> {
   const { alt_text: altText } = options
   const isSet = (value: boolean | string | undefined) => value !== undefined && readBoolean(value)
-  // A picture that goes after a day would leave a profile without one.
+  // First: a pending photo is deleted after a day, which would leave the profile without a picture.
   if (isSet(options.set_profile_photo) || isSet(options.set_profile_picture)) return { use: 'profile', altText }
   if (isSet(options.pending)) return { use: 'pending', altText }
   return { use: 'published', aspects: readAspects(options.aspect_ids), altText }
 }
 
-/** Numbers come as JSON, with commas between them, or each by itself. */
+/** Ids come as a JSON array, separated by commas, or as repeated fields. */
 function readAspects(value: unknown): NewPhoto['aspects'] {
   if (value === undefined) return undefined
   const words = [value]

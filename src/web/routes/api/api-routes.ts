@@ -27,7 +27,7 @@ import { tagFollowingRoutes } from './tag-followings.js'
 import { userRoutes } from './user.js'
 import { usersRoutes } from './users.js'
 
-/** The client API. What is below `/api/v1` reads bodies and values in one way; other parts of the pod have their own. */
+/** The client API below `/api/v1`. The hooks and parsers added here apply to it alone. */
 export const apiRoutes: FastifyPluginAsync = async (app) => {
   addWriteLimit(app)
   await addBodyReaders(app)

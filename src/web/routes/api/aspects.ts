@@ -13,9 +13,9 @@ const tags = ['Aspects']
 const params = Type.Object({ id: Type.String() })
 const name = Type.String({ description: '1 to 20 characters, unique among your aspects (case-insensitive).' })
 const missing = { aspect_not_found: 404 }
-const unfit = { name_invalid: 422, name_taken: 422, invalid: 422 }
+const invalidName = { name_invalid: 422, name_taken: 422, invalid: 422 }
 
-/** The groups in which people keep those they share with. */
+/** The viewer's aspects: named groups of contacts. */
 export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ownAspect = missingFirst<Static<typeof params>>((request) =>
     findAspect(app.pod, request.viewer, readRowId(request.params.id)),
@@ -53,7 +53,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
         body: Type.Object({ name }),
         response: { 200: refTo(Aspect, 'The new aspect.') },
       },
-      config: { scopes: ['contacts:modify'], refusals: unfit },
+      config: { scopes: ['contacts:modify'], refusals: invalidName },
     },
     async (request) => presentAspect(await createAspect(app.pod, request.viewer, request.body.name)),
   )
@@ -91,7 +91,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
       }),
       response: { 200: refTo(Aspect, 'The aspect after the change.') },
     },
-    config: { scopes: ['contacts:modify'], refusals: { ...missing, ...unfit } },
+    config: { scopes: ['contacts:modify'], refusals: { ...missing, ...invalidName } },
     handler: async (request) => {
       const { name, order } = request.body
       const change = { name, position: order === undefined ? undefined : Number(order) }

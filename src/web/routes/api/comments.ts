@@ -12,12 +12,12 @@ import { Comment, NewComment } from '../../schemas/comments.js'
 import { refTo } from '../../schemas/common.js'
 
 const tags = ['Comments']
-const underPost = Type.Object({ post_guid: Type.String() })
-const oneUnderPost = Type.Object({ post_guid: Type.String(), comment_guid: Type.String() })
+const postParams = Type.Object({ post_guid: Type.String() })
+const commentParams = Type.Object({ post_guid: Type.String(), comment_guid: Type.String() })
 
-/** What people say under a post. */
+/** Comments on a post. */
 export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const postFirst = missingFirst<Static<typeof underPost>>((request) =>
+  const reportMissingPost = missingFirst<Static<typeof postParams>>((request) =>
     requirePostOrComment(app.pod, request.viewer, { postGuid: request.params.post_guid }),
   )
 
@@ -30,7 +30,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'List the comments on a post',
         description: 'Oldest first by default. The comments on a private post need the scope `private:read`.',
-        params: underPost,
+        params: postParams,
         querystring: Type.Object(timePaging),
         response: { 200: Type.Array(refTo(Comment), { description: 'The comments on the post.' }) },
       },
@@ -51,14 +51,14 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/posts/:post_guid/comments',
     {
-      ...postFirst,
+      ...reportMissingPost,
       schema: {
         operationId: 'createComment',
         tags,
         summary: 'Comment on a post',
         description:
           'You are subscribed to the post from then on. The author, subscribers and mentioned people are notified.',
-        params: underPost,
+        params: postParams,
         body: Type.Object({ body: Type.String({ description: 'Markdown, 1 to 65 535 characters.' }) }),
         response: { 201: refTo(NewComment, 'The new comment.') },
       },
@@ -93,7 +93,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Delete a comment',
         description: 'One of your own comments, or any comment on your post. It is retracted on all pods.',
-        params: oneUnderPost,
+        params: commentParams,
         response: { 204: Type.Null({ description: 'The comment is deleted.' }) },
       },
       config: {

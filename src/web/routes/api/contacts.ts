@@ -16,7 +16,7 @@ const oneInAspect = Type.Object({ aspect_id: Type.String(), person_guid: Type.St
 const querystring = Type.Object(indexPaging)
 const missing = { aspect_not_found: 404 }
 
-/** Either will do; clients know both names. */
+/** Existing clients use both names for the guid. */
 const newMember = Type.Object(
   {
     person_guid: Type.Optional(Type.String({ description: 'The guid of any person known to this pod.' })),
@@ -25,7 +25,7 @@ const newMember = Type.Object(
   { anyOf: [{ required: ['person_guid'] }, { required: ['person'] }] },
 )
 
-/** The people that somebody shares with, or who share with them. */
+/** Contacts: persons the viewer shares with, or who share with the viewer. */
 export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ownAspect = missingFirst<Static<typeof inAspect>>((request) =>
     findAspect(app.pod, request.viewer, readRowId(request.params.aspect_id)),

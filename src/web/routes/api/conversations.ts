@@ -36,7 +36,7 @@ const scopes = ['conversations'] as const
 const params = Type.Object({ guid: Type.String() })
 const missing = { conversation_not_found: 404 }
 
-/** Private conversations, of which everybody has their own view: what they have read, and whether they still have it. */
+/** Private conversations. Each participant has separate read marks, and may delete a conversation for themselves. */
 export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ownConversation = missingFirst<Static<typeof params>>((request) =>
     findConversation(app.pod, request.viewer, request.params.guid),

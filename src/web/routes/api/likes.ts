@@ -13,35 +13,41 @@ const tags = ['Likes']
 const ofPost = Type.Object({ post_guid: Type.String() })
 const ofComment = Type.Object({ post_guid: Type.String(), comment_guid: Type.String() })
 
-type Liked = Static<typeof ofPost> & Partial<Static<typeof ofComment>>
+type LikeParams = Static<typeof ofPost> & Partial<Static<typeof ofComment>>
 
-/** What can be liked, and how a call about its likes is named. */
-const liked = [
-  { what: 'post', named: 'Post', path: '/posts/:post_guid/likes', params: ofPost, missing: { post_not_found: 404 } },
+/** The routes of each kind of object that can be liked. */
+const likeable = [
   {
-    what: 'comment',
-    named: 'Comment',
+    noun: 'post',
+    operation: 'Post',
+    path: '/posts/:post_guid/likes',
+    params: ofPost,
+    missing: { post_not_found: 404 },
+  },
+  {
+    noun: 'comment',
+    operation: 'Comment',
     path: '/posts/:post_guid/comments/:comment_guid/likes',
     params: ofComment,
     missing: { post_not_found: 404, comment_not_found: 404 },
   },
 ] as const
 
-/** What people like: a post, or a comment under it. */
+/** Likes of posts and comments. */
 export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  for (const { what, named, path, params, missing } of liked) {
+  for (const { noun, operation, path, params, missing } of likeable) {
     app.get(
       path,
       {
         attachValidation: true,
         schema: {
-          operationId: `listLikesOf${named}`,
+          operationId: `listLikesOf${operation}`,
           tags,
-          summary: `List the likes of a ${what}`,
+          summary: `List the likes of a ${noun}`,
           description: 'Your own like comes first.',
           params,
           querystring: Type.Object(indexPaging),
-          response: { 200: Type.Array(refTo(Like), { description: `The likes of the ${what}.` }) },
+          response: { 200: Type.Array(refTo(Like), { description: `The likes of the ${noun}.` }) },
         },
         config: { scopes: ['public:read'], refusals: missing },
       },
@@ -60,12 +66,12 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
       path,
       {
         schema: {
-          operationId: `like${named}`,
+          operationId: `like${operation}`,
           tags,
-          summary: `Like a ${what}`,
+          summary: `Like a ${noun}`,
           description: 'You may like your own. You are subscribed to the post from then on.',
           params,
-          response: { 204: Type.Null({ description: `You like the ${what}.` }) },
+          response: { 204: Type.Null({ description: `You like the ${noun}.` }) },
         },
         config: { scopes: ['interactions'], refusals: { ...missing, already_liked: 409, blocked_by_author: 422 } },
       },
@@ -79,12 +85,12 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
       path,
       {
         schema: {
-          operationId: `unlike${named}`,
+          operationId: `unlike${operation}`,
           tags,
-          summary: `Unlike a ${what}`,
+          summary: `Unlike a ${noun}`,
           description: 'The like is retracted on all pods. Its notification stays.',
           params,
-          response: { 204: Type.Null({ description: `You no longer like the ${what}.` }) },
+          response: { 204: Type.Null({ description: `You no longer like the ${noun}.` }) },
         },
         config: { scopes: ['interactions'], refusals: { ...missing, not_liked: 410 } },
       },
@@ -96,6 +102,6 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
   }
 }
 
-function targetOf({ post_guid: postGuid, comment_guid: commentGuid }: Liked) {
+function targetOf({ post_guid: postGuid, comment_guid: commentGuid }: LikeParams) {
   return { postGuid, commentGuid }
 }

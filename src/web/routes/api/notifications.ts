@@ -23,7 +23,7 @@ const scopes = ['notifications'] as const
 const params = Type.Object({ notification_id: Type.String({ description: 'The guid of the notification.' }) })
 const missing = { notification_not_found: 404 }
 
-/** What the viewer is told of what others do. */
+/** The viewer's notifications. */
 export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ownNotification = missingFirst<Static<typeof params>>((request) =>
     findNotification(app.pod, request.viewer, request.params.notification_id),

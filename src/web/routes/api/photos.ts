@@ -20,7 +20,7 @@ import { Photo } from '../../schemas/posts.js'
 import { RequestFault } from '../../server/request-faults.js'
 import { extendTimeLimit } from '../../server/slow-requests.js'
 import { fieldsOf, InvalidRequest } from '../../server/validation.js'
-import { type Admit, readUploadForm } from '../../uploads/upload-form.js'
+import { type AuthenticateUpload, readUploadForm } from '../../uploads/upload-form.js'
 import { AltText, readUploadOptions, uploadOptions } from '../../uploads/upload-options.js'
 
 const params = Type.Object({ photo_guid: Type.String() })
@@ -212,8 +212,8 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     }
   }
 
-  async function readUpload(request: FastifyRequest, admit?: Admit): Promise<NewPhoto> {
-    const { file, fields } = await readUploadForm(request, admit)
+  async function readUpload(request: FastifyRequest, authenticate?: AuthenticateUpload): Promise<NewPhoto> {
+    const { file, fields } = await readUploadForm(request, authenticate)
     try {
       const given = Object.entries({ ...Object(request.query), ...fields })
       const options = Object.fromEntries(given.map(([name, value]) => [name.replace(/\[\]$/, ''), value]))

@@ -9,13 +9,13 @@ import { numberField } from '../../schemas/numbers.js'
 
 const tags = ['Post interactions']
 const params = Type.Object({ post_guid: Type.String() })
-const unreadable = { invalid: 422, malformed: 422 }
+const invalidBody = { invalid: 422, malformed: 422 }
 
 const AnswerId = numberField({ minimum: 1, digits: 15, description: 'The `id` of an answer from `poll.poll_answers`.' })
 
-/** What somebody wants to hear and see of a post, and what they choose in its poll. */
+/** Subscribing to, muting and hiding a post, and voting in its poll. */
 export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const postFirst = missingFirst<Static<typeof params>>((request) =>
+  const reportMissingPost = missingFirst<Static<typeof params>>((request) =>
     requirePostOrComment(app.pod, request.viewer, { postGuid: request.params.post_guid }),
   )
 
@@ -31,7 +31,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
         params,
         response: { 204: Type.Null({ description: 'You are subscribed to the post.' }) },
       },
-      config: { scopes: ['interactions'], refusals: { post_not_found: 404, already_subscribed: 409, ...unreadable } },
+      config: { scopes: ['interactions'], refusals: { post_not_found: 404, already_subscribed: 409, ...invalidBody } },
     },
     async (request, reply) => {
       await subscribeToPost(app.pod, request.viewer, request.params.post_guid)
@@ -51,7 +51,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
         params,
         response: { 204: Type.Null({ description: 'The post is muted.' }) },
       },
-      config: { scopes: ['interactions'], refusals: { post_not_found: 404, not_subscribed: 410, ...unreadable } },
+      config: { scopes: ['interactions'], refusals: { post_not_found: 404, not_subscribed: 410, ...invalidBody } },
     },
     async (request, reply) => {
       await mutePost(app.pod, request.viewer, request.params.post_guid)
@@ -62,7 +62,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/posts/:post_guid/hide',
     {
-      ...postFirst,
+      ...reportMissingPost,
       schema: {
         operationId: 'hidePost',
         tags,
@@ -74,7 +74,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: {
         scopes: ['interactions'],
-        refusals: { post_not_found: 404, already_hidden: 409, not_hidden: 410, ...unreadable },
+        refusals: { post_not_found: 404, already_hidden: 409, not_hidden: 410, ...invalidBody },
       },
     },
     async (request, reply) => {
@@ -86,7 +86,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/posts/:post_guid/vote',
     {
-      ...postFirst,
+      ...reportMissingPost,
       schema: {
         operationId: 'voteInPoll',
         tags,
@@ -103,7 +103,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
           answer_not_found: 422,
           blocked_by_author: 422,
           already_voted: 410,
-          ...unreadable,
+          ...invalidBody,
         },
       },
     },

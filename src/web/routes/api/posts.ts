@@ -11,7 +11,7 @@ import { Post } from '../../schemas/posts.js'
 const tags = ['Posts']
 const params = Type.Object({ post_guid: Type.String() })
 
-/** What people write to everybody, or to some. */
+/** Public and private posts. */
 export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/posts/:post_guid',

@@ -22,9 +22,9 @@ const config = {
   },
 } as const
 
-/** What the operator should look at. */
+/** Reports of posts and comments to the moderators of this pod. */
 export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const targetFirst = missingFirst<Static<typeof ofPost> & Partial<Static<typeof ofComment>>>(
+  const reportMissingTarget = missingFirst<Static<typeof ofPost> & Partial<Static<typeof ofComment>>>(
     ({ viewer, params: { post_guid: postGuid, comment_guid: commentGuid } }) =>
       requirePostOrComment(app.pod, viewer, { postGuid, commentGuid }),
   )
@@ -32,7 +32,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/posts/:post_guid/report',
     {
-      ...targetFirst,
+      ...reportMissingTarget,
       schema: {
         operationId: 'reportPost',
         tags,
@@ -54,7 +54,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/posts/:post_guid/comments/:comment_guid/report',
     {
-      ...targetFirst,
+      ...reportMissingTarget,
       schema: {
         operationId: 'reportComment',
         tags,

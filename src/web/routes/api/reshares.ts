@@ -14,7 +14,7 @@ import { Reshare } from '../../schemas/reactions.js'
 const tags = ['Reshares']
 const params = Type.Object({ post_guid: Type.String() })
 
-/** What people show to others of what somebody else has written. */
+/** Reshares of public posts. */
 export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/posts/:post_guid/reshares',

@@ -15,7 +15,7 @@ import { refTo } from '../../schemas/common.js'
 import { Post } from '../../schemas/posts.js'
 import { RequestFault } from '../../server/request-faults.js'
 
-/** Posts are found by their tags. */
+/** Searches posts by tag or by link. */
 export const searchPostsRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/search/posts',

@@ -39,7 +39,7 @@ const peopleQuery = Type.Object({
   ...indexPaging,
 })
 
-/** People and tags; posts have a list by time of their own. */
+/** Searches people and tags. Posts: search-posts.ts. */
 export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/search/users',
@@ -63,20 +63,20 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const given = queryTexts(request, 'filter')
       if (given.length > 0) requireScopes(request, 'contacts:read')
       const page = readIndexPage(request)
-      const sought = readSought(request.query)
+      const criterion = readCriterion(request.query)
       const filters = readFilters(given)
-      // Nobody has anything to do with a stranger, and only the first page waits for one.
+      // A person unknown to this pod matches no filter, and only the first page waits for other pods.
       const maySearchPods = filters.length === 0 && page.offset === 0
-      const whom =
-        'nameOrAddress' in sought ? await addressOfLink(request, sought.nameOrAddress, maySearchPods) : sought
-      if (whom === undefined) return []
-      if ('nameOrAddress' in whom && maySearchPods) {
-        const { nameOrAddress } = whom
+      const resolved =
+        'nameOrAddress' in criterion ? await resolveLink(request, criterion.nameOrAddress, maySearchPods) : criterion
+      if (resolved === undefined) return []
+      if ('nameOrAddress' in resolved && maySearchPods) {
+        const { nameOrAddress } = resolved
         await app.remoteSearch.runIfFree(request.viewer.userId, () => discoverSearchedPerson(app.pod, nameOrAddress))
       }
-      const search = (pod: Pick<Pod, 'db'>) => searchPeople(pod, request.viewer, { ...whom, filters }, page)
-      // A whole address may be that of somebody who was met just now.
-      const isAddress = 'nameOrAddress' in whom && whom.nameOrAddress.includes('@')
+      const search = (pod: Pick<Pod, 'db'>) => searchPeople(pod, request.viewer, { ...resolved, filters }, page)
+      // The person of a complete address may have been stored just now, so the replica may not have it.
+      const isAddress = 'nameOrAddress' in resolved && resolved.nameOrAddress.includes('@')
       const people = isAddress ? await search(app.pod) : await readList(request, search)
       linkIndexPages(request, reply, page, people)
       return people.items.map((person) => presentPersonSummary(person, app.pod.config.url))
@@ -106,8 +106,8 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-/** Of the person whom a link leads to; undefined: to no person. A text that is no link stays as it is. */
-async function addressOfLink(
+/** Replaces the link of a person by the address. Other texts stay as they are. Undefined: a link that leads to no person. */
+async function resolveLink(
   request: FastifyRequest,
   nameOrAddress: string,
   mayRunJob: boolean,
@@ -120,7 +120,7 @@ async function addressOfLink(
   return person && { nameOrAddress: person.address }
 }
 
-function readSought({
+function readCriterion({
   name_or_handle,
   query,
   tag,

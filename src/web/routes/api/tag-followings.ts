@@ -5,7 +5,7 @@ import { readList } from '../../api/read-list.js'
 
 const tags = ['Tags']
 
-/** What somebody wants to see, whoever writes about it. */
+/** Tags that the viewer follows: public posts with one of them are in the main stream. */
 export const tagFollowingRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/tag_followings',

@@ -95,8 +95,8 @@ function optionalBoolean(value: boolean | string | undefined): boolean | undefin
 
 type Present<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> }
 
-/** What is left out of a change stays as it is. */
+/** Removes undefined fields: they stay unchanged. */
 function withoutMissing<Fields extends object>(fields: Fields): Present<Fields> {
   const present = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(present) as Present<Fields> // some of the same fields
+  return Object.fromEntries(present) as Present<Fields> // a subset of the fields
 }

@@ -18,10 +18,10 @@ import { Photo, Post } from '../../schemas/posts.js'
 
 const params = Type.Object({ person_guid: Type.String() })
 const querystring = Type.Object(timePaging)
-const Nothing = Type.Unsafe<undefined>({ type: 'null', description: 'The person is blocked.' })
-const nobody = { person_not_found: 404 }
+const BlockedResponse = Type.Unsafe<undefined>({ type: 'null', description: 'The person is blocked.' })
+const missing = { person_not_found: 404 }
 
-/** Other people, what they have shown, and whether the viewer wants to hear of them. */
+/** Profiles, posts and photos of other persons, and blocks. */
 export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/users/:person_guid',
@@ -35,7 +35,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         params,
         response: { 200: refTo(OtherPerson, 'The profile of the person.') },
       },
-      config: { scopes: ['public:read'], refusals: nobody },
+      config: { scopes: ['public:read'], refusals: missing },
     },
     async (request) => {
       return presentPerson(
@@ -59,7 +59,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring,
         response: { 200: Type.Array(refTo(Post), { description: 'The posts of the person, newest first.' }) },
       },
-      config: { scopes: ['public:read'], refusals: nobody },
+      config: { scopes: ['public:read'], refusals: missing },
     },
     async (request, reply) => {
       const { person_guid: author } = request.params
@@ -86,7 +86,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring,
         response: { 200: Type.Array(refTo(Photo), { description: 'The photos of the person, newest first.' }) },
       },
-      config: { scopes: ['public:read'], refusals: nobody },
+      config: { scopes: ['public:read'], refusals: missing },
     },
     async (request, reply) => {
       const { person_guid: author } = request.params
@@ -110,13 +110,13 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description:
           "You stop sharing with the person and see none of their posts in streams. A blocked person of this pod cannot comment on, like or vote on your posts. A remote person's pod is notified.",
         params,
-        response: { 201: Nothing },
+        response: { 201: BlockedResponse },
       },
-      config: { scopes: ['contacts:modify'], refusals: { ...nobody, own_person: 422, already_blocked: 409 } },
+      config: { scopes: ['contacts:modify'], refusals: { ...missing, own_person: 422, already_blocked: 409 } },
     },
     async (request, reply) => {
       await blockPerson(app.pod, request.viewer, request.params.person_guid)
-      // Null would be written as JSON.
+      // `null` would be serialised as JSON.
       return reply.code(201).send(undefined)
     },
   )
@@ -132,7 +132,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         params,
         response: { 204: Type.Null({ description: 'The person is no longer blocked.' }) },
       },
-      config: { scopes: ['contacts:modify'], refusals: { ...nobody, not_blocked: 410 } },
+      config: { scopes: ['contacts:modify'], refusals: { ...missing, not_blocked: 410 } },
     },
     async (request, reply) => {
       await unblockPerson(app.pod, request.viewer, request.params.person_guid)

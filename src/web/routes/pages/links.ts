@@ -14,11 +14,11 @@ export const linkRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
 
   app.get('/link', { config: { public: true }, schema: { hide: true } }, async (request, reply) => {
-    // A plus sign that stands in a query as it is reads as a space.
+    // An unencoded plus sign in a query is read as a space.
     const text = (queryText(request, 'q') ?? '').trim().replace(/^web diaspora:/, 'web+diaspora:')
     return app.answerLookUp(request, reply, lookUpPath(pod, text), {
       known: (path) => reply.redirect(`${pod.config.url}${path}`, 302),
-      unknown: () => new RequestFault(404, 'This link leads to nothing that is known on this pod.'),
+      unknown: () => new RequestFault(404, 'This pod does not know the object of this link.'),
     })
   })
 }
@@ -40,7 +40,7 @@ async function pathToPost(pod: Pod, guid: string): Promise<string | undefined> {
   return found === undefined || found.postAuthor.closed ? undefined : `/posts/${found.postGuid}`
 }
 
-/** A link may claim any author; it only leads on if that is true. */
+/** A link may claim any author; it leads to the object only if the claim is true. */
 function pathTo(found: FetchableEntity | undefined, { author }: EntityLink): string | undefined {
   if (found?.author.address !== author || found.postAuthor.closed) return undefined
   return found.record === 'comment'

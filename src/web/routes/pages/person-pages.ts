@@ -68,7 +68,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     return reply.redirect(`${url}/people/${person.guid}`, 302)
   })
 
-  // Other software sends people here who want to follow a person with an account of this pod.
+  // Other software links here, so that users of this pod can follow a person (remote follow).
   app.get('/people', { config, schema }, async (request, reply) => {
     return app.answerLookUp(request, reply, lookUpPerson(pod, queryText(request, 'q') ?? ''), {
       known: ({ guid }) => reply.redirect(`${url}/people/${guid}`, 302),

@@ -6,7 +6,7 @@ import { isNotModified } from '../../server/entity-tags.js'
 
 const A_DAY = 86_400
 
-/** Posts and people may be indexed; pages of people who do not want that say so themselves. */
+/** Posts and people may be indexed. The pages of people who do not want it have a `robots` tag. */
 const ROBOTS = `User-agent: *
 Disallow: /api/
 Disallow: /fetch/

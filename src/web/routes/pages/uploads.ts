@@ -8,7 +8,7 @@ import { RequestFault } from '../../server/request-faults.js'
 
 const A_YEAR = 365 * 86_400
 
-/** A name that is made here, with or without the prefix of a size: no folder, nothing hidden, one dot. */
+/** A file name that this pod generates, with or without a size prefix: no folder, no leading dot, one dot. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,199}\.(jpe?g|png|gif|webp)$/
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -23,7 +23,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 export const uploadRoutes: FastifyPluginAsync = async (app) => {
   const folder = imagesFolder(app.pod.config.uploadsDir)
 
-  // HEAD is answered here, so that nothing is read of the file for it.
+  // The handler answers HEAD itself, so that it does not read the file.
   app.route<{ Params: { name: string } }>({
     method: ['GET', 'HEAD'],
     url: `${UPLOADS_PATH}:name`,
@@ -34,7 +34,7 @@ export const uploadRoutes: FastifyPluginAsync = async (app) => {
       headers: {
         'cross-origin-resource-policy': 'cross-origin',
         'access-control-allow-origin': '*',
-        // Whatever somebody uploaded: opened as a page of its own, it runs and loads nothing.
+        // An upload that is opened as a page runs and loads nothing.
         'content-security-policy': "default-src 'none';sandbox",
       },
     },
@@ -45,7 +45,7 @@ export const uploadRoutes: FastifyPluginAsync = async (app) => {
       const mediaType = MEDIA_TYPES[ending]
       const file = mediaType === undefined ? undefined : await openFile(join(folder, name))
       if (mediaType === undefined || file === undefined) throw new RequestFault(404, 'There is no such picture.')
-      // A name never gets another content.
+      // The content of a name never changes.
       reply.header('cache-control', `public, max-age=${A_YEAR}, immutable`).header('etag', file.etag)
       const isKnown = isNotModified(request, file.etag)
       if (!isKnown) reply.type(mediaType).header('content-length', file.bytes)
@@ -62,7 +62,7 @@ interface OpenFile {
   readonly etag: string
 }
 
-/** Only plain files: a link could lead anywhere. */
+/** Opens only regular files: a symbolic link could lead outside of the folder. */
 async function openFile(path: string): Promise<OpenFile | undefined> {
   let handle: FileHandle
   try {
