@@ -42,7 +42,7 @@ describe('authentication', () => {
     return (await pod.people(name))[name]?.token ?? ''
   }
 
-  it('asks for a token when there is none (case 1)', async () => {
+  it('answers 401 without a token (case 1)', async () => {
     const response = await pod.inject('/api/v1/user')
 
     expect(response.statusCode).toBe(401)
@@ -60,7 +60,7 @@ describe('authentication', () => {
     },
   )
 
-  it('refuses an unknown token in the words of OAuth (case 2)', async () => {
+  it('refuses an unknown token with an OAuth error (case 2)', async () => {
     const response = await pod.inject({ url: '/api/v1/user', headers: { authorization: `Bearer ${UNKNOWN}` } })
 
     expect(response.statusCode).toBe(401)
@@ -76,7 +76,7 @@ describe('authentication', () => {
     })
   })
 
-  it('refuses a token whose time is over by the clock of the database (case 3)', async () => {
+  it('refuses a token that has expired by the clock of the database (case 3)', async () => {
     const { alice } = await pod.people('alice')
     const client = await alice.with('profile')
     const [latest] = await AccessToken.query(pod.pod.db).orderBy('id', 'desc').limit(1)
@@ -137,7 +137,7 @@ describe('authentication', () => {
     })
   })
 
-  it('gives public:read to every token, asked for or not', async () => {
+  it('gives public:read to every token, requested or not', async () => {
     const { alice } = await pod.people('alice')
     const client = await alice.with('interactions')
     await Authorization.query(pod.pod.db)
@@ -157,27 +157,27 @@ describe('authentication', () => {
     expect((await client.get('/api/v1/user')).statusCode).toBe(403)
   })
 
-  it('takes a token from the query (case 6)', async () => {
+  it('reads a token from the query (case 6)', async () => {
     const response = await pod.inject(`/api/v1/user?access_token=${await tokenOf('bob')}`)
 
     expect(response.statusCode).toBe(200)
   })
 
-  it('takes a token from a form (case 6)', async () => {
+  it('reads a token from a form (case 6)', async () => {
     const payload = `access_token=${await tokenOf('bob')}`
     const response = await pod.inject({ method: 'POST', url: '/api/v1/echo', headers: form, payload })
 
     expect(response.statusCode).toBe(200)
   })
 
-  it('takes a field of that name in JSON for a field like any other', async () => {
+  it('treats access_token in JSON as an ordinary field', async () => {
     const payload = { access_token: await tokenOf('bob') }
     const response = await pod.inject({ method: 'POST', url: '/api/v1/echo', payload })
 
     expect(response.statusCode).toBe(401)
   })
 
-  it('takes the name of the scheme in any case', async () => {
+  it('accepts the name of the scheme in any case', async () => {
     const authorization = `bearer ${await tokenOf('bob')}`
 
     expect((await pod.inject({ url: '/api/v1/user', headers: { authorization } })).statusCode).toBe(200)
@@ -196,7 +196,7 @@ describe('authentication', () => {
     expect(response.json()).toMatchObject({ code: 400, error: 'invalid_request' })
   })
 
-  it('refuses a token in each of two headers, of which Node shows the first only', async () => {
+  it('refuses tokens in two headers, of which Node shows only the first', async () => {
     await pod.app.listen({ host: '127.0.0.1', port: 0 })
     const { port } = pod.app.server.address() as AddressInfo // it listens on a port
     const token = `Bearer ${await tokenOf('bob')}`
@@ -209,14 +209,14 @@ describe('authentication', () => {
     expect(response.statusCode).toBe(400)
   })
 
-  it('refuses strangers before it reads what they send', async () => {
+  it('refuses requests without a valid token before it reads their body', async () => {
     const payload = 'x'.repeat(2 * 1024 * 1024)
     const headers = { 'content-type': 'application/json' }
 
     expect((await pod.inject({ method: 'POST', url: '/api/v1/echo', headers, payload })).statusCode).toBe(401)
   })
 
-  it('knows nobody on a public route, and says so to whoever asks', async () => {
+  it('has no viewer on a public route, and throws when one is read', async () => {
     const { bob } = await pod.people('bob')
 
     expect((await bob.get('/api/v1/open')).statusCode).toBe(500)

@@ -37,7 +37,7 @@ describe('closeApp', () => {
     return get({ port, host: '127.0.0.1', path: '/held', agent })
   }
 
-  it('waits for a request in hand, and not for the connection its client keeps', async () => {
+  it('waits for a running request, but not for a kept-alive connection', async () => {
     const request = ask()
     await arrived
     const closed = closeApp(app, FOR_EVER)
@@ -50,7 +50,7 @@ describe('closeApp', () => {
     await closed
   })
 
-  it('does not wait for a connection on which nothing was ever asked', async () => {
+  it('does not wait for a connection without requests', async () => {
     const { port } = app.server.address() as AddressInfo // it listens on a port
     const accepted = once(app.server, 'connection')
     const socket = connect(port, '127.0.0.1').resume()
@@ -61,7 +61,7 @@ describe('closeApp', () => {
     await ended
   })
 
-  it('cuts off a request that does not end', async () => {
+  it('ends a request that takes too long', async () => {
     const request = ask()
     const cutOff = new Promise((resolve) => request.on('error', resolve))
     await arrived

@@ -54,7 +54,7 @@ describe('errors', () => {
     return { response, status: response.statusCode, body: response.json() }
   }
 
-  it('turns a refusal into the status of the route', async () => {
+  it('answers a refusal with the status of the route', async () => {
     expect((await ask('refused')).body).toEqual({
       code: 410,
       message: 'There is no such comment.',
@@ -74,13 +74,16 @@ describe('errors', () => {
     },
   )
 
-  it.each(['queue-away', 'slow'])('asks to come again while something is away (%s)', async (path) => {
-    const { response, status, body } = await ask(path)
+  it.each(['queue-away', 'slow'])(
+    'answers 503 with Retry-After while a dependency is unavailable (%s)',
+    async (path) => {
+      const { response, status, body } = await ask(path)
 
-    expect(status).toBe(503)
-    expect(body).toEqual({ code: 503, message: expect.not.stringContaining(SECRET), reason: 'unavailable' })
-    expect(Number(response.headers['retry-after'])).toBeGreaterThan(0)
-  })
+      expect(status).toBe(503)
+      expect(body).toEqual({ code: 503, message: expect.not.stringContaining(SECRET), reason: 'unavailable' })
+      expect(Number(response.headers['retry-after'])).toBeGreaterThan(0)
+    },
+  )
 
   it.each(['nul', 'integer'])('answers 422 for a value the database cannot store (%s)', async (path) => {
     const { status, body } = await ask(path)
@@ -89,14 +92,14 @@ describe('errors', () => {
     expect(body).toEqual({ code: 422, message: expect.any(String), reason: 'field_invalid' })
   })
 
-  it('lets nobody keep an error, whatever the route allowed before it failed', async () => {
+  it('forbids caches to store an error, also if the route allowed it before it failed', async () => {
     const { response, status } = await ask('kept')
 
     expect(status).toBe(503)
     expect(response.headers['cache-control']).toBe('private, no-store')
   })
 
-  it('shows people a page where there is nothing', async () => {
+  it('shows an HTML page for an unknown path of a page', async () => {
     const response = await pod.inject('/no/such/page')
 
     expect(response.statusCode).toBe(404)
@@ -110,7 +113,7 @@ describe('errors', () => {
 describe('without a database', () => {
   const nowhere = { ...WEB_LIMITS, url: 'postgres://nobody@127.0.0.1:9/none', applicationName: 'test' }
 
-  it('asks clients to come again, is not ready, and lives', async () => {
+  it('answers 503, is live and not ready', async () => {
     await using pod = await startTestPod()
     const { alice } = await pod.people('alice')
     const db = openDatabase(nowhere)
@@ -133,7 +136,7 @@ describe('without a database', () => {
 })
 
 describe('without a queue', () => {
-  it('is ready, and says that the queue is away', async () => {
+  it('is ready, and reports that the queue is unavailable', async () => {
     await using pod = await startTestPod({
       change: (opened) => ({
         ...opened,

@@ -85,7 +85,7 @@ describe('GET /fetch/:type/:guid', () => {
     },
   )
 
-  it('gives everything that is part of a post', async () => {
+  it('serves a post with all of its parts', async () => {
     const { id: authorId } = await annsPerson()
     const photo = await Photo.query(pod.pod.db)
       .insert({ guid: newGuid(), authorId, pending: true, name: 'a.png', text: 'A tree', height: 20, width: 10 })
@@ -119,7 +119,7 @@ describe('GET /fetch/:type/:guid', () => {
     })
   })
 
-  it('keeps private posts to itself (case 34)', async () => {
+  it('does not serve private posts (case 34)', async () => {
     const { id } = await Aspect.query(pod.pod.db).findOne({ name: 'Family' }).throwIfNotFound()
     const viewer = await viewerOf(pod.pod, ann)
     const aspects = await Aspect.query(pod.pod.db).where({ userId: viewer.userId })
@@ -128,11 +128,11 @@ describe('GET /fetch/:type/:guid', () => {
     expect((await fetch(`post/${post.guid}`)).statusCode).toBe(404)
   })
 
-  it('answers 404 for what is unknown (case 35)', async () => {
+  it('answers 404 for an unknown entity (case 35)', async () => {
     for (const type of ['post', 'comment', 'poll']) expect((await fetch(`${type}/${newGuid()}`)).statusCode).toBe(404)
   })
 
-  it('answers 404 for what is not given away one by one, and for what is no guid (case 36)', async () => {
+  it('answers 404 for types that are not served, and for invalid guids (case 36)', async () => {
     const post = await publish()
     const paths = [
       `profile/${ann.account.guid}`,
@@ -153,7 +153,7 @@ describe('GET /fetch/:type/:guid', () => {
     for (const path of paths) expect([path, (await fetch(path)).statusCode]).toEqual([path, 404])
   })
 
-  it('answers the same to what is written to the socket as it stands (case 36)', async () => {
+  it('answers the same to a raw request line on the socket (case 36)', async () => {
     const origin = await pod.app.listen({ host: '127.0.0.1', port: 0 })
     const ask = async (path: string) => {
       const [answer] = await once(request(new URL(origin), { path }).end(), 'response')
@@ -167,7 +167,7 @@ describe('GET /fetch/:type/:guid', () => {
     expect(await ask(`/fetch/post/${guid}`)).toBe(200)
   })
 
-  it('shows the way to a post of another pod (case 37)', async () => {
+  it('redirects to the pod of a remote post (case 37)', async () => {
     const post = await addPost(pod.pod, quin)
 
     for (const type of ['post', 'status_message']) {
@@ -201,7 +201,7 @@ describe('GET /fetch/:type/:guid', () => {
     },
   )
 
-  it('gives the post of a poll (case 38)', async () => {
+  it('serves the post of a poll (case 38)', async () => {
     const post = await publish({ poll: { question: 'Tea?', answers: ['Yes', 'No'] } })
     const poll = await Poll.query(pod.pod.db).findOne({ postId: post.id }).throwIfNotFound()
 
@@ -210,7 +210,7 @@ describe('GET /fetch/:type/:guid', () => {
     expect(entity).toMatchObject({ type: 'status_message', guid: post.guid, poll: { guid: poll.guid } })
   })
 
-  it('gives a reshare with the way to its root, and without a flag that it is public (case 39)', async () => {
+  it('serves a reshare with its root and without a public flag (case 39)', async () => {
     const root = await addPost(pod.pod, quin)
     const reshare = await createReshare(pod.pod, await viewerOf(pod.pod, ann), root.guid)
 
@@ -337,7 +337,7 @@ describe('GET /fetch/:type/:guid', () => {
     },
   )
 
-  it('signs once however often it is asked, and asks the database each time whether it may still tell (case 43)', async () => {
+  it('signs an entity once for all requests, and checks each time that it is still public (case 43)', async () => {
     const post = await publish()
     seals = 0
 
@@ -352,7 +352,7 @@ describe('GET /fetch/:type/:guid', () => {
     expect(seals).toBe(1)
   })
 
-  it('gives nothing of people who have left', async () => {
+  it('serves nothing of closed accounts', async () => {
     const { gone } = await pod.people('gone')
     const viewer = await viewerOf(pod.pod, gone)
     const post = await publishPost(pod.pod, viewer, { text: 'Bye', public: true })
@@ -367,7 +367,7 @@ describe('GET /fetch/:type/:guid', () => {
     expect(after.map(({ statusCode }) => statusCode)).toEqual([404, 404])
   })
 
-  it('gives nothing of what stands under a post of somebody who has left', async () => {
+  it('serves no comments on posts of closed accounts', async () => {
     const remy = await addStranger(pod.pod, 'leaving@r.example')
     const post = await addPost(pod.pod, remy)
     const { guid } = await createComment(pod.pod, await viewerOf(pod.pod, ben), { postGuid: post.guid, text: 'Hi' })
@@ -378,7 +378,7 @@ describe('GET /fetch/:type/:guid', () => {
     expect([before.statusCode, (await fetch(`comment/${guid}`)).statusCode]).toEqual([200, 404])
   })
 
-  it('names this pod, whatever host was asked (case 12)', async () => {
+  it('names this pod regardless of the requested host (case 12)', async () => {
     const post = await publish()
 
     const { body } = await pod.inject({ url: `/fetch/post/${post.guid}`, headers: { host: 'evil.example' } })

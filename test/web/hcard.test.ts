@@ -52,7 +52,7 @@ describe('GET /hcard/users/:guid', () => {
     })
   })
 
-  it('has the key that verifies what the person sends (case 8)', async () => {
+  it('has the public key of the person (case 8)', async () => {
     const { ann } = await pod.people('ann')
     const post = await publishPost(pod.pod, await viewerOf(pod.pod, ann), { text: 'Hello', public: true })
     const { publicKey } = readHcard((await ask(ann.account.guid)).body)
@@ -62,7 +62,7 @@ describe('GET /hcard/users/:guid', () => {
     expect(() => verifyMagicEnvelope(readMagicEnvelope(body), createPublicKey(publicKey))).not.toThrow()
   })
 
-  it('has empty names and default pictures for who has none (case 9)', async () => {
+  it('has empty names and default pictures for a person without them (case 9)', async () => {
     const { ben } = await pod.people('ben')
 
     const { body } = await ask(ben.account.guid)
@@ -71,7 +71,7 @@ describe('GET /hcard/users/:guid', () => {
     expect(readHcard(body)).toMatchObject({ imageUrl: DEFAULT, imageUrlMedium: DEFAULT, imageUrlSmall: DEFAULT })
   })
 
-  it('shows names as texts, whatever they are (case 10)', async () => {
+  it('escapes names (case 10)', async () => {
     const { eve } = await pod.people('eve')
     await eve.editProfile({ firstName: '<b>&"', lastName: "'><script>" })
 
@@ -81,14 +81,14 @@ describe('GET /hcard/users/:guid', () => {
     expect(readHcard(body)).toMatchObject({ firstName: '<b>&"', lastName: "'><script>" })
   })
 
-  it('never has a picture that is not of the web', async () => {
+  it('never has a picture that is not http(s)', async () => {
     const { mal } = await pod.people('mal')
     await mal.editProfile({ imageUrl: 'javascript:alert(1)', imageUrlSmall: 'https://' })
 
     expect(readHcard((await ask(mal.account.guid)).body)).toMatchObject({ imageUrl: DEFAULT, imageUrlSmall: DEFAULT })
   })
 
-  it('answers 404 for who is unknown, lives elsewhere or has left (case 11)', async () => {
+  it('answers 404 for unknown and remote persons and closed accounts (case 11)', async () => {
     const { gone } = await pod.people('gone')
     const quin = await addStranger(pod.pod, 'quin@q.example')
     expect((await ask(gone.account.guid)).statusCode).toBe(200)
@@ -99,7 +99,7 @@ describe('GET /hcard/users/:guid', () => {
     }
   })
 
-  it('names this pod, whatever host was asked (case 12)', async () => {
+  it('names this pod regardless of the requested host (case 12)', async () => {
     const { ben } = await pod.people('ben')
 
     const { body } = await ask(ben.account.guid, { host: 'evil.example' })
@@ -108,7 +108,7 @@ describe('GET /hcard/users/:guid', () => {
     expect(body).not.toContain('evil.example')
   })
 
-  it('asks the database once', async () => {
+  it('runs one statement', async () => {
     const { ben } = await pod.people('ben')
 
     expect(await statementsDuring(() => ask(ben.account.guid))).toBe(1)

@@ -13,7 +13,7 @@ describe('headers', () => {
   afterAll(() => pod.close())
 
   describe('for web apps of other origins', () => {
-    it('lets them ask before they call (case 12)', async () => {
+    it('answers their preflight requests (case 12)', async () => {
       const headers = {
         origin,
         'access-control-request-method': 'PATCH',
@@ -30,7 +30,7 @@ describe('headers', () => {
       expect(response.headers['access-control-allow-credentials']).toBeUndefined()
     })
 
-    it('lets them read answers and what stands in their headers (case 12)', async () => {
+    it('lets them read responses and their headers (case 12)', async () => {
       const { alice } = await pod.people('alice')
 
       const response = await alice.get('/api/v1/user', { origin })
@@ -49,7 +49,7 @@ describe('headers', () => {
       expect(response.headers['access-control-allow-origin']).toBe('*')
     })
 
-    it('keeps them away from the pages of people', async () => {
+    it('excludes the pages on which people decide', async () => {
       const asked = { origin, 'access-control-request-method': 'POST' }
       const preflight = await pod.inject({ method: 'OPTIONS', url: '/', headers: asked })
       const page = await pod.inject({ url: '/', headers: { origin } })
@@ -61,14 +61,14 @@ describe('headers', () => {
     })
   })
 
-  it('answers OPTIONS also to those who are no browser', async () => {
+  it('answers OPTIONS without an origin', async () => {
     const response = await pod.inject({ method: 'OPTIONS', url: '/api/v1/user' })
 
     expect(response.statusCode).toBe(204)
     expect(response.headers['access-control-allow-methods']).toContain('GET')
   })
 
-  it('lets nobody keep an answer of the API', async () => {
+  it('forbids caches to store responses of the API', async () => {
     const { alice } = await pod.people('alice')
     const answers = await Promise.all([alice.get('/api/v1/user'), pod.inject('/api/v1/user'), pod.inject('/api/v1/x')])
 
@@ -76,7 +76,7 @@ describe('headers', () => {
     expect((await alice.get('/%61pi/v1/user')).headers['cache-control']).toBe('private, no-store')
   })
 
-  it('lets nobody guess types, frame pages or load anything into them', async () => {
+  it('forbids guessed types, frames and foreign content', async () => {
     for (const url of ['/', '/api/v1/user', '/nonsense']) {
       const { headers } = await pod.inject(url)
       expect(headers['x-content-type-options']).toBe('nosniff')
@@ -89,7 +89,7 @@ describe('headers', () => {
     }
   })
 
-  it('gives each request an id of its own, and takes none from outside', async () => {
+  it('generates the id of each request, and accepts none from clients', async () => {
     const headers = { 'x-request-id': 'mine', 'request-id': 'mine' }
     const answers = await Promise.all([pod.inject({ url: '/', headers }), pod.inject({ url: '/', headers })])
 
@@ -111,20 +111,20 @@ describe('X-Forwarded-For', () => {
     return (await pod.inject({ url: '/api/v1/who', remoteAddress, headers })).json().ip
   }
 
-  it('is believed when a trusted proxy says so', async () => {
+  it('counts if a trusted proxy sends it', async () => {
     expect(await ipFrom('loopback', '127.0.0.1')).toBe('203.0.113.9')
   })
 
-  it('is not believed when anybody else does', async () => {
+  it('does not count if another client sends it', async () => {
     expect(await ipFrom('loopback', '198.51.100.7')).toBe('198.51.100.7')
   })
 
-  it('is not believed at all when nobody is trusted', async () => {
+  it('never counts without trusted proxies', async () => {
     expect(await ipFrom('none', '127.0.0.1')).toBe('127.0.0.1')
   })
 })
 
-it('does not speak of TLS on a pod without', async () => {
+it('has no HSTS header on a pod without TLS', async () => {
   await using pod = await startTestPod({ environment: { POD_URL: 'http://localhost:3000' } })
 
   expect((await pod.inject('/')).headers['strict-transport-security']).toBeUndefined()

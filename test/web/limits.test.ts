@@ -66,7 +66,7 @@ describe('limits of a connection', () => {
     return received
   }
 
-  it('lets go of a client that sends its headers too slowly', async () => {
+  it('disconnects a client that sends its headers too slowly', async () => {
     await listenWith({ headersTimeoutMs: 50 })
     const socket = await dial()
     socket.write('GET /api/v1/user HTTP/1.1\r\nhost: pod.example\r\nx-slow: ')
@@ -77,7 +77,7 @@ describe('limits of a connection', () => {
     expect(answer).toContain('{"code":408,')
   })
 
-  it('lets go of a client that sends its body too slowly', async () => {
+  it('disconnects a client that sends its body too slowly', async () => {
     await listenWith({ headersTimeoutMs: 50, requestTimeoutMs: 100 })
     const socket = await dial()
     socket.write(
@@ -87,7 +87,7 @@ describe('limits of a connection', () => {
     expect(await untilClosed(socket)).toMatch(/^HTTP\/1\.1 408 /)
   })
 
-  describe('of a picture that comes slowly', () => {
+  describe('of a slow upload', () => {
     const body = '--x\r\ncontent-disposition: form-data; name="image"; filename="a.png"\r\n\r\nno picture\r\n--x--\r\n'
     async function beginUpload(limits: Partial<HttpLimits>): Promise<Socket> {
       await listenWith({ headersTimeoutMs: 50, ...limits })
@@ -100,7 +100,7 @@ describe('limits of a connection', () => {
       return socket
     }
 
-    it('waits longer than for anything else', async () => {
+    it('allow more time than for other bodies', async () => {
       const upload = await beginUpload({ requestTimeoutMs: 100 })
       const other = await dial()
       other.write(
@@ -113,14 +113,14 @@ describe('limits of a connection', () => {
       expect(await untilClosed(upload)).toMatch(/^HTTP\/1\.1 422 /)
     })
 
-    it('does not wait for ever', async () => {
+    it('end it at the longer limit', async () => {
       const upload = await beginUpload({ requestTimeoutMs: 50, longRequestTimeoutMs: 200 })
 
       expect(await untilClosed(upload)).toMatch(/^HTTP\/1\.1 408 /)
     })
   })
 
-  it('lets go of a client that says nothing', async () => {
+  it('disconnects a client that sends nothing', async () => {
     await listenWith({ idleTimeoutMs: 50 })
 
     expect(await untilClosed(await dial())).toBe('')
@@ -150,7 +150,7 @@ describe('limits of a connection', () => {
     expect(answer).toContain('{"code":400,')
   })
 
-  it('asks for a new connection after so many requests', async () => {
+  it('closes a connection after its maximum of requests', async () => {
     await listenWith({ requestsPerSocket: 2 })
     const socket = await dial()
     const ask = async () => {
@@ -163,7 +163,7 @@ describe('limits of a connection', () => {
     expect(await ask()).toMatch(/connection: close/i)
   })
 
-  it('answers requests that a client sends together, in their order', async () => {
+  it('answers pipelined requests in order', async () => {
     await listenWith({ requestsAhead: 2 })
     const socket = await dial()
     socket.write('GET /api/v1/user HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
@@ -171,7 +171,7 @@ describe('limits of a connection', () => {
     expect(await untilClosed(socket)).toMatch(/^HTTP\/1\.1 401 [\s\S]*HTTP\/1\.1 200 /)
   })
 
-  it('cuts off a client that sends on and on without waiting for an answer', async () => {
+  it('disconnects a client that pipelines too many requests', async () => {
     await listenWith({ requestsAhead: 3 })
     const socket = await dial()
     socket.write('GET /api/v1/held HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(500))
@@ -181,7 +181,7 @@ describe('limits of a connection', () => {
     release()
   })
 
-  it('counts only requests that wait for their answer', async () => {
+  it('counts only requests without a response yet', async () => {
     await listenWith({ requestsAhead: 1 })
     const socket = await dial()
     for (let request = 0; request < 3; request += 1) {
@@ -191,7 +191,7 @@ describe('limits of a connection', () => {
     }
   })
 
-  it('takes no more connections than it can serve', async () => {
+  it('accepts no more connections than it can serve', async () => {
     await listenWith({ connections: 1 })
     const first = await dial()
     const second = await dial()
@@ -202,7 +202,7 @@ describe('limits of a connection', () => {
     expect(await untilClosed(first)).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  it('answers 503 while the event loop is late, and still says that it lives', async () => {
+  it('answers 503 while the event loop is late, except for the health of the process', async () => {
     await listenWith({ eventLoopDelayMs: Number.MIN_VALUE })
 
     const late = await vi.waitFor(

@@ -11,7 +11,7 @@ import type { ApiPerson } from '../support/api-pod.js'
 import { openEventStream } from '../support/event-stream.js'
 import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
 
-describe('those who listen', () => {
+describe('live listeners', () => {
   let api: Neighbourhood
   let alice: ApiPerson
   let app: FastifyInstance
@@ -27,7 +27,7 @@ describe('those who listen', () => {
     alice = api.alice
     const posts = await api.pod.db('posts').whereIn('guid', [api.PA, api.PB, api.LB]).select('guid', 'id')
     idOf = new Map(posts.map(({ guid, id }) => [guid, id]))
-    await tell(PB())
+    await announce(PB())
   })
   afterAll(() => api.close())
   beforeEach(() => start())
@@ -46,14 +46,14 @@ describe('those who listen', () => {
   const port = () => (app.server.address() as AddressInfo).port // it listens on a port
   const newest = async () => (await findAnnouncementRange(api.pod.db)).newest
 
-  /** Of a post, as if it were shown to her now. */
-  async function tell(subjectId: number, transaction?: Knex.Transaction): Promise<void> {
-    if (transaction === undefined) return api.pod.db.transaction((own) => tell(subjectId, own))
+  /** Announces a post to alice as if it were new. */
+  async function announce(subjectId: number, transaction?: Knex.Transaction): Promise<void> {
+    if (transaction === undefined) return api.pod.db.transaction((own) => announce(subjectId, own))
     await transaction('announcements').insert({ kind: 'post', subjectId, userId: alice.viewer.userId })
     await giveSignal(transaction, 'announced')
   }
 
-  /** Nobody reads the table until the transaction ends. */
+  /** Locks a table: reads of it wait until the transaction ends. */
   async function hold(table: string): Promise<Knex.Transaction> {
     const transaction = await api.pod.db.transaction()
     held.add(transaction)
@@ -61,7 +61,7 @@ describe('those who listen', () => {
     return transaction
   }
 
-  /** Until so many wait for a table that is held. */
+  /** Resolves when this many statements wait for a locked table. */
   function waiting(count: number): Promise<void> {
     return expect
       .poll(async () => {
@@ -81,7 +81,7 @@ describe('those who listen', () => {
     return socket
   }
 
-  it('are forgotten when they have gone before they were let in', async () => {
+  it('are removed when they disconnect before the stream has begun', async () => {
     const tokens = await hold('access_tokens')
     const socket = send('/api/v1/streaming')
     await waiting(1)
@@ -93,7 +93,7 @@ describe('those who listen', () => {
     expect(app.live.listeners).toBe(1)
   })
 
-  it('are forgotten with their connection, also those who have asked on one that others listen on', async () => {
+  it('are removed with their connection, also when it carries several streams', async () => {
     const socket = send('/api/v1/streaming', '/api/v1/streaming')
     await expect.poll(() => app.live.listeners).toBe(2)
 
@@ -102,20 +102,20 @@ describe('those who listen', () => {
     await expect.poll(() => app.live.listeners).toBe(0)
   })
 
-  it('hear everything when the others leave while they catch up', async () => {
+  it('receive every event when the up-to-date listeners leave during a catch-up', async () => {
     await app.close()
     await start({ heartbeatMs: 20 })
     const before = String(await newest())
-    await tell(PA())
+    await announce(PA())
     await using other = await openEventStream({ base, token: alice.token, query: 'types=notification' })
     await other.placed()
 
-    // The late one has seen that there is one event.
+    // The late listener has read that there is one event.
     const posts = await hold('posts')
     await using late = await openEventStream({ base, token: alice.token, query: 'types=post', lastEventId: before })
     await waiting(1)
-    // The other one has heard that there are two, and leaves while it looks for the third.
-    await tell(PB())
+    // The other one has received the second, and leaves while it reads the third.
+    await announce(PB())
     await expect.poll(async () => other.lastEventId).toBe(String(await newest()))
     const announcements = await hold('announcements')
     await api.pod.db.transaction((transaction) => giveSignal(transaction, 'announced'))
@@ -124,17 +124,17 @@ describe('those who listen', () => {
     await expect.poll(() => app.live.listeners).toBe(1)
     await posts.rollback()
     expect((await late.take(1)).map(({ data }) => data.guid)).toEqual([api.PA])
-    await tell(LB(), announcements)
+    await announce(LB(), announcements)
     await announcements.commit()
 
     expect((await late.take(2)).map(({ data }) => data.guid)).toEqual([api.PB, api.LB])
   })
 
-  it('and do not read have little kept for them, however much they have missed', async () => {
+  it('that do not read have few bytes buffered, however many events they have missed', async () => {
     const before = String(await newest())
     const text = '\u{1F375}'.repeat(30_000)
     for (let number = 0; number < 100; number += 1)
-      await tell((await publishPost(api.pod, alice.viewer, { text, public: true })).id)
+      await announce((await publishPost(api.pod, alice.viewer, { text, public: true })).id)
     await using slow = await openEventStream({ base, token: alice.token, query: 'types=post', lastEventId: before })
     slow.pause()
 

@@ -6,153 +6,156 @@ import { newGuid } from '../support/network.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
 
-describe.each(queueBackends)('a look-up of what is not known here, with the queue in $store', (backend) => {
-  let others: FakePods
-  let stores: TestStores
-  let pod: ReceivingPod
-  let visitors = 0
-  beforeAll(async () => {
-    others = await startFakePods()
-    stores = await openTestStores(backend)
-    pod = await startReceivingPod({ others, stores })
-  })
-  afterAll(async () => {
-    await pod.close()
-    await stores.close()
-    await others.close()
-  })
-  afterEach(() => pod.settled())
-
-  function visitor(): string {
-    visitors += 1
-    return `203.0.113.${visitors}`
-  }
-
-  async function get(url: string, remoteAddress = visitor()) {
-    const { statusCode, headers, body } = await pod.app.inject({ url, remoteAddress })
-    return { status: statusCode, location: headers.location, retryAfter: headers['retry-after'], body }
-  }
-  const link = (text: string, from?: string) => get(`/link?q=${encodeURIComponent(text)}`, from)
-
-  it('leads nowhere, and requests once, where no pod answers', async () => {
-    const before = others.requests.length
-
-    expect(await link('diaspora://missing@y.example')).toMatchObject({ status: 404 })
-    expect(await get('/people?q=missing@y.example')).toMatchObject({ status: 404 })
-    expect(others.requests.slice(before)).toEqual(['y.example/.well-known/webfinger?resource=acct:missing@y.example'])
-  })
-
-  it('finds a person and leads to them; then they are known', async () => {
-    const zoe = others.person('zoe@z.example')
-    const page = `https://pod.example/people/${zoe.guid}`
-
-    expect(await get(`/people?q=acct:${zoe.address}`)).toMatchObject({ status: 302, location: page })
-    const before = others.requests.length
-    expect(await link(`web+diaspora://${zoe.address}/`)).toMatchObject({ status: 302, location: page })
-    expect(await get(`/people/${zoe.guid}`)).toMatchObject({ location: `https://z.example/people/${zoe.guid}` })
-    expect(others.requests.slice(before)).toEqual([])
-  })
-
-  it('fetches a post from the pod of its author and leads to it; then it is known', async () => {
-    const yuri = others.person('yuri@y2.example')
-    const post = postBy(yuri, { text: 'Hello from afar' })
-    others.serve(yuri, post, 'post')
-    const text = `diaspora://${yuri.address}/post/${post.guid}`
-    const page = `https://pod.example/posts/${post.guid}`
-
-    expect(await link(text)).toMatchObject({ status: 302, location: page })
-    const before = others.requests.length
-    expect(await link(text)).toMatchObject({ status: 302, location: page })
-    expect(others.requests.slice(before)).toEqual([])
-  })
-
-  it('takes the addresses of pages, of persons and of posts', async () => {
-    const wim = others.person('wim@w.example')
-    const person = `https://pod.example/people/${wim.guid}`
-    const post = postBy(wim, { text: 'Hello' })
-    others.serve(wim, post, 'post')
-    const page = `https://pod.example/posts/${post.guid}`
-
-    expect(await get(`/people?q=${encodeURIComponent(`https://w.example/people/${wim.guid}`)}`)).toMatchObject({
-      status: 302,
-      location: person,
+describe.each(queueBackends)(
+  'a look-up of an object that this pod does not have, with the queue in $store',
+  (backend) => {
+    let others: FakePods
+    let stores: TestStores
+    let pod: ReceivingPod
+    let visitors = 0
+    beforeAll(async () => {
+      others = await startFakePods()
+      stores = await openTestStores(backend)
+      pod = await startReceivingPod({ others, stores })
     })
-    expect(await link(`https://w.example/posts/${post.guid}#comments`)).toMatchObject({ status: 302, location: page })
-    const before = others.requests.length
-    for (const text of [wim.address, 'https://w.example/u/wim', `https://other.example/people/${wim.guid}`]) {
-      expect(await link(text)).toMatchObject({ status: 302, location: person })
-    }
-    expect(await link(`https://other.example/p/${post.guid}`)).toMatchObject({ status: 302, location: page })
-    expect(others.requests.slice(before)).toEqual([])
-  })
-
-  it('believes no pod that shows another person under a guid', async () => {
-    const [mallory, victim] = [others.person('mallory@m.example'), newGuid()]
-    others.script(`m.example/hcard/users/${victim}`, (_request, response) => response.end(others.hcard(mallory)))
-
-    expect(await link(`https://m.example/people/${victim}`)).toMatchObject({ status: 404 })
-    expect(others.requests).not.toContain('m.example/.well-known/webfinger?resource=acct:mallory@m.example')
-  })
-
-  it('shows a page that reloads itself while the other pod is silent, and then leads to the person', async () => {
-    const slow = others.person('slow@slow.example')
-    let answer: (() => void) | undefined
-    const silent = new Promise<void>((resolve) => {
-      answer = resolve
+    afterAll(async () => {
+      await pod.close()
+      await stores.close()
+      await others.close()
     })
-    others.script('slow.example/.well-known/webfinger', (_request, response) => {
-      void silent.then(() => response.end(JSON.stringify(others.webFinger(slow))))
-    })
-    const pending = await get(`/people?q=${slow.address}`)
-    expect(pending).toMatchObject({ status: 202, retryAfter: String(LOOK_UP_LIMITS.reloadSeconds) })
-    const [, next = ''] = /url=([^"]+)"/.exec(pending.body) ?? []
-    expect(next).toContain('/people?q=slow%40slow.example')
+    afterEach(() => pod.settled())
 
-    answer?.()
-    await pod.settled()
-    expect(await get(next.replaceAll('&#38;', '&'))).toMatchObject({ status: 302 })
-    const asked = others.requests.filter((request) => request.startsWith('slow.example/.well-known'))
-    expect(asked).toHaveLength(1)
-  })
-
-  it('ends the reloads with an answer', async () => {
-    others.script('never.example/.well-known/webfinger', () => {})
-    const last = `reload=${LOOK_UP_LIMITS.reloads}`
-
-    expect(await get(`/people?q=who@never.example&${last}`)).toMatchObject({ status: 503, retryAfter: '60' })
-  })
-
-  it('limits look-ups of one network address, and not what is known', async () => {
-    const known = others.person('known@k.example')
-    await pod.meet(known)
-    const from = visitor()
-    const statuses: number[] = []
-    for (let time = 0; time <= LOOK_UP_LIMITS.ofAddress; time += 1) {
-      statuses.push((await get(`/people?q=u${time}@gone.example`, from)).status)
+    function visitor(): string {
+      visitors += 1
+      return `203.0.113.${visitors}`
     }
 
-    expect(statuses.slice(0, -1).every((status) => status === 404)).toBe(true)
-    expect(statuses.at(-1)).toBe(429)
-    expect((await link('diaspora://v@gone.example', from)).status).toBe(429)
-    expect((await get(`/people?q=${known.address}`, from)).status).toBe(302)
-    expect((await get('/people?q=w@gone.example')).status).toBe(404)
-  })
-
-  it('asks no pod for what would have to be here, or for what no pod gives away', async () => {
-    const zoe = others.person('zoe@z.example')
-    const before = others.requests.length
-    for (const text of [
-      `diaspora://ann@pod.example/post/${newGuid()}`,
-      `diaspora://ann@pod.example`,
-      `diaspora://${zoe.address}/comment/${newGuid()}`,
-      `diaspora://${zoe.address}/profile/${newGuid()}`,
-      'http://127.0.0.1/',
-      `https://pod.example/posts/${newGuid()}`,
-      `https://pod.example/people/${newGuid()}`,
-      `https://user@${'z.example'}/posts/${newGuid()}`,
-    ]) {
-      expect([text, (await link(text)).status]).toEqual([text, 404])
+    async function get(url: string, remoteAddress = visitor()) {
+      const { statusCode, headers, body } = await pod.app.inject({ url, remoteAddress })
+      return { status: statusCode, location: headers.location, retryAfter: headers['retry-after'], body }
     }
-    expect(others.requests.slice(before)).toEqual([])
-  })
-})
+    const link = (text: string, from?: string) => get(`/link?q=${encodeURIComponent(text)}`, from)
+
+    it('answers 404 after one request if the other pod does not answer', async () => {
+      const before = others.requests.length
+
+      expect(await link('diaspora://missing@y.example')).toMatchObject({ status: 404 })
+      expect(await get('/people?q=missing@y.example')).toMatchObject({ status: 404 })
+      expect(others.requests.slice(before)).toEqual(['y.example/.well-known/webfinger?resource=acct:missing@y.example'])
+    })
+
+    it('finds a person and redirects to them; afterwards the person is known', async () => {
+      const zoe = others.person('zoe@z.example')
+      const page = `https://pod.example/people/${zoe.guid}`
+
+      expect(await get(`/people?q=acct:${zoe.address}`)).toMatchObject({ status: 302, location: page })
+      const before = others.requests.length
+      expect(await link(`web+diaspora://${zoe.address}/`)).toMatchObject({ status: 302, location: page })
+      expect(await get(`/people/${zoe.guid}`)).toMatchObject({ location: `https://z.example/people/${zoe.guid}` })
+      expect(others.requests.slice(before)).toEqual([])
+    })
+
+    it('fetches a post from the pod of its author and redirects to it; afterwards the post is known', async () => {
+      const yuri = others.person('yuri@y2.example')
+      const post = postBy(yuri, { text: 'Hello from afar' })
+      others.serve(yuri, post, 'post')
+      const text = `diaspora://${yuri.address}/post/${post.guid}`
+      const page = `https://pod.example/posts/${post.guid}`
+
+      expect(await link(text)).toMatchObject({ status: 302, location: page })
+      const before = others.requests.length
+      expect(await link(text)).toMatchObject({ status: 302, location: page })
+      expect(others.requests.slice(before)).toEqual([])
+    })
+
+    it('accepts the URLs of pages, persons and posts', async () => {
+      const wim = others.person('wim@w.example')
+      const person = `https://pod.example/people/${wim.guid}`
+      const post = postBy(wim, { text: 'Hello' })
+      others.serve(wim, post, 'post')
+      const page = `https://pod.example/posts/${post.guid}`
+
+      expect(await get(`/people?q=${encodeURIComponent(`https://w.example/people/${wim.guid}`)}`)).toMatchObject({
+        status: 302,
+        location: person,
+      })
+      expect(await link(`https://w.example/posts/${post.guid}#comments`)).toMatchObject({ status: 302, location: page })
+      const before = others.requests.length
+      for (const text of [wim.address, 'https://w.example/u/wim', `https://other.example/people/${wim.guid}`]) {
+        expect(await link(text)).toMatchObject({ status: 302, location: person })
+      }
+      expect(await link(`https://other.example/p/${post.guid}`)).toMatchObject({ status: 302, location: page })
+      expect(others.requests.slice(before)).toEqual([])
+    })
+
+    it('rejects an answer with another person than the guid names', async () => {
+      const [mallory, victim] = [others.person('mallory@m.example'), newGuid()]
+      others.script(`m.example/hcard/users/${victim}`, (_request, response) => response.end(others.hcard(mallory)))
+
+      expect(await link(`https://m.example/people/${victim}`)).toMatchObject({ status: 404 })
+      expect(others.requests).not.toContain('m.example/.well-known/webfinger?resource=acct:mallory@m.example')
+    })
+
+    it('shows a page that reloads itself until the other pod answers, and then redirects to the person', async () => {
+      const slow = others.person('slow@slow.example')
+      let answer: (() => void) | undefined
+      const silent = new Promise<void>((resolve) => {
+        answer = resolve
+      })
+      others.script('slow.example/.well-known/webfinger', (_request, response) => {
+        void silent.then(() => response.end(JSON.stringify(others.webFinger(slow))))
+      })
+      const pending = await get(`/people?q=${slow.address}`)
+      expect(pending).toMatchObject({ status: 202, retryAfter: String(LOOK_UP_LIMITS.reloadSeconds) })
+      const [, next = ''] = /url=([^"]+)"/.exec(pending.body) ?? []
+      expect(next).toContain('/people?q=slow%40slow.example')
+
+      answer?.()
+      await pod.settled()
+      expect(await get(next.replaceAll('&#38;', '&'))).toMatchObject({ status: 302 })
+      const asked = others.requests.filter((request) => request.startsWith('slow.example/.well-known'))
+      expect(asked).toHaveLength(1)
+    })
+
+    it('ends the reloads with an answer', async () => {
+      others.script('never.example/.well-known/webfinger', () => {})
+      const last = `reload=${LOOK_UP_LIMITS.reloads}`
+
+      expect(await get(`/people?q=who@never.example&${last}`)).toMatchObject({ status: 503, retryAfter: '60' })
+    })
+
+    it('limits look-ups per network address, but not of known objects', async () => {
+      const known = others.person('known@k.example')
+      await pod.meet(known)
+      const from = visitor()
+      const statuses: number[] = []
+      for (let time = 0; time <= LOOK_UP_LIMITS.ofAddress; time += 1) {
+        statuses.push((await get(`/people?q=u${time}@gone.example`, from)).status)
+      }
+
+      expect(statuses.slice(0, -1).every((status) => status === 404)).toBe(true)
+      expect(statuses.at(-1)).toBe(429)
+      expect((await link('diaspora://v@gone.example', from)).status).toBe(429)
+      expect((await get(`/people?q=${known.address}`, from)).status).toBe(302)
+      expect((await get('/people?q=w@gone.example')).status).toBe(404)
+    })
+
+    it('sends no request for local objects, or for objects that no pod serves', async () => {
+      const zoe = others.person('zoe@z.example')
+      const before = others.requests.length
+      for (const text of [
+        `diaspora://ann@pod.example/post/${newGuid()}`,
+        `diaspora://ann@pod.example`,
+        `diaspora://${zoe.address}/comment/${newGuid()}`,
+        `diaspora://${zoe.address}/profile/${newGuid()}`,
+        'http://127.0.0.1/',
+        `https://pod.example/posts/${newGuid()}`,
+        `https://pod.example/people/${newGuid()}`,
+        `https://user@${'z.example'}/posts/${newGuid()}`,
+      ]) {
+        expect([text, (await link(text)).status]).toEqual([text, 404])
+      }
+      expect(others.requests.slice(before)).toEqual([])
+    })
+  },
+)

@@ -64,7 +64,7 @@ describe('NodeInfo', () => {
   })
   afterAll(() => pod.close())
 
-  it('is found at the well-known place, for everybody (case 27)', async () => {
+  it('is found at the well-known path, from any origin (case 27)', async () => {
     const response = await pod.inject({ url: '/.well-known/nodeinfo', headers: { host: 'evil.example' } })
 
     expect(response.statusCode).toBe(200)
@@ -116,7 +116,7 @@ describe('NodeInfo', () => {
     expect(Number(software.version.split('.')[0])).toBeGreaterThanOrEqual(1)
   })
 
-  it('counts nothing where the operator does not tell', async () => {
+  it('has no usage without STATISTICS=on', async () => {
     expect(await statementsDuring(() => pod.inject('/nodeinfo/2.1'))).toBe(0)
   })
 
@@ -124,11 +124,11 @@ describe('NodeInfo', () => {
     expect((await pod.inject(`/nodeinfo/${version}`)).statusCode).toBe(404)
   })
 
-  it('answers at its door (case 29)', async () => {
+  it('is served over HTTP (case 29)', async () => {
     expect((await pod.inject('/')).statusCode).toBe(200)
   })
 
-  it('has an empty document where older pods look first (case 30)', async () => {
+  it('has an empty host-meta document for older pods (case 30)', async () => {
     const response = await pod.inject('/.well-known/host-meta')
 
     expect(response.statusCode).toBe(200)
@@ -138,7 +138,7 @@ describe('NodeInfo', () => {
 })
 
 describe('NodeInfo with STATISTICS=on', () => {
-  it('counts people, posts and comments of this pod, and asks again only after a while', async () => {
+  it('counts people, posts and comments of this pod, and caches the result', async () => {
     await using pod = await startTestPod({ environment: { STATISTICS: 'on', REGISTRATIONS: 'open' } })
     const { ann, ben, old } = await pod.people('ann', 'ben', 'old')
     const viewer = await viewerOf(pod.pod, ann)

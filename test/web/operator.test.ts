@@ -31,13 +31,13 @@ describe('the server of the operator', () => {
     await pod.close()
   })
 
-  it('tells how the process is', async () => {
+  it('reports the health of the process', async () => {
     expect((await operator.inject('/health/live')).json()).toEqual({ live: true })
     const ready = await operator.inject('/health/ready')
     expect([ready.statusCode, ready.json()]).toEqual([200, { ready: true, database: 'ok', queue: 'ok' }])
   })
 
-  it('counts what the public server answers, by route and never by path', async () => {
+  it('counts the responses of the public server by route, never by path', async () => {
     await app.inject('/api/v1/user?access_token=secret')
     await app.inject('/some/unknown/path')
 
@@ -50,7 +50,7 @@ describe('the server of the operator', () => {
     expect(body).not.toMatch(/unknown\/path|secret/)
   })
 
-  it('tells what runs, and how many connections to the database it has', async () => {
+  it('reports the software and the connections to the database', async () => {
     const { body } = await operator.inject('/metrics')
 
     expect(body).toContain(`node="${process.versions.node}",queue_store="`)
@@ -60,7 +60,7 @@ describe('the server of the operator', () => {
     }
   })
 
-  it('tells how late the event loop was since it was last asked, and nothing on top of it', async () => {
+  it('reports the delay of the event loop since the last request', async () => {
     const lag = async (figure: string) => {
       const { body } = await operator.inject('/metrics')
       return Number(new RegExp(`^nodejs_eventloop_lag_${figure}_seconds (\\S+)`, 'm').exec(body)?.[1])
@@ -83,7 +83,7 @@ describe('the server of the operator', () => {
     ).toBeGreaterThan(0)
   })
 
-  it('tells what there is to do, and about the process itself', async () => {
+  it('reports queue lengths and the process itself', async () => {
     await pod.pod.db('outbox').insert({ queue: 'maintenance', name: 'nothing' })
 
     const { body } = await operator.inject('/metrics')
@@ -97,7 +97,7 @@ describe('the server of the operator', () => {
     expect(body).toContain('process_resident_memory_bytes')
   })
 
-  it('tells that the database is away, and no old figures', async () => {
+  it('reports an unavailable database without old figures', async () => {
     const db = openDatabase({ ...WEB_LIMITS, url: 'postgres://nobody@127.0.0.1:9/none', applicationName: 'test' })
     const text = await openMetrics({ ...pod.pod, db }).text()
     await db.destroy()
@@ -110,7 +110,7 @@ describe('the server of the operator', () => {
     expect((await app.inject('/metrics')).statusCode).toBe(404)
   })
 
-  it('says that it is not ready as soon as the public server closes', async () => {
+  it('is not ready as soon as the public server closes', async () => {
     const closing = await buildApp(pod.pod)
     expect(await closing.readiness()).toMatchObject({ ready: true })
 
@@ -145,7 +145,7 @@ describe('where it listens', () => {
     await app.close()
   })
 
-  it('is the next free port when nobody asked for the usual one', async () => {
+  it('is the next free port if the default one is in use and none is configured', async () => {
     const address = await listenForOperator(app, 'default', port)
 
     expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
@@ -153,7 +153,7 @@ describe('where it listens', () => {
     expect((await fetch(`${address}/health/live`)).status).toBe(200)
   })
 
-  it('is the port that was asked for, or the pod does not start', async () => {
+  it('is the configured port, or the pod does not start', async () => {
     const start = listenForOperator(app, { host: '127.0.0.1', port }, 9394)
 
     await expect(start).rejects.toThrow(StartError)

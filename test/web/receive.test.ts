@@ -17,7 +17,7 @@ import { UNHURRIED } from '../support/test-pod.js'
 
 const encryptedEnvelope = JSON.stringify({ aes_key: 'k'.repeat(684), encrypted_magic_envelope: 'ZW52ZWxvcGU=' })
 
-describe.each(queueBackends)('the door, with the queue in $store', (backend) => {
+describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (backend) => {
   let stores: TestStores
   let pod: Pod
   let app: FastifyInstance
@@ -77,7 +77,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     return { status: response.statusCode, body: await text(response) }
   }
 
-  it('answers 202 with nothing in it as soon as a public message is in the queue (case 44)', async () => {
+  it('answers 202 without a body once a public message is in the queue (case 44)', async () => {
     const envelope = `<env>${newGuid()}</env>`
 
     const response = await post('/receive/public', envelope)
@@ -87,7 +87,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     expect(await taken.until(1)).toEqual([{ envelope }])
   })
 
-  it('takes garbage like anything else, and drops what is empty (case 45)', async () => {
+  it('accepts malformed messages like others, and drops empty ones (case 45)', async () => {
     await using taken = takeMessages(pod)
     const counted = countingFrom()
 
@@ -123,7 +123,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     expect(messages).toContainEqual({ envelope: encryptedEnvelope, recipientGuid: ann })
   })
 
-  it('puts a question mark for every byte that no text can have', async () => {
+  it('replaces every byte that a text cannot hold', async () => {
     await using taken = takeMessages(pod)
 
     await post('/receive/public', Buffer.from([0x61, 0xff, 0x00, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0x62]))
@@ -132,7 +132,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     expect(message?.envelope).toBe('a\ufffd\ufffd\ufffd(\ufffd\ufffd\ufffdb')
   })
 
-  it('takes a private message for whoever lives here, and nobody else (case 47)', async () => {
+  it('accepts private messages for local persons only (case 47)', async () => {
     await using taken = takeMessages(pod)
     const counted = countingFrom()
     const ben = await addLocal('ben', new Date())
@@ -149,7 +149,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     expect(counted()).toEqual({ 'private accepted': 3, 'private unknown_recipient': 4 })
   })
 
-  it('knows somebody who has just moved in, also when they were asked for before', async () => {
+  it('accepts messages for a new account, also after a message came before it existed', async () => {
     const guid = newGuid()
     expect((await post(`/receive/users/${guid}`, encryptedEnvelope)).statusCode).toBe(404)
     await pod.db.transaction((transaction) =>
@@ -182,7 +182,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     expect(await pod.jobs.counts('inbound-private')).toMatchObject({ waiting: 0, active: 0, delayed: 0 })
   })
 
-  it('takes 1.5 MB to the letter, and answers 413 above 8 MiB (case 48)', async () => {
+  it('stores 1.5 MB unchanged, and answers 413 above 8 MiB (case 48)', async () => {
     await using taken = takeMessages(pod)
     const counted = countingFrom()
     const large = 'ä'.repeat(750_000)
@@ -199,7 +199,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     expect(app.inboundEndpoint.packing.facts().gatheredBytes).toBe(0)
   })
 
-  it('reads a body that comes in chunks, and one that waits to be asked for (case 50)', async () => {
+  it('reads a chunked body, and one with `Expect: 100-continue` (case 50)', async () => {
     await using taken = takeMessages(pod)
 
     const chunked = await send({ 'transfer-encoding': 'chunked' }, (client) => {
@@ -215,7 +215,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     expect(await taken.until(2)).toEqual([{ envelope: '<chunked/>' }, { envelope: '<continued/>' }])
   })
 
-  it('answers 415 for a compressed message, which nobody unpacks', async () => {
+  it('answers 415 for a compressed message and does not decompress it', async () => {
     expect((await post('/receive/public', 'gzipped', { 'content-encoding': 'gzip' })).statusCode).toBe(415)
 
     await using taken = takeMessages(pod)
@@ -223,7 +223,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     expect(await taken.until(1)).toEqual([{ envelope: 'plain' }])
   })
 
-  it('holds nothing of a message whose sender has gone away', async () => {
+  it('frees the bytes of a message whose sender disconnects', async () => {
     const counted = countingFrom()
     const client = request({ port, method: 'POST', path: '/receive/public', headers: { 'content-length': '1000' } })
     client.on('error', () => undefined)
@@ -245,7 +245,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     }
   })
 
-  it('puts messages that come together into few jobs, and loses none of them', async () => {
+  it('packs messages that arrive together into few jobs, and loses none', async () => {
     const envelopes = Array.from({ length: 500 }, (_, number) => `<env>${number}</env>`)
 
     const answers = await Promise.all(envelopes.map((envelope) => post('/receive/public', envelope)))
@@ -258,7 +258,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     expect(Math.max(...taken.jobs)).toBeLessThanOrEqual(128)
   })
 
-  it('says nothing in the log', async () => {
+  it('writes nothing to the log', async () => {
     await using taken = takeMessages(pod)
     lines.length = 0
 
@@ -269,7 +269,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     expect(lines).toEqual([])
   })
 
-  it('tells the operator what came, and what became of it', async () => {
+  it('counts received messages by outcome for the operator', async () => {
     const metrics = openMetrics(pod)
     const watched = await buildApp(pod, { metrics, limits: UNHURRIED })
     await using taken = takeMessages(pod)
@@ -287,8 +287,8 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     expect(told).toMatch(/^pod_inbound_messages [1-9]/m)
   })
 
-  describe('when too much has come', () => {
-    it('says so before it reads more, and takes messages again when there is room (P10)', async () => {
+  describe('with a full backlog', () => {
+    it('refuses messages before it reads them, and accepts them again when the backlog has room (P10)', async () => {
       const small = await buildApp({ ...pod, config: { ...pod.config, inboundBytes: 1_000 } }, { limits: UNHURRIED })
       const send = (payload: string) => small.inject({ method: 'POST', url: '/receive/public', payload })
       expect((await send('a'.repeat(600))).statusCode).toBe(202)
@@ -311,7 +311,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
     })
   })
 
-  describe('while the queue is away', () => {
+  describe('while the queue is unavailable', () => {
     let proxy: TcpProxy
     let behind: FastifyInstance
     beforeAll(async () => {
@@ -358,7 +358,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
       },
     )
 
-    it('serves clients meanwhile', async () => {
+    it('still serves clients', async () => {
       proxy.freeze()
       const waiting = Promise.all(Array.from({ length: 200 }, (_, number) => send(`another ${number}`)))
 
@@ -374,7 +374,7 @@ describe.each(queueBackends)('the door, with the queue in $store', (backend) => 
   })
 })
 
-it('answers 503 for a private message while the database cannot say who lives here', async () => {
+it('answers 503 for a private message while the database is unavailable', async () => {
   const [backend] = queueBackends
   if (backend === undefined) throw new Error('there is a back end')
   const stores = await openTestStores(backend)

@@ -47,7 +47,7 @@ describe('paths', () => {
     },
   )
 
-  it('keeps what is encoded in a path as one part of it', async () => {
+  it('keeps an encoded slash within its path segment', async () => {
     const response = await pod.inject('/api/v1/tags/caf%C3%A9%2F%2Fbar%3F')
 
     expect(response.json()).toEqual({ params: { name: 'café//bar?' } })
@@ -82,7 +82,7 @@ describe('paths', () => {
     expect(response.headers['cache-control']).toBe('private, no-store')
   })
 
-  it('does not read a body that nobody asked for', async () => {
+  it('does not read a body on a route without one', async () => {
     expect((await post('/api/v1/nonsense', '{broken')).statusCode).toBe(404)
     expect((await post('/nonsense', 'x'.repeat(2 ** 21))).statusCode).toBe(404)
     expect((await post('/api/v1/nonsense', '{}', ';;;')).statusCode).toBe(404)
@@ -106,7 +106,7 @@ describe('paths', () => {
     expect(response.json()).toMatchObject({ code: 414 })
   })
 
-  it('refuses a name in it that is as long in the same way', async () => {
+  it('refuses a path parameter that is too long with the same answer', async () => {
     for (const length of [8_200, 15_000]) {
       const response = await pod.inject(`/api/v1/tags/${'a'.repeat(length)}`)
 
@@ -157,13 +157,13 @@ describe('bodies', () => {
     },
   )
 
-  it('answers what the route says for a body that cannot be read, and for one that is wrong', async () => {
+  it('answers a malformed and an invalid body with the statuses of the route', async () => {
     expect((await post('/api/v1/strict', '{')).statusCode).toBe(422)
     expect((await post('/api/v1/strict', '[]')).statusCode).toBe(422)
     expect((await post('/api/v1/strict', '{"count":"3"}')).statusCode).toBe(400)
   })
 
-  it('answers 422 for a value of another type, and turns none into what it is not', async () => {
+  it('answers 422 for a value of another type, and coerces none', async () => {
     for (const payload of [
       '{"count":"3"}',
       '{"count":[3]}',
@@ -189,19 +189,19 @@ describe('bodies', () => {
     },
   )
 
-  it('takes a text as it is, with line breaks and everything there is to write with', async () => {
+  it('keeps a text unchanged, with line breaks and all scripts', async () => {
     const text = 'a\tb\r\nc\u007f\u0085é\u2028\ufffd🌻'
 
     expect((await post('/api/v1/texts', JSON.stringify({ text }))).json().body).toEqual({ text })
   })
 
-  it('takes a list that is as long as a body can be', async () => {
+  it('accepts a list that fills the largest body', async () => {
     const response = await post('/api/v1/texts', `{"unknown":[${'1,'.repeat(500_000)}1]}`)
 
     expect(response.statusCode).toBe(200)
   })
 
-  it('passes over fields nobody knows, whatever they are called', async () => {
+  it('ignores unknown fields of any name', async () => {
     const response = await post('/api/v1/texts', '{"text":"a","__proto__":{"polluted":1},"unknown":[1]}')
 
     expect(response.json().body).toMatchObject({ text: 'a' })
@@ -228,14 +228,14 @@ describe('bodies', () => {
     expect(response.statusCode).toBe(415)
   })
 
-  it('takes a body that is said not to be compressed, in any case', async () => {
+  it('accepts Content-Encoding: identity in any case', async () => {
     const headers = { 'content-type': 'application/json', 'content-encoding': 'Identity' }
     const response = await pod.inject({ method: 'POST', url: '/api/v1/texts', headers, payload: '{"text":"a"}' })
 
     expect(response.json()).toEqual({ body: { text: 'a' } })
   })
 
-  it.each(['POST', 'DELETE'] as const)('does not care what a %s carries that needs nothing', async (method) => {
+  it.each(['POST', 'DELETE'] as const)('ignores the body of a %s that needs none', async (method) => {
     const headers = { 'content-type': 'text/plain' }
     const response = await pod.inject({ method, url: '/api/v1/block', headers, payload: 'whatever' })
 
@@ -243,7 +243,7 @@ describe('bodies', () => {
     expect(response.body).toBe('')
   })
 
-  it.each(['POST', 'DELETE'] as const)('does not care how a %s is labelled that needs nothing', async (method) => {
+  it.each(['POST', 'DELETE'] as const)('ignores the media type of a %s that needs no body', async (method) => {
     for (const type of ['junk', ';;;', '/', 'a/b/c', 'text / plain']) {
       const headers = { 'content-type': type }
       const response = await pod.inject({ method, url: '/api/v1/block', headers, payload: 'whatever' })
@@ -252,7 +252,7 @@ describe('bodies', () => {
     }
   })
 
-  it('passes over what nobody reads, whatever is in it', async () => {
+  it('ignores unread fields with any content', async () => {
     expect((await post('/api/v1/texts', '{"text":"a","unknown":"\\u0000"}')).json()).toEqual({
       body: expect.objectContaining({ text: 'a' }),
     })
@@ -260,7 +260,7 @@ describe('bodies', () => {
     expect((await post('/api/v1/block', '{"unknown":"\\ud800"}')).statusCode).toBe(204)
   })
 
-  it('answers 413 for a body over the limit, and takes the largest one below it', async () => {
+  it('answers 413 for a body over the limit, and accepts the largest one below it', async () => {
     const around = (characters: number) => JSON.stringify({ text: 'a'.repeat(characters) })
 
     expect((await post('/api/v1/texts', around(2 ** 20 - 20))).statusCode).toBe(200)
@@ -269,7 +269,7 @@ describe('bodies', () => {
     expect(response.json()).toMatchObject({ code: 413 })
   })
 
-  it('survives a body that is nested without end', async () => {
+  it('survives a very deeply nested body', async () => {
     const response = await post('/api/v1/texts', `{"text":${'['.repeat(200_000)}${']'.repeat(200_000)}}`)
 
     expect(response.statusCode).toBe(422)

@@ -92,7 +92,7 @@ describe('the web process', () => {
     )
   }
 
-  it('says where it answers, and ends in order when it is told to', async () => {
+  it('logs its address, and ends in order on a signal', async () => {
     const web = start()
     const { address, admin } = await web.ready()
 
@@ -105,7 +105,7 @@ describe('the web process', () => {
     expect(await web.exit()).toEqual({ code: 0, errors: '' })
   })
 
-  it('finishes the request in hand before it ends, and takes no other', async () => {
+  it('finishes a running request before it ends, and accepts no new one', async () => {
     const { alice } = await pod.people('alice')
     const web = start()
     const { address } = await web.ready()
@@ -123,7 +123,7 @@ describe('the web process', () => {
     expect((await web.exit()).code).toBe(0)
   })
 
-  it('ends at once when it is told twice', async () => {
+  it('ends at once on the second signal', async () => {
     const { alice } = await pod.people('alice')
     const web = start()
     const { address } = await web.ready()
@@ -140,7 +140,7 @@ describe('the web process', () => {
     await lock.end()
   })
 
-  it('says in a sentence that its port is taken', async () => {
+  it('explains that its port is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const address = other.address()
@@ -155,7 +155,7 @@ describe('the web process', () => {
     )
   })
 
-  it('says in sentences which settings are wrong', async () => {
+  it('explains which settings are wrong', async () => {
     const { code, errors } = await start({ POD_URL: 'nonsense', PORT: '99999', TRUST_PROXY: 'everybody' }).exit()
 
     expect(code).toBe(1)
@@ -165,7 +165,7 @@ describe('the web process', () => {
     expect(errors).not.toContain('    at ')
   })
 
-  it('says in a sentence that it cannot keep pictures', async () => {
+  it('explains that it cannot store pictures', async () => {
     const { code, errors } = await start({ UPLOADS_DIR: '/proc/uploads' }).exit()
 
     expect(code).toBe(1)
@@ -173,7 +173,7 @@ describe('the web process', () => {
     expect(errors).not.toContain('    at ')
   })
 
-  it('says in a sentence that the database is not ready for it', async () => {
+  it('explains that the database is not migrated', async () => {
     const database = await createTestDatabase()
     await administer(database.url, (client) => client.query('truncate knex_migrations'))
 

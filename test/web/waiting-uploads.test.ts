@@ -92,7 +92,7 @@ async function aWhile(): Promise<void> {
   expect(await (await send(`read HTTP/1.1\r\n${length}`, '{')).answer).toBe('408')
 }
 
-it('wait for their turn, two dozen of one person, and have room for another when one goes away', async () => {
+it('are queued, two dozen of one person, and free their place when the client disconnects', async () => {
   await listenWith({ requestTimeoutMs: 500 })
   const inside = await fill()
   const others = await uploads(WAITING + 1)
@@ -109,14 +109,14 @@ it('wait for their turn, two dozen of one person, and have room for another when
   expect(new Set(await Promise.all(served.map(({ answer }) => answer)))).toEqual(new Set(['422']))
 })
 
-it('are told to come again when they have waited too long', async () => {
+it('are refused when they have waited too long', async () => {
   await listenWith({}, 50)
   await fill()
 
   expect(await (await upload()).answer).toBe('429')
 })
 
-it('are not read before their turn', async () => {
+it('are not read while they are queued', async () => {
   await listenWith({ requestTimeoutMs: 200 })
   const [first] = await fill()
   const large = await upload(Buffer.alloc(8 * 1024 * 1024), 8 * 1024 * 1024)
@@ -129,7 +129,7 @@ it('are not read before their turn', async () => {
   expect(large.served.bytesRead).toBeGreaterThan(8 * 1024 * 1024)
 })
 
-it('let the next one pass who went away unnoticed, in the middle of much that was not read', async () => {
+it('free their place when a client disconnects in the middle of an unread body', async () => {
   await listenWith()
   const [first] = await fill()
   const gone = await upload(Buffer.alloc(8 * 1024 * 1024), 8 * 1024 * 1024)
@@ -142,7 +142,7 @@ it('let the next one pass who went away unnoticed, in the middle of much that wa
   expect(await next.answer).toBe('422')
 })
 
-it('are not cut off for what they could not send meanwhile', async () => {
+it('are not closed as slow for the time in the queue', async () => {
   await listenWith({ requestTimeoutMs: 200, longRequestTimeoutMs: 1_500 })
   const slow = await fill()
   const waiting = await upload()

@@ -17,7 +17,7 @@ describe('GET /.well-known/webfinger', () => {
 
   const ask = (resource: string) => pod.inject(`/.well-known/webfinger?resource=${resource}`)
 
-  it('tells where somebody lives and where to read more (case 1)', async () => {
+  it('describes a local person (case 1)', async () => {
     const { guid } = ann.account
 
     const response = await ask('acct:ann@p.example')
@@ -84,7 +84,7 @@ describe('GET /.well-known/webfinger', () => {
     expect((await pod.inject(url)).statusCode).toBe(400)
   })
 
-  it('names this pod, whatever host was asked (case 12)', async () => {
+  it('names this pod regardless of the requested host (case 12)', async () => {
     const response = await pod.inject({
       url: '/.well-known/webfinger?resource=acct:ann@p.example',
       headers: { host: 'evil.example', 'x-forwarded-host': 'evil.example' },
@@ -95,7 +95,7 @@ describe('GET /.well-known/webfinger', () => {
     expect(response.json().links).toContainEqual(expect.objectContaining({ href: 'https://p.example/' }))
   })
 
-  it('asks the database once', async () => {
+  it('runs one statement', async () => {
     expect(await statementsDuring(() => ask('acct:ann@p.example'))).toBe(1)
   })
 })

@@ -30,14 +30,14 @@ const statusesOf = async (client: Pick<TestPerson, 'patch'>, times: number) => {
 }
 const allWell = (times: number) => Array.from({ length: times }, () => 200)
 
-it('is six hundred in a minute, and can be another number or none', () => {
+it('is 600 a minute, and can be changed or turned off', () => {
   const limitOf = (WRITE_LIMIT?: string) => readConfig({ ...(WRITE_LIMIT && { WRITE_LIMIT }) }).writeLimit
 
   expect([limitOf(), limitOf('7'), limitOf('0')]).toEqual([600, 7, 0])
   expect(() => limitOf('-1')).toThrow('WRITE_LIMIT must be a number from 0')
 })
 
-it('lets through as much as it says, and refuses one more with the time to come again', async () => {
+it('allows as many writes as set, and refuses the next one with Retry-After', async () => {
   expect(await statusesOf(alice, LIMIT)).toEqual(allWell(LIMIT))
   later(20)
   const refused = await write(alice)
@@ -48,7 +48,7 @@ it('lets through as much as it says, and refuses one more with the time to come 
   expect(await statusesOf(alice, LIMIT + 1)).toEqual([...allWell(LIMIT), 429])
 })
 
-it('is of a person: two of their clients have it together, and others have their own', async () => {
+it('counts per person: their clients share it, other persons have their own', async () => {
   const other = await alice.with('profile:modify')
   const statuses = [...(await statusesOf(alice, LIMIT - 1)), ...(await statusesOf(other, 2))]
 
@@ -57,7 +57,7 @@ it('is of a person: two of their clients have it together, and others have their
   expect(await statusesOf(bob, LIMIT)).toEqual(allWell(LIMIT))
 })
 
-it('counts whatever changes something, and nothing that is only read or was refused', async () => {
+it('counts successful writes, and neither reads nor refused requests', async () => {
   for (let time = 0; time < LIMIT * 2; time += 1) expect((await alice.get('/api/v1/user')).statusCode).toBe(200)
   const missing = '/api/v1/posts/0123456789abcdef'
   const tries = [
@@ -73,7 +73,7 @@ it('counts whatever changes something, and nothing that is only read or was refu
   expect((await alice.get('/api/v1/user')).statusCode).toBe(200)
 })
 
-it('counts a form once, whether its token is in the form or before it', async () => {
+it('counts a form once, with the token in the form or outside of it', async () => {
   const send = (payload: string, headers = {}) =>
     web.inject({
       method: 'PATCH',
