@@ -42,7 +42,7 @@ describe('notifications', () => {
   })
   afterAll(() => test.close())
 
-  const told = (causes: NotificationCauses, now = TIME) =>
+  const causeNotifications = (causes: NotificationCauses, now = TIME) =>
     db.transaction((transaction) => notifyAbout(transaction, causes, now))
   const post = (author: Viewer, fields: Partial<Post> = {}) => addPost(test.pod, { id: author.personId }, fields)
   const mention = (target: { postId: number } | { commentId: number }, ...people: Viewer[]) =>
@@ -67,7 +67,7 @@ describe('notifications', () => {
 
   async function comments(author: Pick<Viewer, 'personId'>, under: Post, ...mentioned: Viewer[]): Promise<void> {
     const { id } = await comment(author, under, ...mentioned)
-    await told({ comments: [id] })
+    await causeNotifications({ comments: [id] })
   }
 
   async function like(
@@ -82,7 +82,7 @@ describe('notifications', () => {
   }
 
   /** What somebody was told of one post, the newest first. */
-  async function toldOf(viewer: Viewer, about: Post): Promise<readonly (readonly [string, ...string[]])[]> {
+  async function notificationsAbout(viewer: Viewer, about: Post): Promise<readonly (readonly [string, ...string[]])[]> {
     const { items: notifications } = await listNotifications(test.pod, viewer, { limit: 100 })
     return notifications
       .filter(({ target }) => target?.guid === about.guid)
@@ -90,116 +90,116 @@ describe('notifications', () => {
   }
 
   describe('about comments', () => {
-    it('tell the author of the post, and add whoever comments later', async () => {
+    it('notify the author of the post, and collect later commenters', async () => {
       const mine = await post(alice)
 
       await comments(bob, mine)
       const [first] = (await listNotifications(test.pod, alice, { limit: 1 })).items
-      await told({ comments: [(await comment(carol, mine)).id] }, minutes(5))
+      await causeNotifications({ comments: [(await comment(carol, mine)).id] }, minutes(5))
       await comments(bob, mine)
 
-      expect(await toldOf(alice, mine)).toEqual([['commented_on_post', 'bob', 'carol']])
+      expect(await notificationsAbout(alice, mine)).toEqual([['commented_on_post', 'bob', 'carol']])
       const [merged] = (await listNotifications(test.pod, alice, { limit: 1 })).items
       expect(merged).toMatchObject({ guid: first?.guid, read: false, createdAt: TIME, updatedAt: minutes(5) })
       expect(merged?.target?.author.address).toBe('alice@pod.example')
     })
 
-    it('begin anew once the last was read', async () => {
+    it('start a new notification after the last was read', async () => {
       const mine = await post(alice)
       await comments(bob, mine)
       await markAllNotificationsRead(test.pod, alice)
 
       await comments(carol, mine)
 
-      expect(await toldOf(alice, mine)).toEqual([
+      expect(await notificationsAbout(alice, mine)).toEqual([
         ['commented_on_post', 'carol'],
         ['commented_on_post', 'bob'],
       ])
     })
 
-    it('tell all who participate, but neither the author of the post nor the one who writes', async () => {
+    it('notify all participants except the author of the post and the commenter', async () => {
       const mine = await post(alice)
       await listen(mine, alice, bob, carol)
 
       await comments(carol, mine)
 
-      expect(await toldOf(bob, mine)).toEqual([['also_commented', 'carol']])
-      expect(await toldOf(alice, mine)).toEqual([['commented_on_post', 'carol']])
-      expect(await toldOf(carol, mine)).toEqual([])
+      expect(await notificationsAbout(bob, mine)).toEqual([['also_commented', 'carol']])
+      expect(await notificationsAbout(alice, mine)).toEqual([['commented_on_post', 'carol']])
+      expect(await notificationsAbout(carol, mine)).toEqual([])
     })
 
-    it('tell nobody of their own', async () => {
+    it('do not notify people of their own comments', async () => {
       const mine = await post(alice)
       await listen(mine, alice)
 
       await comments(alice, mine, alice)
 
-      expect(await toldOf(alice, mine)).toEqual([])
+      expect(await notificationsAbout(alice, mine)).toEqual([])
     })
 
-    it('tell of strangers under a post from elsewhere', async () => {
+    it('notify of comments by unknown people on a remote post', async () => {
       const quin = await addStranger(test.pod, 'quin@q.example')
       const theirs = await addPost(test.pod, quin)
       await listen(theirs, bob)
 
       await comments({ personId: quin.id }, theirs)
 
-      expect(await toldOf(bob, theirs)).toEqual([['also_commented', 'quin@q.example']])
+      expect(await notificationsAbout(bob, theirs)).toEqual([['also_commented', 'quin@q.example']])
     })
 
-    it('leave out who hides the post, though not its author', async () => {
+    it('leave out people who hide the post, except its author', async () => {
       const mine = await post(alice)
       await listen(mine, bob)
       await db('hiddenPosts').insert([bob, alice].map(({ userId }) => ({ userId, postId: mine.id })))
 
       await comments(carol, mine)
 
-      expect(await toldOf(bob, mine)).toEqual([])
-      expect(await toldOf(alice, mine)).toEqual([['commented_on_post', 'carol']])
+      expect(await notificationsAbout(bob, mine)).toEqual([])
+      expect(await notificationsAbout(alice, mine)).toEqual([['commented_on_post', 'carol']])
     })
   })
 
   describe('about mentions', () => {
-    it('come instead of any other about the same comment', async () => {
+    it('replace other notifications about the same comment', async () => {
       const mine = await post(alice)
       await listen(mine, bob)
 
       await comments(carol, mine, alice, bob, dan)
 
       for (const viewer of [alice, bob, dan]) {
-        expect(await toldOf(viewer, mine)).toEqual([['mentioned_in_comment', 'carol']])
+        expect(await notificationsAbout(viewer, mine)).toEqual([['mentioned_in_comment', 'carol']])
       }
     })
 
-    it('leave the other comments of the same batch as they are', async () => {
+    it('do not change notifications about other comments of the batch', async () => {
       const mine = await post(alice)
       const [one, other] = [await comment(bob, mine, alice), await comment(carol, mine)]
 
-      await told({ comments: [one.id, other.id] })
+      await causeNotifications({ comments: [one.id, other.id] })
 
-      expect((await toldOf(alice, mine)).toSorted()).toEqual([
+      expect((await notificationsAbout(alice, mine)).toSorted()).toEqual([
         ['commented_on_post', 'carol'],
         ['mentioned_in_comment', 'bob'],
       ])
     })
 
-    it('are one each, and come once', async () => {
+    it('are separate notifications, created once', async () => {
       const mine = await post(alice)
       await comments(bob, mine, dan)
       const { id } = await comment(bob, mine, dan)
-      await told({ comments: [id] })
+      await causeNotifications({ comments: [id] })
       await markAllNotificationsRead(test.pod, dan)
 
-      await told({ comments: [id] })
+      await causeNotifications({ comments: [id] })
 
-      expect(await toldOf(dan, mine)).toEqual([
+      expect(await notificationsAbout(dan, mine)).toEqual([
         ['mentioned_in_comment', 'bob'],
         ['mentioned_in_comment', 'bob'],
       ])
       expect(await Notification.query(db).where({ userId: dan.userId, read: false, postId: mine.id })).toEqual([])
     })
 
-    it('under a private post are for those who have shown that they see it', async () => {
+    it('on a private post notify people who have interacted with it', async () => {
       const mine = await post(alice, { public: false })
       await comments(carol, mine)
       await like(dan, { postId: mine.id })
@@ -210,65 +210,65 @@ describe('notifications', () => {
       await comments(bob, mine, alice, carol, dan, stranger)
 
       for (const viewer of [alice, carol, dan]) {
-        expect(await toldOf(viewer, mine)).toEqual([['mentioned_in_comment', 'bob']])
+        expect(await notificationsAbout(viewer, mine)).toEqual([['mentioned_in_comment', 'bob']])
       }
-      expect(await toldOf(stranger, mine)).toEqual([])
+      expect(await notificationsAbout(stranger, mine)).toEqual([])
     })
 
-    it('that do not count under a private post leave the notification about the comment', async () => {
+    it('that do not count on a private post keep the notification about the comment', async () => {
       const mine = await post(alice, { public: false })
       await listen(mine, dan)
 
       await comments(bob, mine, dan)
 
-      expect(await toldOf(dan, mine)).toEqual([['also_commented', 'bob']])
+      expect(await notificationsAbout(dan, mine)).toEqual([['also_commented', 'bob']])
     })
 
-    it('in posts tell each person once, and not the author', async () => {
+    it('in posts notify each person once, and not the author', async () => {
       const theirs = await post(bob)
       await mention({ postId: theirs.id }, alice, bob)
 
-      await told({ posts: [theirs.id] })
-      await told({ posts: [theirs.id] }, minutes(1))
+      await causeNotifications({ posts: [theirs.id] })
+      await causeNotifications({ posts: [theirs.id] }, minutes(1))
 
-      expect(await toldOf(alice, theirs)).toEqual([['mentioned', 'bob']])
-      expect(await toldOf(bob, theirs)).toEqual([])
+      expect(await notificationsAbout(alice, theirs)).toEqual([['mentioned', 'bob']])
+      expect(await notificationsAbout(bob, theirs)).toEqual([])
       expect(await Notification.query(db).findOne({ postId: theirs.id })).toMatchObject({ updatedAt: TIME })
     })
 
-    it('in private posts tell those it was delivered to, the second reader too', async () => {
+    it('in private posts notify all recipients, later ones too', async () => {
       const theirs = await post(bob, { public: false })
       await mention({ postId: theirs.id }, alice, carol, dan)
       await showPost(test.pod, theirs, alice)
-      await told({ posts: [theirs.id], delivered: [{ userId: alice.userId, postId: theirs.id }] })
-      expect(await toldOf(alice, theirs)).toEqual([['mentioned', 'bob']])
-      expect(await toldOf(carol, theirs)).toEqual([])
+      await causeNotifications({ posts: [theirs.id], delivered: [{ userId: alice.userId, postId: theirs.id }] })
+      expect(await notificationsAbout(alice, theirs)).toEqual([['mentioned', 'bob']])
+      expect(await notificationsAbout(carol, theirs)).toEqual([])
 
       await showPost(test.pod, theirs, carol)
-      await told({ delivered: [{ userId: carol.userId, postId: theirs.id }] })
+      await causeNotifications({ delivered: [{ userId: carol.userId, postId: theirs.id }] })
 
-      expect(await toldOf(carol, theirs)).toEqual([['mentioned', 'bob']])
-      expect(await toldOf(dan, theirs)).toEqual([])
-      expect(await toldOf(alice, theirs)).toHaveLength(1)
+      expect(await notificationsAbout(carol, theirs)).toEqual([['mentioned', 'bob']])
+      expect(await notificationsAbout(dan, theirs)).toEqual([])
+      expect(await notificationsAbout(alice, theirs)).toHaveLength(1)
     })
   })
 
-  it('tell of likes, not of dislikes', async () => {
+  it('are created for likes, not for dislikes', async () => {
     const mine = await post(alice)
 
-    await told({
+    await causeNotifications({
       likes: [await like(bob, { postId: mine.id }), await like(carol, { postId: mine.id }, false)],
     })
-    await told({ likes: [await like(alice, { postId: mine.id }), await like(dan, { postId: mine.id })] })
+    await causeNotifications({ likes: [await like(alice, { postId: mine.id }), await like(dan, { postId: mine.id })] })
 
-    expect(await toldOf(alice, mine)).toEqual([['liked', 'bob', 'dan']])
+    expect(await notificationsAbout(alice, mine)).toEqual([['liked', 'bob', 'dan']])
   })
 
-  it('tell of liked comments one by one, with the post as target', async () => {
+  it('are separate for each liked comment, with the post as target', async () => {
     const theirs = await post(bob)
     const [one, other] = [await comment(alice, theirs), await comment(alice, theirs)]
 
-    await told({
+    await causeNotifications({
       likes: [
         await like(bob, { commentId: one.id }),
         await like(carol, { commentId: one.id }),
@@ -276,39 +276,39 @@ describe('notifications', () => {
       ],
     })
 
-    expect((await toldOf(alice, theirs)).toSorted()).toEqual([
+    expect((await notificationsAbout(alice, theirs)).toSorted()).toEqual([
       ['liked_comment', 'bob', 'carol'],
       ['liked_comment', 'carol'],
     ])
-    expect(await toldOf(bob, theirs)).toEqual([])
+    expect(await notificationsAbout(bob, theirs)).toEqual([])
   })
 
-  it('tell the author of a post who reshares it', async () => {
+  it('notify the author of a post of its reshares', async () => {
     const mine = await post(alice)
     const [one, other] = [
       await post(bob, { type: 'Reshare', text: '', rootId: mine.id }),
       await post(carol, { type: 'Reshare', text: '', rootId: mine.id }),
     ]
 
-    await told({ reshares: [other.id, one.id] })
+    await causeNotifications({ reshares: [other.id, one.id] })
 
-    expect(await toldOf(alice, mine)).toEqual([['reshared', 'carol', 'bob']])
+    expect(await notificationsAbout(alice, mine)).toEqual([['reshared', 'carol', 'bob']])
   })
 
-  it('tell who started to share, without a target', async () => {
-    await told({ sharing: [{ userId: dan.userId, personId: carol.personId }] })
+  it('are created for new sharing, without a target', async () => {
+    await causeNotifications({ sharing: [{ userId: dan.userId, personId: carol.personId }] })
 
     const { items: notifications } = await listNotifications(test.pod, dan, { type: 'started_sharing', limit: 5 })
     expect(notifications).toMatchObject([{ target: undefined, actors: [{ address: 'carol@pod.example' }] }])
   })
 
   describe('are not made', () => {
-    it('of what somebody does whom the user blocks', async () => {
+    it('for actions of a blocked person', async () => {
       const mine = await post(alice)
       await db('blocks').insert({ userId: alice.userId, personId: dan.personId })
       const { id } = await post(dan, { type: 'Reshare', text: '', rootId: mine.id })
 
-      await told({
+      await causeNotifications({
         comments: [(await comment(dan, mine)).id, (await comment(dan, mine, alice)).id, (await comment(bob, mine)).id],
         likes: [await like(dan, { postId: mine.id })],
         reshares: [id],
@@ -316,7 +316,7 @@ describe('notifications', () => {
       })
       await db('blocks').delete()
 
-      expect(await toldOf(alice, mine)).toEqual([['commented_on_post', 'bob']])
+      expect(await notificationsAbout(alice, mine)).toEqual([['commented_on_post', 'bob']])
       const { items: notifications } = await listNotifications(test.pod, alice, { type: 'started_sharing', limit: 5 })
       expect(notifications).toEqual([])
     })
@@ -327,13 +327,13 @@ describe('notifications', () => {
       await db('mutedPosts').insert({ userId: alice.userId, postId: mine.id })
       const { id } = await post(bob, { type: 'Reshare', text: '', rootId: mine.id })
 
-      await told({
+      await causeNotifications({
         comments: [(await comment(bob, mine)).id, (await comment(bob, mine, alice)).id],
         likes: [await like(bob, { postId: mine.id }), await like(bob, { commentId: said.id })],
         reshares: [id],
       })
 
-      expect(await toldOf(alice, mine)).toEqual([])
+      expect(await notificationsAbout(alice, mine)).toEqual([])
     })
 
     it('for an account that is closed', async () => {
@@ -361,22 +361,22 @@ describe('notifications', () => {
     expect(await statementsDuring(() => notifyAbout(transaction, { comments: rest }, TIME))).toBe(1)
     await transaction.commit()
 
-    expect(await toldOf(dan, mine)).toHaveLength(100) // as many as are listed
+    expect(await notificationsAbout(dan, mine)).toHaveLength(100) // as many as are listed
     expect(await Notification.query(db).where({ userId: dan.userId, postId: mine.id }).resultSize()).toBe(200)
-    expect(await toldOf(carol, mine)).toEqual([['also_commented', 'bob']])
+    expect(await notificationsAbout(carol, mine)).toEqual([['also_commented', 'bob']])
   })
 
-  it('merge when two transactions tell of the same post at once', async () => {
+  it('merge when two transactions notify about the same post at once', async () => {
     const mine = await post(alice)
     await listen(mine, dan)
     const others = [bob, carol]
     const written = await Promise.all(others.map((author) => comment(author, mine)))
 
-    await Promise.all(written.map(({ id }) => told({ comments: [id] })))
+    await Promise.all(written.map(({ id }) => causeNotifications({ comments: [id] })))
 
-    const [[type, ...actors] = []] = await toldOf(alice, mine)
+    const [[type, ...actors] = []] = await notificationsAbout(alice, mine)
     expect([type, actors.toSorted()]).toEqual(['commented_on_post', ['bob', 'carol']])
-    expect(await toldOf(dan, mine)).toHaveLength(1)
+    expect(await notificationsAbout(dan, mine)).toHaveLength(1)
   })
 
   describe('of one user', () => {
@@ -388,8 +388,8 @@ describe('notifications', () => {
       gus = await viewerOf(test.pod, person)
       for (const [index, author] of [bob, carol, dan].entries()) {
         const mine = await post(gus)
-        await told({ comments: [(await comment(author, mine)).id] }, minutes(index))
-        await told({ likes: [await like(author, { postId: mine.id })] }, minutes(index))
+        await causeNotifications({ comments: [(await comment(author, mine)).id] }, minutes(index))
+        await causeNotifications({ likes: [await like(author, { postId: mine.id })] }, minutes(index))
       }
       const rows = await Notification.query(db).where({ userId: gus.userId }).orderBy(['createdAt', 'id'])
       made.push(...rows.map(({ guid }) => guid))
@@ -438,7 +438,7 @@ describe('notifications', () => {
       })
     })
 
-    it('are nobody else’s', async () => {
+    it('are visible to their user only', async () => {
       const guid = made[4] ?? ''
 
       expect(await reasonOf(readNotification(test.pod, alice, guid))).toBe('notification_not_found')
@@ -458,15 +458,15 @@ describe('notifications', () => {
       const likes: number[] = []
       for (const { id: personId } of byName) likes.push(await like({ ...bob, personId }, { postId: mine.id }))
 
-      await told({ likes }, minutes(10))
+      await causeNotifications({ likes }, minutes(10))
 
-      const [[type, ...actors] = []] = await toldOf(gus, mine)
+      const [[type, ...actors] = []] = await notificationsAbout(gus, mine)
       expect(type).toBe('liked')
       expect(actors).toEqual(byName.slice(0, 50).map(({ address }) => address))
     })
   })
 
-  it('marked unread beside a newer one leave the collecting to that', async () => {
+  it('marked unread beside a newer one are superseded by it', async () => {
     const mine = await post(alice)
     await comments(bob, mine)
     const [old] = (await listNotifications(test.pod, alice, { limit: 1 })).items
@@ -476,13 +476,13 @@ describe('notifications', () => {
     expect(await setNotificationRead(test.pod, alice, old?.guid ?? '', { read: false })).toMatchObject({ read: false })
     await comments(dan, mine)
 
-    expect(await toldOf(alice, mine)).toEqual([
+    expect(await notificationsAbout(alice, mine)).toEqual([
       ['commented_on_post', 'carol', 'dan'],
       ['commented_on_post', 'bob'],
     ])
   })
 
-  it('marked unread alone collect again', async () => {
+  it('marked unread alone are merged into again', async () => {
     const mine = await post(alice)
     await comments(bob, mine)
     const [old] = (await listNotifications(test.pod, alice, { limit: 1 })).items
@@ -491,10 +491,10 @@ describe('notifications', () => {
     await setNotificationRead(test.pod, alice, old?.guid ?? '', { read: false })
     await comments(dan, mine)
 
-    expect(await toldOf(alice, mine)).toEqual([['commented_on_post', 'bob', 'dan']])
+    expect(await notificationsAbout(alice, mine)).toEqual([['commented_on_post', 'bob', 'dan']])
   })
 
-  it('all of a user’s are marked read at once, and nobody else’s', async () => {
+  it('of one user are all marked read at once, and no others', async () => {
     const [mine, theirs] = [await post(carol), await post(bob)]
     await comments(bob, mine)
     await comments(carol, theirs)
@@ -506,7 +506,7 @@ describe('notifications', () => {
     expect((await unread(bob)).items).toHaveLength(1)
   })
 
-  it('go with the post they are about', async () => {
+  it('are deleted with their post', async () => {
     const mine = await post(alice)
     await comments(bob, mine)
     const rows = await db('notifications').where({ postId: mine.id }).pluck('id')
