@@ -3,7 +3,7 @@ import { runBurst } from '../soak/burst.js'
 import { queueBackends } from '../support/queue-backends.js'
 
 it.each(queueBackends)(
-  'every message of a burst has one effect, whoever is killed, with the queue in $store',
+  'every message of a burst has one effect while processes are killed, with the queue in $store',
   async ({ store }) => {
     const seed = Date.now() % 1_000_000
     const { wrongs, killed } = await runBurst({

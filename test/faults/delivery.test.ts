@@ -3,8 +3,8 @@ import { runDeadPods } from '../soak/dead-pods.js'
 import { runFanOut } from '../soak/fan-out.js'
 import { queueBackends } from '../support/queue-backends.js'
 
-describe.each(queueBackends)('what goes out, with the queue in $store', ({ store }) => {
-  it('arrives everywhere and in order, whoever is killed meanwhile', async () => {
+describe.each(queueBackends)('outbound deliveries, with the queue in $store', ({ store }) => {
+  it('arrive at every pod and in order while processes are killed', async () => {
     const { wrongs, killed } = await runFanOut({
       store,
       pods: 40,
@@ -18,7 +18,7 @@ describe.each(queueBackends)('what goes out, with the queue in $store', ({ store
     expect(killed).toBeGreaterThan(0)
   }, 150_000)
 
-  it('arrives at a pod that is well among many that are not, and at those when they come back', async () => {
+  it('arrive at a healthy pod among many unreachable ones, and at those once they respond again', async () => {
     const { wrongs } = await runDeadPods({
       store,
       silent: 20,

@@ -18,8 +18,8 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step()
 })
 
-describe.each(queueBackends)('with the queue in $store', ({ store }) => {
-  it('runs every job once, whoever is killed meanwhile', async () => {
+describe.each(queueBackends)('workers, with the queue in $store', ({ store }) => {
+  it('run every job once while processes are killed', async () => {
     const database = await startCrashingDatabase()
     undo.push(() => database.stop())
     const redis = store === 'Redis' ? await startTestRedis() : undefined
@@ -84,7 +84,7 @@ describe.each(queueBackends)('with the queue in $store', ({ store }) => {
 async function makeTables({ db }: QueuePod): Promise<void> {
   await migrate(db)
   await db.schema.createTable('produced', (table) => table.integer('key').primary())
-  // Nothing but the outbox keeps a key from being here twice.
+  // Only the outbox prevents a second row with the same key.
   await db.schema.createTable('effects', (table) => table.integer('key').notNullable())
 }
 

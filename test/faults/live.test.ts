@@ -9,7 +9,7 @@ import { startWebProcess, type WebProcess } from '../support/web-process.js'
 const POSTS = 240
 const worker = new URL('live-worker.ts', import.meta.url).pathname
 
-describe.each(queueBackends)('with the queue in $store', (backend) => {
+describe.each(queueBackends)('web processes, with the queue in $store', (backend) => {
   let api: Neighbourhood
   let web: WebProcess
   const undo: (() => unknown)[] = []
@@ -28,7 +28,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     web = started
   }
 
-  it('a client that comes back misses nothing and hears nothing twice, whoever is killed meanwhile', async () => {
+  it('a client that reconnects receives every event once while processes are killed', async () => {
     const { databaseUrl, redisUrl } = api.pod.config
     const startWorker = (): TestProcess => {
       const started = startProcess(worker, { databaseUrl, redisUrl, prefix: 'pod-pod.example' })
@@ -74,7 +74,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(follower.connections).toBeGreaterThanOrEqual(3)
   }, 180_000)
 
-  it('a request that was killed with its process is done by the next one with its key, once', async () => {
+  it('a request whose process was killed runs once when it is repeated with its idempotency key', async () => {
     const ask = async () => {
       const headers = {
         authorization: `Bearer ${api.bob.token}`,
@@ -104,7 +104,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await api.pod.db('posts').where({ text: 'Important' })).toHaveLength(1)
   }, 60_000)
 
-  /** Connections that wait for a lock. */
+  /** Number of connections that wait for a lock. */
   async function waiting(): Promise<number> {
     const { rows } = await api.pod.db.raw(
       `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,

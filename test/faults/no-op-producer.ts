@@ -4,7 +4,7 @@ import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { openQueuePod } from '../support/queue-pod.js'
 import { noOpJob, readInstructions } from './no-op.js'
 
-/** Like a web process: each request is a change and a job that follows from it, in one transaction. Goes on where it was killed. */
+/** Acts as a web process: each request writes a row and enqueues a job in one transaction. Continues where it was killed. */
 const instructions = readInstructions()
 const pod = await openQueuePod(instructions)
 process.send?.({ ready: true })
@@ -23,7 +23,7 @@ while (missing.length > 0) {
 await pod.close()
 process.disconnect?.()
 
-/** A few requests at a time; killed, some of them may have been committed and others not. */
+/** Requests that run at the same time; a kill may leave some committed and others not. */
 async function nextMissing(): Promise<number[]> {
   const { rows } = await pod.db.raw(
     `select key from generate_series(1, ?::integer) as wanted(key)
@@ -36,7 +36,7 @@ async function nextMissing(): Promise<number[]> {
 async function produce(key: number): Promise<void> {
   await pod.db.transaction(async (transaction) => {
     const inserted = await transaction('produced').insert({ key }).onConflict().ignore().returning('key')
-    // There already: its commit went well, and only the answer got lost.
+    // The row exists: the transaction was committed, and only its result was lost.
     if (inserted.length > 0) await enqueueJob(pod, transaction, noOpJob, { key })
   })
 }

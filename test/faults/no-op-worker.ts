@@ -10,7 +10,7 @@ import { type noOpJob, readInstructions } from './no-op.js'
 const handlers: Handlers<typeof noOpJob, Pod, Work> = {
   async 'no-op'({ db }, work) {
     process.send?.({ begun: work.data.key })
-    await pause(work.data.milliseconds ?? 5) // so that there is always something in hand
+    await pause(work.data.milliseconds ?? 5) // so that a job is always active
     await db.transaction(async (transaction) => {
       await transaction('effects').insert({ key: work.data.key })
       await work.finish(transaction)

@@ -1,12 +1,12 @@
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import type { Stores } from '../support/queue-pod.js'
 
-/** Its only effect is a row. */
+/** The only effect of this job is a row. */
 export const noOpJob = defineJob<{ key: number; milliseconds?: number }>()('notify', 'no-op', patient)
 
-/** What the processes of the fault tests are told. */
+/** Instructions for a process of the fault tests. */
 export interface Instructions extends Stores {
-  /** How many jobs there are in the end. */
+  /** Number of jobs at the end. */
   readonly jobs: number
 }
 

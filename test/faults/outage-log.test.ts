@@ -16,8 +16,8 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
-describe.each(queueBackends)('an outage of database and queue, with the queue in $store', (backend) => {
-  /** Stores that can be taken away, and a log. */
+describe.each(queueBackends)('the log of an outage of database and queue, with the queue in $store', (backend) => {
+  /** Starts stores that can be disconnected, and a log. */
   async function openStores() {
     const stores = await openTestStores(backend)
     cleanups.push(() => stores.close())
@@ -48,7 +48,7 @@ describe.each(queueBackends)('an outage of database and queue, with the queue in
     await vi.waitFor(check, { timeout: 30_000, interval: 20 })
   }
 
-  it('is logged by a web process when it begins and when it ends, and not for each request', async () => {
+  it('contains one line of a web process at its start and one at its end, and none for each request', async () => {
     const stores = await openStores()
     const pod = await startTestPod({ log: stores.log, environment: stores.environment })
     cleanups.push(() => pod.close())
@@ -74,7 +74,7 @@ describe.each(queueBackends)('an outage of database and queue, with the queue in
     expect(stores.lines(WARNING)).toHaveLength(2)
   }, 60_000)
 
-  it('is logged by a worker when it begins and when it ends, and not for each job', async () => {
+  it('contains one line of a worker at its start and one at its end, and none for each job', async () => {
     const stores = await openStores()
     const config = readConfig({
       ...{ POD_URL: 'https://pod.example', SECRET_KEY: 'a key that is only good for tests' },

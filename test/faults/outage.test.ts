@@ -9,8 +9,8 @@ import { startQuickWorkers } from '../support/test-workers.js'
 
 const countJob = defineJob<{ key: string }>()('notify', 'count', patient)
 
-/** The worker reaches its queue by a proxy, the rest of the test does not. */
-describe.each(queueBackends)('a worker whose queue in $store goes away', (backend) => {
+/** Only the worker connects to its queue through the proxy. */
+describe.each(queueBackends)('a worker whose queue in $store becomes unavailable', (backend) => {
   let stores: TestStores
   let pod: QueuePod
   let proxy: TcpProxy
@@ -42,7 +42,7 @@ describe.each(queueBackends)('a worker whose queue in $store goes away', (backen
     })
   }
 
-  it('goes on by itself when the queue is back, cut off or frozen', async () => {
+  it('resumes without a restart after the queue was cut off or frozen', async () => {
     const behind = await stores.openPod(stores.queueThrough(proxy))
     const workers = startQuickWorkers({ ...behind, db: pod.db }, options)
     await runs('before')
@@ -59,7 +59,7 @@ describe.each(queueBackends)('a worker whose queue in $store goes away', (backen
     await workers.close()
   }, 60_000)
 
-  it('begins when the queue comes, if it was not there at the start', async () => {
+  it('starts to work when the queue becomes available after the worker', async () => {
     await proxy.refuse()
     const behind = await stores.openPod(stores.queueThrough(proxy))
     const workers = startQuickWorkers({ ...behind, db: pod.db }, options)
@@ -70,7 +70,7 @@ describe.each(queueBackends)('a worker whose queue in $store goes away', (backen
     await workers.close()
   }, 30_000)
 
-  it('can be closed while the queue is away', async () => {
+  it('can be closed while the queue is unavailable', async () => {
     const behind = await stores.openPod(stores.queueThrough(proxy))
     const workers = startQuickWorkers({ ...behind, db: pod.db }, { ...options, timing: { grace: 300, patience: 600 } })
     await runs('once more')

@@ -10,7 +10,7 @@ import { noOpJob } from './no-op.js'
 
 const worker = new URL('no-op-worker.ts', import.meta.url).pathname
 
-describe.each(queueBackends)('a worker that is told to stop, with the queue in $store', (backend) => {
+describe.each(queueBackends)('a worker that receives a stop signal, with the queue in $store', (backend) => {
   let stores: TestStores
   let pod: QueuePod
   let running: TestProcess | undefined
@@ -23,9 +23,9 @@ describe.each(queueBackends)('a worker that is told to stop, with the queue in $
   afterAll(() => stores.close())
   beforeEach(() => () => running?.kill())
 
-  it('finishes what is in hand, takes nothing more, and ends well', async () => {
+  it('finishes its active jobs, fetches no more, and exits with code 0', async () => {
     const { databaseUrl, redisUrl, prefix } = stores
-    // With a second slot it would have asked the queue for more already, and the answer might come in the very moment.
+    // With a second slot the worker would have requested another job already, which could arrive at the same moment.
     running = startProcess(worker, { databaseUrl, redisUrl, prefix, jobs: 0, concurrency: 'notify=1' })
     await running.said('ready')
     await pod.db.transaction((transaction) => enqueueJob(pod, transaction, noOpJob, { key: 1, milliseconds: 500 }))
@@ -41,7 +41,7 @@ describe.each(queueBackends)('a worker that is told to stop, with the queue in $
     expect(await pod.db('outbox').select('data')).toEqual([{ data: { key: 2 } }])
   })
 
-  it('waits for nothing when the queue is away and nothing is in hand', async () => {
+  it('ends at once without active jobs while the queue is unavailable', async () => {
     const proxy = await openTcpProxy(Number(new URL(stores.redisUrl ?? stores.databaseUrl).port))
     const there = await stores.openPod(stores.queueThrough(proxy))
     const workers = startQuickWorkers(there, {
@@ -56,7 +56,7 @@ describe.each(queueBackends)('a worker that is told to stop, with the queue in $
     await workers.close()
   })
 
-  it('gives back what does not finish in time, as one failed attempt', async () => {
+  it('returns a job that does not finish in time to the queue, as one failed attempt', async () => {
     const endless = defineJob<object>()('fetch', 'endless', patient)
     const begun = withResolvers()
     const seen: AbortSignal[] = []

@@ -5,10 +5,10 @@ import type { AssailedPod } from './assailed-pod.js'
 const PREFIX = 'pod-pod.example'
 const LAST_BUT_ONE = 10
 
-/** Hours pass: what waits for another try among the messages of others has its last one now. */
+/** Skips hours of waiting: inbound messages that wait for another attempt get their last one now. */
 export async function ageJobs({ pod, redis }: AssailedPod, queue: QueueName = 'inbound'): Promise<void> {
   const ids = redis === undefined ? await ageRows(pod, queue) : await ageKeys(redis.url, queue)
-  for (const id of ids) await (await pod.jobs.find(queue, id))?.promote().catch(() => {}) // its time may have come
+  for (const id of ids) await (await pod.jobs.find(queue, id))?.promote().catch(() => {}) // it may have been promoted already
 }
 
 async function ageRows({ db }: AssailedPod['pod'], queue: QueueName): Promise<readonly string[]> {

@@ -24,57 +24,57 @@ import { type Neighbours, settleNeighbours } from './neighbours.js'
 
 export type ProcessKind = 'web' | 'worker'
 
-/** What is loaded into a process before its own modules; the files in `hooks` tell what each of them does. */
+/** Modules loaded into a process before its own; each file in `hooks` documents its effect. */
 type Hook = 'deadly-text' | 'ill-thread' | 'measured-heap' | 'mortal-hand-over' | 'shifted-clock' | 'short-locks'
 
-/** What differs in one process. */
+/** Settings that differ in one process. */
 interface Hooked {
   readonly hooks: readonly Hook[]
   readonly settings?: NodeJS.ProcessEnv
 }
 
-/** Somebody who lives here, with a client that may do everything. */
+/** A local user, with an API client that has all scopes. */
 export interface LocalClient extends LocalPerson {
   readonly token: string
 }
 
-/** A pod as an operator runs it, two web and two worker processes on stores of its own, all of which may be taken away. */
+/** A pod as an operator runs it: two web and two worker processes on their own stores, all of which can be stopped. */
 export interface AssailedPod {
-  /** Its stores, opened beside its processes. */
+  /** The stores of the pod, opened in the test process. */
   readonly pod: OpenPod
   readonly database: CrashingDatabase
   readonly redis: OwnRedis | undefined
-  /** What its processes are told, beside what is their own. */
+  /** Environment shared by all processes. */
   readonly environment: NodeJS.ProcessEnv
   readonly others: FakePods
   readonly neighbours: Neighbours
   readonly alice: LocalClient
   readonly bob: LocalClient
   readonly processes: Readonly<Record<ProcessKind, readonly PodProcess[]>>
-  /** Where clients and other pods ask, in turn. */
+  /** Base URL of the next web process, in turn. */
   nextBase(): string
-  /** Everything that any of its processes has logged: warnings, and what is worse. */
+  /** Log lines of all processes at level warning and above. */
   said(): readonly Record<string, unknown>[]
-  /** Starts one in the place of one that has ended. */
+  /** Starts a process that replaces one that has ended. */
   replace(kind: ProcessKind, index: number): Promise<void>
   killAndReplace(kind: ProcessKind, index: number): Promise<void>
-  /** Resolves when nothing is left to do. What waits for another try has it now. */
+  /** Resolves when no work is left. Delayed attempts are promoted. */
   settled(within?: number): Promise<void>
   close(): Promise<void>
 }
 
 export interface AssailedPodOptions {
   readonly store: 'Redis' | 'PostgreSQL'
-  /** What differs from the usual settings of its processes. */
+  /** Environment that differs from the default. */
   readonly settings?: NodeJS.ProcessEnv
-  /** Of the Redis, beside an append-only file that is written before each answer. */
+  /** Redis options, added to an append-only file with fsync before each reply. */
   readonly redisSettings?: readonly string[]
-  /** For the files of one of its stores, where they are not to be with all others. */
+  /** Folder for the files of one store, if it differs from the default. */
   readonly folders?: { readonly database?: string; readonly redis?: string }
   hooked?(kind: ProcessKind, index: number): Hooked | undefined
 }
 
-/** A machine that does something else as well takes its time. */
+/** Generous, because the machine may be busy. */
 const SETTLED_WITHIN = 180_000
 
 export async function startAssailedPod(options: AssailedPodOptions): Promise<AssailedPod> {

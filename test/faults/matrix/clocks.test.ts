@@ -13,7 +13,7 @@ import { callApi } from './senders.js'
 import { store } from './this-run.js'
 
 const DAY = 86_400_000
-/** No process is right; the database is. */
+/** Clock shifts of the processes; only the database has the correct time. */
 const SHIFTS = { web: [-DAY, DAY], worker: [DAY, -DAY] } as const
 
 let assailed: AssailedPod
@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => assailed?.close())
 
-/** What each web process answers to somebody with this token; one that is busy is asked again. */
+/** The status of each web process for this token; 503 is retried. */
 async function statusesWith(token: string): Promise<readonly unknown[]> {
   const statuses: unknown[] = []
   for (const { base } of assailed.processes.web) {
@@ -38,10 +38,10 @@ async function statusesWith(token: string): Promise<readonly unknown[]> {
   return statuses
 }
 
-it('F24: a message is neither early nor late nor there twice', async () => {
+it('F24: messages are neither early nor late nor stored twice', async () => {
   const { pod, alice, others } = assailed
   const ride = openRide(assailed)
-  // Somebody whose time has not come: nothing is sent there.
+  // A retry time that has not come: nothing is sent to this pod.
   const { rows } = await pod.db.raw(`select now() + interval '1 hour' as later`)
   const host = `localhost:${others.server.port}`
   const { id: podId } = await knowPod(pod, host, { nextTryAt: rows[0].later })
@@ -57,7 +57,7 @@ it('F24: a message is neither early nor late nor there twice', async () => {
   expect(early).toEqual([])
 })
 
-it('F24: a token lives as long as it should', async () => {
+it('F24: a token expires on time', async () => {
   expect(await statusesWith(assailed.alice.token)).toEqual([200, 200])
 
   const { accessToken } = await mintToken(assailed.pod, 'alice', { scopes: SCOPES, lifetime: 1 })
@@ -70,7 +70,7 @@ it('F24: a token lives as long as it should', async () => {
   expect(await statusesWith(accessToken)).toEqual([401, 401])
 })
 
-it('F24: a birthday is told of on its day', async () => {
+it('F24: a birthday is notified on its day', async () => {
   const { pod, alice, neighbours } = assailed
   const { rows } = await pod.db.raw(
     `select (now() at time zone 'utc')::date + days as day from unnest(array[-1, 0, 1]) as days`,

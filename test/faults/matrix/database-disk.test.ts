@@ -7,7 +7,7 @@ import { openRide } from './ride.js'
 import { statusesIn } from './senders.js'
 import { store } from './this-run.js'
 
-/** A new cluster takes a third of it, and a log that is let grow would take the rest. */
+/** A new cluster uses a third of it; an unlimited WAL would use the rest. */
 const MEGABYTES = 160
 const FATAL = 60
 
@@ -22,7 +22,7 @@ afterAll(async () => {
   await disk?.close()
 })
 
-it('F15: its disk is full, until it ends', async ({ skip }) => {
+it('F15: the disk of PostgreSQL is full, until the server ends', async ({ skip }) => {
   if (disk === undefined || assailed === undefined)
     return skip('only root may mount a small file system for PostgreSQL')
   const { fill, clear } = disk

@@ -8,7 +8,7 @@ import { statusesIn } from './senders.js'
 import { chance, store } from './this-run.js'
 
 const LOAD = { messages: 400, perSecond: 50, writesPerSecond: 4 }
-/** What a client may be told while the database is away, and what other pods may. */
+/** The statuses allowed for clients and for other pods while the database is unavailable. */
 const EXPECTED: readonly unknown[] = [200, 202, 503]
 
 const FATAL = 60
@@ -21,10 +21,10 @@ beforeAll(async () => {
 })
 afterAll(() => assailed?.close())
 
-/** What processes have said before they ended by themselves. */
+/** Log lines of processes before they ended by themselves. */
 const lastWords = () => assailed.said().flatMap((line) => (line['level'] === FATAL ? JSON.stringify(line) : []))
 
-it('F12: it crashes five times', async () => {
+it('F12: PostgreSQL crashes five times', async () => {
   const random = chance()
   const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
     for (const share of [0.1, 0.25, 0.4, 0.55, 0.7]) {
@@ -39,7 +39,7 @@ it('F12: it crashes five times', async () => {
   expect(lastWords()).toEqual([])
 })
 
-it('F13: it stands still', async () => {
+it('F13: PostgreSQL is frozen', async () => {
   let [from, to] = [0, 0]
   const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
     await progress.untilAccepted(0.3)
@@ -61,7 +61,7 @@ it('F13: it stands still', async () => {
   expect(lastWords()).toEqual([])
 })
 
-it('F14: its connections are cut, at any moment and right behind a commit', async () => {
+it('F14: connections to PostgreSQL are cut, at random moments and directly after a commit', async () => {
   const { proxy } = assailed.database
   const load = { ...LOAD, writesPerSecond: 20 }
   const { wrongs, answers, writes } = await ride.under(load, async (progress) => {
@@ -79,7 +79,7 @@ it('F14: its connections are cut, at any moment and right behind a commit', asyn
   expect(lastWords()).toEqual([])
 })
 
-it('F16: somebody else has taken all its connections', async () => {
+it('F16: another program uses all connections of PostgreSQL', async () => {
   const taken: Client[] = []
   const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
     const { proxy, directUrl } = assailed.database
@@ -100,7 +100,7 @@ it('F16: somebody else has taken all its connections', async () => {
   expect(lastWords()).toEqual([])
 })
 
-it('F35: everything dies at once', async () => {
+it('F35: all processes and stores are killed at once', async () => {
   const { database, redis, processes } = assailed
   const { wrongs } = await ride.under(LOAD, async (progress) => {
     await progress.untilAccepted(0.5)
@@ -118,13 +118,13 @@ it('F35: everything dies at once', async () => {
   expect(wrongs).toEqual([])
 })
 
-/** Whether the pod has any. */
+/** Whether the pod has connections. */
 async function isServed(client: Client | undefined): Promise<boolean> {
   const found = await client?.query(`select from pg_stat_activity where application_name like 'pod %'`)
   return found?.rowCount !== 0
 }
 
-/** Until there are no more. */
+/** Opens connections until none is left. */
 async function takeConnections(url: string): Promise<readonly Client[]> {
   const taken: Client[] = []
   for (;;) {

@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** One that takes long and begins last has the whole machine wait for it. */
+/** Starts the longest files first: a long file that starts last would run alone at the end. */
 const LONGEST = [
   'web',
   'redis-emptied',

@@ -4,7 +4,7 @@ import { openRide } from './ride.js'
 import { store } from './this-run.js'
 
 const MEGABYTE = 2 ** 20
-/** What is cached for the people of a load, and what the code becomes when it is used more often. */
+/** Allowance for caches of the people of a load and for optimised code. */
 const MAY_KEEP = 8 * MEGABYTE
 const MAY_TAKE = 400 * MEGABYTE
 const BACKLOG = 2_000
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => assailed?.close())
 
 interface Memory {
-  /** In bytes, when everything that is not used any more has been thrown away. */
+  /** In bytes, after garbage collection. */
   readonly kept: number
   readonly rss: number
 }
@@ -31,7 +31,7 @@ async function measure(): Promise<readonly Memory[]> {
   )
 }
 
-it('F25: load goes on, and a backlog comes', async () => {
+it('F25: load is sustained, and a backlog builds up', async () => {
   const ride = openRide(assailed)
   const wrongs: string[] = []
   const measured: (readonly Memory[])[] = []

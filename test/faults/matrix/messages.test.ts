@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => assailed?.close())
 afterEach(async () => expect(await assailed.neighbours.missing()).toEqual([]))
 
-/** Senders try again until they are heard. */
+/** Senders retry until a message is accepted. */
 async function send(envelope: string, path = '/receive/public'): Promise<void> {
   await until('it is accepted', FOREVER, async () => (await askToReceive(assailed, path, envelope)).status === 202)
 }
@@ -37,7 +37,7 @@ async function count(table: string, where: object): Promise<number> {
   return (await pod.db(table).where(where).select('id')).length
 }
 
-it('F17: likes and comments cross each other', async () => {
+it('F17: likes and comments are stored concurrently', async () => {
   const { alice, bob } = assailed
   const guids: string[] = []
   for (let index = 0; index < 5; index += 1) guids.push((await publishPatiently(assailed, alice)).guid ?? '')
@@ -53,7 +53,7 @@ it('F17: likes and comments cross each other', async () => {
 
   await Promise.all(calls)
 
-  // Who likes something twice is told so; a machine that is busy asks one or the other to come again.
+  // A second like gets an error; a busy machine answers 503 to some requests.
   const failed = answers.filter(({ status }) => typeof status !== 'number' || status >= 500)
   expect(statusesIn(failed).filter((status) => status !== 503)).toEqual([])
   expect(failed.length).toBeLessThan(answers.length / 10)
@@ -63,7 +63,7 @@ it('F17: likes and comments cross each other', async () => {
   for (const { id } of posts) expect(await count('comments', { postId: id })).toBe(8)
 })
 
-it('F21: the same thing comes a hundred times at once', async () => {
+it('F21: the same message arrives a hundred times at once', async () => {
   const post = await addPost(pod, assailed.alice)
   const quin = await assailed.neighbours.acquaintance()
   const [comment, like] = [commentBy(quin, post), likeBy(quin, post)]
@@ -95,7 +95,7 @@ it('F21: the same thing comes a hundred times at once', async () => {
   expect(assailed.said().filter(({ msg }) => msg === 'inbound message rejected')).toEqual([])
 })
 
-it.each(['in order', 'backwards', 'all at once'])('F22: messages come %s', async (order) => {
+it.each(['in order', 'backwards', 'all at once'])('F22: messages arrive %s', async (order) => {
   const [author, other] = [await assailed.neighbours.acquaintance(), await assailed.neighbours.acquaintance()]
   const [post, gone] = [postBy(author), postBy(author)]
   const hidden = postBy(author, { public: false })
@@ -132,7 +132,7 @@ it.each(['in order', 'backwards', 'all at once'])('F22: messages come %s', async
   if (order === 'all at once') await Promise.all(sends.map((each) => each()))
   else for (const each of sends) await each()
   await assailed.settled()
-  // What takes back something unknown has an hour for it to come.
+  // A retraction of an unknown entity waits an hour for it.
   await pod
     .db('waiting')
     .where({ waitsFor: `post:${gone.guid}` })
@@ -149,12 +149,12 @@ it.each(['in order', 'backwards', 'all at once'])('F22: messages come %s', async
   expect(await listDeadLetters(pod)).toEqual([])
 })
 
-it('F23: strangers comment on a post that nobody here knows', async () => {
+it('F23: unknown persons comment on an unknown post', async () => {
   const { neighbours, others } = assailed
   const author = neighbours.stranger()
   const post = postBy(author)
   others.serve(author, post)
-  // Whoever is asked for what another pod has knows that pod.
+  // A pod that is asked for another pod's post redirects to that pod.
   const [, home = ''] = author.address.split('@')
   const fetched = neighbours.hosts.map((host) => `${host}/fetch/post/${post.guid}`)
   for (const path of fetched.filter((each) => !each.startsWith(home))) {
@@ -184,7 +184,7 @@ it('F23: strangers comment on a post that nobody here knows', async () => {
   expect(await pod.db('waiting').select('id')).toEqual([])
 })
 
-it('F31: a job has a name that nobody knows', async () => {
+it('F31: a job has an unknown name', async () => {
   await pod.jobs.enqueue(strangeJob, {})
   await pod.db('outbox').insert({ queue: 'notify', name: 'no-such-job', data: {} })
 
@@ -207,7 +207,7 @@ async function refuseText(text: string): Promise<void> {
 }
 const allowAll = () => pod.db.raw('drop function refuse_text cascade')
 
-/** Sends them at once, so that they are taken in together. */
+/** Sends the messages at once, so that they are processed in one batch. */
 async function sendPosts(texts: readonly string[]): Promise<readonly StatusMessageEntity[]> {
   const author = await assailed.neighbours.acquaintance()
   const posts = texts.map((text) => postBy(author, { text }))
@@ -222,7 +222,7 @@ async function untilDead(many: number): Promise<void> {
   })
 }
 
-it('F37: a few messages of many fail for good', async () => {
+it('F37: some messages of a batch fail permanently', async () => {
   await refuseText('poison')
   const bad = new Set([0, 100, 101, 255])
   const posts = await sendPosts(Array.from({ length: 256 }, (_, index) => (bad.has(index) ? 'poison' : 'fine')))

@@ -7,16 +7,16 @@ import type { FakePerson, FakePods } from '../../support/fake-pod.js'
 import type { LocalPerson } from '../../support/inbox.js'
 import { openTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js'
 
-/** Other pods on ports of this machine, each behind a proxy of its own; the last of them has a follower of everybody here, and nobody else. */
+/** Other pods on local ports, each behind its own proxy; only the last one has a follower of every local user. */
 export interface Neighbours {
   readonly hosts: readonly string[]
   readonly ids: readonly number[]
   readonly proxies: readonly TcpProxy[]
-  /** Somebody on one of them whom nobody here has met. */
+  /** A person on one of them, unknown to the pod under test. */
   stranger(host?: string): FakePerson
-  /** Somebody on one of them who is known here. */
+  /** A person on one of them, known to the pod under test. */
   acquaintance(): Promise<FakePerson>
-  /** Public messages that did not come everywhere they were to go, in sentences. */
+  /** Public messages that did not reach every recipient, as sentences. */
   missing(): Promise<readonly string[]>
   close(): Promise<void>
 }

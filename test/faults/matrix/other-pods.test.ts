@@ -9,16 +9,16 @@ import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
 import { publishPatiently } from './senders.js'
 import { store } from './this-run.js'
 
-/** Longer than an exchange may take. */
+/** Longer than the time limit of an HTTP exchange. */
 const WITHIN = 50_000
-/** Than anybody who waits for one that says nothing. */
+/** Longer than any wait for a silent pod. */
 const SOONER = 20_000
 const WELL = 'well'
-/** Seconds, of the first wait. */
+/** Seconds of the first wait. */
 const JITTER = 60
 const TRIES = 10
 
-/** When a delivery is tried again. */
+/** Time of the next attempt of a delivery. */
 interface Try {
   readonly id: number
   readonly seconds: string
@@ -34,7 +34,7 @@ afterAll(async () => {
   await assailed?.close()
 })
 
-/** A pod behind this server, with somebody who follows bob. */
+/** A pod behind this server, with a follower of bob. */
 async function followFrom(server: ScriptedServer, changes: Partial<OtherPod> = {}): Promise<number> {
   servers.push(server)
   const { pod, others, bob } = assailed
@@ -48,7 +48,7 @@ async function followFrom(server: ScriptedServer, changes: Partial<OtherPod> = {
   return id
 }
 
-/** What is left of a delivery to each of these pods, or that all is well. */
+/** The pending delivery to each of these pods, or that the pod is healthy. */
 async function fates(ids: ReadonlyMap<string | number, number>): Promise<Readonly<Record<string, unknown>>> {
   const rows = await assailed.pod
     .db('pods')
@@ -65,7 +65,7 @@ async function fates(ids: ReadonlyMap<string | number, number>): Promise<Readonl
   )
 }
 
-/** Resolves when each of them was tried. */
+/** Resolves when each delivery was attempted. */
 async function untilTried(ids: ReadonlyMap<string | number, number>): Promise<void> {
   await until('all were tried', WITHIN, async () => {
     const untried = await assailed.pod
@@ -77,7 +77,7 @@ async function untilTried(ids: ReadonlyMap<string | number, number>): Promise<vo
   })
 }
 
-it('F18: each of them is ill in another way', async () => {
+it('F18: other pods fail, each in a different way', async () => {
   const closed = await serveRaw(() => {})
   const ids = new Map([
     ['refuses', await followFrom(closed)],
@@ -138,10 +138,10 @@ it('F18: each of them is ill in another way', async () => {
   await assailed.pod
     .db('deliveries')
     .whereIn('podId', [...ids.values()])
-    .delete() // each try of the silent one takes long
+    .delete() // each attempt at the silent pod takes long
 })
 
-it('F20: they answer with every status there is', async () => {
+it('F20: other pods answer with every HTTP status', async () => {
   const expected: readonly (readonly [string, readonly number[]])[] = [
     [WELL, [200, 201, 202, 204]],
     ['moved for this one', [301, 302, 307, 308]],
@@ -183,8 +183,8 @@ it('F20: they answer with every status there is', async () => {
       away.map((status) => ids.get(status) ?? 0),
     )
   expect(new Set((await ofAway()).map(({ state }) => state))).toEqual(new Set(['waiting']))
-  await ofAway().delete() // they wait for fourteen days
-  await assailed.settled(300_000) // hours pass
+  await ofAway().delete() // these deliveries are retried for fourteen days
+  await assailed.settled(300_000) // skips hours of waiting
   const ends = await assailed.pod
     .db('deliveries')
     .whereIn('podId', [...ids.values()])

@@ -19,7 +19,7 @@ function connectTo(base: string): Socket {
   return socket.resume()
 }
 
-it('F33: five hundred clients send a byte now and then', async () => {
+it('F33: five hundred clients send their requests byte by byte', async () => {
   const [{ base } = { base: '' }] = assailed.processes.web
   const sockets = Array.from({ length: 500 }, () => connectTo(base))
   const drip = setInterval(() => {
@@ -43,13 +43,13 @@ it('F33: five hundred clients send a byte now and then', async () => {
     for (const socket of sockets) socket.destroy()
   }
 
-  // A machine that is busy asks to come again.
+  // An overloaded pod may answer 503 with Retry-After.
   const expected: readonly unknown[] = [200, 503]
   expect([...statuses].filter((status) => !expected.includes(status))).toEqual([])
   expect(statuses).toContain(200)
 })
 
-/** False: there is no such program here. */
+/** False: the program is not installed. */
 function limitDescriptors(pid: number): boolean {
   try {
     execFileSync('prlimit', ['--pid', `${pid}`, '--nofile=256'], { stdio: 'ignore' })
@@ -59,7 +59,7 @@ function limitDescriptors(pid: number): boolean {
   }
 }
 
-it('F34: there are more connections than file descriptors', async ({ skip }) => {
+it('F34: connections exceed the file descriptors', async ({ skip }) => {
   const [{ base, pid } = { base: '', pid: 0 }] = assailed.processes.web
   if (!limitDescriptors(pid)) return skip('there is no prlimit here, which Linux has in util-linux')
   const sockets = Array.from({ length: 1_000 }, () => connectTo(base))

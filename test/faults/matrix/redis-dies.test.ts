@@ -12,10 +12,10 @@ beforeAll(async () => {
 })
 afterAll(() => under?.close())
 
-/** Two moments on either side of how long jobs in hand are their worker's own, which is 30 s; nothing waits for longer than that. */
+/** Shorter and longer than the lock of an active job, which is 30 s; nothing waits longer than that. */
 const AWAY = [3_000, 20_000, 35_000] as const
 
-it.each(AWAY)('F06: it dies, and is back after %i ms', async (away) => {
+it.each(AWAY)('F06: Redis is killed, and restarts after %i ms', async (away) => {
   const { ride, redis } = under
   let [from, to] = [0, 0]
   const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
@@ -32,9 +32,9 @@ it.each(AWAY)('F06: it dies, and is back after %i ms', async (away) => {
   expectUnaffected(writes)
 })
 
-it('F06: it dies, and has written nothing down', async () => {
+it('F06: Redis is killed, and has persisted nothing', async () => {
   const { ride, redis } = under
-  // Messages that nobody had begun are lost with it, and nothing else.
+  // Only messages that no worker had started are lost with it.
   const load = { ...LOAD, beforeSentAgain: async () => {} }
   const { wrongs, writes } = await ride.under(load, async (progress) => {
     for (const share of [0.3, 0.6]) {
@@ -49,10 +49,10 @@ it('F06: it dies, and has written nothing down', async () => {
   expectUnaffected(writes)
 })
 
-/** By then everybody asks as seldom as they ever will, every two seconds. */
+/** By then all processes reconnect at the longest interval, two seconds. */
 const ABSENT = 20_000
 
-it('F09: the pod starts without it', async () => {
+it('F09: the pod starts without Redis', async () => {
   const { assailed, ride, redis } = under
   await redis.kill()
   for (const kind of ['web', 'worker'] as const) {
@@ -61,7 +61,7 @@ it('F09: the pod starts without it', async () => {
   const from = Date.now()
   let to = 0
   const { wrongs, answers, writes } = await ride.under({ ...LOAD, perSecond: 20 }, async (progress) => {
-    await until('somebody was refused', 20_000, async () => {
+    await until('a request was refused', 20_000, async () => {
       return progress.answers.length > 10 && progress.writes.length > 10
     })
     await pause(ABSENT)

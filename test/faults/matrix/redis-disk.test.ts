@@ -11,7 +11,7 @@ let disk: SmallDisk | undefined
 let under: RedisPod | undefined
 beforeAll(async () => {
   disk = await openSmallDisk(MEGABYTES)
-  // One that has to write before each answer ends when it cannot: that is F06.
+  // A Redis with fsync before each reply ends when it cannot write: that is F06.
   const redisSettings = ['--appendfsync', 'everysec']
   if (disk !== undefined) under = await startRedisPod({ folders: { redis: disk.folder }, redisSettings })
 })
@@ -20,7 +20,7 @@ afterAll(async () => {
   await disk?.close()
 })
 
-it('F11: its disk is full', async ({ skip }) => {
+it('F11: the disk of Redis is full', async ({ skip }) => {
   if (disk === undefined || under === undefined) return skip('this user may not mount a small file system')
   const { fill, clear } = disk
   const { wrongs, answers, writes } = await under.ride.under(
@@ -28,7 +28,7 @@ it('F11: its disk is full', async ({ skip }) => {
     async (progress) => {
       await progress.untilAccepted(0.2)
       await fill()
-      await until('somebody is refused', 30_000, async () => progress.answers.some(({ status }) => status === 503))
+      await until('a request is refused', 30_000, async () => progress.answers.some(({ status }) => status === 503))
       await pause(10_000)
       await clear()
       await progress.untilAccepted(1)

@@ -9,7 +9,7 @@ import { expectUnaffected, publish, statusesIn } from './senders.js'
 
 const podCommand = fileURLToPath(new URL('../../../bin/pod.ts', import.meta.url))
 const WIPES = 12
-/** For a third of what comes while nobody takes it in, and for the connections of those who do. */
+/** Memory for a third of the messages that arrive while no worker runs, and for the connections of workers. */
 const LITTLE_ROOM = 300_000
 
 let under: RedisPod
@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => under?.close())
 
-it('F07: it is emptied every five seconds for a minute', async () => {
+it('F07: Redis is emptied every five seconds for a minute', async () => {
   const { ride, client, assailed } = under
   const load = { messages: 1_200, perSecond: 20, writesPerSecond: 2, beforeSentAgain: async () => {} }
   const { wrongs, writes } = await ride.under(load, async () => {
@@ -37,13 +37,13 @@ it('F07: it is emptied every five seconds for a minute', async () => {
   expectUnaffected(writes)
 })
 
-/** As much as it uses, and a little more. */
+/** The memory in use, and a little more. */
 async function limitMemory(more: number): Promise<void> {
   const used = Number(/used_memory:([0-9]+)/.exec(await under.client.info('memory'))?.[1])
   await under.client.config('SET', 'maxmemory', `${used + more}`)
 }
 
-it('F10: it is full', async () => {
+it('F10: Redis is full', async () => {
   const { assailed, ride, client } = under
   for (const worker of assailed.processes.worker) worker.signal('SIGSTOP')
   await limitMemory(2_000_000)
@@ -58,7 +58,7 @@ it('F10: it is full', async () => {
   expect(statusesIn(answers).toSorted()).toEqual([202, 503])
 })
 
-it('F10: it throws away what it holds', async () => {
+it('F10: Redis evicts keys', async () => {
   const { assailed, ride, client } = under
   await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
   await assailed.killAndReplace('worker', 0)
@@ -68,7 +68,7 @@ it('F10: it throws away what it holds', async () => {
   expect(await doctor()).toContain('noeviction')
 
   const evicted = async () => Number(/evicted_keys:([0-9]+)/.exec(await client.info('stats'))?.[1])
-  // What was thrown away before anybody had begun it is lost: it is sent again, when there is room for it.
+  // Messages evicted before a worker started them are lost: they are sent again when Redis has space.
   const beforeSentAgain = () => client.config('SET', 'maxmemory', '0')
   const load = { messages: 1_000, perSecond: 500, writesPerSecond: 10, beforeSentAgain }
   const { wrongs } = await ride.under(load, async (progress) => {
@@ -84,7 +84,7 @@ it('F10: it throws away what it holds', async () => {
   expect(wrongs).toEqual([])
 })
 
-/** What the operator is told. It may have found something else as well. */
+/** The warnings for the operator. Other warnings may be among them. */
 async function doctor(): Promise<string> {
   const args = ['--import', import.meta.resolve('tsx'), podCommand, 'doctor']
   const run = promisify(execFile)(process.execPath, args, { env: { ...process.env, ...under.assailed.environment } })
@@ -94,7 +94,7 @@ async function doctor(): Promise<string> {
   )
 }
 
-it('F36: the database is an older one, and the queue is not', async () => {
+it('F36: the database is restored from an older backup, and the queue is not', async () => {
   const { database, pod, alice, processes } = under.assailed
   await database.kill()
   await database.save()
@@ -113,7 +113,7 @@ it('F36: the database is an older one, and the queue is not', async () => {
   await database.kill()
   await database.restore()
   await database.start()
-  const guids = await write() // whose rows have the numbers of those that are gone
+  const guids = await write() // their rows reuse the ids of the lost rows
   for (const worker of processes.worker) worker.signal('SIGCONT')
   await under.assailed.settled()
 

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => under?.close())
 
-it('F08: it stands still', async () => {
+it('F08: Redis is frozen', async () => {
   const { ride, redis } = under
   let [from, to] = [0, 0]
   const { wrongs, answers, writes } = await ride.under(

@@ -5,7 +5,7 @@ import { type AssailedPod, type AssailedPodOptions, startAssailedPod } from './a
 import { openRide, type Ride } from './ride.js'
 import { type Answer, statusesIn } from './senders.js'
 
-/** A pod whose queue is in a Redis that may be taken away. */
+/** A pod whose queue is in a Redis that can be stopped. */
 export interface RedisPod {
   readonly assailed: AssailedPod
   readonly ride: Ride
@@ -32,11 +32,11 @@ export async function startRedisPod(options: Omit<AssailedPodOptions, 'store'> =
   }
 }
 
-/** What is promised, of half of them: a machine that does something else as well keeps one or the other waiting for its turn. */
+/** The guaranteed time, required of half of the answers: a busy machine delays some of them. */
 const AT_ONCE = 1_200
 const SOON = 3_000
 
-/** Of those who asked while it was surely away: all were asked to come again, and soon. */
+/** Checks the requests sent while Redis was certainly unavailable: all got 503, and soon. */
 export function expectRefused(answers: readonly Answer[], from: number, to: number): void {
   const refused = answers.filter(({ at, milliseconds }) => at > from && at + milliseconds < to)
   expect(statusesIn(refused)).toEqual([503])

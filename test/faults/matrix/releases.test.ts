@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => assailed?.close())
 
-/** What migrations of a later release may do while this one still runs: every table is wider, and there are more of them. */
+/** Changes that migrations of a later release may make while this one still runs: additional columns and tables. */
 async function widen(client: Client): Promise<void> {
   const { rows } = await client.query<{ readonly name: string }>(
     `select quote_ident(tablename) as name from pg_tables where schemaname = 'public' and tablename !~ '^knex_'`,
@@ -24,7 +24,7 @@ async function widen(client: Client): Promise<void> {
   await client.query(`insert into knex_migrations (name, batch, migration_time) values ('9999-later', 99, now())`)
 }
 
-it('F29: this release goes on, and starts, on the tables of a later one', async () => {
+it('F29: this release keeps running, and starts, on the tables of a later one', async () => {
   const ride = openRide(assailed)
   const { wrongs, answers, writes } = await ride.under(
     { messages: 300, perSecond: 20, writesPerSecond: 2 },

@@ -12,20 +12,20 @@ import { type Answer, askToReceive, publish, publishPatiently, type Written } fr
 interface Load {
   readonly messages: number
   readonly perSecond: number
-  /** Posts of a client each second, while messages come. */
+  /** Posts of a client per second while messages arrive. */
   readonly writesPerSecond?: number
-  /** Clients ask the other process when one does not answer, or asks them to come again. */
+  /** Clients retry at the other process after no response or 503. */
   readonly patientClients?: boolean
-  /** Where it takes longer than usual until nothing is left to do, in milliseconds. */
+  /** Milliseconds until no work is left, if longer than usual. */
   readonly settledWithin?: number
   /**
-   * For faults that may lose what nobody has begun to take in: what comes to an end without it does so first, then this is done,
-   * and everything is sent once more.
+   * For faults that may lose messages no worker has started: first all other work ends, then this function runs,
+   * and all messages are sent once more.
    */
   readonly beforeSentAgain?: () => Promise<unknown>
 }
 
-/** How far a load has come. */
+/** Progress of a load. */
 interface Progress {
   readonly answers: readonly Answer[]
   readonly writes: readonly Written[]
@@ -34,17 +34,17 @@ interface Progress {
 }
 
 interface Outcome {
-  /** Everything that is not as it must be, in sentences. */
+  /** All violations, as sentences. */
   readonly wrongs: readonly string[]
   readonly answers: readonly Answer[]
   readonly writes: readonly Written[]
 }
 
-/** A pod under loads that come one after the other; each outcome counts everything that has ever been sent to it. */
+/** A pod under consecutive loads; each outcome covers all messages since the start. */
 export interface Ride {
-  /** Sends the load while the fault is made, and tells what was wrong when nothing was left to do. */
+  /** Sends the load during the fault; returns the violations found when no work is left. */
   under(load: Load, fault: (progress: Progress) => Promise<unknown>): Promise<Outcome>
-  /** What is sent beside the loads, and must be there too. */
+  /** Messages sent in addition to the loads, which must be stored as well. */
   alsoSent(posts: Burst['posts']): void
 }
 
@@ -129,7 +129,7 @@ export function openRide(assailed: AssailedPod): Ride {
   }
 }
 
-/** Whoever is asked for a post before it has come gives it away. */
+/** Any of the pods returns a post that is requested before it was delivered. */
 function serveRoots({ others }: AssailedPod, people: readonly FakePerson[], { posts }: Burst): void {
   const byAddress = new Map(people.map((person) => [person.address, person]))
   for (const post of posts) {
@@ -168,9 +168,9 @@ async function wrongsWith(
     ...(await wrongsOf(pod, burst, [...localPosts, ...published], said())),
     ...writes
       .filter(({ guid }) => guid !== undefined && !found.some((post) => post.guid === guid))
-      .map(({ text }) => `a client was told that ${text} is published, and it is not there`),
+      .map(({ text }) => `the API confirmed ${text}, but the post does not exist`),
     ...(new Set(found.map(({ text }) => text)).size < found.length ? ['a post of a client is there twice'] : []),
-    ...found.filter(({ guid }) => !told.has(guid)).map(({ text }) => `nobody was told of ${text}`),
+    ...found.filter(({ guid }) => !told.has(guid)).map(({ text }) => `no delivery exists for ${text}`),
     ...dead.map(({ queue, name, fault }) => `a dead letter, ${name} of ${queue}: ${fault}`),
     ...(await neighbours.missing()),
   ]

@@ -3,28 +3,28 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { AssailedPod, LocalClient } from './assailed-pod.js'
 
-/** What became of one request. */
+/** Result of one request. */
 export interface Answer {
-  /** `none`: nobody answered; `late`: nobody answered in time, and nobody said so. */
+  /** `none`: no response; `late`: no response within the time limit, and no error. */
   readonly status: number | 'none' | 'late'
   readonly milliseconds: number
   readonly retryAfter: string | null
-  /** When it was asked. */
+  /** When the request was sent. */
   readonly at: number
 }
 
-/** With what it says. */
+/** An answer and its body. */
 interface Heard {
   readonly answer: Answer
   readonly body: string
 }
 
-/** Each of them once. */
+/** The distinct statuses. */
 export function statusesIn(answers: readonly Answer[]): readonly Answer['status'][] {
   return [...new Set(answers.map(({ status }) => status))]
 }
 
-/** Nobody notices anything; but a machine that is too busy with something else asks one or the other to come again. */
+/** Statuses without a fault; a busy machine may answer 503 to some requests. */
 export function expectUnaffected(answers: readonly Answer[]): void {
   const well: readonly unknown[] = [200, 202]
   const others = answers.filter(({ status }) => !well.includes(status))
@@ -32,17 +32,17 @@ export function expectUnaffected(answers: readonly Answer[]): void {
   expect(others.length).toBeLessThan(Math.max(2, answers.length / 10))
 }
 
-/** A post that a client has tried to publish, once. */
+/** A post that a client has tried to publish once. */
 export interface Written extends Answer {
   readonly text: string
-  /** What the answer says. Without one it may be there or not. */
+  /** The guid in the answer. Without an answer the post may exist or not. */
   readonly guid: string | undefined
 }
 
-/** Three seconds for a connection and ten for a statement: nobody waits longer. */
+/** Longest wait for an answer: three seconds for a connection and ten for a statement. */
 const HANGS_AFTER = 15_000
 
-/** How often somebody patient asks, of two processes in turn; a machine that is busy lets them ask again for some time. */
+/** Attempts of a client that retries, at two processes in turn; a busy machine answers 503 for some time. */
 const PATIENCE = 40
 const ASKS_AGAIN_AFTER = 100
 
@@ -61,7 +61,7 @@ export async function publish(pod: AssailedPod, client: LocalClient, base = pod.
   return written(text, await callApi(base, client, 'POST', '/posts', { public: true, body: text }))
 }
 
-/** As a client behind a proxy that asks the other process where one does not answer, and says that it is the same request. */
+/** Acts as a client behind a proxy that retries at the other process with the same idempotency key. */
 export async function publishPatiently(pod: AssailedPod, client: LocalClient): Promise<Written> {
   const text = nextText()
   return written(text, await callPatiently(pod, client, 'POST', '/posts', { public: true, body: text }))

@@ -14,7 +14,7 @@ import { store } from './this-run.js'
 const KILLING = 'the text that kills'
 const FREEZING = 'the text that freezes'
 const BLOCKING = 'the text that blocks'
-/** Longer than a job is its worker's own with short locks, and than it takes the others to notice. */
+/** Longer than a short job lock plus the time until other workers detect its loss. */
 const PAST_ITS_LOCK = 16_000
 
 let assailed: AssailedPod
@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => assailed?.close())
 
-/** As a web process packs them: one job with fifty messages, and this one among them. */
+/** Batches like a web process: one job with fifty messages, including this one. */
 async function pack(text: string): Promise<void> {
   const author = await assailed.neighbours.acquaintance()
   const posts = Array.from({ length: 51 }, (_, index) => postBy(author, { text: index === 25 ? text : 'harmless' }))
@@ -46,7 +46,7 @@ async function pack(text: string): Promise<void> {
   })
 }
 
-/** As whoever runs these processes does: one that ends is followed by another. */
+/** Acts as a process supervisor: restarts a worker that ends. */
 function superviseWorkers() {
   const over = new AbortController()
   const stopped = once(over.signal, 'abort')
@@ -69,7 +69,7 @@ function superviseWorkers() {
   }
 }
 
-it('F03: a message kills every worker that touches it', async () => {
+it('F03: a message kills every worker that processes it', async () => {
   const supervisor = superviseWorkers()
   const { wrongs } = await ride
     .under({ messages: 400, perSecond: 20, settledWithin: 300_000 }, async (progress) => {
@@ -81,12 +81,12 @@ it('F03: a message kills every worker that touches it', async () => {
   expect(wrongs).toEqual(['a dead letter, receive-public of inbound: crashed'])
   const [dead] = await assailed.pod.jobs.failed('inbound', 0, 10)
   expect(dead?.data.messages).toHaveLength(1)
-  expect(await supervisor.stop()).toBeGreaterThan(5) // in the company of others first, and five times alone
+  expect(await supervisor.stop()).toBeGreaterThan(5) // first in a batch, and five times alone
   await dead?.remove()
   expect(await listDeadLetters(assailed.pod)).toEqual([])
 })
 
-/** By what it has said, which it says once a minute at most: only a fresh one is sure to. */
+/** Reads the log line, written at most once a minute: only a new worker is certain to write it. */
 function hasLostJobs({ said }: Pick<PodProcess, 'said'>): boolean {
   return said.some(({ where, err }) => where === 'worker inbound' && /could not renew lock/.test(JSON.stringify(err)))
 }
@@ -101,7 +101,7 @@ async function freshWorkers(): Promise<void> {
   await Promise.all([0, 1].map((index) => assailed.killAndReplace('worker', index)))
 }
 
-it('F32: a worker is blocked for so long that others do its jobs', async () => {
+it('F32: a worker is blocked until others run its jobs', async () => {
   await freshWorkers()
   const { wrongs } = await ride.under({ messages: 200, perSecond: 50 }, async (progress) => {
     await progress.untilAccepted(0.2)
@@ -112,7 +112,7 @@ it('F32: a worker is blocked for so long that others do its jobs', async () => {
   expect(wrongs).toEqual([])
 })
 
-it('F04: a worker stands still for so long that others do its jobs', async () => {
+it('F04: a worker is frozen until others run its jobs', async () => {
   const { pod, processes } = assailed
   const isUnread = async () => (await pod.db('notifications').where({ read: false }).select('id')).length
   await freshWorkers()

@@ -5,14 +5,14 @@ export type Store = 'PostgreSQL' | 'Redis'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** What carries the queue. */
+    /** The store of the queue. */
     store: Store
-    /** What chance follows in this run. */
+    /** The seed of this run. */
     seed: number
   }
 }
 
 export const store = (): Store => inject('store')
 
-/** The same numbers, from 0 to 1, for the same seed. */
+/** A generator of numbers from 0 to 1, determined by the seed. */
 export const chance = (): (() => number) => randomFrom(inject('seed'))

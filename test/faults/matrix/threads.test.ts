@@ -11,12 +11,12 @@ import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
 import { askToReceive } from './senders.js'
 import { store } from './this-run.js'
 
-/** What becomes of the thread; an initialisation vector of sixteen bytes, which the hook knows. */
+/** Fault of the thread by initialisation vector of sixteen bytes, which the hook recognises. */
 type Illness = 'a thread dies...' | 'a thread loops..' | 'a thread eats...'
 
 const PER_SECOND = 20
 const SOON = 120_000
-/** Longer than a thread has for a task, twice: it is tried for the first and for the last time. */
+/** Longer than twice the time limit of a task: a first and a last attempt. */
 const IN_THE_END = 150_000
 
 let assailed: AssailedPod
@@ -32,7 +32,7 @@ afterAll(() => assailed?.close())
 /** An encrypted envelope that ends the thread that decrypts it. */
 function harmfulEncryptedEnvelope(envelope: string, illness: Illness): string {
   const recipientKey = readPublicKey(assailed.alice.publicKey)
-  if (recipientKey === undefined) throw new Error('Whoever lives here has a key.')
+  if (recipientKey === undefined) throw new Error('Every local user has a key.')
   const secret = { key: randomBytes(32), iv: Buffer.from(illness) }
   const aes = createCipheriv('aes-256-cbc', secret.key, secret.iv)
   const encrypted = Buffer.concat([aes.update(envelope), aes.final()])
@@ -43,7 +43,7 @@ function harmfulEncryptedEnvelope(envelope: string, illness: Illness): string {
   })
 }
 
-/** Sends private posts, some of which are ill, and returns the guids of the others. */
+/** Sends private posts, some of which cause the fault; returns the guids of the others. */
 async function send(author: FakePerson, many: number, ill: ReadonlyMap<number, Illness>): Promise<readonly string[]> {
   const guids: string[] = []
   for (let index = 0; index < many; index += 1) {
@@ -68,7 +68,7 @@ async function untilStored(guids: readonly string[]): Promise<void> {
   })
 }
 
-/** Those that are dead, each alone; they are forgotten then. */
+/** Returns the dead letters, each with one message, and discards them. */
 async function untilDead(many: number): Promise<void> {
   const failed = () => assailed.pod.jobs.failed('inbound-private', 0, 10)
   await until(`${many} are dead`, IN_THE_END, async () => {
@@ -81,7 +81,7 @@ async function untilDead(many: number): Promise<void> {
   await Promise.all(dead.map((job) => job.remove()))
 }
 
-it('F26: a thread dies, another one eats memory', async () => {
+it('F26: one thread ends, another one exhausts memory', async () => {
   const author = await assailed.neighbours.acquaintance()
   const ill = new Map<number, Illness>([
     [20, 'a thread dies...'],
@@ -100,7 +100,7 @@ it('F26: a thread loops', async () => {
 
   const others = await send(author, 60, new Map())
 
-  await untilStored(others) // by the other thread
+  await untilStored(others) // processed by the other thread
   await untilDead(1)
   await untilStored(await send(author, 10, new Map()))
 })

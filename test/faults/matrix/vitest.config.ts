@@ -7,18 +7,18 @@ import { LongestFirst } from './longest-first.js'
 import type { Store } from './this-run.js'
 
 const root = new URL('../../..', import.meta.url).pathname
-/** Where faults strike, and what is sent meanwhile, comes from this number; FAULTS_SEED brings a run back. */
+/** Seed of the random fault moments and load; FAULTS_SEED repeats a run. */
 const seed = Number(process.env['FAULTS_SEED'] ?? Date.now() % 1_000_000)
-/** One that somebody else has started cannot be taken away. */
+/** The suite cannot stop a Redis that it has not started. */
 const stores: readonly Store[] = redisProgram() === undefined ? ['PostgreSQL'] : ['PostgreSQL', 'Redis']
 
-/** For four pods, their stores and their senders. */
+/** Memory for four pods, their stores and their senders. */
 const ENOUGH_MEMORY = 6 * 2 ** 30
 
-/** `npm run faults` has just compiled everything; whoever runs a single case may not have. */
+/** `npm run faults` compiles first; a run of a single case may not. */
 const compiled = process.env['npm_lifecycle_event'] === 'faults' ? { COMPILED_POD: `${root}dist` } : {}
 
-/** Faults that are none where the queue is in PostgreSQL. */
+/** Faults that do not apply when the queue is in PostgreSQL. */
 const OF_REDIS = ['test/faults/matrix/redis*.test.ts']
 const NOT_TRIED = Object.fromEntries(
   ['F06', 'F07', 'F08', 'F09', 'F10', 'F11', 'F36'].map((number) => [
@@ -27,10 +27,10 @@ const NOT_TRIED = Object.fromEntries(
   ]),
 )
 
-/** What the pod must survive, fault by fault, once for each store of the queue; ends with a table of it. */
+/** Runs every fault once for each store of the queue, and ends with a table of the results. */
 export default defineConfig({
   test: {
-    // Each file is a whole pod of four processes and two stores, which mostly waits; more of them make one another answer 503.
+    // Each file runs a pod of four processes and two stores, which is mostly idle; more at the same time cause 503.
     maxWorkers: totalmem() < ENOUGH_MEMORY ? 2 : Math.min(4, availableParallelism() + 1),
     reporters: [
       'default',

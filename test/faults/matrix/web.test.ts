@@ -7,9 +7,9 @@ import { openRide, type Ride } from './ride.js'
 import { type Answer, askToReceive, expectUnaffected, statusesIn } from './senders.js'
 import { chance, store } from './this-run.js'
 
-/** Of the whole pod, process by process. */
+/** Restarts of the whole pod, process by process. */
 const ROUNDS = 10
-/** A machine that does something else as well has fewer of them. */
+/** The minimum is low, because a busy machine reaches fewer of them. */
 const FEW = 2
 const RESTARTING_MS = 120_000
 
@@ -30,9 +30,9 @@ async function stopInOrder(kind: ProcessKind, index: number): Promise<number | n
   return (await process?.ended)?.code
 }
 
-it('F02: web processes die at any moment, and at the two that matter most', async () => {
+it('F02: web processes are killed at random moments, after an acknowledgement and after a commit', async () => {
   const random = chance()
-  const moments = ['acknowledged', 'committed'] // when the hook strikes
+  const moments = ['acknowledged', 'committed'] // when the hook kills the process
   const load = { messages: 600, perSecond: 50, writesPerSecond: 20 }
   const { wrongs, answers } = await ride.under(load, async (progress) => {
     await progress.untilAccepted(0.1)
@@ -43,7 +43,7 @@ it('F02: web processes die at any moment, and at the two that matter most', asyn
       void mortal?.ended.then(() => {
         isDead = true
       })
-      // Somebody always writes; and one that is busy may not have taken what it was sent.
+      // A write is always in progress; a busy process may not have read its instruction yet.
       await until('it dies of it', 120_000, async () => {
         if (!isDead && dieWhen === 'acknowledged') {
           await askToReceive(assailed, '/receive/public', 'no envelope', mortal?.base)
@@ -58,10 +58,10 @@ it('F02: web processes die at any moment, and at the two that matter most', asyn
   })
 
   expect(wrongs).toEqual([])
-  expect(statusesIn(answers)).toContain('none') // somebody had a request in hand, or came too late
+  expect(statusesIn(answers)).toContain('none') // a request was in progress, or was sent too late
 })
 
-it('F05: a web process stands still', async () => {
+it('F05: a web process is frozen', async () => {
   let [from, back] = [0, 0]
   const load = { messages: 300, perSecond: 30, writesPerSecond: 4 }
   const { wrongs, answers, writes } = await ride.under(load, async (progress) => {
@@ -75,7 +75,7 @@ it('F05: a web process stands still', async () => {
   })
 
   expect(wrongs).toEqual([])
-  // Who asks the one that stands still waits in vain; the other one answers.
+  // Requests to the frozen process get no answer; the other one answers.
   const meanwhile = ({ at }: Answer) => at > from && at < back
   expect(statusesIn(answers.filter(meanwhile))).toContain(202)
   expectUnaffected(answers.filter((answer) => meanwhile(answer) && typeof answer.status === 'number'))
@@ -83,7 +83,7 @@ it('F05: a web process stands still', async () => {
   expectUnaffected(writes.filter(({ at }) => at > back))
 })
 
-it('F27: every process is told to stop', async () => {
+it('F27: every process receives a stop signal', async () => {
   const codes: unknown[] = []
   const active: number[] = []
   const load = { messages: 300, perSecond: 50, writesPerSecond: 2 }
@@ -105,7 +105,7 @@ it('F27: every process is told to stop', async () => {
   expect(statusesIn(answers)).not.toContain('late')
 })
 
-it('F28: one process of each kind after the other is restarted', async () => {
+it('F28: the processes of each kind are restarted one after the other', async () => {
   const codes: unknown[] = []
   const load = { messages: 1_500, perSecond: 30, writesPerSecond: 5, patientClients: true }
   const { wrongs, answers, writes } = await ride.under(load, async () => {
@@ -121,7 +121,7 @@ it('F28: one process of each kind after the other is restarted', async () => {
   expect(codes).toEqual(codes.map(() => 0))
   expect(codes.length).toBeGreaterThanOrEqual(4 * FEW)
   expect(statusesIn(writes)).toEqual([200])
-  // Other pods come again by themselves.
+  // Other pods repeat their deliveries.
   const expected: readonly unknown[] = [202, 503, 'none']
   expect(statusesIn(answers).filter((status) => !expected.includes(status))).toEqual([])
 })
