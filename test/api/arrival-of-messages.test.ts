@@ -22,7 +22,7 @@ afterAll(async () => {
   await others.close()
 })
 
-it('an answer of a pod whose clock is late comes after what it answers, and later than a look before it', async () => {
+it('an answer from a pod with a late clock sorts after the message it answers, and later than an earlier read', async () => {
   const started = await ann.post('/api/v1/conversations', { subject: 'Tea', body: 'Tea?', recipients: [quin.guid] })
   expect(started.statusCode).toBe(201)
   const { guid } = started.json()

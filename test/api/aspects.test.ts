@@ -83,7 +83,7 @@ describe('a new aspect', () => {
     expect((await form('POST', '/aspects', 'name=Choir+%26+Co')).body.name).toBe('Choir & Co')
   })
 
-  it('is made once when it is asked for many times at once', async () => {
+  it('concurrent requests for the same aspect create it once', async () => {
     const statuses = await statusesOf((number) =>
       alice.post('/aspects', { name: number % 2 === 0 ? 'Choir' : 'CHOIR' }),
     )
@@ -118,7 +118,7 @@ describe('the list of aspects', () => {
     }
   })
 
-  it('is read with one statement, and one for who asks', async () => {
+  it('the list costs two statements: authentication and the list', async () => {
     expect(await statementsDuring(() => alice.get('/aspects'))).toBe(2)
   })
 })
@@ -153,7 +153,7 @@ describe('renaming an aspect', () => {
     }
   })
 
-  it('is nothing where nothing is asked for', async () => {
+  it('an empty change leaves the aspect unchanged', async () => {
     const id = await create('Choir')
 
     for (const body of [{}, undefined, { id: 5, unknown: true }]) {
@@ -207,7 +207,7 @@ describe('moving an aspect', () => {
     expect(await named()).toEqual(FIRST)
   })
 
-  it('is told by a form as well, with a new name', async () => {
+  it('a form may set the new name', async () => {
     const answer = await form('PATCH', `/aspects/${await aspectOf(api, alice, 'Work')}`, 'order=1&name=Job')
 
     expect(answer.body).toMatchObject({ name: 'Job', order: 1 })
@@ -261,7 +261,7 @@ describe.each(queueBackends)('deleting an aspect, with the queue in $store', (ba
       expectError(await there.alice.delete(`/aspects/${id}`), 422)
   })
 
-  it('does not make anybody wait for an aspect of somebody else', async () => {
+  it('deleting an aspect does not block on aspects of other users', async () => {
     const { alice, bob, carol } = there
     await share(there, bob, carol, 'Friends')
     const busy = await there.pod.db.transaction()
@@ -273,7 +273,7 @@ describe.each(queueBackends)('deleting an aspect, with the queue in $store', (ba
     }
   })
 
-  it('158: ends what she shared with those who were in no other', async () => {
+  it('158: ends sharing with members who are in no other aspect', async () => {
     const { body: choir } = await there.alice.post('/aspects', { name: 'Choir' })
     for (const person of [there.dan, there.bob]) {
       const answer = await there.alice.post(`/aspects/${choir.id}/contacts`, { person_guid: person.guid })
@@ -290,7 +290,7 @@ describe.each(queueBackends)('deleting an aspect, with the queue in $store', (ba
     expect((await there.dan.get(`/users/${there.dan.guid}/contacts`)).body).toEqual([])
   })
 
-  it('158: keeps what she has shared with them already', async () => {
+  it('158: keeps posts already shared with the members', async () => {
     const { body: choir } = await there.alice.post('/aspects', { name: 'Choir' })
     await share(there, there.alice, there.eve, 'Choir')
     const { body: post } = await there.alice.post('/posts', { body: 'For you', public: false, aspects: [choir.id] })
@@ -300,7 +300,7 @@ describe.each(queueBackends)('deleting an aspect, with the queue in $store', (ba
     expect((await there.eve.get(`/posts/${post.guid}`)).body.body).toBe('For you')
   })
 
-  it('158: tells those who live elsewhere', async () => {
+  it('158: notifies the pods of remote members', async () => {
     const quin = await addStranger(there.pod, 'quin@q.example')
     const { body: choir } = await there.alice.post('/aspects', { name: 'Choir' })
     await there.alice.post(`/aspects/${choir.id}/contacts`, { person_guid: quin.guid })

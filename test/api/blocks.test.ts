@@ -26,11 +26,11 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect([answer.status, answer.text, answer.headers['content-length']]).toEqual([201, '', '0'])
     })
 
-    it('52: block nobody twice', async () => {
+    it('52: a second block of the same person is rejected', async () => {
       expectError(await block(api.alice, api.eve), 409)
     })
 
-    it('53: are seen by who blocks, and by nobody else', async () => {
+    it('53: a block is visible to the blocking user only', async () => {
       expect((await seenBy(api.alice, api.eve)).blocked).toBe(true)
       expect((await seenBy(api.eve, api.alice)).blocked).toBe(false)
       expect((await seenBy(api.dan, api.eve)).blocked).toBe(false)
@@ -47,7 +47,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await unblock(api.alice, api.eve), 410)
     })
 
-    it('56: do not know a guid that nobody has', async () => {
+    it('56: an unknown guid is a 404', async () => {
       expectError(await block(api.alice, { guid: newGuid() }), 404)
       expectError(await unblock(api.alice, { guid: newGuid() }), 404)
     })
@@ -64,7 +64,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await block(api.alice, api.alice), 422)
     })
 
-    it('take a body for none, whatever a client sends along', async () => {
+    it('the request body is ignored', async () => {
       const { nat } = await api.people('nat')
       const body = (type: string, text: string) =>
         api.call({
@@ -94,7 +94,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await rows()).toEqual([])
     })
 
-    it('tell the pod of a person who lives elsewhere', async () => {
+    it('the pod of a remote person is notified', async () => {
       const quin = await addStranger(api.pod, 'quin@q.example')
       await api.pod.db('outbox').delete()
 
@@ -110,7 +110,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('a standing block', () => {
-    it('59: ends what the viewer shares, on both sides', async () => {
+    it('59: a block ends sharing in both directions', async () => {
       await block(api.alice, api.bob)
       await block(api.alice, api.carol)
 
@@ -123,7 +123,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await seenBy(api.alice, api.carol)).relationship).toEqual({ receiving: false, sharing: true })
     })
 
-    it('60: leaves the person and what they have shown to be read', async () => {
+    it('60: the person and their existing posts stay readable', async () => {
       const answer = await api.alice.get(`/users/${api.bob.guid}/posts`)
 
       expect(answer.body.map(({ guid }: { guid: string }) => guid)).toEqual([api.LB, api.RB, api.PB])
@@ -146,7 +146,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await api.alice.get(`/users/${api.alice.guid}/posts`)).body[0]).toEqual(before)
     })
 
-    it('62: makes read what is unread because of that person alone', async () => {
+    it('62: notifications caused by that person alone become read', async () => {
       const { pat, ria, sam } = await api.people('pat', 'ria', 'sam')
       const likedBy = async (...people: readonly ApiPerson[]) => {
         const postGuid = await publish(api, pat, { text: 'like me', public: true })
@@ -165,7 +165,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await unread()).toEqual([[ria.guid, sam.guid]])
     })
 
-    it('63: does not give back what was between the two when it ends', async () => {
+    it('63: ending a block does not restore the earlier sharing', async () => {
       await unblock(api.alice, api.bob)
 
       expect(await seenBy(api.alice, api.bob)).toMatchObject({

@@ -35,7 +35,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('GET /posts/:post_guid/comments', () => {
-    it('120: lists them, the oldest first, with what was done with each', async () => {
+    it('120: lists comments, the oldest first, with their interactions', async () => {
       const first = await write(alice, 'One')
       await write(carol, `Two, @{${bob.address}}`)
       await dan.post(`/posts/${post}/comments/${first}/likes`)
@@ -121,7 +121,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(bodiesOf(await commentsUnder(post))).toEqual([longest])
     })
 
-    it('122: reads forms too, and refuses what is neither with 415, what cannot be read with 422', async () => {
+    it('122: accepts forms; other types are a 415, unreadable bodies a 422', async () => {
       const send = (type: string, body: string) =>
         api.call({
           method: 'POST',
@@ -140,7 +140,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(bodiesOf(await commentsUnder(post))).toEqual(['from a form'])
     })
 
-    it('123, 124: is not found under a post that is not there or not for the writer, whatever it says', async () => {
+    it('123, 124: a missing or invisible post is a 404, for every body', async () => {
       for (const guid of [newGuid(), api.XB, 'x']) {
         for (const body of [{ body: 'hi' }, { body: '' }, {}]) {
           expectError(await alice.post(`/posts/${guid}/comments`, body), 404)
@@ -164,7 +164,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(answer.headers['www-authenticate']).toContain('scope="interactions"')
     })
 
-    it('is refused under a post of somebody who blocks the writer, and leaves no trace', async () => {
+    it('a comment by a person whom the author blocks is rejected and leaves no trace', async () => {
       const { fred, gina } = await api.people('fred', 'gina')
       const theirs = await publish(api, fred, { text: 'Leave me alone', public: true })
       await blockPerson(api.pod, fred.viewer, gina.guid)
@@ -198,7 +198,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await alice.delete(`/posts/${post}/comments/${comment}`), 410)
     })
 
-    it('128: deletes what stands under one’s own post', async () => {
+    it('128: the author of the post may delete comments on it', async () => {
       const comment = await write(bob, 'Buy cheap watches', api.PA)
 
       expect((await alice.delete(`/posts/${api.PA}/comments/${comment}`)).status).toBe(204)
@@ -276,7 +276,7 @@ describe('pages of comments', () => {
     )
   })
 
-  it('lead back to what is older', async () => {
+  it('pages link to older comments', async () => {
     const written = await fill(20, 1)
     const first = await alice.get(`/posts/${post}/comments`)
     const second = await alice.get(first.links.next ?? '')
@@ -296,7 +296,7 @@ describe('pages of comments', () => {
     expect(read).toEqual(written)
   })
 
-  it('hold what a request without the tie-break asks for', async () => {
+  it('pages contain every comment that a request without the tie-break returns', async () => {
     const [one, two, three] = await fill(3, 1)
     const listed = async (query: string) => guidsOf((await alice.get(`/posts/${post}/comments${query}`)).body)
 
@@ -315,7 +315,7 @@ describe('pages of comments', () => {
     }
   })
 
-  it('cost two statements, however long: who asks, and what is under the post', async () => {
+  it('a page costs two statements regardless of its length: authentication and comments', async () => {
     const read = () => alice.get(`/posts/${post}/comments?per_page=100`)
     const count = () => statementsDuring(read)
     await fill(1)
@@ -332,7 +332,7 @@ describe('pages of comments', () => {
 })
 
 describe('in the dialect of diaspora*', () => {
-  it('10.2: a new comment also says what nobody has done with it yet', async () => {
+  it('10.2: a new comment carries empty interaction counts', async () => {
     await using pod = await openNeighbourhood({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
 
     const answer = await pod.alice.post(`/posts/${pod.PB}/comments`, { body: 'hi' })

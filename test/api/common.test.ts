@@ -22,7 +22,7 @@ it('1: wants a token', async () => {
   expect(answer.headers['www-authenticate']).toMatch(/^Bearer/)
 })
 
-it('2: says that a token is unknown', async () => {
+it('2: an unknown token is rejected with a reason', async () => {
   const answer = await api.call({ path: '/user', token: 'x'.repeat(64) })
 
   expectError(answer, 401)
@@ -127,7 +127,7 @@ describe('11: a body that cannot be read', () => {
   })
 })
 
-it('12: lets web apps of other origins ask, and read where the list goes on', async () => {
+it('12: web apps of other origins may send requests and read the paging links', async () => {
   const origin = 'https://app.example'
 
   const preflight = await api.app.inject({

@@ -68,7 +68,7 @@ function fieldsOf(value: unknown): readonly string[] {
   return partsOf(value).map((part) => `${encode(part.name)}=${encode(part.value)}`)
 }
 
-/** As forms write it: the names say what is in what. */
+/** Form encoding: field names carry the nesting. */
 function partsOf(value: unknown, name = ''): readonly { readonly name: string; readonly value: string }[] {
   if (typeof value !== 'object' || value === null) return [{ name, value: String(value) }]
   if (Array.isArray(value)) return value.flatMap((inside) => partsOf(inside, `${name}[]`))

@@ -126,7 +126,7 @@ describe('reads of the API', () => {
     expect([missing.status, missing.headers.etag]).toEqual([404, undefined])
   })
 
-  it('give writes no ETag, whatever the client has', async () => {
+  it('writes return no ETag, for every If-None-Match', async () => {
     const answer = await api.call({
       method: 'POST',
       path: '/posts',
@@ -144,7 +144,7 @@ describe('reads of the API', () => {
     expect((await read('/user')).headers['access-control-expose-headers']).toContain('ETag')
   })
 
-  it('tells a new post apart at once', async () => {
+  it('a new post changes the ETag at once', async () => {
     const before = await tagOf('/streams/main')
     await publish(api, bob, { text: 'News', public: true })
 

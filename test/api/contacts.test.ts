@@ -48,7 +48,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   }
   const told = () => api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
 
-  describe('putting somebody into an aspect', () => {
+  describe('adding a person to an aspect', () => {
     it.each(['person_guid', 'person'])('159: is done once, by %s', async (field) => {
       const answer = await alice.post(`/aspects/${work}/contacts`, { [field]: dan.guid })
 
@@ -70,7 +70,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(answer.status).toBe(204)
     })
 
-    it('103: tells them, once', async () => {
+    it('103: notifies the person once', async () => {
       const friends = await aspectOf(api, dan, 'Friends')
 
       expect((await add(friends, alice.guid, dan)).status).toBe(204)
@@ -80,7 +80,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(notification).not.toHaveProperty('target')
     })
 
-    it('104: does not tell them again with a second aspect', async () => {
+    it('104: a second aspect causes no second notification', async () => {
       await add(await aspectOf(api, dan, 'Friends'), alice.guid, dan)
       const { body: before } = await alice.get('/notifications')
 
@@ -89,7 +89,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await alice.get('/notifications')).body).toEqual(before)
     })
 
-    it('makes read what the user was told of them', async () => {
+    it('marks the notification about that person as read', async () => {
       await add(await aspectOf(api, dan, 'Friends'), alice.guid, dan)
       await add(await aspectOf(api, api.eve, 'Friends'), alice.guid, api.eve)
       expect(await news(alice)).toEqual([
@@ -106,7 +106,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await remove(await aspectOf(api, api.eve, 'Friends'), alice.guid, api.eve)
     })
 
-    it('tells somebody elsewhere who it is, with the first aspect only', async () => {
+    it('notifies a remote person and sends the profile, with the first aspect only', async () => {
       const quin = await addStranger(api.pod, `${newGuid()}@q.example`)
 
       await add(work, quin.guid)
@@ -138,7 +138,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await relation(alice, dan.guid)).toEqual({ receiving: false, sharing: false, aspects: [] })
     })
 
-    it('64: is refused for those whom the user blocks', async () => {
+    it('64: a person blocked by the user is rejected', async () => {
       await alice.post(`/users/${api.bob.guid}/block`)
 
       expectError(await add(api.FR, api.bob.guid), 422)
@@ -159,7 +159,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
   })
 
-  describe('taking somebody out of an aspect', () => {
+  describe('removing a person from an aspect', () => {
     it('159: is done once', async () => {
       await add(work, dan.guid)
 
@@ -181,7 +181,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await news(dan)).toEqual([['started_sharing', false, alice.guid]])
     })
 
-    it('leaves what they share', async () => {
+    it('the person’s own sharing stays', async () => {
       await add(work, dan.guid)
       await add(await aspectOf(api, dan, 'Friends'), alice.guid, dan)
 
@@ -191,7 +191,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await relation(dan, alice.guid)).toMatchObject({ receiving: true, sharing: false })
     })
 
-    it('tells somebody elsewhere with the last aspect only', async () => {
+    it('notifies a remote person with the last aspect only', async () => {
       const quin = await addStranger(api.pod, `${newGuid()}@q.example`)
       await add(work, quin.guid)
       await add(family, quin.guid)
@@ -206,7 +206,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ])
     })
 
-    it('159: needs an aspect of the user, and somebody who is in it', async () => {
+    it('159: needs an aspect of the user, and a person who is in it', async () => {
       const theirs = await aspectOf(api, dan, 'Work')
       for (const aspect of [theirs, 0, 'x']) expectError(await remove(aspect, dan.guid), 404)
       expectError(await remove(work, dan.guid), 404)
@@ -216,7 +216,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('many times at once', () => {
-    it('putting somebody into an aspect is done once, and told once', async () => {
+    it('adding a person to an aspect happens once and notifies once', async () => {
       expect(await statusesOf(() => add(work, dan.guid))).toEqual({ 204: 1, 422: AT_ONCE - 1 })
       expect(await news(dan)).toEqual([['started_sharing', false, alice.guid]])
 
@@ -224,7 +224,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await news(dan)).toEqual([])
     })
 
-    it('putting somebody into two aspects tells them once, and taking them out of both ends it', async () => {
+    it('adding a person to two aspects notifies once, and removal from both ends sharing', async () => {
       const aspects = [work, family]
 
       const statuses = await statusesOf((number) => add(aspects[number % 2] ?? 0, dan.guid))
@@ -300,7 +300,7 @@ describe('the lists of contacts', () => {
     expect((await alice.get(`/aspects/${await aspectOf(api, alice, 'Family')}/contacts`)).body).toEqual([])
   })
 
-  it('of the user has all, whoever of the two shares, in pages', async () => {
+  it('the user’s own list has all contacts in either direction, in pages', async () => {
     const path = `/users/${alice.guid}/contacts`
     const all = [...inOrder.slice(0, 6), api.bob.address, api.carol.address, ...inOrder.slice(6)]
 
@@ -312,7 +312,7 @@ describe('the lists of contacts', () => {
     expect((await alice.get(`${path}?page=3`)).body).toEqual([])
   })
 
-  it('of somebody else is not there, and neither are their aspects', async () => {
+  it('contacts and aspects of other users are a 404', async () => {
     const theirs = await aspectOf(api, api.bob, 'Friends')
     for (const guid of [api.bob.guid, newGuid(), 'x', '%00']) {
       expectError(await alice.get(`/users/${guid}/contacts`), 404)

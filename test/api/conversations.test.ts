@@ -45,7 +45,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   }
 
   describe('POST /conversations', () => {
-    it('65: starts one, and tells who takes part and nothing of reading', async () => {
+    it('65: starts a conversation, and returns its participants and no read state', async () => {
       const answer = await alice.post('/conversations', asked())
 
       expect(answer.status).toBe(201)
@@ -62,8 +62,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ['66: without a body', { body: undefined }],
       ['66: without recipients', { recipients: undefined }],
       ['67: with no recipient', { recipients: [] }],
-      ['68: with a recipient nobody knows', () => ({ recipients: [bob.guid, newGuid()] })],
-      ['69: with somebody who is no mutual contact', () => ({ recipients: [bob.guid, api.carol.guid] })],
+      ['68: with an unknown recipient', () => ({ recipients: [bob.guid, newGuid()] })],
+      ['69: with a recipient who is no mutual contact', () => ({ recipients: [bob.guid, api.carol.guid] })],
       ['70: with a recipient twice', () => ({ recipients: [bob.guid, bob.guid] })],
       ['71: with oneself', () => ({ recipients: [alice.guid] })],
       ['71: with oneself beside another', () => ({ recipients: [bob.guid, alice.guid] })],
@@ -82,7 +82,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await api.pod.db('conversations').count()).toEqual(before)
     })
 
-    it('is a 422 for somebody whose account is closed', async () => {
+    it('a closed account as recipient is a 422', async () => {
       const { frieda } = await api.people('frieda')
       await share(api, alice, frieda)
       await share(api, frieda, alice)
@@ -128,7 +128,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await alice.get(`/conversations/${guid}/messages`)).body).toMatchObject([{ body: 'Shall we?' }])
     })
 
-    it('tells nobody in a notification', async () => {
+    it('creates no notifications', async () => {
       const told = async () => (await bob.get('/notifications?per_page=100')).body.length
       const before = await told()
 
@@ -184,7 +184,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await alice.get(`/conversations${query}`), 422)
     })
 
-    it('reads a time with an offset whose plus nobody encoded', async () => {
+    it('accepts a time whose offset has an unencoded plus', async () => {
       clock.later()
       await begin({ subject: 'Offset' })
       const justBefore = new Date(clock.now().getTime() + 3_600_000 - 1).toISOString().replace('Z', '+01:00')
@@ -210,7 +210,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await gus.get('/conversations?per_page=7')).links.next).toBeUndefined()
     })
 
-    it('links to what will be newer, and repeats what was asked for', async () => {
+    it('links to newer conversations, and repeats the filters', async () => {
       const { hal } = await api.people('hal')
       await share(api, hal, bob)
       await share(api, bob, hal)
@@ -231,13 +231,13 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(subjectsIn(await bob.get(newest.links.previous ?? ''))).toEqual(['Second'])
     })
 
-    it('is nothing and links nowhere for somebody without any', async () => {
+    it('a user without conversations gets an empty list without links', async () => {
       const answer = await api.eve.get('/conversations')
 
       expect([answer.body, answer.headers.link]).toEqual([[], undefined])
     })
 
-    it('asks the database twice, however many there are', async () => {
+    it('the list costs two statements, for any number of conversations', async () => {
       const ask = (limit: number) =>
         statementsDuring(() => alice.get(`/conversations?per_page=${limit}&only_after=2020-01-01`))
       expect([await ask(1), await ask(100)]).toEqual([2, 2])
@@ -256,7 +256,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await readBy(bob, guid)).toBe(false)
     })
 
-    it('asks the database twice', async () => {
+    it('a conversation costs two statements', async () => {
       const guid = await begin()
       expect(await statementsDuring(() => alice.get(`/conversations/${guid}`))).toBe(2)
     })
@@ -274,7 +274,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await readBy(bob, guid)).toBe(true)
     })
 
-    it('marks it as unread again, for nobody else', async () => {
+    it('marks it as unread again, for this user only', async () => {
       const guid = await begin()
       await bob.patch(`/conversations/${guid}`, { read: true })
 
@@ -319,7 +319,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('DELETE /conversations/:guid', () => {
-    it('87: takes it from who deletes it, for good and from nobody else', async () => {
+    it('87: removes it for this user only, permanently', async () => {
       const guid = await begin()
 
       const answer = await alice.delete(`/conversations/${guid}`)
@@ -365,7 +365,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await ask(alice), 404)
     })
 
-    it('88: is one that is somebody else’s', async () => {
+    it('88: a conversation of other users is a 404', async () => {
       const guid = await begin()
 
       for (const [, ask] of calls(guid)) expectError(await ask(api.dan), 404)
@@ -380,7 +380,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await alice.get(`/conversations/${newGuid()}/messages?only_after=foo&page=x`), 404)
     })
 
-    it('89: is nobody’s business without the scope', async () => {
+    it('89: a token without the scope is rejected', async () => {
       const limited = await alice.with('notifications', 'private:read')
       const guid = await begin()
 
@@ -395,7 +395,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 })
 
-it('with CLIENT_API_DIALECT=diaspora, tells whoever has started one that they have read it', async () => {
+it('with CLIENT_API_DIALECT=diaspora, a new conversation is read in the response to its creator', async () => {
   await using other = await openNeighbourhood({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
 
   const answer = await other.alice.post('/conversations', { subject: 'Tea', body: 'x', recipients: [other.bob.guid] })

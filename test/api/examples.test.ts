@@ -60,7 +60,7 @@ it('describes every success in a sentence of its own', () => {
   }
 })
 
-/** As the document says it: nothing comes from the table of examples. */
+/** The document as served, without the table of examples. */
 function requestOf({ method, path, parameters = [], requestBody }: (typeof operations)[number]) {
   const given = parameters.filter(({ example }) => example !== undefined)
   const query = given.filter((each) => each.in === 'query').map(({ name, example }) => `${name}=${example}`)

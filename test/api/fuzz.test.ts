@@ -17,10 +17,10 @@ import {
   requestsOf,
 } from './generated-requests.js'
 
-/** `FUZZ_REQUESTS=20000 FUZZ_SEED=5 npx vitest run test/api/fuzz.test.ts`; a run that fails tells its seed. */
+/** `FUZZ_REQUESTS=20000 FUZZ_SEED=5 npx vitest run test/api/fuzz.test.ts`; a failed run reports its seed. */
 const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 4_000)
 const SEED = process.env['FUZZ_SEED']
-/** As many clients ask at the same moment. */
+/** Number of concurrent requests. */
 const AT_ONCE = 20
 const HANGS_AFTER = 60_000
 
@@ -82,7 +82,7 @@ async function renew(): Promise<void> {
   await alice.post('/tag_followings', { name: pools.tag[place] })
 }
 
-/** Nobody blocks anybody, and all share with each other. */
+/** Removes all blocks and makes all people share with each other. */
 async function beFriends(): Promise<void> {
   const { alice, bob, carol, dan, eve, pod } = api
   const all = [alice, bob, carol, dan, eve].map(({ viewer }) => viewer)
@@ -126,7 +126,7 @@ async function newAspect(place: number): Promise<number> {
 }
 
 it(
-  `answers ${REQUESTS} requests of every kind, made from its own description, as that description says`,
+  `${REQUESTS} generated requests get only responses that the OpenAPI document allows`,
   async () => {
     const answers = new Map<string, Set<number>>()
     const requests = fc.oneof(...requestsOf(document))
@@ -140,7 +140,7 @@ it(
       .beforeEach(renew)
     await fc.assert(answered, { numRuns: Math.ceil(REQUESTS / AT_ONCE), seed, endOnFailure: true, reporter: tell })
 
-    // Requests that are all refused at the first look, or never for what they say, would tell little.
+    // The run proves little if a call never succeeds or never fails validation.
     const calls = Object.values(document.paths).flatMap((operations) =>
       Object.entries(operations)
         .filter(([, operation]) => ends(operation))
@@ -168,7 +168,7 @@ function tell({ failed, seed, numRuns, errorInstance }: fc.RunDetails<[Generated
   throw new Error(`With FUZZ_SEED=${seed}, after ${numRuns * AT_ONCE} requests`, { cause: errorInstance })
 }
 
-/** Throws what the pod must never do; what else is wrong with an answer the call throws itself. */
+/** Throws on server errors and timeouts; the call itself throws on undocumented responses. */
 async function send(request: GeneratedRequest): Promise<ApiAnswer> {
   const call = callOf(request, pools)
   const answer = await orTooLate(api.call(call), call)

@@ -17,7 +17,7 @@ import { Known, knownAs, knownInPath } from './known-values.js'
 
 export type ApiCall = Parameters<ApiPod['call']>[0]
 
-/** The part of a JSON schema that the document uses for what comes in. */
+/** The subset of JSON schema that the document uses for requests. */
 interface Schema {
   readonly type?: string | readonly string[]
   readonly anyOf?: readonly Schema[]
@@ -48,7 +48,7 @@ export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
 }
 
-/** A request before it is known what is there. */
+/** A request whose references to existing entities are not resolved yet. */
 export interface GeneratedRequest {
   readonly operationId: string
   readonly place: number
@@ -165,7 +165,7 @@ function bodyOf(schema: Schema): fc.Arbitrary<GeneratedBody> {
 
 const anyBody = bodyOf({ type: 'object' })
 
-/** A form with a file and other fields, or what has nothing of a form. */
+/** A form with a file and other fields, or a malformed one. */
 function uploadOf({ properties = {} }: Schema): fc.Arbitrary<GeneratedBody> {
   const { image: _file, ...fields } = properties
   const upload = fc.record({
@@ -177,7 +177,7 @@ function uploadOf({ properties = {} }: Schema): fc.Arbitrary<GeneratedBody> {
   return fc.oneof({ weight: 8, arbitrary: upload }, { weight: 1, arbitrary: anyBody })
 }
 
-/** What a schema allows, with something else in its place or in one of its parts now and then. */
+/** A value that the schema allows; sometimes the value or a part of it is replaced. */
 function generated(name: string, schema: Schema): fc.Arbitrary<unknown> {
   const known = knownAs(name)
   const valid = validOf(name, schema)

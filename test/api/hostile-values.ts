@@ -11,7 +11,7 @@ export const LONE_SURROGATE = /[\ud800-\udfff]/u
 /** One that is not written out of existence: `.` and `..` are taken for steps, and nothing for the end of the path. */
 export const segment = anyText(1, 300).filter((text) => !/^\.{0,2}$/.test(text) && !LONE_SURROGATE.test(text))
 
-/** What a path has where nobody has encoded anything. */
+/** Values of path parameters without any encoding. */
 export const oddSegments = [
   '%',
   '%zz',

@@ -67,7 +67,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await posts()).toEqual([first.body.guid])
   })
 
-  it('shows what was answered then, whatever has become of it', async () => {
+  it('a repeated request gets the stored response, regardless of later changes', async () => {
     const first = await post('then')
     expect((await alice.delete(`/posts/${first.body.guid}`)).status).toBe(204)
 
@@ -123,7 +123,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await post('~'.repeat(255))).status).toBe(200)
   })
 
-  it('is asked who it is first', async () => {
+  it('authentication comes first', async () => {
     expectError(await post('a b', { token: 'f'.repeat(64) }), 401)
     expectError(await post('a b', { token: (await alice.with()).token }), 403)
   })
@@ -181,7 +181,7 @@ describe('a POST with an Idempotency-Key', () => {
     await second.close()
   })
 
-  it('is done again after a day, whether or not somebody has cleared it away', async () => {
+  it('a key is reusable after a day, before and after cleanup', async () => {
     const [cleared, kept] = [await post('cleared'), await post('kept')]
     const old = (key: string) =>
       api.pod
@@ -267,7 +267,7 @@ describe('a POST with an Idempotency-Key', () => {
     }
   })
 
-  it('is refused where its body is nested more deeply than can be told apart', async () => {
+  it('a body nested too deeply to compare is rejected', async () => {
     const body = `{"public":true,"body":"Deep","more":${'['.repeat(200_000)}${']'.repeat(200_000)}}`
     const headers = { 'content-type': 'application/json' }
 
@@ -374,7 +374,7 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
     return { end, answered }
   }
 
-  it('a fault of ours is no answer, and the next one does it', async () => {
+  it('an internal error is not stored, and the next attempt runs the request', async () => {
     answer = () => Promise.reject(new Error('a bug'))
     expect((await attempt('fault')).statusCode).toBe(500)
     answer = async () => ({ calls })
@@ -383,7 +383,7 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
     expect((await attempt('fault')).json()).toEqual({ calls: 2 })
   })
 
-  it('who asks while it is under way is asked to come again', async () => {
+  it('a concurrent request with the same key is a 409 with Retry-After', async () => {
     const { end, answered } = await begin('slow')
 
     const meanwhile = await attempt('slow')
@@ -394,7 +394,7 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
     expect(calls).toBe(1)
   })
 
-  it('what a process left behind that broke down is done by the next one, after a while', async () => {
+  it('a request interrupted by a process crash is run again after a while', async () => {
     const { end, answered } = await begin('crash')
     expect((await attempt('crash')).statusCode).toBe(409)
 
@@ -403,13 +403,13 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
     await passed('crash', 241)
     expect((await attempt('crash')).json()).toEqual({ calls: 2 })
 
-    // It was only very slow: what was answered meanwhile stays.
+    // The process was slow, not dead: the response stored meanwhile stays.
     end({ calls: 'late' })
     expect((await answered).json()).toEqual({ calls: 'late' })
     expect((await attempt('crash')).json()).toEqual({ calls: 2 })
   })
 
-  describe('what was done is never done again:', () => {
+  describe('a completed effect is never repeated:', () => {
     const done = () => pod.pod.db('periodic').where({ name: 'done' })
     const doIt = () =>
       inTransaction(pod.pod.db, (transaction) =>

@@ -7,7 +7,7 @@ import { type Neighbourhood, openNeighbourhood, publish } from '../support/neigh
 import { newGuid } from '../support/network.js'
 import { codeIn, POD, pkce, postForm } from '../support/oidc-client.js'
 
-/** What a client app that people use depends on (contract, section 10): typed objects, null nowhere it does not expect it. */
+/** The requirements of a widely used client app (contract, section 10): typed objects, null only where the client expects it. */
 let api: Neighbourhood
 let alice: ApiPerson
 let bob: ApiPerson
@@ -194,7 +194,7 @@ it('6: reads links by their pattern, and uses their addresses as they are', asyn
   expect((await alice.get(first.links.next ?? '')).body).not.toEqual(first.body)
 })
 
-describe('7: passes over what is done already, and shows the message of everything else:', () => {
+describe('7: ignores operations that are already done, and shows every other error message:', () => {
   let post: string
   let own: string
   beforeAll(async () => {

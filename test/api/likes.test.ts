@@ -146,7 +146,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await read()).own_interaction_state.liked).toBe(true)
   })
 
-  it('are allowed for what is one’s own, and told to nobody', async () => {
+  it('a like of one’s own post is allowed and notifies no person', async () => {
     await bob.post(ofPost())
     await api.carol.post(ofComment())
 
@@ -157,7 +157,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     }
   })
 
-  it('97, 98: tell the author, and keep to that when they are taken back', async () => {
+  it('97, 98: a like notifies the author; the notification stays when the like is retracted', async () => {
     await alice.post(ofPost())
     await alice.post(ofComment())
     await alice.delete(ofPost())
@@ -171,7 +171,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await told(api.carol)).toEqual(['liked_comment'])
   })
 
-  it('61: are refused to whom the author of the post blocks, and leave no trace', async () => {
+  it('61: a like by a person whom the author blocks is rejected and leaves no trace', async () => {
     const { fred, gina } = await api.people('fred', 'gina')
     const theirs = await publish(api, fred, { text: 'Mine', public: true })
     const said = (await alice.post(`/posts/${theirs}/comments`, { body: 'Hello' })).body.guid
@@ -186,7 +186,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await gina.get(`/posts/${theirs}`)).body.own_interaction_state).toMatchObject({ subscribed: false })
   })
 
-  it('subscribe again to what was muted', async () => {
+  it('a like subscribes again to a muted post', async () => {
     await alice.post(`/posts/${post}/subscribe`)
     await alice.post(`/posts/${post}/mute`)
 
@@ -251,7 +251,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       }
     })
 
-    it('costs three statements: who asks, what it is about, who likes it', async () => {
+    it('a page costs three statements: authentication, the target, the likes', async () => {
       for (const path of [ofPost(), ofComment()]) expect(await statementsDuring(() => alice.get(path))).toBe(3)
     })
   })

@@ -115,7 +115,7 @@ describe('lists, with a replica behind DATABASE_READ_URL', () => {
     }
   })
 
-  it('show what somebody has just written, whichever process they ask, however late the replica is', async () => {
+  it('a user reads their own write in every process, however late the replica is', async () => {
     const { alice, bob } = await web.people('alice', 'bob')
     await untilUsed()
     await database.standby.hold()
@@ -138,7 +138,7 @@ describe('lists, with a replica behind DATABASE_READ_URL', () => {
     }, SOON)
   })
 
-  it('show a notification as read to whoever has just opened it', async () => {
+  it('a notification just opened is shown as read', async () => {
     const { alice, bob } = await web.people('alice', 'bob')
     const { body: post } = await bob.post('/posts', { public: true, body: 'Like me' })
     await alice.post(`/posts/${post.guid}/likes`)
@@ -155,7 +155,7 @@ describe('lists, with a replica behind DATABASE_READ_URL', () => {
     }
   })
 
-  it('are of what is there, where the replica does not know it yet', async () => {
+  it('lists of an entity not yet on the replica come from the primary', async () => {
     const { alice, bob } = await web.people('alice', 'bob')
     await ageTokens()
     await untilUsed()
@@ -172,7 +172,7 @@ describe('lists, with a replica behind DATABASE_READ_URL', () => {
     }
   })
 
-  it('show to whoever listens what they were told of', async () => {
+  it('listeners can read the entities of their events', async () => {
     const { alice, bob } = await web.people('alice', 'bob')
     const workers = startQuickWorkers(web.pod, {
       queues: ['notify', 'maintenance'],
@@ -202,7 +202,7 @@ describe('lists, with a replica behind DATABASE_READ_URL', () => {
     }
   })
 
-  it('come from the primary for a new token: nobody knows what came before it', async () => {
+  it('a new token reads from the primary, because its earlier writes are unknown', async () => {
     const { alice } = await web.people('alice')
     await untilUsed()
     const fresh = await alice.with('contacts:read')

@@ -45,7 +45,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   }
 
   describe('POST /conversations/:guid/messages', () => {
-    it('81: adds to it, unread for the others and for nobody else', async () => {
+    it('81: adds a message, unread for the other participants only', async () => {
       const guid = await begin()
       await bob.patch(`/conversations/${guid}`, { read: true })
 
@@ -64,7 +64,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(jobs.at(-1)).toEqual({ record: 'message', guid: answer.body.guid })
     })
 
-    it('leaves it unread for whoever writes without having read it', async () => {
+    it('stays unread for an author who has not read the conversation', async () => {
       const guid = await begin()
 
       await say(bob, guid, 'Later')
@@ -95,7 +95,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(answer, 422)
     })
 
-    it('83: is a 404 in a conversation that is not there, whatever the body', async () => {
+    it('83: an unknown conversation is a 404, for every body', async () => {
       for (const body of [undefined, {}, { body: '' }, { body: 5 }, { body: 'x' }]) {
         expectError(await alice.post(`/conversations/${newGuid()}/messages`, body), 404)
       }
@@ -117,7 +117,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('GET /conversations/:guid/messages', () => {
-    it('84: has the oldest first, or only what was said later', async () => {
+    it('84: lists the oldest first, or only messages after a time', async () => {
       const guid = await begin()
       await say(bob, guid, 'Second')
       const [first] = (await alice.get(`/conversations/${guid}/messages`)).body
@@ -162,7 +162,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await said(guid, '?page=0&per_page=0')).toEqual(['First'])
     })
 
-    it('asks the database twice, however many there are', async () => {
+    it('the list costs two statements, for any number of messages', async () => {
       const guid = await begin()
       for (let index = 0; index < 5; index += 1) await say(bob, guid, `${index}`)
       const ask = (limit: number) =>

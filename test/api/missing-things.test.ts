@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-describe('what is not there is told before what is wrong with', () => {
+describe('a missing entity is reported before errors in', () => {
   const nowhere = newGuid()
 
   it.each([
@@ -39,7 +39,7 @@ describe('what is not there is told before what is wrong with', () => {
   })
 })
 
-describe('a post that is deleted while somebody does something with it', () => {
+describe('a post that is deleted during a concurrent request', () => {
   let post: string
   let answerId: number
   let comment: string

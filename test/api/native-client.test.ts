@@ -7,7 +7,7 @@ import { openBrowser } from '../support/browser.js'
 import { findChromium } from '../support/chromium.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
-/** How somebody gets from the address that a client opens to the one at which the client is answered. */
+/** The URLs between the one that a client opens and the one that receives the response. */
 type SignIn = (address: string, person: { readonly username: string; readonly password: string }) => Promise<URL>
 
 const executablePath = findChromium()

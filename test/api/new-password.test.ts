@@ -82,7 +82,7 @@ describe('a new password', () => {
     expect(await Promise.race([untouched.ended, pause(0, 'still open')])).toBe('still open')
   })
 
-  it('leaves the tokens of applications where that is asked for, but neither sessions nor codes', async () => {
+  it('keeps the tokens of applications on request, but no sessions or codes', async () => {
     await pod.people('dora')
     const { access_token: token, refresh_token: refreshToken } = await tokensOf('dora')
     const browser = await signedIn('dora')

@@ -11,7 +11,7 @@ import { queueBackends } from '../support/queue-backends.js'
 import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
 import { statementsDuring } from '../support/statements.js'
 
-/** Who lives here, by guid. */
+/** The local users, by guid. */
 const names = new Map<string, string>()
 const clock = openClock()
 let api: Neighbourhood
@@ -47,7 +47,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     return answer.body
   }
 
-  /** What somebody was told of a post, the newest first. */
+  /** A user's notifications about a post, the newest first. */
   async function toldOf(person: ApiPerson, postGuid: string): Promise<readonly Told[]> {
     return (await list(person)).filter(({ target }) => target?.guid === postGuid)
   }
@@ -57,7 +57,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     return told.map(({ type, event_creators }) => [type, ...event_creators.map(({ guid }) => names.get(guid) ?? guid)])
   }
 
-  /** The one that somebody was told of a post. */
+  /** The only notification of a user about the post. */
   async function onlyOne(person: ApiPerson, postGuid: string): Promise<Told> {
     const told = await toldOf(person, postGuid)
     const [one] = told
@@ -68,7 +68,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   const morning = (author: ApiPerson) => publish(api, author, { text: 'Good morning', public: true })
 
   describe('comments', () => {
-    it('91: tell the author of the post', async () => {
+    it('91: notify the author of the post', async () => {
       await says(bob, api.PA)
 
       const [told] = await toldOf(alice, api.PA)
@@ -117,7 +117,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ])
     })
 
-    it('95: tell those who have commented before', async () => {
+    it('95: notify earlier commenters', async () => {
       const post = await morning(alice)
       await says(bob, post)
       await says(carol, post)
@@ -126,7 +126,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await toldOf(carol, post)).toEqual([])
     })
 
-    it('96: tell nobody of what they did themselves', async () => {
+    it('96: are no notification for the person who acts', async () => {
       const post = await morning(alice)
 
       await says(alice, post)
@@ -136,7 +136,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('likes and reshares', () => {
-    it('97: tell the author of the post', async () => {
+    it('97: notify the author of the post', async () => {
       const post = await morning(alice)
 
       await likes(bob, post)
@@ -144,7 +144,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(summaryOf(await toldOf(alice, post))).toEqual([['liked', 'bob']])
     })
 
-    it('98: tell the author of the comment, with its post', async () => {
+    it('98: notify the author of the comment, with its post', async () => {
       const post = await morning(bob)
       const { guid } = await says(alice, post)
 
@@ -153,7 +153,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(summaryOf(await toldOf(alice, post))).toEqual([['liked_comment', 'bob']])
     })
 
-    it('102: tell the author of the root', async () => {
+    it('102: notify the author of the root', async () => {
       const post = await morning(alice)
 
       await bob.post(`/posts/${post}/reshares`)
@@ -163,14 +163,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('mentions', () => {
-    it('99: in a post tell of that post', async () => {
+    it('99: in a post notify about that post', async () => {
       const { guid } = (await bob.post('/posts', { body: 'Look, @{alice@pod.example}', public: true })).body
 
       expect(summaryOf(await toldOf(alice, guid))).toEqual([['mentioned', 'bob']])
       expect((await onlyOne(alice, guid)).target?.author.guid).toBe(bob.guid)
     })
 
-    it('100: in a comment tell of that, and not of the comment', async () => {
+    it('100: in a comment notify as a mention, and not as a comment', async () => {
       const post = await morning(alice)
 
       await says(bob, post, 'Is it, @{alice@pod.example}?')
@@ -178,7 +178,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(summaryOf(await toldOf(alice, post))).toEqual([['mentioned_in_comment', 'bob']])
     })
 
-    it('101: in a comment on a private post tell nobody who does not see it', async () => {
+    it('101: in a comment on a private post notify only people who may see it', async () => {
       const before = await list(dan)
 
       await says(bob, api.RB, 'Is it, @{dan@pod.example}?')
@@ -188,7 +188,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('people', () => {
-    it('103, 104: tell of somebody who starts sharing, without a target and once', async () => {
+    it('103, 104: a new contact causes one notification without a target', async () => {
       await share(api, dan, alice)
 
       const told = await list(alice, '&type=started_sharing')
@@ -199,7 +199,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await list(alice, '&type=started_sharing')).toEqual(told)
     })
 
-    it('105: tell of the birthday of a mutual contact once, however often somebody looks', async () => {
+    it('105: the birthday of a mutual contact causes one notification, for any number of requests', async () => {
       await bob.editProfile({ birthday: '1004-03-01' })
       await carol.editProfile({ birthday: '1990-03-01' })
 
@@ -268,7 +268,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await list(alice, '&only_after=2100-01-01T00:00:00Z')).toEqual([])
     })
 
-    it('112: has after a time what was only added to later', async () => {
+    it('112: a time filter includes notifications that were only extended later', async () => {
       const post = await morning(alice)
       await likes(bob, post)
       const between = clock.later()
@@ -280,7 +280,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await list(alice, `&only_after=${then}`)).toEqual([])
     })
 
-    it('does not have again what was only read', async () => {
+    it('a notification that was only marked as read is not listed again', async () => {
       const post = await morning(alice)
       await likes(bob, post)
       const { guid } = await onlyOne(alice, post)
@@ -319,7 +319,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(newer.links.next).toBeUndefined()
     })
 
-    it('asks the database three times, however many there are', async () => {
+    it('the list costs three statements, for any number of notifications', async () => {
       const ask = (query: string) => statementsDuring(() => alice.get(`/notifications?${query}`))
 
       expect(await ask('per_page=1')).toBe(3)
@@ -347,7 +347,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await onlyOne(alice, post)).toEqual(answer.body)
     })
 
-    it('asks the database four times', async () => {
+    it('a notification costs four statements', async () => {
       const post = await morning(alice)
       await likes(bob, post)
       const { guid } = await onlyOne(alice, post)
@@ -390,7 +390,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(summaryOf(told)[1]).toEqual(['commented_on_post', 'bob', 'carol'])
     })
 
-    it('goes on collecting in the one that is unread, when the later one is by nobody but somebody blocked', async () => {
+    it('an action by a blocked person leaves the unread notification in use for later actions', async () => {
       const post = await morning(alice)
       await says(carol, post)
       const first = await onlyOne(alice, post)
@@ -426,7 +426,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('a notification that is not there', () => {
-    it('116: is one that is somebody else’s', async () => {
+    it('116: a notification of another user is a 404', async () => {
       const post = await morning(bob)
       await likes(alice, post)
       const { guid } = await onlyOne(bob, post)
@@ -437,14 +437,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await onlyOne(bob, post)).read).toBe(false)
     })
 
-    it('117: is a 404, whatever is wrong with the rest of the request', async () => {
+    it('117: is a 404, for every other defect of the request', async () => {
       expectError(await alice.get(`/notifications/${newGuid()}`), 404)
       expectError(await alice.get('/notifications/5'), 404)
       expectError(await alice.patch(`/notifications/${newGuid()}`, { read: true }), 404)
       expectError(await alice.patch(`/notifications/${newGuid()}`, { read: 'x' }), 404)
     })
 
-    it('118: is nobody’s business without the scope', async () => {
+    it('118: a token without the scope is rejected', async () => {
       const limited = await alice.with('conversations', 'private:read')
       const post = await morning(alice)
       await likes(bob, post)

@@ -161,7 +161,7 @@ describe('the redirect URI of a code', () => {
   })
 })
 
-describe('scopes that nobody knows', () => {
+describe('unknown scopes', () => {
   it.each(['openid offline_access', 'openid everything profile:everything'])('are ignored in %o', async (scope) => {
     const client = await registerTestClient(pod.app)
     const code = codeIn(await allow(pod.app, client, 'alice', { scope }))
@@ -187,7 +187,7 @@ it('registers a client with an empty list of response types', async () => {
   expect((await register(pod.app, { response_types: ['token'] })).statusCode).toBe(400)
 })
 
-describe('what is not supported', () => {
+describe('unsupported parameters', () => {
   it.each([
     [{ request: 'eyJhbGciOiJub25lIn0.e30.' }, 'request_not_supported'],
     [{ request_uri: 'https://elsewhere.example/request' }, 'request_uri_not_supported'],

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => pod.close())
 
-/** Where somebody ends up who is sent to the pod with this request and is signed in nowhere. */
+/** The final URL of an authorization request by a browser without a session. */
 async function visit(client: TestOidcClient, parameters: Record<string, string>) {
   const browser = openBrowser(pod.app, POD)
   await browser.visit(client.address(parameters))
@@ -42,14 +42,14 @@ describe('a redirect URI', () => {
     expect([answer.statusCode, answer.json().error]).toEqual([400, 'invalid_redirect_uri'])
   })
 
-  it('that holds what no text can have makes no client', async () => {
+  it('that contains an unstorable character registers no client', async () => {
     const answer = await register(pod.app, { redirect_uris: ['https://client.example/\0'] })
 
     expect([answer.statusCode, answer.json().error]).toEqual([400, 'invalid_client_metadata'])
   })
 
   it.each(['http://127.0.0.1:8080/', 'http://127.0.0.1/?', 'http://localhost/'])(
-    'of the same machine is compared to the letter, too: %s',
+    'on the loopback host is compared exactly, too: %s',
     async (redirectUri) => {
       const metadata = { application_type: 'native', redirect_uris: ['http://127.0.0.1/'] }
       const client = await registerTestClient(pod.app, metadata)
@@ -73,7 +73,7 @@ describe('a request', () => {
   })
 
   it.each(['client_id', 'state', 'nonce', 'login_hint', 'other'])(
-    'with what no text can have in %s gets a page that says so',
+    'with an unstorable character in %s gets an error page',
     async (name) => {
       const { page } = await visit(await registerTestClient(pod.app), { [name]: 'a\0b' })
 
@@ -92,7 +92,7 @@ describe('a request', () => {
     expect(page.headers['content-security-policy']).not.toMatch(/sandbox|b\.example/)
   })
 
-  it('for tokens by a client whose id no client can have is one by a stranger', async () => {
+  it('for tokens with an unstorable client id is an invalid client', async () => {
     const fields = { grant_type: 'refresh_token', refresh_token: 'x', client_id: 'a\0b', client_secret: 'x' }
 
     const answer = await postForm(pod.app, '/api/openid_connect/access_tokens', fields)
@@ -101,7 +101,7 @@ describe('a request', () => {
   })
 })
 
-it('ends all that was granted when a used code comes again, whatever else comes with it', async () => {
+it('ends all grants when a used code is sent again, regardless of other parameters', async () => {
   const client = await registerTestClient(pod.app)
   const { verifier, parameters } = pkce()
   const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'profile', ...parameters }))
@@ -133,23 +133,26 @@ it.each(['wrong', 'w w'.padEnd(43, 'w'), 'w'.repeat(129), 'ü'.repeat(43)])(
   },
 )
 
-it.each(['access_tokens', 'revoke'])('answers programs in JSON at %s, whatever they would rather see', async (name) => {
-  const answer = await pod.app.inject({
-    method: 'POST',
-    url: `/api/openid_connect/${name}`,
-    headers: { accept: 'text/html,*/*;q=0.8', 'content-type': 'application/x-www-form-urlencoded' },
-    payload: 'grant_type=authorization_code&code=x&token=x&client_id=nobody',
-  })
+it.each(['access_tokens', 'revoke'])(
+  'answers programs in JSON at %s, regardless of the Accept header',
+  async (name) => {
+    const answer = await pod.app.inject({
+      method: 'POST',
+      url: `/api/openid_connect/${name}`,
+      headers: { accept: 'text/html,*/*;q=0.8', 'content-type': 'application/x-www-form-urlencoded' },
+      payload: 'grant_type=authorization_code&code=x&token=x&client_id=nobody',
+    })
 
-  expect([answer.statusCode, answer.json()]).toEqual([401, expect.objectContaining({ error: 'invalid_client' })])
-})
+    expect([answer.statusCode, answer.json()]).toEqual([401, expect.objectContaining({ error: 'invalid_client' })])
+  },
+)
 
 it.each([
   { scope: ' openid  profile ' },
   { scope: 'profile', nonce: 'n' },
   { scope: 'profile', max_age: '100', claims_locales: 'de' },
   { scope: 'profile', claims: '{"userinfo":{"name":null}}' },
-])('goes on with what does no harm: %o', async (parameters) => {
+])('harmless parameters are accepted: %o', async (parameters) => {
   const client = await registerTestClient(pod.app)
 
   const { searchParams } = await allow(pod.app, client, 'alice', parameters)

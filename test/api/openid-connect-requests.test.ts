@@ -36,7 +36,7 @@ function callWith(token: string, url = '/api/v1/user') {
   return pod.inject({ url, headers: { authorization: `Bearer ${token}` } })
 }
 
-describe('what a client may ask for', () => {
+describe('requests that a client may send', () => {
   it.each([
     [{ response_type: 'id_token' }, 'unsupported_response_type'],
     [{ scope: 'everything' }, 'invalid_scope'],
@@ -82,7 +82,7 @@ describe('what a client may ask for', () => {
     expect(answer.statusCode).toBe(200)
   })
 
-  it('shows a page for a client that nobody knows', async () => {
+  it('an unknown client gets an error page', async () => {
     const answer = await pod.inject(
       `/api/openid_connect/authorizations/new?client_id=nobody&redirect_uri=${CALLBACK}&response_type=code`,
     )
@@ -105,7 +105,7 @@ describe('what a client may ask for', () => {
     expect(page.headers['content-type']).toContain('text/html')
   })
 
-  it('may be asked with POST', async () => {
+  it('POST is accepted', async () => {
     const client = await registerTestClient(pod.app)
     const fields = {
       client_id: client.id,
@@ -135,7 +135,7 @@ describe('what a client may ask for', () => {
   })
 })
 
-describe('asking the person', () => {
+describe('the consent page', () => {
   it('fills in the name that the client knows already', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
@@ -145,7 +145,7 @@ describe('asking the person', () => {
     expect(browser.page.body).toMatch(/name="username"[^>]*value="alice"/)
   })
 
-  it('shows who asks, for what, and where the answer goes, all of it as text', async () => {
+  it('shows the client, the scopes and the redirect host, escaped as text', async () => {
     const client = await registerTestClient(pod.app, { client_name: '<script>alert(1)</script>' })
     const browser = openBrowser(pod.app, POD)
     await browser.visit(client.address({ scope: 'openid conversations contacts:read' }))
@@ -164,7 +164,7 @@ describe('asking the person', () => {
     expect(browser.page.headers['access-control-allow-origin']).toBeUndefined()
   })
 
-  it('asks no second time for the same scopes, but for others and on demand', async () => {
+  it('is skipped for granted scopes, but not for new scopes or prompt=consent', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
     await allow(pod.app, client, 'alice', { scope: 'openid profile' }, browser)
@@ -182,7 +182,7 @@ describe('asking the person', () => {
   it.each([
     ['without a secret', { token_endpoint_auth_method: 'none' }],
     ['with a scheme of its own', { redirect_uris: ['org.example.app://callback'] }],
-  ])('asks every time for a client %s', async (_name, metadata) => {
+  ])('is shown every time for a client %s', async (_name, metadata) => {
     const client = await registerTestClient(pod.app, metadata)
     const browser = openBrowser(pod.app, POD)
     await allow(pod.app, client, 'alice', pkce().parameters, browser)
@@ -208,7 +208,7 @@ describe('asking the person', () => {
     expect(browser.url.searchParams.has('code')).toBe(true)
   })
 
-  it('goes on as somebody else who signs in at the same browser', async () => {
+  it('continues with another user who signs in at the same browser', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
     await allow(pod.app, client, 'alice', {}, browser)
@@ -386,7 +386,7 @@ describe('the token endpoint', () => {
 })
 
 describe('user info', () => {
-  it('tells what the scopes allow', async () => {
+  it('describes what the scopes allow', async () => {
     const client = await registerTestClient(pod.app)
     const { alice } = await pod.people('alice')
     await alice.editProfile({ firstName: 'Alice', lastName: 'Liddell' })
@@ -478,7 +478,7 @@ describe('revocation', () => {
     expect(again.json().error).toBe('invalid_grant')
   })
 
-  it('is done for a client that proves who it is, of its own tokens, and says 200 to anything else', async () => {
+  it('a client may revoke its own tokens only; every other token gets a 200', async () => {
     const [one, other] = [await registerTestClient(pod.app), await registerTestClient(pod.app)]
     const tokens = await tokensOf(one, 'alice', { scope: 'profile' })
 
@@ -490,7 +490,7 @@ describe('revocation', () => {
   })
 })
 
-it('lets a known native client in as it asks for it (contract, section 10)', async () => {
+it('accepts the requests of a known native client (contract, section 10)', async () => {
   const registered = await pod.inject({
     method: 'POST',
     url: '/api/openid_connect/clients',
@@ -539,7 +539,7 @@ it('lets a known native client in as it asks for it (contract, section 10)', asy
   expect(answer.json().scope.split(' ').sort()).toEqual([...scope.split(' '), 'public:read'].sort())
 })
 
-it('asks who it is when the account behind a session is gone', async () => {
+it('requires a new sign-in when the account of a session is gone', async () => {
   await pod.people('carol')
   const client = await registerTestClient(pod.app)
   const browser = openBrowser(pod.app, POD)

@@ -9,7 +9,7 @@ import { openBrowser } from '../support/browser.js'
 import { allow, CALLBACK, codeIn, POD, pkce, postForm, register, registerTestClient } from '../support/oidc-client.js'
 import { startTestPod } from '../support/test-pod.js'
 
-it('logs nothing that could be used or that somebody wrote', async () => {
+it('logs contain no credentials and no user input', async () => {
   const lines: string[] = []
   const log = pino({ level: 'trace' }, { write: (line) => void lines.push(line) })
   await using pod = await startTestPod({ log })
@@ -62,7 +62,7 @@ it('binds the ID token to the access token that came with it', async () => {
   expect(decodeJwt(id)['at_hash']).toBe(half.toString('base64url'))
 })
 
-it('keeps one key, sealed, whoever makes it first', async () => {
+it('creates one sealed key when processes start concurrently', async () => {
   await using pod = await startTestPod()
 
   const keys = await Promise.all([loadSigningKey(pod.pod), loadSigningKey(pod.pod), loadSigningKey(pod.pod)])
@@ -89,7 +89,7 @@ it('makes one authorization of consent that is given many times at once', async 
 })
 
 describe('while the database is away', () => {
-  it('says so, and asks to come again', async () => {
+  it('answers that it is unavailable, with Retry-After', async () => {
     const nowhere = openDatabase({ ...WEB_LIMITS, url: 'postgres://127.0.0.1:1/nothing', applicationName: 'nobody' })
     let isAway = false
     await using pod = await startTestPod({
@@ -110,7 +110,7 @@ describe('while the database is away', () => {
     expect(page.statusCode).toBe(503)
     expect(page.headers['content-type']).toContain('text/html')
     expect(page.body).toContain('Please try again soon.')
-    expect(form.statusCode).toBe(200) // nobody has to be looked up to show it
+    expect(form.statusCode).toBe(200) // rendering the form needs no database query
   })
 })
 
@@ -133,7 +133,7 @@ describe('a sector identifier', () => {
   const uris = ['https://one.example/callback', 'https://two.example/callback']
   const metadata = { redirect_uris: uris, subject_type: 'pairwise' }
 
-  it('is needed for several hosts, must name them all, and is asked the way other pods are', async () => {
+  it('is required for several hosts, must list them all, and is fetched with the outbound rules for pods', async () => {
     await using pod = await start(async () => uris)
 
     const without = await register(pod.app, metadata)
@@ -151,7 +151,7 @@ describe('a sector identifier', () => {
     expect(asked).toEqual(['https://one.example/sector', 'https://one.example/sector'])
   })
 
-  it('that cannot be read is said in one way, whatever is wrong there', async () => {
+  it('an unreadable one gives the same error, for every cause', async () => {
     await using pod = await start(async () => {
       throw new Error('connect ECONNREFUSED 10.0.0.1:443')
     })
@@ -166,7 +166,7 @@ describe('a sector identifier', () => {
   })
 })
 
-it('asks no address that a client has registered for its keys, its logo or its pages', async () => {
+it('fetches no key, logo or page URL that a client has registered', async () => {
   await using pod = await startTestPod({
     change: (opened) => ({
       ...opened,
@@ -195,7 +195,7 @@ it('asks no address that a client has registered for its keys, its logo or its p
   expect(answer.statusCode).toBe(200)
 })
 
-it('answers with addresses of the pod, whatever name it was asked by', async () => {
+it('answers with URLs of the pod, for every Host header', async () => {
   await using pod = await startTestPod()
   const client = await registerTestClient(pod.app)
   const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' }

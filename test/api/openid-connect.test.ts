@@ -187,7 +187,7 @@ describe('167', () => {
 })
 
 describe('168', () => {
-  it('sends the client away that asks for private posts without contacts', async () => {
+  it('rejects a client that requests private posts without contacts', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
 
@@ -198,7 +198,7 @@ describe('168', () => {
     expect(browser.url.searchParams.get('state')).toBe('xyz')
   })
 
-  it('shows a page and sends nobody anywhere when the redirect URI is not registered', async () => {
+  it('an unregistered redirect URI gets an error page and no redirect', async () => {
     const client = await registerTestClient(pod.app)
 
     const answer = await pod.inject(client.address({ redirect_uri: 'https://client.example/callback/' }))
@@ -209,7 +209,7 @@ describe('168', () => {
     expect(answer.headers['content-security-policy']).toContain("default-src 'none'")
   })
 
-  it('says access_denied when the person does', async () => {
+  it('answers access_denied when the user denies', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
     await browser.visit(client.address())

@@ -14,7 +14,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   let post: string
   let comment: string
   beforeAll(async () => {
-    // So many are really under way at once, and no turn takes so long that the pod would rather ask to come again.
+    // The concurrency is real, and no turn is long enough for the pod to answer 503.
     api = await openNeighbourhoodOn(backend, { environment: { DATABASE_POOL: '20' } })
     ;({ alice, bob } = api)
   })
@@ -27,7 +27,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   const read = async (guid = post, who: ApiClient = alice): Promise<ApiAnswer['body']> =>
     (await who.get(`/posts/${guid}`)).body
   const likesOfComment = async () => (await alice.get(`/posts/${post}/comments`)).body[0].interactions
-  /** By how many reasons alice hears of the post. */
+  /** The number of reasons for which alice is notified about the post. */
   async function reasons(): Promise<number> {
     const { id: postId } = await api.pod.db('posts').where({ guid: post }).first('id')
     const row = await api.pod.db('participations').where({ postId, authorId: alice.viewer.personId }).first('count')
@@ -39,7 +39,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     await api.pod.db('photos').insert(photos.map((guid) => ({ guid, authorId, pending: true, name: `${guid}.png` })))
     return photos
   }
-  /** How many likes were handed over to be told to other pods. */
+  /** The number of likes enqueued for delivery to other pods. */
   const likesTold = async () => (await api.pod.db('outbox').whereRaw(`data ->> 'record' = 'like'`)).length
 
   it('like of a post, and the same taken back: one does', async () => {
@@ -66,7 +66,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect([await likesOfComment(), await reasons()]).toEqual([{ liked: false, likes_count: 0 }, 0])
   })
 
-  it('likes that come and go: what is counted is what is there', async () => {
+  it('likes and unlikes: the counter equals the number of rows', async () => {
     const people: readonly ApiPerson[] = [alice, bob, api.carol, api.dan, api.eve]
     const path = `/posts/${post}/likes`
 
@@ -110,7 +110,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect(await api.pod.db('tombstones').where({ guid: post })).toHaveLength(1)
   })
 
-  it('everything under a post that is deleted in the same moment: what is not there is a 404, and nothing is left', async () => {
+  it('a concurrent deletion of the post: every other request is a 404 or succeeds, and no row is left', async () => {
     const calls = [
       () => bob.delete(`/posts/${post}`),
       () => alice.post(`/posts/${post}/likes`),

@@ -14,7 +14,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   let post: string
   let comment: string
   beforeAll(async () => {
-    // So many are really under way at once, and no turn takes so long that the pod would rather ask to come again.
+    // The concurrency is real, and no turn is long enough for the pod to answer 503.
     api = await openNeighbourhoodOn(backend, { environment: { DATABASE_POOL: '20' } })
     ;({ alice, bob } = api)
   })
@@ -30,7 +30,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   const postId = async (): Promise<number> => (await api.pod.db('posts').where({ guid: post }).first('id')).id
   const ofPost = async () => ({ postId: await postId() })
 
-  it('subscribe: one does, and hears of the post by one reason', async () => {
+  it('subscribe: one succeeds, and leaves one subscription', async () => {
     const statuses = await statusesOf(() => alice.post(`/posts/${post}/subscribe`))
 
     expect(statuses).toEqual({ 204: 1, 409: AT_ONCE - 1 })
@@ -58,7 +58,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect(await rowsOf('hiddenPosts', await ofPost())).toBe(0)
   })
 
-  it('vote: one does, whatever the others would have chosen', async () => {
+  it('vote: one succeeds, for any choice of the others', async () => {
     const { id: pollId } = await api.pod
       .db('polls')
       .where(await ofPost())

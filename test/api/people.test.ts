@@ -29,7 +29,7 @@ describe('GET /users/:person_guid', () => {
     })
   })
 
-  it('38: has no private fields of somebody who shares with nobody', async () => {
+  it('38: hides the private fields of a person without any contacts', async () => {
     await api.dan.editProfile({ ...DETAILS, tags: ['tea'] })
 
     const answer = await api.alice.get(`/users/${api.dan.guid}`)
@@ -44,7 +44,7 @@ describe('GET /users/:person_guid', () => {
     })
   })
 
-  it('39: has those of somebody who shares with the viewer', async () => {
+  it('39: shows the private fields of a person who shares with the viewer', async () => {
     await api.carol.editProfile(DETAILS)
 
     const answer = await api.alice.get(`/users/${api.carol.guid}`)
@@ -52,7 +52,7 @@ describe('GET /users/:person_guid', () => {
     expect(answer.body).toMatchObject({ ...DETAILS, relationship: { receiving: false, sharing: true }, aspects: [] })
   })
 
-  it('39: has none of somebody with whom only the viewer shares', async () => {
+  it('39: hides the private fields of a person with whom only the viewer shares', async () => {
     await api.alice.editProfile({ ...DETAILS, publicDetails: false })
 
     const answer = await api.carol.get(`/users/${api.alice.guid}`)
@@ -61,27 +61,27 @@ describe('GET /users/:person_guid', () => {
     for (const detail of Object.keys(DETAILS)) expect(answer.body).not.toHaveProperty(detail)
   })
 
-  it('40: has those of somebody who shows them to everybody', async () => {
+  it('40: shows the private fields of a person whose profile is public', async () => {
     await api.dan.editProfile({ ...DETAILS, publicDetails: true })
 
     expect((await api.alice.get(`/users/${api.dan.guid}`)).body).toMatchObject(DETAILS)
     await api.dan.editProfile({ publicDetails: false })
   })
 
-  it('41: says nothing about contacts to a token that may not read them', async () => {
+  it('41: hides the contact state from a token without the scope for contacts', async () => {
     const answer = await (await api.alice.with()).get(`/users/${api.bob.guid}`)
 
     expect(answer.status).toBe(200)
     expect(answer.body).toMatchObject({ relationship: null, aspects: null, blocked: false })
   })
 
-  it('42: does not know a guid that nobody has, whatever it looks like', async () => {
+  it('42: an unknown guid is a 404, in every form', async () => {
     for (const guid of [newGuid(), 'x', '%00', '1', 'a%2Fb', 'x'.repeat(400)]) {
       expectError(await api.alice.get(`/users/${guid}`), 404)
     }
   })
 
-  it('43: does not know somebody who has left', async () => {
+  it('43: a closed account is a 404', async () => {
     const { fay } = await api.people('fay')
     expect((await api.alice.get(`/users/${fay.guid}`)).status).toBe(200)
 
@@ -129,7 +129,7 @@ describe('GET /users/:person_guid', () => {
     expect(answer.body).toMatchObject({ guid: quin.guid, network_id: 'quin@q.example', name: 'Quin Quartz' })
   })
 
-  it('asks the database twice: who asks, and who is asked for', async () => {
+  it('a person costs two statements: authentication and the person', async () => {
     expect(await statementsDuring(() => api.alice.get(`/users/${api.bob.guid}`))).toBe(2)
   })
 })

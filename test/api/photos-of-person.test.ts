@@ -56,7 +56,7 @@ it('50: lists the photos that are not pending, and the private ones only with pr
   expect(guidsOf((await (await api.bob.with()).get(photosOf(api.bob))).body)).toEqual([alone.guid, attached.guid])
 })
 
-it('49: does not know a person whom nobody knows, whatever else is wrong', async () => {
+it('49: an unknown person is a 404, for every other defect', async () => {
   for (const query of ['', '?before=soon', '?per_page=x']) {
     expectError(await api.alice.get(`/users/${newGuid()}/photos${query}`), 404)
   }

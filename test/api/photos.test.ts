@@ -79,7 +79,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     }
   })
 
-  it('154: says by its content what a file is, not by its name or type', async () => {
+  it('154: the file type follows from the content, not from the name or the declared type', async () => {
     const jpeg = await fromPhone()
     const answer = await api.post(
       alice,
@@ -135,7 +135,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     await expectNothing(await api.call(call), 415, photos)
   })
 
-  it('passes over fields that nobody knows, be they long texts or files', async () => {
+  it('ignores unknown fields, long texts and files included', async () => {
     const file = pictureField(png)
     const text = { name: 'description', value: 'long '.repeat(1_000) }
     const others = [
@@ -239,7 +239,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await countPhotos()).toBe(photos + ways.length)
   })
 
-  it('154: becomes the picture of the profile, and everybody is told', async () => {
+  it('154: becomes the avatar, and the profile change is delivered', async () => {
     for (const option of ['set_profile_photo', 'set_profile_picture']) {
       const answer = await api.upload(await alice.with('public:modify'), png, `?${option}=true&pending=true`)
       expect(answer.status).toBe(200)
@@ -310,7 +310,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(photos.map(({ alt_text }) => alt_text)).toEqual(Array(5).fill(altText))
     })
 
-    it('can be set, changed and removed later, which goes out with what has the photo already', async () => {
+    it('can be set, changed and removed later, and is delivered to pods that have the photo', async () => {
       const { guid, ...others } = await upload()
       expect(others).not.toHaveProperty('alt_text')
       const set = (text: unknown, who: Pick<ApiPerson, 'patch'> = alice) =>
@@ -328,7 +328,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       for (const nothing of [null, '  ']) expect((await set(nothing)).body).not.toHaveProperty('alt_text')
     })
 
-    it('is refused where it is too long, no text or nobody’s to set', async () => {
+    it('an alt text that is too long, no text, or for a photo of another user is rejected', async () => {
       const { guid } = await upload()
       const set = (body: object, who: Pick<ApiPerson, 'patch'> = alice) => who.patch(`/photos/${guid}`, body)
 
@@ -437,7 +437,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await alice.post('/posts', { public: true, body: 'Again', photos: [photos[0]] }), 422)
   })
 
-  it('151: attaches no photo of somebody else, none that is published, and none that is not there', async () => {
+  it('151: rejects photos of other users, attached photos and unknown photos', async () => {
     const theirs = (await api.upload(bob, png, '?pending=true')).body.guid
     const shown = (await api.upload(alice, png, '?set_profile_photo=true')).body.guid
     const good = (await api.upload(alice, png, '?pending=true')).body.guid
@@ -448,7 +448,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('what goes', () => {
-    /** The database asks for it; the sweeper, which runs every few seconds, hands it on. */
+    /** The database row requests the deletion; the sweeper enqueues it every few seconds. */
     async function untilRemoved(): Promise<void> {
       const rows = await api.pod.db('outbox').where({ queue: 'photos' }).select('id', 'queue', 'name')
       await api.pod.jobs.handOver(rows)
@@ -456,7 +456,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     }
     const lies = async (name: string) => (await api.files()).images.filter((file) => file.endsWith(name)).length
 
-    it('takes its files along: a photo, once, however often it is asked for at the same time', async () => {
+    it('deletes its files: a photo, once, also with concurrent requests', async () => {
       const photo = await api.upload(alice, png, '?pending=true')
       expect(await lies(nameOf(photo))).toBe(5)
 
@@ -509,7 +509,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await (await alice.with('public:modify', 'private:modify')).delete(`/photos/${guid}`)).status).toBe(204)
     })
 
-    it('takes its files along: somebody who leaves', async () => {
+    it('deletes its files: a closed account', async () => {
       const { max } = await api.people('max')
       const portrait = await api.upload(max, png, '?set_profile_photo=true')
       const posted = await api.upload(max, png, '?pending=true')

@@ -30,12 +30,12 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   const comments = async (who: ApiPerson, under: string, body = 'Well said') => {
     expect((await who.post(`/posts/${under}/comments`, { body })).status).toBe(201)
   }
-  /** What a person is told of in a list of the author's posts. */
+  /** A person's notifications about a list of the author's posts. */
   const stateOf = async (guid: string, author: ApiPerson = bob, reader: ApiPerson = alice) => {
     const posts: ApiAnswer['body'][] = (await reader.get(`/users/${author.guid}/posts`)).body
     return posts.find((each) => each.guid === guid)?.own_interaction_state
   }
-  /** What somebody has been told: type, target, and who did it. */
+  /** A person's notifications: type, target and actor. */
   const newsOf = async (who: ApiPerson) => {
     const news: ApiAnswer['body'][] = (await who.get('/notifications')).body
     return news.map(({ type, target, event_creators }) => [
@@ -104,7 +104,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     for (const verb of ['subscribe', 'mute']) expect((await interact(client, verb, api.RB)).status).toBe(204)
   })
 
-  it('138: whoever has liked, commented or reshared is subscribed already', async () => {
+  it('138: a person who has liked, commented or reshared is subscribed already', async () => {
     await alice.post(`/posts/${post}/likes`)
     expectError(await interact(alice, 'subscribe', post), 409)
 
@@ -119,7 +119,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await interact(api.dan, 'subscribe', post), 409)
   })
 
-  it('137: authors who subscribe to their own post stay so, whatever they say under it and take back', async () => {
+  it('137: authors who subscribe to their own post stay subscribed after comments and retractions', async () => {
     await interact(bob, 'subscribe', post)
     const { body: comment } = await bob.post(`/posts/${post}/comments`, { body: 'So it is' })
     await bob.post(`/posts/${post}/likes`)
@@ -150,7 +150,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await stateOf(post)).toMatchObject({ subscribed: false })
   })
 
-  it('140: who subscribes is told of a comment', async () => {
+  it('140: a subscriber is notified of a comment', async () => {
     await interact(alice, 'subscribe', post)
 
     await comments(carol, post)
@@ -167,7 +167,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await newsOf(alice)).toEqual([])
   })
 
-  it('142: one’s own post can be muted, in every way it could be heard of', async () => {
+  it('142: one’s own post can be muted, for every kind of notification', async () => {
     await interact(alice, 'subscribe', ownPost)
     await interact(alice, 'mute', ownPost)
 
@@ -207,7 +207,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await hide(true)).status).toBe(204)
     })
 
-    it('needs to be told what, as a boolean or in a word for one', async () => {
+    it('requires `hide` as a boolean or an equivalent word', async () => {
       for (const body of [{}, { hide: 'maybe' }, { hide: null }, { hide: 1 }, { hide: [] }, '{', '[true]']) {
         const headers = { 'content-type': 'application/json' }
         const path = `/posts/${post}/hide`
@@ -219,7 +219,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await hide('0')).status).toBe(204)
     })
 
-    it('leaves the post to those who ask for it, and its comments', async () => {
+    it('a hidden post stays readable by guid, and so do its comments', async () => {
       await comments(carol, post)
       await hide(true)
 

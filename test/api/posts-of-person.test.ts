@@ -28,7 +28,7 @@ async function stranger() {
 }
 
 describe('GET /users/:person_guid/posts', () => {
-  it('46: lists what the viewer may see, the newest first', async () => {
+  it('46: lists the posts visible to the viewer, the newest first', async () => {
     const answer = await api.alice.get(postsOf(api.bob))
 
     expect(answer.status).toBe(200)
@@ -51,13 +51,13 @@ describe('GET /users/:person_guid/posts', () => {
     expect(guidsOf((await api.bob.get(postsOf(api.alice))).body)).toEqual([api.PA])
   })
 
-  it('49: does not know a person whom nobody knows, whatever else is wrong', async () => {
+  it('49: an unknown person is a 404, for every other defect', async () => {
     for (const query of ['', '?before=soon', '?per_page=x']) {
       expectError(await api.alice.get(`/users/${newGuid()}/posts${query}`), 404)
     }
   })
 
-  it('60: lists what is hidden, and what somebody blocked has written', async () => {
+  it('60: lists hidden posts, and posts by a blocked person', async () => {
     const { gus } = await api.people('gus')
     await setPostHidden(api.pod, gus.viewer, api.PB, true)
     await gus.post(`/users/${api.bob.guid}/block`)
@@ -97,7 +97,7 @@ describe('a post', () => {
     })
   })
 
-  it('tells what the viewer has done with it, and nobody else', async () => {
+  it('shows the interactions of the viewer, and of no other person', async () => {
     const { ida } = await api.people('ida')
     const { viewer } = ida
     const before = (await ida.get(postsOf(api.carol))).body[0]
@@ -128,7 +128,7 @@ describe('a post', () => {
     expect(seen.poll).toMatchObject({ participation_count: 1, already_participated: false })
   })
 
-  it('tells the subscription of the viewer', async () => {
+  it('shows the subscription of the viewer', async () => {
     await subscribeToPost(api.pod, api.eve.viewer, api.PA)
 
     expect((await api.eve.get(postsOf(api.alice))).body[0].own_interaction_state).toMatchObject({
@@ -137,7 +137,7 @@ describe('a post', () => {
     })
   })
 
-  it('150: has coordinates with a decimal point, in whatever text they stand beside', async () => {
+  it('150: coordinates have a decimal point, next to any text', async () => {
     const { jim } = await api.people('jim')
     const location = { address: 'Main Square, "lat":1,', lat: '1', lng: '-2' }
     await publish(api, jim, { text: 'where "lat":1, "lng":2}', public: true, location })
@@ -156,7 +156,7 @@ describe('a post', () => {
     expect((await api.alice.get(postsOf(quin))).body[0]).not.toHaveProperty('location')
   })
 
-  it('152: has a short title, and is not safe for work where its text says so', async () => {
+  it('152: a post has a short title, and is not safe for work if its text says so', async () => {
     const { kim } = await api.people('kim')
     await publish(api, kim, { text: 'word '.repeat(100), public: true })
     await publish(api, kim, { text: '## T\nand more #NSFW', public: true })
@@ -227,7 +227,7 @@ describe('a reshare', () => {
     expect(post.root.own_interaction_state).toMatchObject({ liked: true, reshared: true })
   })
 
-  it('156: shows in the end what a reshare of another pod shows', async () => {
+  it('156: shows the root of a chain of reshares from another pod', async () => {
     const [quin, remy, sam] = [await stranger(), await stranger(), await stranger()]
     const first = await addPost(api.pod, quin, { type: 'Reshare', text: '', rootId: await idOf(api.LB) })
     const second = await addPost(api.pod, remy, { type: 'Reshare', text: '', rootId: first.id })
@@ -399,13 +399,13 @@ describe('paging', () => {
   })
 })
 
-describe('what it costs', () => {
+describe('database costs', () => {
   let mia: ApiPerson
   beforeEach(async () => {
     ;({ mia } = await api.people('mia'))
   })
 
-  it('asks the database twice for any number of posts: who asks, what is listed; and for none, whether there is such a person', async () => {
+  it('the list costs two statements for any number of posts (authentication, posts), and one more for an empty list (the person)', async () => {
     const count = () => statementsDuring(() => api.alice.get(postsOf(mia, '?per_page=100')))
     expect(await count()).toBe(3)
 

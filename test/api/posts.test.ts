@@ -71,7 +71,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect([answer.status, answer.body.body]).toEqual([200, 'Two slashes'])
     })
 
-    it('147: needs to be told whether it is for everybody, and what it says', async () => {
+    it('147: requires the visibility and some content', async () => {
       const before = await rows()
       const wrong = [
         {},
@@ -132,7 +132,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await write({}, await alice.with('private:modify')), 403)
     })
 
-    it('shows the writer something private, whatever else the token may read', async () => {
+    it('shows writers their private posts, regardless of other scopes', async () => {
       const writer = await alice.with('public:modify', 'private:modify')
 
       const answer = await write({ body: 'For friends', public: false, aspects: [api.FR] }, writer)
@@ -268,7 +268,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect([await seenBy(bob), await seenBy(await bob.with()), await seenBy(api.carol)]).toEqual([true, false, false])
     })
 
-    it('151: takes no photo of somebody else, none that is part of something, none twice and none that is not there', async () => {
+    it('151: rejects photos of other users, attached photos, repeated photos and unknown photos', async () => {
       const own = await pendingPhoto(alice)
       const wrong = [
         [await pendingPhoto(bob)],
@@ -303,7 +303,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await written({ body: 'Text with #NSFW' })).nsfw).toBe(true)
     })
 
-    it('files a post under its tags, and tells whom it mentions', async () => {
+    it('files a post under its tags, and notifies mentioned people', async () => {
       await api.pod.db('notifications').delete()
 
       const post = await written({
@@ -331,7 +331,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await api.pod.db('taggings').where({ postId: id })).toHaveLength(100)
     })
 
-    it('links in something private to whom it is not for, instead of mentioning them', async () => {
+    it('replaces mentions in a private post by links for people who do not receive it', async () => {
       const quin = await addStranger(api.pod, 'quin@q.example')
       await api.pod.db('notifications').delete()
 
@@ -350,7 +350,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await api.carol.get('/notifications')).body).toEqual([])
     })
 
-    it('mentions and files nothing by the name of somebody else', async () => {
+    it('a name of another person causes no mention and no tag', async () => {
       const quin = await addStranger(api.pod, 'quinn@q.example')
       await quin.$query(api.pod.db).patch({ name: `Q [1] @{${api.carol.address}} #party` })
 
@@ -373,14 +373,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await write({ body, public: false, aspects: [api.FR] }), 422)
     })
 
-    it('knows nothing of what a client calls itself, and of fields that nobody knows', async () => {
+    it('does not store the client name, and ignores unknown fields', async () => {
       const post = await written({ body: 'x', provider_display_name: 'An app', guid: 'x', likes: 5, __proto__: null })
 
       expect(post).not.toHaveProperty('provider_display_name')
       expect(post.guid).not.toBe('x')
     })
 
-    it('takes null for what is not there', async () => {
+    it('accepts null for absent fields', async () => {
       const nothing = { aspects: null, photos: null, poll: null, location: null }
 
       expect(await written({ body: 'x', ...nothing })).toMatchObject({ body: 'x', photos: [] })
@@ -422,7 +422,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
         expect(answer.text).toContain('"lat":1.0,"lng":-2.5')
       })
 
-      it('takes false for false, also where it is asked what the token may do', async () => {
+      it('reads false as false, also in the check of scopes', async () => {
         const careful = await alice.with('public:modify')
 
         expectError(await writeForm(`body=x&public=false&aspects[]=${api.FR}`, careful), 422)
@@ -462,7 +462,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await read('1'), 404)
     })
 
-    it('60, 144: gives also what is hidden, or by somebody who is blocked', async () => {
+    it('60, 144: hidden posts and posts by blocked people are readable by guid', async () => {
       const { gus } = await api.people('gus')
       expect((await gus.post(`/posts/${api.PB}/hide`, { hide: true })).status).toBe(204)
       expect((await gus.post(`/users/${bob.guid}/block`)).status).toBe(201)
@@ -511,7 +511,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await remove(guid, await alice.with('public:modify', 'private:modify'))).status).toBe(204)
     })
 
-    it('takes everything under it away, and what was told of it', async () => {
+    it('deletes its comments and interactions, and the notifications about it', async () => {
       const photo = await pendingPhoto(alice)
       const poll = { question: 'Tea?', poll_answers: ['y', 'n'] }
       const { guid } = await written({ body: `@{${bob.address}}`, photos: [photo], poll })

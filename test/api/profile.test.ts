@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 const profile = async () => (await alice.get('/user')).body
-/** Changes nothing, and says so. */
+/** Changes nothing; expects an error. */
 async function expectRefused(change: object): Promise<void> {
   const before = await profile()
   expectError(await alice.patch('/user', change), 400)
@@ -51,7 +51,7 @@ describe('GET /user', () => {
     })
   })
 
-  it('leaves out the counts of what the token may not read', async () => {
+  it('omits the counts that the token may not read', async () => {
     const { zoe } = await api.people('zoe')
     const keysOf = async (...scopes: Parameters<typeof zoe.with>) =>
       Object.keys((await (await zoe.with('profile', ...scopes)).get('/user')).body).filter((key) => /^unread/.test(key))
@@ -221,7 +221,7 @@ describe('PATCH /user', () => {
   it('27: takes tags with and without #', async () => {
     expect((await alice.patch('/user', { tags: ['#A', 'b'] })).body.tags).toEqual(['a', 'b'])
   })
-  it('27: drops what is empty, repeated or no part of a word', async () => {
+  it('27: drops empty, repeated and invalid tags', async () => {
     const tags = ['#Öl-Zeug', 'öl-zeug', '<3', '#!', 'a b_c']
 
     expect((await alice.patch('/user', { tags })).body.tags).toEqual(['öl-zeug', '<3', 'ab_c'])
@@ -229,7 +229,7 @@ describe('PATCH /user', () => {
   it('28: refuses six tags', () => expectRefused({ tags: ['1', '2', '3', '4', '5', '6'] }))
   it('29: refuses tags that are no list', () => expectRefused({ tags: 'x' }))
 
-  it('30: refuses a flag that says neither yes nor no', () => expectRefused({ nsfw: 'maybe' }))
+  it('30: rejects a flag that is no boolean', () => expectRefused({ nsfw: 'maybe' }))
   it('31: refuses a number as a flag', () => expectRefused({ searchable: 5 }))
   it.each(['false', 'OFF', '0', 'F', 'no'])('30: takes the text %j as no, also in JSON', async (searchable) => {
     await alice.patch('/user', { searchable: true })
@@ -253,7 +253,7 @@ describe('PATCH /user', () => {
     { location: 'changed', nsfw: 'maybe' },
   ])('refuses %j, and changes nothing', (change) => expectRefused(change))
 
-  it('32: passes over fields that nobody knows, and those that nobody can change', async () => {
+  it('32: ignores unknown and read-only fields', async () => {
     const answer = await alice.patch('/user', { guid: 'x', unknown: 1, bio: 'z' })
 
     expect(answer.status).toBe(200)
@@ -261,7 +261,7 @@ describe('PATCH /user', () => {
     expect(answer.body).not.toHaveProperty('unknown')
   })
 
-  it('33: changes nothing where nothing is asked for', async () => {
+  it('33: an empty change changes nothing', async () => {
     const before = await profile()
 
     expect(await alice.patch('/user', {})).toMatchObject({ status: 200, body: before })
@@ -294,7 +294,7 @@ describe('PATCH /user', () => {
 })
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
-  it('33: tells the contacts of a change, and nobody of one that changes nothing', async () => {
+  it('33: a change is delivered to contacts; a change without effect is not delivered', async () => {
     await using village = await openNeighbourhoodOn(backend)
     const { viewer } = village.alice
     const told = () => village.pod.db('outbox').where({ name: 'dispatch' }).delete().returning('data')

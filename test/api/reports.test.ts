@@ -12,7 +12,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   let api: Neighbourhood
   let alice: ApiPerson
   let bob: ApiPerson
-  /** A public post of Bob's, and what Carol says under it. */
+  /** A public post by Bob, and a comment on it by Carol. */
   let post: string
   let comment: string
   beforeAll(async () => {
@@ -36,7 +36,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     const report = (client: ApiClient, body: object | string = spam, place = `${post}/comments/${comment}`) =>
       client.post(`/posts/${place}/report`, body)
 
-    it('132: is seen by the reporter and by nobody else', async () => {
+    it('132: is visible to the reporter only', async () => {
       const answer = await report(alice)
 
       expect([answer.status, answer.text]).toEqual([204, ''])
@@ -45,7 +45,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await api.carol.get('/notifications')).body).toEqual([])
     })
 
-    it('133: happens once, also after somebody has looked at it', async () => {
+    it('133: a second report is rejected, also after review of the first', async () => {
       await report(alice)
 
       expectError(await report(alice, { reason: 'Again' }), 409)
@@ -91,7 +91,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     const report = (client: ApiClient, body: object | string = spam, guid = post) =>
       client.post(`/posts/${guid}/report`, body)
 
-    it('136: is seen by the reporter and by nobody else', async () => {
+    it('136: is visible to the reporter only', async () => {
       const answer = await report(alice)
 
       expect([answer.status, answer.text]).toEqual([204, ''])

@@ -67,7 +67,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await read()).interaction_counters.reshares).toBe(1)
   })
 
-  it('156: is refused for one’s own, for what is private and for what is not to be seen', async () => {
+  it('156: a reshare of one’s own post, a private post or an invisible post is rejected', async () => {
     expectError(await reshare(api.PA), 422)
     expectError(await reshare(api.RB), 422)
     expectError(await reshare(api.RB, await alice.with('public:modify')), 404)
@@ -110,7 +110,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await reshare()).status).toBe(200)
   })
 
-  it('102: tells the author, who hears of what is said under it', async () => {
+  it('102: notifies the author, who is notified of comments on the reshare', async () => {
     const { guid } = (await reshare()).body
     const [news] = (await bob.get('/notifications')).body
     expect(news).toMatchObject({ type: 'reshared', target: { guid: post }, event_creators: [{ guid: alice.guid }] })
@@ -142,7 +142,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await resharers(post, bob)).toEqual([api.carol.guid, alice.guid, api.dan.guid])
   })
 
-  it('is listed for what can be seen, and never for what is private', async () => {
+  it('is listed for visible posts, and never for private posts', async () => {
     const { id: rootId } = await Post.query(api.pod.db).findOne({ guid: api.RB }).throwIfNotFound()
     await addPost(api.pod, await addStranger(api.pod, 'remy@r.example'), { type: 'Reshare', text: '', rootId })
     expect((await list(api.RB)).body).toEqual([])

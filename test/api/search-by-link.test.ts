@@ -89,7 +89,7 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
     expect(others.requests.slice(before)).toEqual([])
   })
 
-  it('refuses what leads to no post, and asks no pod for it', async () => {
+  it('rejects links to no post, without a request to any pod', async () => {
     const before = others.requests.length
     for (const text of ['', 'cats', 'ann@pod.example', 'https://z.example/', `https://z.example/people/${newGuid()}`]) {
       expect([text, await search('posts', text)]).toEqual([text, [422, 422]])

@@ -51,7 +51,7 @@ describe('searching for people', () => {
   })
 
   describe('by name', () => {
-    it('164: finds nobody by less than two characters', async () => {
+    it('164: fewer than two characters find no person', async () => {
       for (const text of ['', ' ', 'b', ' b ', '猫', '𐐀']) {
         expect(await named(alice, text)).toMatchObject({ status: 200, body: [] })
       }
@@ -107,7 +107,7 @@ describe('searching for people', () => {
       expect(addresses(await named(alice, zoe.address))).toEqual([])
     })
 
-    it('finds somebody by a name they have just given themselves, and no longer by the former one', async () => {
+    it('finds a person by a changed name at once, and no longer by the former one', async () => {
       await api.eve.patch('/user', { name: 'Evelyn Zymurgy' })
       expect(addresses(await named(alice, 'zymurgy'))).toEqual([api.eve.address])
 
@@ -194,7 +194,7 @@ describe('searching for people', () => {
       expectError(await filtered(...aspects, 'contacts'), 422)
     })
 
-    it('164: need the scope contacts:read, whatever they say', async () => {
+    it('164: need the scope contacts:read, for every value', async () => {
       const client = await alice.with()
       for (const filter of ['contacts', 'nonsense', '']) {
         const answer = await client.get(`/search/users?name_or_handle=ba&filter[]=${filter}`)
@@ -220,13 +220,13 @@ describe('searching for people', () => {
     expect((await find(alice, { name_or_handle: 'ba', page: 2 })).body).toEqual([])
   })
 
-  it('needs one statement, one more for aspects, and one for who asks', async () => {
+  it('costs one statement, one more for aspects, and one for authentication', async () => {
     expect(await statementsDuring(() => named(alice, 'bob'))).toBe(2)
     expect(await statementsDuring(() => alice.get(`/search/users?tag=tea&filter=aspect:${api.FR}`))).toBe(3)
   })
 })
 
-describe.each(queueBackends)('searching for somebody whom nobody here knows, with the queue in $store', (backend) => {
+describe.each(queueBackends)('searching for an unknown remote person, with the queue in $store', (backend) => {
   let api: Neighbourhood
   let alice: ApiPerson
   let others: FakePods
@@ -264,7 +264,7 @@ describe.each(queueBackends)('searching for somebody whom nobody here knows, wit
     expect(answer.body).toMatchObject([{ guid, network_id: address, name: 'remy Tester' }])
   })
 
-  it('asks their pod once, however many search for them', async () => {
+  it('concurrent searches cause one look-up on the pod', async () => {
     startWorker()
     const { address } = newStranger()
     const before = others.requests.length
@@ -278,7 +278,7 @@ describe.each(queueBackends)('searching for somebody whom nobody here knows, wit
     expect(asked.filter((request) => request.includes('/stream'))).toHaveLength(1)
   })
 
-  it('finds nobody where nobody is, and leaves no dead letter', async () => {
+  it('an unknown address finds no person, and leaves no dead letter', async () => {
     startWorker()
 
     expect(await named(alice, 'ghost@nowhere.example')).toMatchObject({ status: 200, body: [] })
@@ -287,7 +287,7 @@ describe.each(queueBackends)('searching for somebody whom nobody here knows, wit
     expect(await api.pod.jobs.failed('fetch', 0, 10)).toEqual([])
   })
 
-  it('asks for a few at a time, and finds the others among those who are known', async () => {
+  it('the number of pending look-ups is bounded, and known people are still found', async () => {
     await untilIdle(api.pod, 15_000, ['fetch'])
     const answers = await Promise.all(Array.from({ length: 10 }, () => named(alice, newStranger().address)))
 
@@ -309,7 +309,7 @@ describe.each(queueBackends)('searching for somebody whom nobody here knows, wit
     expect(addresses(await named(alice, address))).toEqual([address])
   })
 
-  it('asks no pod for anybody else', async () => {
+  it('no other query causes a look-up', async () => {
     startWorker()
     await untilIdle(api.pod, 15_000, ['fetch'])
     const before = others.requests.length
@@ -331,7 +331,7 @@ describe.each(queueBackends)('searching for somebody whom nobody here knows, wit
     await find(alice, { tag: address })
 
     await untilIdle(api.pod, 15_000, ['fetch'])
-    // The posts of a known person are asked for once.
+    // The posts of a known person are fetched once.
     expect(others.requests.slice(before).filter((request) => !request.startsWith('k.example'))).toEqual([])
   })
 })

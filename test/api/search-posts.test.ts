@@ -19,7 +19,7 @@ it('165: needs a tag', async () => {
   }
 })
 
-it('165: finds nothing under a tag that nobody has used, or only in a comment', async () => {
+it('165: finds nothing under a tag that is unused, or only used in a comment', async () => {
   await api.bob.post(`/posts/${api.PA}/comments`, { body: '#onlyincomments' })
 
   for (const tag of ['neverused', 'onlyincomments', 'x'.repeat(256)]) {
@@ -28,7 +28,7 @@ it('165: finds nothing under a tag that nobody has used, or only in a comment', 
   }
 })
 
-it('165: finds the posts with the tag, however it is typed, the newest first, with what the viewer has done', async () => {
+it('165: finds the posts with the tag, in every spelling, the newest first, with the interactions of the viewer', async () => {
   const older = await publish(api, api.carol, { text: 'Look, #Kittens!', public: true })
   const newer = await publish(api, api.dan, { text: '#kittens', public: true })
   await publish(api, api.dan, { text: '#kittensAndCats', public: true })
@@ -58,7 +58,7 @@ it('finds private posts only for those who see them, and whose token may', async
   expect(await found(api.eve, 'secrets')).toEqual([])
 })
 
-it('144, 165: leaves out what is hidden, and what somebody blocked has written', async () => {
+it('144, 165: omits hidden posts and posts by a blocked person', async () => {
   const { gus } = await api.people('gus')
   const hers = await publish(api, api.carol, { text: '#leftout', public: true })
   const his = await publish(api, api.bob, { text: '#leftout', public: true })

@@ -31,18 +31,15 @@ async function signedIn(username = 'alice') {
 }
 
 describe('signing in', () => {
-  it.each(['alice', 'ALICE', ' alice ', 'alice@pod.example'])(
-    'lets in whoever calls themselves %o',
-    async (username) => {
-      const browser = openBrowser(pod.app, POD)
-      await browser.visit('/users/sign_in')
+  it.each(['alice', 'ALICE', ' alice ', 'alice@pod.example'])('accepts the username %o', async (username) => {
+    const browser = openBrowser(pod.app, POD)
+    await browser.visit('/users/sign_in')
 
-      await browser.submit({ ...right, username })
+    await browser.submit({ ...right, username })
 
-      expect(browser.url.pathname).toBe(APPLICATIONS)
-      expect(browser.page.body).toContain('alice@pod.example')
-    },
-  )
+    expect(browser.url.pathname).toBe(APPLICATIONS)
+    expect(browser.page.body).toContain('alice@pod.example')
+  })
 
   it.each([wrong, { ...right, username: 'nobody' }, { ...right, username: 'alice@elsewhere.example' }])(
     'answers %o with one message for a wrong name and a wrong password',
@@ -114,7 +111,7 @@ describe('signing in', () => {
     expect(answer.headers['set-cookie']).toBeUndefined()
   })
 
-  it('goes on with no session that somebody else has begun', async () => {
+  it('a session begun by another person is not continued', async () => {
     const browser = await signedIn('bob')
     const before = browser.cookies.get('pod_session')
     await browser.visit('/users/sign_in')
@@ -139,7 +136,7 @@ describe('signing in', () => {
     expect(copy.headers.location).toBe('/users/sign_in')
   })
 
-  it('makes whoever guesses wait longer and longer, and nobody else', async () => {
+  it('wrong passwords slow down further attempts for that account only', async () => {
     const ip = newAddress()
     const guesser = openBrowser(pod.app, POD, ip)
     await guesser.visit('/users/sign_in')
@@ -171,7 +168,7 @@ describe('signing in', () => {
     expect(guesser.url.pathname).toBe(APPLICATIONS)
   })
 
-  it('is tried at most twenty times in five minutes from one place, whatever a header says', async () => {
+  it('is limited to twenty attempts in five minutes from one address, for every forwarding header', async () => {
     const ip = newAddress()
     const statuses = new Map<number, number>()
     const attempt = () =>
@@ -198,7 +195,7 @@ describe('signing in', () => {
   })
 })
 
-it('counts nobody who knows the password', async () => {
+it('attempts with the right password are not counted', async () => {
   await using fresh = await startTestPod()
   await fresh.people('alice')
 
@@ -243,7 +240,7 @@ it('counts nothing where the operator wants no limit', async () => {
 })
 
 describe('the applications of a person', () => {
-  it('are listed with what they may do, and put out by a button', async () => {
+  it('are listed with their scopes, and revoked by a button', async () => {
     const client = await registerTestClient(pod.app, { client_name: 'Phone & co' })
     const browser = await signedIn()
     const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'conversations' }, browser))
@@ -263,7 +260,7 @@ describe('the applications of a person', () => {
     expect(again.json().error).toBe('invalid_grant')
   })
 
-  it('are put out by nobody else, whoever knows their number', async () => {
+  it('cannot be revoked by another user who knows their id', async () => {
     const client = await registerTestClient(pod.app)
     await allow(pod.app, client, 'alice')
     const { id: clientId } = await pod.pod.db('clients').where({ clientId: client.id }).first()
@@ -283,7 +280,7 @@ describe('the applications of a person', () => {
     expect(await pod.pod.db('authorizations').where({ id })).toHaveLength(1)
   })
 
-  it('do not include what the operator has made', async () => {
+  it('do not include tokens made by the operator', async () => {
     const browser = await signedIn('bob')
     const operators = await pod.pod.db('authorizations').whereNull('clientId').first()
 
@@ -323,7 +320,7 @@ describe('signing up', () => {
     [{ username: '' }, 'Enter a username.'],
     [{ password: '' }, 'Enter a password.'],
     [{ password_again: 'another password' }, 'not the same'],
-  ])('says in words what is wrong with %o', async (fields, words) => {
+  ])('describes the error in %o', async (fields, words) => {
     const browser = openBrowser(pod.app, POD)
     await browser.visit('/users/sign_up')
 
@@ -366,7 +363,7 @@ describe('signing up', () => {
     expect(browser.page.body.match(/ autofocus|aria-invalid="true"/g)).toHaveLength(2)
   })
 
-  it('leads to a page that says what to do next', async () => {
+  it('leads to a page with the next steps', async () => {
     const browser = openBrowser(pod.app, POD)
     await browser.visit('/users/sign_up')
 
@@ -399,7 +396,7 @@ describe('signing up', () => {
     expect(browser.page.body).toContain('grace@pod.example')
   })
 
-  it('is for nobody where the pod is closed', async () => {
+  it('is closed for every person where registrations are closed', async () => {
     await using closed = await startTestPod({ environment: { REGISTRATIONS: 'closed' } })
     const browser = openBrowser(closed.app, POD)
     await browser.visit('/users/sign_in')
@@ -449,7 +446,7 @@ it('knows a new password at once, and the old one no more', async () => {
   expect(browser.url.pathname).toBe(APPLICATIONS)
 })
 
-it('asks everywhere for a new password, where somebody was signed in with the old one', async () => {
+it('requires the new password in every session that was opened with the old one', async () => {
   await pod.people('ida', 'jane')
   const [ida, jane] = [await signedIn('ida'), await signedIn('jane')]
 

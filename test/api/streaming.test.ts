@@ -65,7 +65,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     return { app, base: await listenAt(app), [Symbol.asyncDispose]: () => app.close() }
   }
 
-  it('says what it is, to clients and to proxies', async () => {
+  it('declares its media type to clients and proxies', async () => {
     await using stream = await listen(alice)
 
     expect(stream.headers).toMatchObject({
@@ -77,7 +77,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     expect(stream.retry).toBeGreaterThanOrEqual(LIVE_LIMITS.retryMs)
   })
 
-  it('tells of a new post, as its list shows it', async () => {
+  it('sends a new post in the form of its list', async () => {
     await using stream = await listen(alice)
 
     const location = { address: 'Home', lat: '1', lng: '-2.5' }
@@ -89,7 +89,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     expect(event).toMatchObject({ type: 'post', data: first })
   })
 
-  it('tells of a reshare with what it shows, and whoever has done it on their other devices', async () => {
+  it('sends a reshare with its root, also to the other devices of the resharing user', async () => {
     const guid = await post(eve, 'Look at this')
     await announced()
     await using stream = await listen(bob)
@@ -100,7 +100,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     expect(event).toMatchObject({ type: 'post', data: { post_type: 'Reshare', root: { guid, body: 'Look at this' } } })
   })
 
-  it('tells of a notification, and again when somebody joins it', async () => {
+  it('sends a notification, and again when another person is added to it', async () => {
     const guid = await post(alice, 'What do you think?')
     await announced()
     await using stream = await listen(alice, { query: 'types=notification' })
@@ -117,7 +117,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     expect(first?.data.event_creators).toHaveLength(1)
   })
 
-  it('tells both sides of a message, the first one of a conversation too', async () => {
+  it('sends a message to both participants, also the first one of a conversation', async () => {
     await using hers = await listen(alice, { query: 'types=message' })
     await using his = await listen(bob, { query: 'types=message' })
     const body = { subject: 'Lunch', body: 'Hungry?', recipients: [bob.guid] }
@@ -139,7 +139,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
   })
 
   describe('shows a post only to those who have it in their main stream:', () => {
-    /** What somebody hears of some posts; the last one is for everybody. */
+    /** The posts that a listener receives; the last one is public. */
     async function heardBy(who: Pick<ApiClient, 'token'>, write: () => Promise<unknown>): Promise<string[]> {
       await using stream = await listen(who, { query: 'types=post' })
       await write()
@@ -159,7 +159,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       await post(bob, 'For all')
     }
 
-    it('what is private and shown to them', async () => {
+    it('private posts shared with them', async () => {
       expect((await heardBy(alice, ofBobs)).toSorted()).toEqual(['For all', 'For friends'])
     })
 
@@ -167,7 +167,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect(await heardBy(await alice.with('notifications'), ofBobs)).toEqual(['For all'])
     })
 
-    it('nothing of a stranger, unless it names them or has a tag that they follow', async () => {
+    it('no post by an unknown person, unless it mentions them or has a tag that they follow', async () => {
       expect(await heardBy(alice, () => post(eve, 'Nobody knows me'))).toEqual([])
       expect(await heardBy(alice, () => post(eve, `@{${alice.address}} hello`))).toEqual([`@{${alice.address}} hello`])
       const tagged = `#tag${Math.random().toString(36).slice(2)}`
@@ -175,7 +175,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect(await heardBy(alice, () => post(eve, tagged))).toEqual([tagged])
     })
 
-    it('nothing they have hidden, and nothing of those whom they block', async () => {
+    it('no hidden post, and no post by a person whom they block', async () => {
       const { dan } = api
       const follows = await dan.with('private:read', 'interactions')
       await share(api, dan, bob)
@@ -195,7 +195,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
   })
 
   describe('after an interruption', () => {
-    it('tells everything since the last event, in order and once, and goes on', async () => {
+    it('sends all events since the last one, in order and once, and continues', async () => {
       await using stream = await listen(alice, { query: 'types=post' })
       await post(bob, 'One')
       const [first] = await stream.take(1)
@@ -224,7 +224,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([guid])
     })
 
-    it('leaves out what is gone by then', async () => {
+    it('omits deleted entities', async () => {
       const before = await newest()
       const gone = await post(bob, 'Never mind')
       const there = await post(bob, 'Still here')
@@ -236,7 +236,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([there])
     })
 
-    it('has told a place to come back to before anything has happened', async () => {
+    it('sends an id to resume from before the first event', async () => {
       await using stream = await listen(alice)
       const place = stream.lastEventId
       stream.close()
@@ -251,7 +251,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     it.each([
       ['what we cannot read', 'unknown', async () => 'yesterday'],
       ['an id that no event has had', 'unknown', async () => String(Number(await newest()) + 1_000)],
-    ])('tells of a gap after %s', async (_what, reason, place) => {
+    ])('sends a gap event after %s', async (_what, reason, place) => {
       await using stream = await listen(alice, { lastEventId: await place() })
 
       const [reset] = await stream.take(1)
@@ -260,7 +260,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([guid])
     })
 
-    it('tells of a gap when too much was missed', async () => {
+    it('sends a gap event when too many events were missed', async () => {
       await using second = await startSecond({ missed: 150 })
       const before = await newest()
       for (let number = 0; number < 260; number += 1) await post(bob, `Too many ${number}`)
@@ -273,7 +273,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect(told.filter(({ type }) => type === 'reset')).toHaveLength(1)
     })
 
-    it('tells of a gap when it is too long ago, and only then', async () => {
+    it('sends a gap event for an id that is too old, and only then', async () => {
       const long = await newest()
       await post(bob, 'Long ago')
       await announced()
@@ -290,7 +290,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect((await intime.take(1)).map(({ data }) => data.guid)).toEqual([guid])
     })
 
-    it('keeps all that is later than what is kept, though it was begun earlier', async () => {
+    it('keeps all events later than the retained ones, including those of earlier transactions', async () => {
       await post(bob, 'Just in time')
       await announced()
       const intime = await newest()
@@ -310,7 +310,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect(kept[0]).toBe(Number(intime))
     })
 
-    it('tells nobody twice who is ahead of those who are up to date', async () => {
+    it('a client with a newer id gets no event twice', async () => {
       await using others = await listen(alice, { query: 'types=post' })
       const before = await newest()
       const { id } = await api.pod.db('posts').where({ guid: api.PB }).first('id')
@@ -353,7 +353,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
   describe('who may listen', () => {
     const ask = (token: string, query = '') => openEventStream({ base, token, query })
 
-    it('is whoever has a token', async () => {
+    it('requires a valid token', async () => {
       const stream = await ask('f'.repeat(64))
 
       expect(stream.status).toBe(401)
@@ -375,7 +375,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     })
 
     it.each(['types=everything', 'types=', 'types=post&types=message'])(
-      'asks for kinds there are: %s',
+      'unknown event types are rejected: %s',
       async (query) => {
         expect((await ask(alice.token, query)).status).toBe(422)
       },
@@ -397,7 +397,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect(four.status).toBe(200)
     })
 
-    it('is nobody whose token was revoked: nothing more is told, and the stream ends', async () => {
+    it('a revoked token receives no more events, and its stream ends', async () => {
       await using second = await startSecond({ tokensAgainMs: 50 })
       await using told = await listen(carol)
       await using silent = await listen(carol, { base: second.base })
@@ -444,7 +444,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     expect(stream.comments).toBeGreaterThan(0)
   })
 
-  it('keeps nothing for a client that does not read, and tells it everything when it does', async () => {
+  it('buffers nothing for a client that does not read, and sends all events when it does', async () => {
     await using second = await startSecond({ unsentBytes: 1_000 })
     await using slow = await listen(alice, { base: second.base, query: 'types=post' })
     await using quick = await listen(alice, { base: second.base, query: 'types=post' })
@@ -475,7 +475,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     expect((await back.take(120)).map(({ data }) => data.guid).toSorted()).toEqual(written.toSorted())
   })
 
-  it('ends at once when the process does, and nobody is let in any more', async () => {
+  it('ends with the process, and rejects new listeners', async () => {
     const second = await startSecond()
     await using stream = await listen(alice, { base: second.base })
 

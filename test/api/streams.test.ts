@@ -27,7 +27,7 @@ const read = async (client: Client, path: string): Promise<string[]> => {
 }
 const comment = (who: ApiPerson, guid: string, body = 'Tea?') => who.post(`/posts/${guid}/comments`, { body })
 
-/** Somebody nobody knows yet, for what is to be seen of no other test. */
+/** A new person, isolated from the other tests. */
 let newcomers = 0
 async function newcomer(): Promise<ApiPerson> {
   newcomers += 1
@@ -62,7 +62,7 @@ describe.each(STREAMS)('GET /streams/%s', (stream) => {
     },
   )
 
-  it('is empty for somebody who has just come', async () => {
+  it('is empty for a new person', async () => {
     const answer = await (await newcomer()).get(`/streams/${stream}`)
 
     expect([answer.status, answer.body, answer.headers.link]).toEqual([200, [], undefined])
@@ -106,7 +106,7 @@ describe('GET /streams/main', () => {
     expect((await reader.get('/streams/main')).body).toEqual((await reader.get(`/users/${friend.guid}/posts`)).body)
   })
 
-  it('60: leaves out what somebody blocked has written, and what others show of it stays', async () => {
+  it('60: omits posts by a blocked person; reshares of them by other people stay', async () => {
     const [reader, friend] = [await newcomer(), await newcomer()]
     await share(api, reader, friend)
     await follow(reader, 'blocked60')
@@ -127,7 +127,7 @@ describe('GET /streams/main', () => {
     expect((await reader.get(`/posts/${hers}`)).status).toBe(200)
   })
 
-  it('144: leaves out what is hidden until it is shown again', async () => {
+  it('144: omits hidden posts until they are shown again', async () => {
     const reader = await newcomer()
     await share(api, reader, api.bob)
     const before = await read(reader, 'main')
@@ -249,7 +249,7 @@ describe('pages', () => {
     expect((await reader.get(`/streams/${stream}?per_page=100`)).headers.link).toBeUndefined()
   })
 
-  it('go on after somebody has looked from the end of all time', async () => {
+  it('continue after a request with the maximal time', async () => {
     for (const stream of STREAMS) {
       for (const time of ['before=9999-12-31T23:59:59Z', 'after=0000-01-01T00:00:00Z']) {
         const first = await reader.get(`/streams/${stream}?per_page=3&${time}`)
@@ -277,7 +277,7 @@ describe('pages', () => {
     })
   })
 
-  it('do not have what is private where the token may not show it', async () => {
+  it('omit private posts where the token has no scope for them', async () => {
     const shown = await Post.query(api.pod.db)
       .whereIn('guid', newestFirst)
       .where({ public: true })
@@ -298,7 +298,7 @@ describe('GET /streams/aspects', () => {
     expect((await (await api.alice.with('contacts:read', 'private:read')).get('/streams/aspects')).status).toBe(200)
   })
 
-  it('160: has the posts of the people in these aspects, and of the own ones what is public or for these', async () => {
+  it('160: has the posts of the people in these aspects, and the user’s own posts that are public or for these aspects', async () => {
     const reader = await newcomer()
     const [friend, colleague] = [await newcomer(), await newcomer()]
     const [friends, work, family] = [
@@ -330,7 +330,7 @@ describe('GET /streams/aspects', () => {
       expect(await read(reader, `aspects${query}`)).toEqual(all)
   })
 
-  it('160: passes over the aspects of somebody else', async () => {
+  it('160: ignores aspects of other users', async () => {
     expect(await read(api.alice, `aspects?aspect_ids=[${api.FR},999999999]`)).toEqual([api.LB, api.RB, api.PB, api.PA])
     expect(await read(api.bob, `aspects?aspect_ids=[${api.FR},-1]`)).toEqual([api.LB, api.PB])
   })
@@ -385,7 +385,7 @@ describe('GET /streams/activity', () => {
     expect(new URL(links.next ?? '').searchParams.get('before')).toBe(said.created_at)
   })
 
-  it('has what the reader has liked, voted on, reshared, commented on or subscribed to, until they want to hear no more', async () => {
+  it('lists posts that the reader has liked, voted on, reshared, commented on or subscribed to, until they are muted', async () => {
     const { viewer } = reader
     const [answer] = (await reader.get(`/posts/${api.LC}`)).body.poll.poll_answers
     await createLike(api.pod, viewer, { postGuid: api.PA })
@@ -413,7 +413,7 @@ describe('GET /streams/activity', () => {
   })
 })
 
-describe('the streams of what somebody has done', () => {
+describe('the streams of posts by interaction', () => {
   it('have the posts that the reader likes, and no comment, until they do no more', async () => {
     const reader = await newcomer()
     await createLike(api.pod, reader.viewer, { postGuid: api.PB })

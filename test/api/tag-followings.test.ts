@@ -59,7 +59,7 @@ describe('following a tag', () => {
     expect(await followed()).toEqual([])
   })
 
-  it('is asked for by a form as well', async () => {
+  it('accepts a form', async () => {
     const answer = await api.call({
       method: 'POST',
       path: '/tag_followings',
@@ -107,7 +107,7 @@ describe('following a tag no longer', () => {
     expect(await followed()).toEqual([])
   })
 
-  it('163: is refused for what nobody can follow', async () => {
+  it('163: an invalid tag is rejected', async () => {
     for (const name of ['dogs', '#', ' ', '!', '%', '..%2f']) expectError(await unfollow(name), 410)
     expectError(await alice.delete('/tag_followings/%00'), 404)
     expectError(await alice.delete('/tag_followings'), 404)
@@ -123,7 +123,7 @@ describe('many times at once', () => {
     expect(await statusesOf(() => unfollow(name))).toEqual({ 204: 1, 410: AT_ONCE - 1 })
   })
 
-  it('a new tag is followed by everybody who asks for it', async () => {
+  it('concurrent requests for a new tag all follow it', async () => {
     const statuses = await statusesOf((number) => follow(`brand new ${number >> 1}`, number % 2 === 0 ? alice : bob))
 
     expect(statuses).toEqual({ 204: AT_ONCE })

@@ -3,7 +3,7 @@ import { UNREAD_LIMITS } from '../../src/limits.js'
 import type { ApiAnswer, ApiPerson } from '../support/api-pod.js'
 import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
 
-describe('counts of what is unread', () => {
+describe('counts of unread notifications and conversations', () => {
   let api: Neighbourhood
   let alice: ApiPerson
   let bob: ApiPerson
@@ -20,7 +20,7 @@ describe('counts of what is unread', () => {
   const headersOf = ({ headers }: ApiAnswer) =>
     ['notifications', 'conversations', 'messages'].map((name) => headers[`unread-${name}`])
 
-  it('follow what comes and what is read, in the profile and beside notifications', async () => {
+  it('are updated in the profile and beside notifications', async () => {
     const before = await countsOf(alice)
     await bob.post(`/posts/${api.PA}/comments`, { body: 'Well said' })
     const started = await bob.post('/conversations', { subject: 'Hi', body: 'one', recipients: [alice.guid] })

@@ -9,7 +9,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   let api: Neighbourhood
   let alice: ApiPerson
   let bob: ApiPerson
-  /** A poll of Bob's that nobody has voted in, and the ids of its answers. */
+  /** A poll by Bob without votes, and the ids of its answers. */
   let post: string
   let yes: number
   let no: number
@@ -75,7 +75,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await shownTo(alice, post, bob)).poll.participation_count).toBe(1)
   })
 
-  it('145: is for an answer of this very poll, also for somebody who has voted', async () => {
+  it('145: an answer that is not part of the poll is rejected, also after a vote', async () => {
     const [black] = await answersOf(api.LC, api.carol)
     const wrong = [black, -1, 0, 1.5, '', 'x', '-1', '1e1', ' 1', null, true, [yes], {}, 2 ** 53, '9'.repeat(15), 1e300]
     for (const answer of wrong) expectError(await vote(alice, answer), 422)
@@ -119,7 +119,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await shownTo(alice, post, bob)).own_interaction_state.subscribed).toBe(false)
   })
 
-  it('is refused in a poll of somebody who blocks the voter, and leaves no trace', async () => {
+  it('a vote in a poll by a person who blocks the voter is rejected and leaves no trace', async () => {
     const { fred, gina } = await api.people('fred', 'gina')
     const poll = { question: 'Noon?', answers: ['yes', 'no'] }
     const theirs = await publish(api, fred, { text: 'Lunch?', public: true, poll })
