@@ -45,7 +45,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     await pod.db('effects').delete()
   })
 
-  /** Both kinds: of an outbox row, and of a job that has none. */
+  /** Both kinds: of an outbox row, and of a job without one. */
   async function let2Die(): Promise<void> {
     await pod.db.transaction((transaction) => enqueueJob(pod, transaction, countJob, { key: 'row' }))
     await pod.jobs.enqueue(countJob, { key: 'job' })
@@ -75,7 +75,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     expect(await showDeadLetter(pod, 'outbox-0')).toBeUndefined()
   })
 
-  it('are found by queue and by fault, and no more than are wanted', async () => {
+  it('are filtered by queue and by fault, up to a limit', async () => {
     await let2Die()
 
     expect(await listDeadLetters(pod, { queue: 'fetch' })).toEqual([])
@@ -85,7 +85,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     expect(await listDeadLetters(pod, {}, 1)).toHaveLength(1)
   })
 
-  it('run again when they are replayed, and are gone then', async () => {
+  it('run again when they are replayed, and are deleted', async () => {
     await let2Die()
     broken = false
 
@@ -98,7 +98,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     expect(await pod.db('outbox')).toEqual([])
   })
 
-  it('are dead letters again when the cause is still there', async () => {
+  it('become dead letters again when the cause persists', async () => {
     await let2Die()
 
     await replayDeadLetters(pod)
@@ -106,7 +106,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     await vi.waitFor(async () => expect(await listDeadLetters(pod)).toHaveLength(2), { timeout: 10_000, interval: 20 })
   })
 
-  it('are left to the sweeper when the queue does not take them back', async () => {
+  it('are left to the sweeper when the queue does not accept them', async () => {
     await let2Die()
     const handOver = () => Promise.reject(new Error('the queue is away'))
 
@@ -115,11 +115,11 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     const due = pod.db('outbox').whereNull('failedAt').where('sweepAt', '<=', pod.db.fn.now())
     expect(await due.select('data')).toEqual([{ data: { key: 'row' } }])
     await pod.db('outbox').delete()
-    // The job that has no row runs again, and is dead again before the next test begins.
+    // The job without a row runs again, and fails again before the next test begins.
     await vi.waitFor(async () => expect(await listDeadLetters(pod)).toHaveLength(1), { timeout: 10_000, interval: 20 })
   })
 
-  it('are replayed one by one, and forgotten one by one', async () => {
+  it('are replayed and discarded one by one', async () => {
     await let2Die()
     const letters = await listDeadLetters(pod)
     const row = letters.find(({ id }) => id.startsWith('outbox-'))
@@ -135,7 +135,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     expect(await pod.jobs.counts('notify')).toMatchObject({ waiting: 0, failed: 0 })
   })
 
-  it('of rows are still there when the queue was emptied, and are replayed from there', async () => {
+  it('of outbox rows still exist after the queue was emptied, and are replayed from the rows', async () => {
     await let2Die()
 
     await stores.emptyQueue()
@@ -150,7 +150,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     expect(await listDeadLetters(pod)).toEqual([])
   })
 
-  it('are forgotten with their rows', async () => {
+  it('are discarded with their rows', async () => {
     await let2Die()
 
     expect(await dropDeadLetters(pod)).toBe(2)

@@ -41,7 +41,7 @@ async function add(...texts: readonly string[]): Promise<void> {
   )
 }
 
-/** Ids and tokens of jobs that are in hand. */
+/** Ids and tokens of active jobs. */
 async function take(...texts: readonly string[]) {
   await add(...texts)
   const { rows } = await pool.query<{ id: string; token: string }>(
@@ -58,7 +58,7 @@ async function stateOf(text: string): Promise<string | undefined> {
 }
 
 describe('jobs that are finished at the same moment', () => {
-  it('end with one statement, and each makes room for the next one in line', async () => {
+  it('are finished by one statement, which starts one waiting job for each', async () => {
     const inHand = await take('one', 'two', 'three')
     await add('four', 'five', 'six', 'seven')
     const { query, finish } = open()
@@ -94,7 +94,7 @@ describe('jobs that are finished at the same moment', () => {
   })
 
   it.each([
-    ['whose lock somebody else has', `update job set lock_token = 'of somebody else'`],
+    ['whose lock another worker holds', `update job set lock_token = 'of somebody else'`],
     ['that were taken away', `update job set state = 'waiting', lock_token = null`],
     ['that hold a name', `update job set dedup_id = 'a name'`],
     ['that are part of something', `update job set parent_queue = 'notify', parent_id = '1'`],
@@ -114,7 +114,7 @@ describe('jobs that are finished at the same moment', () => {
     expect(await stateOf('two')).toBe('waiting')
   })
 
-  it('are those of this queue, and of whoever has the lock', async () => {
+  it('are finished in their own queue only, and only by the holder of the lock', async () => {
     const [job] = await take('one')
     if (job === undefined) throw new Error('Nothing is in hand.')
     await pool.query(`insert into job (queue, id, seq, name, state, added_at_ms, lock_token)
@@ -140,7 +140,7 @@ describe('jobs that are finished at the same moment', () => {
     ])
   })
 
-  it('take what is urgent first, and pass by what somebody else is just taking', async () => {
+  it('start urgent jobs first, and skip jobs that another worker is taking', async () => {
     const [job] = await take('one')
     if (job === undefined) throw new Error('Nothing is in hand.')
     await add('ordinary', 'urgent', 'next')
@@ -159,7 +159,7 @@ describe('jobs that are finished at the same moment', () => {
     expect(await Promise.all(['ordinary', 'urgent', 'next'].map(stateOf))).toEqual(['waiting', 'waiting', 'active'])
   })
 
-  it('let nothing begin that nobody asks for', async () => {
+  it('start no job when no worker needs one', async () => {
     const [job] = await take('one')
     if (job === undefined) throw new Error('Nothing is in hand.')
     await jobs.enqueue(greet, { text: 'soon' }, { delay: 1 })
@@ -170,7 +170,7 @@ describe('jobs that are finished at the same moment', () => {
     expect(await stateOf('soon')).toBe('delayed')
   })
 
-  it('do not wait for one that somebody holds', async () => {
+  it('do not wait for a job that another session has locked', async () => {
     const [held, free] = await take('held', 'free')
     if (held === undefined || free === undefined) throw new Error('Nothing is in hand.')
     const holder = await pool.connect()
@@ -208,7 +208,7 @@ describe('jobs that are finished at the same moment', () => {
     expect(await stateOf('two')).toBe(state)
   })
 
-  it('let those begin whose time has come', async () => {
+  it('start delayed jobs that are due', async () => {
     const [job] = await take('one')
     if (job === undefined) throw new Error('Nothing is in hand.')
     await jobs.enqueue(greet, { text: 'soon' }, { delay: 1 })
@@ -225,7 +225,7 @@ describe('jobs that are finished at the same moment', () => {
 describe('a worker', () => {
   const STATEMENT = 'finished-together'
 
-  /** Statements of all workers from here on, which `answer` may fail. */
+  /** Records the statements of all workers from here on; `answer` may make them fail. */
   function watch(answer: () => void = () => undefined) {
     const query = pg.Pool.prototype.query
     const seen: unknown[] = []
@@ -245,7 +245,7 @@ describe('a worker', () => {
   }
   afterEach(() => void vi.restoreAllMocks())
 
-  it('reads a job in the same form whether it asks for one or gets one for another', async () => {
+  it('reads a job in the same form when it fetches one and when it gets one in exchange for a finished one', async () => {
     const finished = watch()
     await add('one', 'two')
     const seen: Job[] = []
@@ -278,14 +278,14 @@ describe('a worker', () => {
     expect(finished).toHaveLength(2)
   })
 
-  it('does each job once, beside another one', async () => {
+  it('runs each job once beside another worker', async () => {
     const finished = watch()
     const { texts, done } = await doAll()
     expect(done.toSorted()).toEqual(texts.toSorted())
     expect(finished.length).toBeGreaterThan(0)
   })
 
-  it('does no job again because others could not be ended with it', async () => {
+  it('does not repeat a job because others in its group could not be finished', async () => {
     let failures = 0
     watch(() => {
       failures += 1

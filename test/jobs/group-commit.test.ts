@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { groupCommit } from '../../src/jobs/group-commit.js'
 
-/** Groups that end when the test says so. */
+/** Groups that the test ends. */
 function openGroups(limits: Partial<Parameters<typeof groupCommit<string, string>>[0]> = {}) {
   const groups: { readonly items: readonly string[]; end(): void; fail(error: Error): void }[] = []
   const bring = groupCommit<string, string>(
@@ -16,8 +16,8 @@ function openGroups(limits: Partial<Parameters<typeof groupCommit<string, string
 
 const aTurn = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('merged', () => {
-  it('lets a lone caller go at once, alone', async () => {
+describe('group commit', () => {
+  it('runs a single caller at once, alone', async () => {
     const { groups, bring } = openGroups()
     const answer = bring(['a'])
     await aTurn()
@@ -27,7 +27,7 @@ describe('merged', () => {
     expect(await answer).toBe('done with a')
   })
 
-  it('puts callers of one moment into one group, and tells each of them how it went', async () => {
+  it('puts concurrent callers into one group, and returns to each its own result', async () => {
     const { groups, bring } = openGroups()
     const answers = Promise.all([bring(['a']), bring(['b'])])
     await aTurn()
@@ -38,7 +38,7 @@ describe('merged', () => {
     expect(await answers).toEqual(['done with a,b', 'done with a,b'])
   })
 
-  it('has only so many groups under way; who comes meanwhile is in the next one', async () => {
+  it('limits the number of concurrent groups; later callers form the next group', async () => {
     const { groups, bring } = openGroups()
     const answers = []
     for (const item of ['a', 'b', 'c', 'd', 'e', 'f']) {
@@ -57,7 +57,7 @@ describe('merged', () => {
     expect(groups.slice(2).map(({ items }) => items)).toEqual([['c', 'd', 'e'], ['f']])
   })
 
-  it('begins another one beside a slow group however few items there are', async () => {
+  it('starts another group beside a slow one for any number of items', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     try {
       const { groups, bring } = openGroups({ enough: 3, slowMs: 200 })
@@ -76,7 +76,7 @@ describe('merged', () => {
     }
   })
 
-  it('begins another one beside it only with enough to be worth it, and else waits for its end', async () => {
+  it('starts another group beside a fast one only with the minimum number of items, and otherwise waits for its end', async () => {
     const { groups, bring } = openGroups({ items: 9, atOnce: 3, enough: 3 })
     const answers = []
     for (const item of ['a', 'b', 'c']) {
@@ -94,7 +94,7 @@ describe('merged', () => {
     groups[1]?.end()
     await answers[1]
     await aTurn()
-    expect(groups).toHaveLength(2) // the first is still under way
+    expect(groups).toHaveLength(2) // the first is still running
 
     groups[0]?.end()
     await answers[0]
@@ -104,7 +104,7 @@ describe('merged', () => {
     expect(await Promise.all(answers)).toHaveLength(5)
   })
 
-  it('makes no group larger than it may be, but never splits what one caller has brought', async () => {
+  it('limits the size of a group, but never splits the items of one caller', async () => {
     const { groups, bring } = openGroups({ atOnce: 9 })
     const large = 'x'.repeat(1_000)
     for (const items of [['a', 'b'], ['c', 'd'], [large], ['e'], ['1', '2', '3', '4']]) void bring(items)
@@ -113,7 +113,7 @@ describe('merged', () => {
     expect(groups.map(({ items }) => items)).toEqual([['a', 'b'], ['c', 'd'], [large], ['e'], ['1', '2', '3', '4']])
   })
 
-  it('tells all callers of a group that failed, and goes on with the others', async () => {
+  it('rejects all callers of a group that failed, and continues with the others', async () => {
     const { groups, bring } = openGroups({ atOnce: 1 })
     const lost = Promise.allSettled([bring(['a']), bring(['b'])])
     await aTurn()
@@ -127,7 +127,7 @@ describe('merged', () => {
     expect(await next).toBe('done with c')
   })
 
-  it('sends away who has waited too long, in the line as in a group, and does nothing for who has gone', async () => {
+  it('rejects a caller that has waited too long, queued or in a group, and runs nothing for a rejected caller', async () => {
     const { groups, bring } = openGroups({ atOnce: 1, patience: { ms: 20, error: () => new Error('too late') } })
     const first = bring(['a'])
     await aTurn()
@@ -146,14 +146,14 @@ describe('merged', () => {
   })
 })
 
-describe('merged for somebody who is busy', () => {
+describe('group commit for a busy caller', () => {
   const swell = { after: 2, slow: 5, enough: 5, ms: 3 }
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
     return () => vi.useRealTimers()
   })
 
-  /** A group of so many that has just come to its end, after so many milliseconds. */
+  /** Finishes a group of this size after this many milliseconds. */
   async function afterGroup(size: number, milliseconds: number) {
     const { groups, bring } = openGroups({ items: 9, swell })
     const answers = Promise.all(Array.from({ length: size }, () => bring(['first'])))
@@ -169,7 +169,7 @@ describe('merged for somebody who is busy', () => {
     await aTurn()
   }
 
-  it('waits until there are enough', async () => {
+  it('waits until the group is large enough', async () => {
     const { bring, later } = await afterGroup(2, 5)
     for (let comer = 1; comer <= 4; comer += 1) await comes(bring)
     expect(later()).toEqual([])
@@ -178,7 +178,7 @@ describe('merged for somebody who is busy', () => {
     expect(later()).toEqual([5])
   })
 
-  it('waits as long as they keep coming, and a millisecond more', async () => {
+  it('waits while callers keep arriving, and a millisecond more', async () => {
     const { bring, later } = await afterGroup(2, 5)
     await comes(bring)
     await vi.advanceTimersByTimeAsync(0.5)
@@ -190,7 +190,7 @@ describe('merged for somebody who is busy', () => {
     expect(later()).toEqual([2])
   })
 
-  it('waits no longer than it may', async () => {
+  it('waits no longer than the limit', async () => {
     const { bring, later } = await afterGroup(2, 5)
     await comes(bring)
     await vi.advanceTimersByTimeAsync(0.5)
@@ -205,19 +205,19 @@ describe('merged for somebody who is busy', () => {
   it.each([
     ['was small', 1, 9],
     ['was quick', 3, 4],
-  ])('waits for nobody when the last group %s', async (_, size, milliseconds) => {
+  ])('waits for no other caller when the last group %s', async (_, size, milliseconds) => {
     const { bring, later } = await afterGroup(size, milliseconds)
     await comes(bring)
     expect(later()).toEqual([1])
   })
 
-  it('has forgotten it with the next group that was small', async () => {
+  it('stops waiting after the next small group', async () => {
     const { bring, later } = await afterGroup(2, 5)
     await comes(bring)
     await vi.advanceTimersByTimeAsync(2)
     expect(later()).toEqual([1])
 
-    await comes(bring) // the one before is still under way, and one is enough beside it
+    await comes(bring) // the previous group is still running, and one item is enough beside it
     expect(later()).toEqual([1, 1])
   })
 })

@@ -47,7 +47,7 @@ describe.each(queueBackends)('the options of a job, with the queue in $store', (
     return Object.fromEntries(seen.map(({ queueName, name, opts }) => [`${queueName} ${name}`, ofDefinition(opts)]))
   }
 
-  /** Outbox rows whose jobs are lost. */
+  /** Inserts outbox rows whose jobs are lost. */
   async function writeLostRows(failedAt: Date | null = null): Promise<void> {
     const sweepAt = pod.db.raw(`now() - interval '1 second'`)
     await pod
@@ -66,7 +66,7 @@ describe.each(queueBackends)('the options of a job, with the queue in $store', (
     expect(await optionsOfNext(jobs.length)).toEqual(defined)
   })
 
-  it('are those of its definition when it is written with a change', async () => {
+  it('are those of its definition when it is written to the outbox in a transaction', async () => {
     await pod.db.transaction(async (transaction) => {
       for (const job of jobs) await enqueueJob(pod, transaction, job, {})
     })
@@ -85,7 +85,7 @@ describe.each(queueBackends)('the options of a job, with the queue in $store', (
     expect(await optionsOfNext(jobs.length)).toEqual(defined)
   })
 
-  it('are the ones it had when the dead letter of a job without a row is replayed', async () => {
+  it('stay the same when the dead letter of a job without a row is replayed', async () => {
     const priority = 7
     const upload = { guid: 'g', file: 'f', name: 'n', userId: 1, use: 'pending', aspectIds: [] } as const
     await pod.jobs.enqueue(makePhotoJob, upload, { priority })
@@ -96,7 +96,7 @@ describe.each(queueBackends)('the options of a job, with the queue in $store', (
     expect(after['photos make-photo']).toEqual({ ...ofDefinition(makePhotoJob.options), priority })
   })
 
-  it('are those of its definition, with the priority of the packed job, when that is split', async () => {
+  it('are those of its definition, with the priority of the packed job, when a packed job is split', async () => {
     const priority = 10
     const packed = { acceptedAt: new Date().toISOString(), messages: ['one', 'two'] }
     await pod.jobs.enqueue(receivePublicJob, packed, { priority })
@@ -112,7 +112,7 @@ describe.each(queueBackends)('the options of a job, with the queue in $store', (
 
 const defined = Object.fromEntries(jobs.map(({ queue, name, options }) => [`${queue} ${name}`, ofDefinition(options)]))
 
-/** A job that sets no number of attempts has one. */
+/** A job without a number of attempts has one attempt. */
 function ofDefinition(options: JobsOptions): JobsOptions {
   return { attempts: 1, ...Object.fromEntries(Object.entries(options).filter(([name]) => !OF_ONE_JOB.includes(name))) }
 }

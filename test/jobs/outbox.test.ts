@@ -19,11 +19,11 @@ import { openTcpProxy } from '../support/tcp-proxy.js'
 
 const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
 
-/** The server weighs a plan of its own for each of the first times. */
+/** PostgreSQL makes a custom plan for each of the first executions. */
 const PLANNED_AFTER = 6
 const MANY_ROWS = 2_000
 
-/** From the first to the last, and not by an index. */
+/** A sequential scan instead of an index scan. */
 async function rowsReadWhile(db: Knex, work: () => Promise<unknown>): Promise<number> {
   const rowsRead = async () => {
     await db.raw('select pg_stat_force_next_flush()')
@@ -57,14 +57,14 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     await vi.waitFor(async () => expect(await queued()).toBe(jobs), { timeout: 5_000, interval: 20 })
   }
 
-  /** As after a hand-over that got lost, when its five seconds are over. */
+  /** Simulates a lost enqueue after its grace period of five seconds. */
   async function leaveBehind(name: string): Promise<void> {
     await pod
       .db('outbox')
       .insert({ queue: 'notify', name: 'greet', data: JSON.stringify({ name }), sweepAt: new Date(0) })
   }
 
-  it('hands a row over when its transaction has committed', async () => {
+  it('enqueues the job of a row after its transaction has committed', async () => {
     await pod.db.transaction(async (transaction) => {
       await enqueueJob(pod, transaction, greet, { name: 'Alice' })
       expect(await queued()).toBe(0)
@@ -76,7 +76,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     expect((await pod.jobs.oldestWaiting('notify'))?.data).toEqual({ outboxId: row.id })
   })
 
-  it('hands nothing over when its transaction is rolled back', async () => {
+  it('enqueues no job when its transaction is rolled back', async () => {
     const broken = pod.db.transaction(async (transaction) => {
       await enqueueJob(pod, transaction, greet, { name: 'Alice' })
       throw new Error('no')
@@ -98,7 +98,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     await untilQueued(2)
   })
 
-  it('hands over together what commits while others are handed over', async () => {
+  it('enqueues in one batch the rows committed while another batch is being enqueued', async () => {
     const handedOver: number[] = []
     let goOn = () => {}
     const first = new Promise<void>((resolve) => {
@@ -122,7 +122,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     expect(handedOver).toEqual([1, 3])
   })
 
-  it('has its rows found without reading it, however short it was when that was planned', async () => {
+  it('finds its rows by an index, also with a plan made when the table was short', async () => {
     const db = openDatabase({ ...WORKER_LIMITS, url: stores.databaseUrl, pool: 1, applicationName: 'test' })
     const takeOne = async (id: number) => [await takeWork(db, { outboxId: id }), await takeRows(db, [id])]
     try {
@@ -141,7 +141,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     }
   })
 
-  it('is swept when the hand-over got lost', async () => {
+  it('is swept when the enqueue was lost', async () => {
     const proxy = await openTcpProxy(Number(new URL(stores.redisUrl ?? stores.databaseUrl).port))
     const cutOff = await stores.openPod(stores.queueThrough(proxy))
     await proxy.refuse()
@@ -156,7 +156,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     expect(await queued()).toBe(1)
   })
 
-  it('is swept once for the same row, however often the sweeper runs', async () => {
+  it('is swept once for the same row, for any number of sweeps', async () => {
     await leaveBehind('Alice')
 
     await sweep(pod)
@@ -179,7 +179,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     expect(await queued()).toBe(1)
   })
 
-  it('comes back when the queue has lost everything', async () => {
+  it('restores its jobs when the queue has lost all data', async () => {
     await pod.db.transaction(async (transaction) => {
       for (const name of ['Alice', 'Bob', 'Carol']) await enqueueJob(pod, transaction, greet, { name })
     })
@@ -194,7 +194,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
   })
 
   if (backend.store === 'Redis') {
-    it('comes back when Redis has thrown away its place and kept its name', async () => {
+    it('restores a job when Redis has evicted its list entry and kept its deduplication key', async () => {
       await leaveBehind('Alice')
       await sweep(pod)
       const lost = await pod.jobs.oldestWaiting('notify')
@@ -210,7 +210,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     })
   }
 
-  it('keeps the rows of dead letters from the sweeper', async () => {
+  it('excludes the rows of dead letters from the sweep', async () => {
     await leaveBehind('Alice')
     await markFailed(
       pod.db,
@@ -233,7 +233,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     expect(await pod.db('outbox').whereNotNull('failedAt').pluck('queue')).toEqual(['of-tomorrow'])
   })
 
-  it('gives rows that were swept a minute, and the sweeper no more rows than it asks for', async () => {
+  it('defers swept rows by a minute, and returns at most the requested number of rows to the sweeper', async () => {
     for (const name of ['Alice', 'Bob', 'Carol']) await leaveBehind(name)
 
     expect(await pod.db.transaction((transaction) => leftBehind(transaction, ['notify'], 2))).toHaveLength(2)

@@ -11,7 +11,7 @@ import { takeMessages } from '../support/taken-messages.js'
 
 const anybody = { ip: '192.0.2.1' }
 
-describe.each(queueBackends)('packing, with the queue in $store', (backend) => {
+describe.each(queueBackends)('the packing of messages into jobs, with the queue in $store', (backend) => {
   let stores: TestStores
   let pod: Pod
   beforeAll(async () => {
@@ -20,7 +20,7 @@ describe.each(queueBackends)('packing, with the queue in $store', (backend) => {
   })
   afterAll(() => stores.close())
 
-  it('has a message in the queue once the promise resolves, with the time it came', async () => {
+  it('has a message in the queue when the promise resolves, with its time of arrival', async () => {
     const now = new Date('2024-05-06T07:08:09.123Z')
     const packing = openPacking({ ...pod, now: () => now })
 
@@ -47,7 +47,7 @@ describe.each(queueBackends)('packing, with the queue in $store', (backend) => {
     await taken.until(2)
   })
 
-  it('takes a job for at most 128 messages or 256 KB, and a larger message alone', async () => {
+  it('packs at most 128 messages or 256 KB into a job, and a larger message alone', async () => {
     const packing = openPacking(pod)
     const large = 'x'.repeat(1_000_000)
     const messages = [...Array.from({ length: 300 }, (_, number) => `message ${number}`), large, 'y'.repeat(200_000)]
@@ -62,7 +62,7 @@ describe.each(queueBackends)('packing, with the queue in $store', (backend) => {
     expect(taken.jobs.length).toBeLessThanOrEqual(6)
   })
 
-  it('lets others pass whoever fills the queue', async () => {
+  it('gives other sources precedence over a source that fills the queue', async () => {
     const packing = openPacking(pod, { ...RECEIVE_LIMITS, bytes: 1e9, fairFromMessages: 2, messagesApart: 3 })
     const flooder = { ip: '2001:db8::1:2' }
     const sameHouse = { ip: '2001:db8:0:0:ffff::1' }
@@ -74,12 +74,12 @@ describe.each(queueBackends)('packing, with the queue in $store', (backend) => {
     packing.close()
     await using taken = takeMessages(pod)
     const order = (await taken.until(9)).map(({ envelope }) => envelope)
-    expect(order.indexOf('from somebody else')).toBe(6) // two before anybody counts, three that everybody may, and the first look
+    expect(order.indexOf('from somebody else')).toBe(6) // two before counting starts, three of the guaranteed share, and the first look
     expect(order.at(-1)).toBe('flood from beside')
   })
 })
 
-/** A queue that takes everything, and is as long as it is told to be. */
+/** A queue that accepts everything and reports the length that the test sets. */
 function cannedQueue(counts: { inbound: number }, room = { isThere: true }) {
   const added: { readonly priority: number | undefined; readonly messages: number }[] = []
   const jobs: Pick<Pod['jobs'], 'enqueue' | 'counts' | 'hasRoom'> = {
@@ -97,7 +97,7 @@ function cannedQueue(counts: { inbound: number }, room = { isThere: true }) {
 }
 
 describe('a job on its way to the queue', () => {
-  it('is followed by a second one beside it once there are 32 messages for that, and by the rest when it has arrived', async () => {
+  it('is joined by a second concurrent job of 32 messages, and followed by the rest when it has arrived', async () => {
     const { pod } = cannedQueue({ inbound: 0 })
     const jobs: { readonly messages: number; arrive(): void }[] = []
     const enqueue: Pod['jobs']['enqueue'] = (_job, data) =>
@@ -133,11 +133,11 @@ describe('a job on its way to the queue', () => {
   })
 })
 
-describe('what is let in', () => {
+describe('the admission of messages', () => {
   const limits: PackingLimits = { ...RECEIVE_LIMITS, bytes: 1_000, lookEveryMs: 5 }
   const soon = { timeout: 5_000, interval: 5 }
 
-  it('is as much as may be here, held bytes included', () => {
+  it('is limited by the allowed total, held bytes included', () => {
     const packing = openPacking(cannedQueue({ inbound: 0 }).pod, limits)
 
     packing.hold(999, { ip: undefined })
@@ -149,7 +149,7 @@ describe('what is let in', () => {
     packing.close()
   })
 
-  it('is nothing while the queue is full, and something again as soon as it is shorter', async () => {
+  it('stops while the queue is full, and resumes as soon as it is shorter', async () => {
     const counts = { inbound: 0 }
     const packing = openPacking(cannedQueue(counts).pod, limits)
     for (const size of [300, 300, 500]) await packing.acceptPublic('x'.repeat(size), anybody)
@@ -163,7 +163,7 @@ describe('what is let in', () => {
     packing.close()
   })
 
-  it('is nothing for a process that begins before a queue that others have filled', async () => {
+  it('stops for a process that starts when other processes have filled the queue', async () => {
     const packing = openPacking(cannedQueue({ inbound: 500_000 }).pod, { ...limits, bytes: 1e12 })
     expect(packing.refusalOf(anybody)).toBeUndefined()
 
@@ -171,7 +171,7 @@ describe('what is let in', () => {
     packing.close()
   })
 
-  it('is nothing while what holds the queue has hardly any room left, and something again when it has', async () => {
+  it('stops while the store of the queue is nearly full, and resumes when it has space', async () => {
     const room = { isThere: false }
     const packing = openPacking(cannedQueue({ inbound: 0 }, room).pod, limits)
     await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBe('full'), soon)
@@ -182,7 +182,7 @@ describe('what is let in', () => {
     packing.close()
   })
 
-  it('is nothing more of a source that has had its share, while the queue is long', async () => {
+  it('stops for a source that has used its share while the queue is long', async () => {
     const counts = { inbound: 20 }
     const { added, pod } = cannedQueue(counts)
     const packing = openPacking(pod, {
@@ -213,7 +213,7 @@ describe('what is let in', () => {
     packing.close()
   })
 
-  it('sets all networks of one IPv6 /48 apart once they have sent a few shares together', async () => {
+  it('separates all networks of one IPv6 /48 when they have sent a few shares together', async () => {
     const { added, pod } = cannedQueue({ inbound: 20 })
     const shares = { messagesApart: 2, messagesOfSource: 4, sharesOfSite: 2 }
     const packing = openPacking(pod, { ...limits, bytes: 1e9, fairFromMessages: 10, sources: 8, ...shares })
@@ -237,7 +237,7 @@ describe('what is let in', () => {
     packing.close()
   })
 
-  it('sets one network of an IPv6 /48 apart, and not those beside it', async () => {
+  it('separates one network of an IPv6 /48, and not its neighbours', async () => {
     const { added, pod } = cannedQueue({ inbound: 20 })
     const packing = openPacking(pod, { ...limits, bytes: 1e9, fairFromMessages: 10, messagesApart: 2, sharesOfSite: 2 })
     packing.refusalOf(anybody)
@@ -253,7 +253,7 @@ describe('what is let in', () => {
     packing.close()
   })
 
-  it('is a refusal of all networks of one IPv6 /48 that hold a few shares of the bytes', () => {
+  it('refuses all networks of one IPv6 /48 that hold a few shares of the bytes', () => {
     const packing = openPacking(cannedQueue({ inbound: 0 }).pod, { ...limits, bytes: 1_000, sharesOfSite: 2 })
     packing.hold(249, { ip: '2001:db8:1:1::1' })
     packing.hold(250, { ip: '2001:db8:1:2::1' })
@@ -266,7 +266,7 @@ describe('what is let in', () => {
     packing.close()
   })
 
-  it('is a refusal of a source that holds its share of the bytes, and of no other', () => {
+  it('refuses a source that holds its share of the bytes, and no other', () => {
     const packing = openPacking(cannedQueue({ inbound: 0 }).pod, { ...limits, bytes: 1_000 })
     packing.hold(249, anybody)
     expect(packing.refusalOf(anybody)).toBeUndefined()
@@ -280,7 +280,7 @@ describe('what is let in', () => {
     packing.close()
   })
 
-  it('sets large messages of a source apart once they are many bytes', async () => {
+  it('separates large messages of a source when they are many bytes in total', async () => {
     const { added, pod } = cannedQueue({ inbound: 0 })
     const packing = openPacking(pod, { ...limits, bytes: 1e9, fairFromBytes: 100, bytesApart: 250 })
     for (let message = 0; message < 5; message += 1) await packing.acceptPublic('x'.repeat(101), anybody)
@@ -290,7 +290,7 @@ describe('what is let in', () => {
     packing.close()
   })
 
-  it('never makes a small message wait for a large one on its way to the queue', async () => {
+  it('enqueues a small message without waiting for a large one', async () => {
     const { pod } = cannedQueue({ inbound: 0 })
     const enqueue: Pod['jobs']['enqueue'] = async (_job, data) => {
       const { messages } = data as { readonly messages: readonly string[] }
@@ -305,7 +305,7 @@ describe('what is let in', () => {
     packing.close()
   })
 
-  it('is not counted when the queue did not take it', async () => {
+  it('does not count a message that the queue rejected', async () => {
     const { pod } = cannedQueue({ inbound: 0 })
     const jobs = { ...pod.jobs, enqueue: () => Promise.reject(new Error('away')) }
     const packing = openPacking({ ...pod, jobs }, limits)
@@ -317,8 +317,8 @@ describe('what is let in', () => {
   })
 })
 
-describe('a ledger', () => {
-  it('takes the jobs of the longest ago for those that have gone', () => {
+describe('the queue size estimate', () => {
+  it('removes the oldest jobs first', () => {
     const ledger = openLedger()
     for (const bytes of [100, 20, 3]) ledger.add({ messages: 1, bytes }).arrived()
 
@@ -327,7 +327,7 @@ describe('a ledger', () => {
     expect(ledger.total()).toEqual({ messages: 2, bytes: 23 })
   })
 
-  it('does not forget what arrives during the look, nor count it twice', () => {
+  it('counts a message that arrives during the measurement once', () => {
     const ledger = openLedger()
     const seen = ledger.look()
     ledger.add({ messages: 2, bytes: 50 }).arrived()
@@ -339,7 +339,7 @@ describe('a ledger', () => {
     expect(ledger.total()).toEqual({ messages: 2, bytes: 50 })
   })
 
-  it('takes the jobs of others for as large as its own lately', () => {
+  it('assumes that jobs of other processes are as large as its own recent ones', () => {
     const ledger = openLedger()
     for (let job = 0; job < 200; job += 1) ledger.add({ messages: 10, bytes: 1_000 }).arrived()
 

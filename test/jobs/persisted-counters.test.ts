@@ -11,7 +11,7 @@ import { showJobFigures } from '../../workers/job-metrics.js'
 import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
 import { UNHURRIED } from '../support/test-pod.js'
 
-describe('what the processes have counted', () => {
+describe('persisted counters of the processes', () => {
   let pod: MeetingPod
   beforeAll(async () => {
     pod = await openMeetingPod()
@@ -19,7 +19,7 @@ describe('what the processes have counted', () => {
   afterAll(() => pod.close())
   beforeEach(() => pod.db('figures').delete())
 
-  /** A process that counts messages it has taken in, and what is kept of that. */
+  /** A process that counts received messages, and the stored counters. */
   function openProcess() {
     const registry = new Registry()
     const labelNames = ['queue', 'end', 'fault']
@@ -28,7 +28,7 @@ describe('what the processes have counted', () => {
     return { takenIn, jobs, figures: keepFigures(pod, registry) }
   }
 
-  it('is added up over processes, and told once', async () => {
+  it('are added up over processes, and stored once', async () => {
     const [one, other] = [openProcess(), openProcess()]
     one.takenIn.inc({ queue: 'inbound', end: 'stored' }, 7)
     one.takenIn.inc({ queue: 'inbound', end: 'wrong', fault: 'InvalidSender' })
@@ -48,7 +48,7 @@ describe('what the processes have counted', () => {
     })
   })
 
-  it('waits until the database takes it', async () => {
+  it('are kept in memory until the database accepts them', async () => {
     const { takenIn, figures } = openProcess()
     takenIn.inc({ queue: 'inbound', end: 'stored' }, 5)
 
@@ -62,7 +62,7 @@ describe('what the processes have counted', () => {
     expect((await lately(pod)).takenIn.stored).toBe(6)
   })
 
-  it('gives rates over full minutes: messages of what takes in, jobs of the rest', async () => {
+  it('give rates over full minutes: messages of inbound queues, jobs of the other queues', async () => {
     const { takenIn, jobs, figures } = openProcess()
     takenIn.inc({ queue: 'inbound', end: 'stored' }, 90)
     takenIn.inc({ queue: 'inbound', end: 'over' }, 10)
@@ -70,7 +70,7 @@ describe('what the processes have counted', () => {
     jobs.inc({ queue: 'fetch', end: 'done' }, 15)
     jobs.inc({ queue: 'fetch', end: 'failed' }, 5)
     await figures.close()
-    expect((await lately(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 }) // this minute is not over
+    expect((await lately(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 }) // this minute is incomplete
 
     await pod.db.raw(`update figures set minute = minute - interval '3 minutes'`)
     expect((await lately(pod)).perMinute).toMatchObject({ inbound: 20, fetch: 4, outbound: 0 })
@@ -80,7 +80,7 @@ describe('what the processes have counted', () => {
     expect((await lately(pod)).takenIn).toMatchObject({ stored: 90, passedOver: 10 })
   })
 
-  it('is forgotten after an hour, and deleted after two days', async () => {
+  it('are not reported after an hour, and deleted after two days', async () => {
     const { takenIn, figures } = openProcess()
     takenIn.inc({ queue: 'inbound', end: 'stored' })
     await figures.close()
@@ -93,7 +93,7 @@ describe('what the processes have counted', () => {
     expect(await pod.rows('figures')).toEqual([0])
   })
 
-  it('goes by the names under which it is counted', async () => {
+  it('are reported under the names of the counters', async () => {
     const metrics = openMetrics(pod)
     const app = await buildApp(pod, { metrics, limits: UNHURRIED })
     const { registry } = metrics

@@ -34,7 +34,7 @@ async function close(jobs: Jobs): Promise<void> {
   await jobs.close()
 }
 
-/** What was read of the table with the jobs, as the sessions that are closed have told. */
+/** Number of rows read from the job table, as reported by closed sessions. */
 async function rowsRead(): Promise<{ readonly scans: number; readonly byIndex: number }> {
   return administer(database.url, async (client) => {
     const { rows } = await client.query(`
@@ -45,7 +45,7 @@ async function rowsRead(): Promise<{ readonly scans: number; readonly byIndex: n
   })
 }
 
-/** Serves the queue, and knows how many jobs are done. */
+/** A worker of the queue that counts finished jobs. */
 function serve(jobs: Jobs, concurrency = 4) {
   let done = 0
   const run = async () => {
@@ -64,14 +64,14 @@ const greetings = (count: number) => Array.from({ length: count }, () => ({ text
 describe('a long queue in PostgreSQL costs no more for a job than a short one', () => {
   const LONG = 1_000
   const TAKEN = 100
-  /** Those in hand, those whose lock is being taken, and dead rows that no vacuum has removed yet. */
+  /** Active jobs, jobs being locked, and dead tuples that no vacuum has removed yet. */
   const READ_FOR_A_JOB = 200
 
-  it('on connections that have known it empty', async () => {
+  it('on connections opened while the queue was empty', async () => {
     const jobs = await open()
     await administer(database.url, (client) => client.query('vacuum analyze bullmq.job'))
     const worker = serve(jobs, 1)
-    // A plan that is kept for good is made when a statement has run five times.
+    // PostgreSQL chooses a generic plan after five executions of a statement.
     for (let times = 1; times <= 10; times += 1) {
       await jobs.enqueue(greet, { text: 'hello' })
       await worker.untilDone(times)
@@ -86,7 +86,7 @@ describe('a long queue in PostgreSQL costs no more for a job than a short one', 
     expect(byIndex / worker.done()).toBeLessThan(READ_FOR_A_JOB)
   })
 
-  it('with statistics of a moment when nothing waited', async () => {
+  it('with table statistics from when the queue was empty', async () => {
     const jobs = await open()
     await jobs.enqueueAll(greet, greetings(300))
     await administer(database.url, async (client) => {
@@ -111,7 +111,7 @@ describe('a long queue in PostgreSQL costs no more for a job than a short one', 
 describe('the queue in PostgreSQL', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  it('has a job on disk before it is acknowledged, and lets no worker wait for the disk', async () => {
+  it('flushes a job to disk before it is acknowledged, and workers do not wait for the disk', async () => {
     const query = pg.Client.prototype.query
     const asked = new Map<pg.Client, string>()
     vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...rest: unknown[]) {
@@ -134,12 +134,12 @@ describe('the queue in PostgreSQL', () => {
     expect(workers.filter((all) => !all.includes('synchronous_commit = off'))).toEqual([])
   })
 
-  it('tells nobody of events while a worker listens, and the next worker takes over', async () => {
+  it('sends no events while a worker holds the listening lock, and the next worker takes over', async () => {
     await administer(database.url, async (client) => {
       const heard: (string | undefined)[] = []
       client.on('notification', ({ payload }) => heard.push(payload))
       await client.query('listen bullmq_events')
-      /** Everything that was told until here has been heard. */
+      /** Resolves when all notifications sent so far have been received. */
       const heardSoFar = async () => {
         await client.query(`notify bullmq_events, 'end'`)
         await vi.waitFor(() => expect(heard).toContain('end'), LATER)
@@ -169,7 +169,7 @@ describe('the queue in PostgreSQL', () => {
     })
   })
 
-  it('listens for all its queues on one connection, and on the next one when that is gone', async () => {
+  it('listens for all its queues on one connection, and on a new one when that is lost', async () => {
     const jobs = await open()
     const worker = serve(jobs)
     const others = (['fetch', 'photos', 'maintenance'] as const).map((name) => jobs.serve(name, async () => {}, timing))
@@ -197,7 +197,7 @@ describe('the queue in PostgreSQL', () => {
     expect(await listening()).toEqual([])
   })
 
-  it('lets its workers go although the connection on which they listen answers nothing', async () => {
+  it('closes its workers although the listening connection does not respond', async () => {
     const jobs = await open()
     const workers = (['notify', 'fetch'] as const).map((name) => jobs.serve(name, async () => {}, timing))
     await vi.waitFor(async () => expect(await listening()).toHaveLength(2), LATER)
@@ -214,7 +214,7 @@ describe('the queue in PostgreSQL', () => {
     await vi.waitFor(async () => expect(await listening()).toEqual([]), LATER)
   })
 
-  /** Who says that it serves a queue, once for each. */
+  /** Sessions that hold the listening lock of a queue, each once. */
   async function listening(): Promise<readonly number[]> {
     const { rows } = await administer(database.url, (client) =>
       client.query(`select pid from pg_locks where locktype = 'advisory' and mode = 'ShareLock'
@@ -224,15 +224,16 @@ describe('the queue in PostgreSQL', () => {
   }
 
   /**
-   * A worker tries for the lock whenever it begins to wait; a job that is just being added or done is in its way. Returns who
-   * has it, which is not the one before.
+   * A worker tries to take the lock whenever it begins to wait; a job that is being added or finished blocks it. Returns the
+   * new holder, which differs from the previous one.
    */
   async function untilHeld(jobs: Jobs, before?: number): Promise<number> {
     return vi.waitFor(async () => {
       await jobs.enqueue(greet, { text: 'wait again' })
       await untilEmpty(jobs)
       const [holder, ...others] = await holders()
-      if (holder === undefined || holder === before || others.length > 0) throw new Error('Nobody else has it yet.')
+      if (holder === undefined || holder === before || others.length > 0)
+        throw new Error('No other session holds the lock yet.')
       return holder
     }, LATER)
   }
@@ -250,7 +251,7 @@ describe('the queue in PostgreSQL', () => {
     return rows.map(({ pid }) => pid)
   }
 
-  it('stores what a job carries as it is', async () => {
+  it('stores the data of a job unchanged', async () => {
     const jobs = await open()
     await jobs.enqueue(greet, { text: 'again and '.repeat(10_000) })
     const compressed = await administer(database.url, async (client) => {

@@ -20,7 +20,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     await proxy.close()
   })
 
-  /** Reaches the queue through the proxy, and the database without. */
+  /** Connects to the queue through the proxy, and to the database directly. */
   function openBehindProxy(): Promise<QueuePod> {
     return stores.openPod(stores.queueThrough(proxy))
   }
@@ -33,7 +33,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     await vi.waitFor(() => pod.jobs.enqueue(greet, { name: 'anybody' }), { timeout: 10_000, interval: 50 })
   }
 
-  it('has its job in the queue once the promise resolves', async () => {
+  it('has its job in the queue when the promise resolves', async () => {
     const pod = await stores.openPod()
     await untilAcknowledged(pod)
     const before = await waiting(pod)
@@ -54,7 +54,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     expect(await waiting(pod)).toBe(before + 1)
   })
 
-  it('is told at once when the queue goes away, and works again when it is back', async () => {
+  it('gets an error at once when the queue becomes unavailable, and works again after recovery', async () => {
     const pod = await openBehindProxy()
     await untilAcknowledged(pod)
 
@@ -65,7 +65,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     await untilAcknowledged(pod)
   })
 
-  it('is told when the queue is frozen, instead of waiting for it', async () => {
+  it('gets an error when the queue is frozen, instead of waiting for it', async () => {
     const pod = await openBehindProxy()
     await untilAcknowledged(pod)
 
@@ -76,7 +76,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     await untilAcknowledged(pod)
   })
 
-  it('is told when the queue is frozen at its very first job, and is none the worse for it', async () => {
+  it('gets an error when the queue is frozen at its first job, and works after recovery', async () => {
     const pod = await openBehindProxy()
 
     proxy.freeze()
@@ -86,7 +86,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     await untilAcknowledged(pod)
   })
 
-  it('starts without the queue, is told so, and works when it comes', async () => {
+  it('starts without the queue, gets an error, and works when the queue becomes available', async () => {
     await proxy.refuse()
     const pod = await openBehindProxy()
     await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
@@ -95,7 +95,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     await untilAcknowledged(pod)
   })
 
-  it('starts while the queue is frozen, is told so, and works when it is not', async () => {
+  it('starts while the queue is frozen, gets an error, and works after recovery', async () => {
     proxy.freeze()
     const opening = openBehindProxy()
     const refusal = opening.then((pod) =>

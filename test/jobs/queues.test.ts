@@ -22,12 +22,12 @@ describe.each(queueBackends)('the queues, in $store', (backend) => {
   })
   afterAll(() => stores.close())
 
-  it('know their store and have nothing to complain about', async () => {
+  it('report their store and no warnings', async () => {
     expect(pod.jobs.store).toBe(backend.store.toLowerCase())
     expect(await pod.jobs.warnings()).toEqual([])
   })
 
-  it('count a worker as alive that goes from job to job without ever asking for one', async () => {
+  it('count a worker as alive that gets each next job without a separate fetch', async () => {
     const job = defineJob<{ turn: number }>()('notify', 'turn', patient)
     for (const turn of [1, 2]) await pod.jobs.enqueue(job, { turn })
     const heard: number[] = []
@@ -46,7 +46,7 @@ describe.each(queueBackends)('the queues, in $store', (backend) => {
     await worker.close()
   })
 
-  it('refuse what cannot be stored by its own name, and not as if they were away', async () => {
+  it('reject a job that cannot be stored with a specific error, not as unavailable', async () => {
     const job = defineJob<{ text: string }>()('notify', 'text', patient)
     const adding = pod.jobs.enqueue(job, { text: 'a\u0000b' })
 
@@ -57,7 +57,7 @@ describe.each(queueBackends)('the queues, in $store', (backend) => {
 })
 
 describe('the queue in PostgreSQL', () => {
-  it('says which command is missing when its tables are', async () => {
+  it('names the migration command when its tables are missing', async () => {
     const database = await createTestDatabase()
     await administer(database.url, (client) => client.query('drop schema bullmq cascade'))
     const opening = openJobQueues({ redisUrl: undefined, databaseUrl: database.url, log })
@@ -75,7 +75,7 @@ describe('the queue in PostgreSQL', () => {
 })
 
 describe.runIf(redisProgram() !== undefined)('the queue in Redis', () => {
-  it('warns of a Redis that may lose or throw away jobs', async () => {
+  it('warns of a Redis that may lose or evict jobs', async () => {
     const redis = await startTestRedis('--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru')
     const queues = await openJobQueues({ redisUrl: redis.url, databaseUrl: 'postgres://127.0.0.1:1/none', log })
 
@@ -88,7 +88,7 @@ describe.runIf(redisProgram() !== undefined)('the queue in Redis', () => {
   })
 })
 
-it('says on which stores the tests of the queue ran', () => {
+it('prints the stores on which the queue tests ran', () => {
   console.info(whyNoRedis() ?? 'The queue tests ran on both stores: PostgreSQL and Redis.')
   expect(queueBackends.map(({ store }) => store)).toContain('PostgreSQL')
 })
@@ -103,7 +103,7 @@ describe('the back-off of the federation', () => {
   })
 })
 
-describe('errors of the queue', () => {
+describe('log lines of queue errors', () => {
   it('are written once a minute and kind', () => {
     const warn = vi.fn()
     let now = 0

@@ -18,7 +18,7 @@ describe('the address of a Redis', () => {
     expect(readRedisAddress(text)).toEqual({ kind: 'single', address })
   })
 
-  it('names any nodes of a cluster', () => {
+  it('lists any number of nodes of a cluster', () => {
     const nodes = [
       { host: 'a.example', port: 7000 },
       { host: '10.0.0.2', port: 6379 },
@@ -38,7 +38,7 @@ describe('the address of a Redis', () => {
     })
   })
 
-  it('names Sentinels, and what they call the master', () => {
+  it('lists Sentinels and the name of the master', () => {
     const sentinels = [
       { host: 's1', port: 26_379 },
       { host: 's2', port: 5_000 },
@@ -90,7 +90,7 @@ describe('the address of a Redis', () => {
     expect(withoutRedisPassword(text)).toBe(shown)
   })
 
-  it('is told in words', () => {
+  it('is described without its password', () => {
     expect(placeOfRedis('redis://:hunter2@db:6380')).toBe('Redis on db:6380')
     expect(placeOfRedis('unix:/run/redis.sock')).toBe('Redis on /run/redis.sock')
     expect(placeOfRedis('redis+cluster://:hunter2@a,b:1')).toBe('the Redis Cluster of a:6379, b:1')

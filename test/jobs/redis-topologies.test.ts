@@ -18,7 +18,7 @@ const log = pino({ level: 'silent' })
 const open = (redisUrl: string, redisReplicas: number, prefix: string) =>
   openJobQueues({ redisUrl, redisReplicas, databaseUrl: 'postgres://nobody@127.0.0.1:1/none', log, prefix })
 
-/** Runs jobs of both queues until all of these were there. */
+/** Runs jobs of both queues until all of these names were processed. */
 async function untilDone(jobs: Jobs, names: readonly string[]): Promise<void> {
   const seen = new Set<string>()
   const workers = (['notify', 'inbound'] as const).map((queue) =>
@@ -37,7 +37,7 @@ describe.skipIf(redisProgram() === undefined)('the queue in a Redis Cluster', ()
   })
   afterAll(() => cluster?.stop())
 
-  it('takes jobs of all queues and gives them to workers, each once', async () => {
+  it('accepts jobs of all queues and runs each once', async () => {
     const jobs = await open(cluster.url, 1, 'whole')
     try {
       await jobs.enqueue(greet, { name: 'Alice' })
@@ -52,7 +52,7 @@ describe.skipIf(redisProgram() === undefined)('the queue in a Redis Cluster', ()
     }
   })
 
-  it('takes no job that too few replicas have', async () => {
+  it('rejects a job that too few replicas acknowledge', async () => {
     const jobs = await open(cluster.url, 2, 'few')
     try {
       await expect(jobs.enqueue(receive, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
@@ -62,7 +62,7 @@ describe.skipIf(redisProgram() === undefined)('the queue in a Redis Cluster', ()
     }
   })
 
-  it('goes on when the node of a queue is gone, once its replica has taken over', async () => {
+  it('works again after the replica of a failed node was promoted', async () => {
     const jobs = await open(cluster.url, 0, 'gone')
     try {
       await untilAcknowledged(jobs, 'Alice')
@@ -80,12 +80,12 @@ describe.skipIf(redisProgram() === undefined)('the queue in a Redis Cluster', ()
       const keys = await client.keys(`${tag.replace(/[{}]/g, '?')}*`).finally(() => client.disconnect())
       if (keys.length > 0) return master
     }
-    throw new Error('Nobody has these keys.')
+    throw new Error('No node serves these keys.')
   }
 })
 
 describe.skipIf(redisProgram() === undefined)('the queue in a Redis with Sentinels', () => {
-  it('goes on when the master stands still, with another one', async () => {
+  it('works with the promoted replica when the master is frozen', async () => {
     const frozen = await startWatchedRedis()
     const jobs = await open(frozen.url, 1, 'frozen')
     try {
@@ -106,25 +106,25 @@ describe.skipIf(redisProgram() === undefined)('the queue in a Redis with Sentine
   })
   afterAll(() => watched?.stop())
 
-  it('has what it has acknowledged, when the master dies and its replicas were held up', async () => {
-    const [master, ...replicas] = watched.servers as [OwnRedis, ...OwnRedis[]] // it has one
+  it('keeps acknowledged jobs when the master is killed and its replicas were behind', async () => {
+    const [master, ...replicas] = watched.servers as [OwnRedis, ...OwnRedis[]] // there is always a master
     const jobs = await open(watched.url, 1, 'safe')
     const careless = await open(watched.url, 0, 'careless')
     const careful = await open(watched.url, replicas.length, 'safe')
     try {
       await careless.enqueue(receive, { name: 'Alice' })
-      await untilAcknowledged(careful, 'Alice') // whichever takes over later has everything up to here
+      await untilAcknowledged(careful, 'Alice') // any replica that is promoted later has everything up to here
       for (const replica of replicas) replica.signal('SIGSTOP')
       await expect(jobs.enqueue(receive, { name: 'Bob' })).rejects.toThrow(QueueUnavailable)
       await careless.enqueue(receive, { name: 'Bob' })
       await master.kill()
-      for (const replica of replicas) await replica.crash() // what was on its way to them is gone
+      for (const replica of replicas) await replica.crash() // commands in transit to the replicas are lost
 
       const before = Number(new URL(master.url).port)
       await vi.waitFor(async () => expect(await watched.masterPort()).not.toBe(before), LATER)
       await untilAcknowledged(jobs, 'Carol')
       await untilDone(jobs, ['Alice', 'Carol'])
-      // What was acknowledged by one that asks no replica is lost: that is what the others wait for.
+      // A job acknowledged without waiting for replicas is lost: this is the reason to wait.
       await untilAcknowledged(careless, 'Carol')
       await untilDone(careless, ['Alice', 'Carol'])
     } finally {

@@ -9,7 +9,7 @@ import { openTestStores, queueBackends, type TestStores } from '../support/queue
 import type { QueuePod } from '../support/queue-pod.js'
 
 const ATTACKER = '198.51.100.1'
-/** Network addresses that were used: budgets are kept by the process. */
+/** Network addresses in use: budgets are kept per process. */
 let sources = 0
 
 describe.each(queueBackends)('messages of unknown signers, with the queue in $store', (backend) => {
@@ -57,7 +57,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   const many = (count: number, difference: Partial<ParkedMessage> = {}, name = 'u') =>
     Array.from({ length: count }, (_, index) => unproven(`${name}${index}`, difference))
 
-  it('have their signers looked up by one job for each host, however many there are', async () => {
+  it('have their signers discovered by one job per host, for any number of messages', async () => {
     await park(...many(50), unproven('quin', { senderHost: 'near.example' }))
     await park(...many(60))
 
@@ -67,7 +67,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     expect(await pod.db('outbox')).toEqual([])
   })
 
-  it('wait a short time where no pod has answered, and as long as others where one has', async () => {
+  it('wait a short time for a host that has never responded, and the usual time for a host that has', async () => {
     await meetPod('known.example')
     await park(unproven('new'), unproven('old', { senderHost: 'known.example' }))
 
@@ -79,11 +79,11 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     expect(seconds.get('known.example')).toBeCloseTo(6 * 3_600, 0)
   })
 
-  it('are dropped beyond what one network address may name, but not on hosts that have answered', async () => {
+  it('are dropped beyond the budget of names of one network address, but not on hosts that have responded', async () => {
     const source = newSource()
     await meetPod('known.example')
     const budget = SIGNER_LIMITS.unprovenOfSourcePerMinute
-    const later = performance.now() + 60_000 // so that the budget does not fill up again meanwhile
+    const later = performance.now() + 60_000 // so that the budget is not refilled meanwhile
     for (let spent = 0; spent < budget; spent += 1) expect(spendOfSource(source, later)).toBe(true)
 
     await park(
@@ -96,7 +96,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     expect(await waitingSigners()).toEqual(expect.arrayContaining(['honest@known.example', 'other@far.example']))
   })
 
-  it('are dropped beyond what all networks of one IPv6 /48 may name', () => {
+  it('are dropped beyond the budget of names of all networks of one IPv6 /48', () => {
     const site = newSource().replace(/0$/, '')
     const now = 1_000_000
     const budget = limitOfSite(SIGNER_LIMITS.unprovenOfSourcePerMinute, SIGNER_LIMITS.sources)
@@ -107,7 +107,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     expect(spendOfSource(newSource(), now)).toBe(true)
   })
 
-  it('of one host are dropped as of one address when they come from all networks of one IPv6 /48', async () => {
+  it('of one host count as from one address when they come from all networks of one IPv6 /48', async () => {
     const most = WAITING_LIMITS.unprovenMessagesOfHost
     await meetPod('far.example')
     await park(unproven('honest', { source: '2001:db8:1:1' }))
@@ -122,7 +122,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     expect(due).toContain('honest@far.example')
   })
 
-  it('get ten new names a second from an address that has spent its budget', () => {
+  it('may name ten new signers a second from an address with a spent budget', () => {
     const source = newSource()
     const now = 1_000_000
     for (let spent = 0; spent < SIGNER_LIMITS.unprovenOfSourcePerMinute; spent += 1) spendOfSource(source, now)
@@ -132,7 +132,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     expect(later.filter(Boolean)).toHaveLength(10)
   })
 
-  it('of one host are dropped beyond its bound: the oldest of the address that has sent the most', async () => {
+  it('of one host are dropped beyond its limit: the oldest of the address that has sent the most', async () => {
     const most = WAITING_LIMITS.unprovenMessagesOfHost
     await meetPod('far.example')
     await park(unproven('honest', { source: '203.0.113.5' }))
@@ -156,14 +156,14 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     expect(await pod.db('signerLookups')).toHaveLength(kept)
   })
 
-  it('are looked up for each source in turn', async () => {
+  it('have their signers discovered for each source in turn', async () => {
     await park(...many(20, { source: ATTACKER }))
     await park(unproven('late', { source: '203.0.113.5' }))
 
     expect(await dueLookups(pod.db, 'far.example', 2)).toContain('late@far.example')
   })
 
-  it('whose signers are not found become dead letters without payload, and verified ones wait on', async () => {
+  it('whose signers are not found become dead letters without payload, and verified ones keep waiting', async () => {
     const thing = 'person:lost@far.example'
     await park(unproven('lost'), { ...unproven('lost'), payload: 'verified', signed: true, askAt: 'lost@far.example' })
     let lost: readonly string[] = []
@@ -181,7 +181,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     ])
   })
 
-  it('become dead letters without payload when their time is over', async () => {
+  it('become dead letters without payload when their waiting time expires', async () => {
     await park(unproven('early'), unproven('late'))
     await pod
       .db('waiting')
@@ -194,7 +194,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     expect(await pod.db('outbox').whereNotNull('failedAt').pluck('payload')).toEqual([null])
   })
 
-  describe('and of known ones, beyond the bounds of all together', () => {
+  describe('and of known signers, beyond the total limits', () => {
     const limits = {
       ...WAITING_LIMITS,
       messages: 6,
@@ -228,7 +228,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
 
     const indexes = async () => (await payloads()).map((payload) => Number.parseInt(payload, 10))
 
-    it('the oldest unproven ones go first', async () => {
+    it('the oldest unproven messages are dropped first', async () => {
       await insert(true, ['a.example', 10])
       await insert(false, ...Array.from({ length: 5 }, (): [string, number] => ['b.example', 20]))
       await bound()
@@ -236,14 +236,14 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
       expect(await indexes()).toEqual([0, 2, 3, 4])
     })
 
-    it('the oldest long ones go, and the short ones stay', async () => {
+    it('the oldest long messages are dropped, and the short ones stay', async () => {
       await insert(false, ['a.example', 60], ['b.example', 10], ['c.example', 60])
       await bound()
 
       expect(await indexes()).toEqual([1, 2])
     })
 
-    it('the oldest of the host go that has too many messages or bytes', async () => {
+    it('the oldest messages of a host with too many messages or bytes are dropped', async () => {
       await insert(true, ...Array.from({ length: 5 }, (): [string, number] => ['a.example', 10]), ['b.example', 10])
       await bound()
       expect(await indexes()).toEqual([1, 2, 3, 4, 5])
@@ -254,7 +254,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
       expect(await indexes()).toEqual([1, 2])
     })
 
-    it('the oldest of all go, by number and by bytes', async () => {
+    it('the oldest messages of all hosts are dropped, by number and by bytes', async () => {
       const hosts = Array.from({ length: 8 }, (_, index): [string, number] => [`h${index}.example`, 10])
       await insert(true, ...hosts)
       await bound()
@@ -266,7 +266,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
       expect(await indexes()).toEqual([2, 3])
     })
 
-    it('the oldest dead letters go, and other work stays', async () => {
+    it('the oldest dead letters are deleted, and other work stays', async () => {
       const row = (minutes: number, payload: string | null, name = 'receive-public') => ({
         queue: 'inbound',
         name,

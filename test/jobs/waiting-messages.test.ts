@@ -39,7 +39,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     for (const table of ['outbox', 'waiting', 'posts', 'people']) await pod.db(table).delete()
   })
 
-  /** What a batch does with messages that it cannot take in yet. */
+  /** Parks messages as a batch does that cannot process them yet. */
   async function park(...messages: ParkedMessage[]): Promise<void> {
     await pod.db.transaction(async (transaction) => {
       await lockThings(
@@ -50,7 +50,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     })
   }
 
-  /** What the transaction does that stores what they wait for. */
+  /** Resumes messages as the transaction does that stores the entity they wait for. */
   async function storeBob(meanwhile = async () => {}): Promise<void> {
     await pod.db.transaction(async (transaction) => {
       await lockThings(transaction, [bob])
@@ -62,7 +62,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
 
   const woken = () => pod.db('outbox').orderBy('id').select('queue', 'name', 'data', 'payload', 'acceptedAt')
 
-  it('become outbox rows when what they wait for is stored, and are handed over', async () => {
+  it('become outbox rows when the missing entity is stored, and are enqueued', async () => {
     await park(message('one'), message('two', { recipientGuid: 'fedcba9876543210' }))
     await park(message('other', { waitsFor: 'post:0000000000000001' }))
 
@@ -92,14 +92,14 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     await vi.waitFor(async () => expect(await pod.jobs.counts('inbound-private')).toMatchObject({ waiting: 1 }))
   })
 
-  it('wait once, however often the same one arrives', async () => {
+  it('are parked once when the same message arrives repeatedly', async () => {
     await park(message('one'), message('one'))
     await park(message('one'), message('one', { recipientGuid: 'fedcba9876543210' }))
 
     expect(await pod.db('waiting').count({ rows: '*' })).toEqual([{ rows: 2 }])
   })
 
-  it('are woken in transactions of bounded size when very many wait for one thing', async () => {
+  it('are resumed in transactions of bounded size when very many wait for one entity', async () => {
     const count = 2_500
     await pod.db.raw(
       `insert into waiting (waits_for, payload, accepted_at, name, digest, times, due_at)
@@ -122,7 +122,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     expect(await pod.db('waiting')).toEqual([])
   })
 
-  it('are woken at once when what they wait for came in between', async () => {
+  it('are resumed at once when the missing entity was stored meanwhile', async () => {
     await storeBob()
 
     await park(message('one'))
@@ -143,7 +143,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     expect(await woken()).toMatchObject([{ payload: 'one' }])
   })
 
-  it('do not miss what is being stored while they are parked', async () => {
+  it('are resumed by an entity that is being stored while they are parked', async () => {
     let parking: Promise<void> | undefined
     await storeBob(async () => {
       parking = park(message('one'))
@@ -155,7 +155,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     expect(await pod.db('waiting')).toEqual([])
   })
 
-  it('are not missed by what is stored while they are being parked', async () => {
+  it('are found by a transaction that stores the entity while they are being parked', async () => {
     let storing: Promise<void> | undefined
     await pod.db.transaction(async (transaction) => {
       await lockThings(transaction, [bob])
@@ -169,7 +169,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     expect(await pod.db('waiting')).toEqual([])
   })
 
-  it('take their locks in one order, whatever the order of the things', async () => {
+  it('take their locks in one order, independent of the order of the entities', async () => {
     const things = Array.from({ length: 50 }, (_, index): Thing => `post:${String(index).padStart(16, '0')}`)
     const backwards = things.toReversed()
 
@@ -180,7 +180,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     )
   })
 
-  it('become jobs for the last time when their time is over', async () => {
+  it('become jobs for the last time when their waiting time expires', async () => {
     await park(message('early'), message('late'))
     await pod
       .db('waiting')
@@ -193,7 +193,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     expect(await pod.db('waiting').pluck('payload')).toEqual(['early'])
   })
 
-  it('wait for as long as they say', async () => {
+  it('wait as long as each one specifies', async () => {
     await park(message('usual'), message('short', { patience: 3_600 }))
 
     const { rows } = await pod.db.raw(`select payload, extract(epoch from due_at - created_at) as wait from waiting`)
@@ -202,7 +202,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     expect(waits.get('usual')).toBeCloseTo(6 * 3_600, 0)
   })
 
-  describe('for what somebody can be asked for', () => {
+  describe('for an entity that can be fetched', () => {
     const thing = 'post:0000000000000001'
     const asks = () => pod.db('outbox').whereNull('payload').orderBy('id').select('queue', 'name', 'data')
     const ask = (from: string, orFrom?: string) => ({
@@ -218,7 +218,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
       },
     })
 
-    it('have it asked for once, however many they are and whenever they come', async () => {
+    it('cause one fetch, for any number of messages at any time', async () => {
       const askAt = 'quin@q.example'
       const messages = Array.from({ length: 50 }, (_, index) => message(`${index}`, { waitsFor: thing, askAt }))
       await park(...messages.slice(0, 20))
@@ -229,13 +229,13 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
       expect(await pod.db('waiting').distinct('askedBy')).toHaveLength(1)
     })
 
-    it('have a person looked for', async () => {
+    it('cause the discovery of a missing person', async () => {
       await park(message('one', { askAt: 'bob@far.example' }))
 
       expect(await asks()).toEqual([{ queue: 'fetch', name: 'discover-person', data: { address: 'bob@far.example' } }])
     })
 
-    it('ask each sender once, whoever they say has it', async () => {
+    it('cause one fetch from each sender, independent of the claimed owner', async () => {
       const orAskAt = 'root@r.example'
       await park(message('one', { waitsFor: thing, askAt: 'quin@q.example', orAskAt }))
       await park(message('two', { waitsFor: thing, askAt: 'sam@s.example', orAskAt }))
@@ -244,7 +244,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
       expect(await asks()).toEqual([ask('quin@q.example', orAskAt), ask('liar@l.example')])
     })
 
-    it('give it a moment to come by itself, but do not make a person wait', async () => {
+    it('delay the fetch of an entity by a moment, but not the discovery of a person', async () => {
       await park(message('one', { waitsFor: thing, askAt: 'quin@q.example' }))
       await vi.waitFor(async () => expect(await pod.jobs.counts('fetch')).toMatchObject({ delayed: 1, waiting: 0 }))
 
@@ -252,7 +252,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
       await vi.waitFor(async () => expect(await pod.jobs.counts('fetch')).toMatchObject({ delayed: 1, waiting: 1 }))
     })
 
-    it('ask nobody for what is here by now', async () => {
+    it('cause no fetch of an entity that is stored by then', async () => {
       await storeBob()
 
       await park(message('one', { askAt: 'bob@far.example' }))
@@ -261,7 +261,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
       expect(await woken()).toMatchObject([{ payload: 'one' }])
     })
 
-    it('run for the last time when whom they asked has been given up, and those who asked others do not', async () => {
+    it('run for the last time when their own fetch has failed, and not when the fetch of other messages has', async () => {
       await park(message('one', { waitsFor: thing, askAt: 'quin@q.example' }))
       await park(message('two', { waitsFor: thing, askAt: 'quin@q.example' }))
       await park(message('other', { waitsFor: thing, askAt: 'sam@s.example' }))
@@ -279,7 +279,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
       expect(await pod.db('outbox').whereNotNull('failedAt').pluck('id')).toEqual([id])
     })
 
-    it('ask again once the first to ask has been given up', async () => {
+    it('cause another fetch after the first message with one has been given up', async () => {
       await park(message('one', { waitsFor: thing, askAt: 'quin@q.example' }))
       const { id } = await pod.db('outbox').first('id')
       await giveUp(pod, id)

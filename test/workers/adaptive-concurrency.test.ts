@@ -2,27 +2,27 @@ import type { Job } from 'bullmq'
 import { describe, expect, it } from 'vitest'
 import { openRoom } from '../../workers/adaptive-concurrency.js'
 
-/** What the room looks at of a job. */
+/** The property of a job that determines the concurrency. */
 const jobOf = (messages: number) =>
   ({ name: 'receive-public', data: { messages: Array.from({ length: messages }) } }) as unknown as Job
 
 const rowJob = { name: 'receive-public', data: { outboxId: 4711 } } as unknown as Job
 
-describe('the room for jobs', () => {
-  it('is small while there are few', () => {
+describe('adaptive concurrency', () => {
+  it('is low while there are few jobs', () => {
     const room = openRoom()
 
     expect([1, 2, 3].map(() => room.enter(jobOf(1)))).toEqual([32, 32, 32])
   })
 
-  it('grows with jobs of one message, and not without end', () => {
+  it('increases with jobs of one message, up to a limit', () => {
     const room = openRoom()
     const sizes = Array.from({ length: 300 }, () => room.enter(jobOf(1)))
 
     expect([sizes[15], sizes[31], sizes[99], sizes.at(-1)]).toEqual([32, 64, 200, 256])
   })
 
-  it('is small again while there are messages for all batches, and grows when they have ended', () => {
+  it('is low while all jobs are full batches, and increases when they have ended', () => {
     const room = openRoom()
     const full = Array.from({ length: 32 }, () => jobOf(24))
     const sizes = full.map((job) => room.enter(job))

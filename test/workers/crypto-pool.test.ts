@@ -9,7 +9,7 @@ const crypto = openCryptoPool(1)
 const key = createPrivateKey(readKey('1.private.pem'))
 afterAll(() => crypto.close())
 
-it('makes a pair of keys that fit each other, as the network wants them', async () => {
+it('the pool makes a matching pair of keys in the format of the network', async () => {
   const { publicKey, privateKey } = await crypto.generateKeyPair()
 
   expect(publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----\n/)
@@ -20,7 +20,7 @@ it('makes a pair of keys that fit each other, as the network wants them', async 
   expect(verify('sha256', text, createPublicKey(publicKey), signature)).toBe(true)
 }, 60_000)
 
-it('leaves the event loop alone while a thread looks for keys', async () => {
+it('key generation in a thread does not block the event loop', async () => {
   let turns = 0
   const turning = setInterval(() => {
     turns += 1
@@ -31,14 +31,14 @@ it('leaves the event loop alone while a thread looks for keys', async () => {
   expect(turns).toBeGreaterThan(5)
 }, 60_000)
 
-it('gives up on a step that takes too long', async () => {
+it('the pool gives up on a task that takes too long', async () => {
   const hurried = openCryptoPool(1, 1)
 
   expect(await outcomeOf(hurried.generateKeyPair())).toBe('ThreadTimeout')
   await hurried.close()
 })
 
-it('takes two hundred steps beyond those that its threads do, and refuses one more in a way that passes', async () => {
+it('the pool queues two hundred tasks beyond the running ones, and rejects one more with a temporary error', async () => {
   const busy = openCryptoPool(2, 60_000)
   const refused: unknown[] = []
   const steps = Array.from({ length: THREAD_LIMITS.tasksQueued + 3 }, () =>
@@ -52,7 +52,7 @@ it('takes two hundred steps beyond those that its threads do, and refuses one mo
   expect(outcomeOfError(refused[0]).kind).toBe('ours')
 })
 
-it('has room again for as much as it has done', async () => {
+it('the pool accepts as many new tasks as it has finished', async () => {
   const messages = Array.from({ length: THREAD_LIMITS.tasksQueued }, () => ({
     encrypted: 'rubbish',
     recipientKey: key,
@@ -62,7 +62,7 @@ it('has room again for as much as it has done', async () => {
   for (let time = 0; time < 5; time += 1) expect(await once()).toEqual(messages.map(() => undefined))
 })
 
-it('gives up what is in hand when it is closed, and takes nothing more', async () => {
+it('a closed pool rejects its running tasks and accepts no more', async () => {
   const closed = openCryptoPool(1)
   const making = outcomeOf(closed.generateKeyPair())
   await closed.close()
@@ -71,7 +71,7 @@ it('gives up what is in hand when it is closed, and takes nothing more', async (
   expect(await outcomeOf(closed.generateKeyPair())).toBe('Error')
 })
 
-/** Without the keys: a failed test would print them. */
+/** Leaves out the keys: a failed test would print them. */
 function outcomeOf(making: Promise<unknown>): Promise<string> {
   return making.then(
     () => 'made',

@@ -9,7 +9,7 @@ import { readKey } from '../support/network.js'
 const crypto = openCryptoPool(1)
 afterAll(() => crypto.close())
 
-it('signs a comment for its author and seals it for the author of the post, both in a thread', async () => {
+it('a thread signs a comment for its author and seals it for the author of the post', async () => {
   const comment: CommentEntity = {
     type: 'comment',
     author: 'ben@p.example',

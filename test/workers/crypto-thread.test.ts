@@ -31,7 +31,7 @@ const vote: Relayable = {
   poll_answer_guid: '0123456789abcdef',
 }
 
-it('seals, encrypts, decrypts and opens in a thread, with keys and dates that travel as they are', async () => {
+it('a thread seals, encrypts, decrypts and opens, with keys and dates passed unchanged', async () => {
   const author_signature = await run('signRelayable', { relayable: vote, key: quin.privateKey })
   const sealed = await Promise.all(
     [writeEntity(deletion), writeEntity({ ...vote, author_signature })].map((payload) =>

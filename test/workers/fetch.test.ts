@@ -44,7 +44,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     workers = []
   })
 
-  /** Each of these stands for a process. */
+  /** Each of these represents a process. */
   function work(...pods: readonly QueuePod[]): void {
     workers = pods.map((one) => startQuickWorkers(one, { queues: ['fetch'], handlers: { fetch: fetchHandlers } }))
   }
@@ -86,7 +86,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     return { type: 'post', guid, from: author.address, depth: 0 }
   }
 
-  it('asks once for one person, however many want them in however many processes (case 22)', async () => {
+  it('discovers a person once for any number of concurrent requests in any number of processes (case 22)', async () => {
     const quin = newPerson()
     await Promise.all(Array.from({ length: 50 }, () => discover(quin)))
     work(pod, { ...pod, remote: others.remotePods() })
@@ -118,7 +118,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     expect(await pod.db('pods')).toEqual([])
   })
 
-  it('goes on when a pod that was away is back', async () => {
+  it('succeeds when an unreachable pod responds again', async () => {
     const quin = newPerson()
     others.script(`${hostOf(quin)}${WEBFINGER}`, (_request, response) => {
       if (askedAt(quin).length < 3) return void response.destroy()
@@ -132,7 +132,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     expect(await failed()).toEqual([])
   })
 
-  it('fetches a post, its author, whom it mentions and what it links to', async () => {
+  it('fetches a post, its author, the persons it mentions and the posts it links to', async () => {
     const [quin, remy, sam] = [newPerson(), newPerson(), newPerson()]
     const linked = servePost(remy, { text: `And I link to diaspora://${quin.address}/post/${newGuid()}` })
     const wanted = servePost(quin, {
@@ -152,7 +152,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
 
   it.each([
     [
-      'somebody mentioned',
+      'a mentioned person',
       (transaction: Transaction) =>
         enqueueJob(pod, transaction, discoverMentionedJob, { address: 'ghost@nowhere.example' }),
     ],
@@ -177,7 +177,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     expect(others.requests.length).toBeLessThanOrEqual(before + 1)
   })
 
-  it('gives up on a post that cannot be fetched, after ten more tries', async () => {
+  it('gives up on a post that cannot be fetched after ten more attempts', async () => {
     const quin = newPerson()
     const wanted = { type: 'post', guid: newGuid(), from: quin.address, depth: 0 } as const
     await fetchPost(wanted)

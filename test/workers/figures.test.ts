@@ -8,7 +8,7 @@ import {
 } from '../../src/federation/outbound/delivery-metrics.js'
 import { countJob, noteJobWait, showJobFigures } from '../../workers/job-metrics.js'
 
-it('a worker tells how long jobs run, how old messages are at their commit, and deliveries at their arrival', async () => {
+it('a worker reports the duration of jobs and the age of messages at commit and of deliveries at arrival', async () => {
   const registry = new Registry()
   for (const show of [registerReceiveMetrics, registerDeliveryMetrics, showJobFigures]) show(registry)
   const minuteAgo = new Date(Date.now() - 60_500)

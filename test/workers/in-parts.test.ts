@@ -20,7 +20,7 @@ it.each([
   expect(parts.flat()).toEqual(items)
 })
 
-it('are as many parts as are needed, however few threads there are', () => {
+it('large inputs are split into as many parts as needed, independent of the number of threads', () => {
   const parts = inParts(Array.from({ length: 128 }), LIMITS, 1)
   expect(parts.map(({ length }) => length)).toEqual([64, 64])
 })

@@ -45,7 +45,7 @@ function commentBy(author: FakePerson, parentGuid: string, text = 'Nice') {
 
 const hostOf = ({ address }: FakePerson) => address.split('@')[1] ?? ''
 
-describe.each(queueBackends)('messages on their way in, with the queue in $store', (backend) => {
+describe.each(queueBackends)('inbound messages, with the queue in $store', (backend) => {
   let stores: TestStores
   let others: FakePods
   const open: { close(): Promise<unknown> }[] = []
@@ -71,7 +71,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     return pod
   }
 
-  /** Somebody whom this pod knows, on a pod of their own. */
+  /** A remote person known to this pod, on their own pod. */
   let hosts = 0
   async function known(pod: ReceivingPod, name = 'quin'): Promise<FakePerson> {
     const person = stranger(name)
@@ -89,12 +89,12 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
   const postGuids = (pod: ReceivingPod) => pod.db('posts').orderBy('guid').pluck('guid')
   const guidsOf = (posts: readonly StatusMessageEntity[]) => posts.map(({ guid }) => guid).sort()
 
-  /** Public messages in one job, as the door packs those that come together. */
+  /** Public messages in one job, as the inbound endpoint packs concurrent ones. */
   async function pack(pod: ReceivingPod, envelopes: readonly string[]): Promise<void> {
     await pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages: envelopes })
   }
 
-  /** The threads of the pod, which do something else when they get an envelope of these. */
+  /** The threads of the pod, which behave differently for these envelopes. */
   function cryptoWith(trap: (envelopes: readonly string[]) => Promise<void>): PodCrypto {
     const crypto = cannedCrypto()
     return {
@@ -106,7 +106,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     }
   }
 
-  it('go from the door to a row', async () => {
+  it('are stored as a row after the inbound endpoint has accepted them', async () => {
     const pod = await start()
     const quin = stranger()
     const post = postBy(quin)
@@ -118,7 +118,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     expect(await pod.rows('waiting')).toEqual([0])
   })
 
-  it('go the same way when they are for one person alone, also when they wait for their sender', async () => {
+  it('are stored when they are private, also after they have waited for their sender', async () => {
     const pod = await start()
     const { alice } = await pod.people('alice')
     const quin = stranger()
@@ -132,7 +132,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     expect(await pod.rows('waiting')).toEqual([0])
   })
 
-  it('are taken in together when they come together', async () => {
+  it('are processed in one batch when they arrive at the same time', async () => {
     const sizes: number[] = []
     let release = () => {}
     const held = new Promise<void>((resolve) => {
@@ -165,7 +165,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     expect(Math.max(...sizes)).toBeLessThanOrEqual(256)
   })
 
-  it('have the one of them that fails go on alone, and stored all the others', async () => {
+  it('of a batch are stored except for the one that fails, which is retried alone', async () => {
     let isBroken = true
     let opened = 0
     const poison: string[] = []
@@ -189,7 +189,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
       { failedReason: 'internal', attemptsMade: 11 },
     ])
     expect(failed.map(({ data }) => data.messages).sort()).toEqual(poison.map((envelope) => [envelope]).sort())
-    // Two ways down through seven halvings; then each of them runs alone, eleven times, and nothing is cut any more.
+    // Two paths through seven halvings; then each message runs alone, eleven times, and nothing is split any more.
     expect(opened).toBe(27 + 22)
     expect(failed.map(({ data }) => data.alone)).toEqual([true, true])
 
@@ -200,7 +200,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     expect(await listDeadLetters(pod)).toEqual([])
   })
 
-  it('come again all together when nothing in them is to blame', async () => {
+  it('are retried as one batch when none of them is the cause', async () => {
     const sizes: number[] = []
     const pod = await start({
       timing: { deadline: 300 },
@@ -221,24 +221,27 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     expect(sizes).toEqual([20, 20])
   })
 
-  it.each(['57014', '53200'])('are stored without the one that is too much for a transaction (%s)', async (code) => {
-    const others = Array.from({ length: 7 }, () => 'ordinary')
-    const pod = await start({
-      crypto: cryptoWith(async (envelopes) => {
-        if (envelopes.includes(heavy)) throw Object.assign(new Error('canceling statement'), { code })
-      }),
-    })
-    const quin = await known(pod)
-    const heavy = envelopeOf(quin, postBy(quin))
-    const posts = others.map((text) => postBy(quin, { text }))
-    await pack(pod, [heavy, ...posts.map((post) => envelopeOf(quin, post))])
-    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toHaveLength(1), { timeout: 15_000 })
-    await pod.settled()
+  it.each(['57014', '53200'])(
+    'are stored without the one that exceeds the limits of a transaction (%s)',
+    async (code) => {
+      const others = Array.from({ length: 7 }, () => 'ordinary')
+      const pod = await start({
+        crypto: cryptoWith(async (envelopes) => {
+          if (envelopes.includes(heavy)) throw Object.assign(new Error('canceling statement'), { code })
+        }),
+      })
+      const quin = await known(pod)
+      const heavy = envelopeOf(quin, postBy(quin))
+      const posts = others.map((text) => postBy(quin, { text }))
+      await pack(pod, [heavy, ...posts.map((post) => envelopeOf(quin, post))])
+      await vi.waitFor(async () => expect(await listDeadLetters(pod)).toHaveLength(1), { timeout: 15_000 })
+      await pod.settled()
 
-    expect(await postGuids(pod)).toEqual(guidsOf(posts))
-  })
+      expect(await postGuids(pod)).toEqual(guidsOf(posts))
+    },
+  )
 
-  it('never die together, however often their job fails', async () => {
+  it('never become dead letters as a batch, for any number of failures of their job', async () => {
     const pod = await start({
       timing: { deadline: 50 },
       crypto: cryptoWith(async (envelopes) => {
@@ -270,7 +273,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
         await new Promise(() => {})
       }),
     })
-    /** Worker after worker: one that dies leaves its jobs active, and nobody renews their locks. */
+    /** Runs one worker after another: a killed worker leaves its jobs active, and their locks are not renewed. */
     function startMortalWorker(): ObservedWorker {
       const run = inboundRunner(pod, 'inbound', {
         handlers: {},
@@ -307,7 +310,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     await vi.waitFor(async () => expect(await postGuids(pod)).toHaveLength(59), { timeout: 10_000, interval: 50 })
     const [dead] = await pod.jobs.failed('inbound', 0, 10)
     expect(dead?.data.messages).toEqual(poison)
-    // Among the others, then in their job's remains, then five times alone.
+    // In the batch, then in the rest of the batch, then five times alone.
     expect(deaths).toBeLessThanOrEqual(8)
     await last.close()
   }, 40_000)
@@ -327,7 +330,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     expect(await pod.db('posts').select('commentsCount')).toEqual([{ commentsCount: 20 }])
   })
 
-  it('are left out when the row they came by is gone', async () => {
+  it('are ignored when their outbox row is gone', async () => {
     const pod = await start()
     const quin = await known(pod)
     const [gone, here] = [postBy(quin), postBy(quin)]
@@ -346,7 +349,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     expect(await pod.rows('outbox')).toEqual([0])
   })
 
-  it('have a post fetched once, however many comments on it come (1 000)', async () => {
+  it('cause one fetch of a post for any number of comments on it (1 000)', async () => {
     const pod = await start()
     const quin = await known(pod)
     const people = await Promise.all(Array.from({ length: 20 }, (_, index) => known(pod, `p${index}`)))
@@ -365,7 +368,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     expect(await listDeadLetters(pod)).toEqual([])
   }, 60_000)
 
-  it('of an unknown signer whose pod is dead wait, delay nobody, and end as dead letters without payload', async () => {
+  it('of an unknown signer whose pod is dead wait, delay no others, and become dead letters without payload', async () => {
     const pod = await start()
     const quin = await known(pod)
     const lost = stranger('lost')
@@ -401,7 +404,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     expect(await listDeadLetters(pod)).toEqual([])
   })
 
-  it('on something that nobody has, or that something else comes for, end as dead letters', async () => {
+  it('on an entity that no pod has, or whose fetch returns another entity, become dead letters', async () => {
     const pod = await start()
     const quin = await known(pod)
     const [nothing, wrong] = [postBy(quin), postBy(quin)]
@@ -422,7 +425,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     expect(await pod.rows('posts', 'comments', 'waiting')).toEqual([0, 0, 0])
   })
 
-  it('whose parents never end are given up after a few of them, and delay nobody', async () => {
+  it('with an endless chain of parents are given up after a few fetches, and delay no others', async () => {
     const pod = await start()
     const quin = await known(pod)
     const prefix = newGuid().slice(0, 20)
@@ -450,7 +453,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     expect(await pod.rows('waiting')).toEqual([0])
   })
 
-  it('wake each other from the last to the first: a like for its comment, that for its post, that for its author', async () => {
+  it('are resumed in order of their references: the author, the post, the comment, the like', async () => {
     const pod = await start()
     const quin = stranger()
     const remy = await known(pod, 'remy')
@@ -475,7 +478,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     expect(await listDeadLetters(pod)).toEqual([])
   })
 
-  it('tell that a pod which was offline is worth a look', async () => {
+  it('of an offline pod mark that pod for a check', async () => {
     const pod = await start()
     const quin = await known(pod)
     const remy = await known(pod, 'remy')
@@ -483,7 +486,7 @@ describe.each(queueBackends)('messages on their way in, with the queue in $store
     await pod.db('pods').update({ offlineSince: new Date(0), nextTryAt: far })
 
     await pod.publicly(postBy(quin), quin)
-    await pod.publicly(postBy(quin, { public: false }), remy) // refused: it must not come from there
+    await pod.publicly(postBy(quin, { public: false }), remy) // rejected: this sender may not send it
     await pod.settled()
 
     const rows = await pod.db('pods').orderBy('host').select('host', 'checkWanted', 'nextTryAt')

@@ -32,26 +32,26 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     return () => workers?.close()
   })
 
-  it('sweeps by itself what was left behind', async () => {
+  it('sweeps leftovers on schedule', async () => {
     await pod.db('outbox').insert({ queue: 'notify', name: 'greet', sweepAt: new Date(0) })
 
     workers = startQuickWorkers(pod, { handlers })
 
     await vi.waitFor(async () => expect(await pod.db('outbox')).toEqual([]), { timeout: 10_000, interval: 20 })
     await untilIdle(pod)
-    // The row goes before the sweep that has brought it to its job comes to its end.
+    // The row is deleted before the sweep that enqueued its job ends.
     const facts = () => queueFacts(pod)
     await vi.waitFor(async () => expect(await facts()).toMatchObject({ lastSweep: expect.any(Number) }), 10_000)
   })
 
-  it('begins the day with its birthdays by itself', async () => {
+  it('creates birthday notifications on schedule', async () => {
     workers = startQuickWorkers(pod, { handlers })
 
     const begun = () => pod.db('periodic').where({ name: 'birthdays' })
     await vi.waitFor(async () => expect(await begun()).toHaveLength(1), { timeout: 10_000, interval: 20 })
   })
 
-  it('sweeps nothing while somebody else does', async () => {
+  it('sweeps nothing while another process sweeps', async () => {
     await pod.db('outbox').insert({ queue: 'notify', name: 'greet', sweepAt: new Date(0) })
 
     await pod.db.transaction(async (other) => {
@@ -63,7 +63,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     expect(await pod.db('periodic')).toEqual([])
   })
 
-  it('sweeps messages whose time to wait is over', async () => {
+  it('sweeps messages whose waiting time has expired', async () => {
     await insertWaiting(pod)
 
     await sweep(pod)
@@ -73,7 +73,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   if (backend.store === 'Redis') {
-    it('knocks again where Redis has thrown away a knock and kept its name', async () => {
+    it('enqueues a delivery again when Redis has evicted the job and kept its deduplication key', async () => {
       await insertDelivery(pod, { dueAt: new Date(0) })
       await sweep(pod)
 
@@ -85,7 +85,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     })
   }
 
-  it('makes its schedule once, and again when it was lost', async () => {
+  it('creates its schedule once, and again when it was lost', async () => {
     const schedule = { job: pruneJob, every: 2_000 }
     const other = { job: birthdaysJob, every: 3_600_000 }
     const keep = (...schedules: Schedule[]) => pod.jobs.keepSchedules('maintenance', schedules)
@@ -100,7 +100,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     expect(await pod.jobs.counts('maintenance')).toMatchObject({ failed: 0 })
   })
 
-  it('ends schedules that other code has made', async () => {
+  it('removes schedules of other versions', async () => {
     const former = { job: defineJob<object>()('maintenance', 'former', patient), every: 3_600_000 }
     const kept = { job: pruneJob, every: 3_600_000 }
     await pod.jobs.keepSchedules('maintenance', [former, kept])
@@ -111,7 +111,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     expect(await pod.jobs.keepSchedules('maintenance', [former])).toBe(true)
   })
 
-  it('sweeps again and again', async () => {
+  it('sweeps repeatedly', async () => {
     const sweeping = startSweeping(pod, 10)
     const left = () => pod.db('outbox').insert({ queue: 'fetch', name: 'greet', sweepAt: new Date(0) })
     for (let row = 1; row <= 2; row += 1) {
@@ -122,7 +122,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     await sweeping.stop()
   })
 
-  it('says every twenty seconds that it sweeps, although nothing is due', async () => {
+  it('reports every twenty seconds that it sweeps, although nothing is due', async () => {
     expect(await look(pod)).toMatchObject({ due: false, silent: true })
     const sweeping = startSweeping(pod, 10)
     await vi.waitFor(async () => expect(await look(pod)).toMatchObject({ due: false, silent: false }))
@@ -137,14 +137,14 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   it.each<[string, (pod: QueuePod) => Promise<unknown>]>([
     ['an outbox row', ({ db }) => db('outbox').insert({ queue: 'notify', name: 'greet', sweepAt: new Date(0) })],
     ['a message that has waited long enough', (waiting) => insertWaiting(waiting)],
-    ['a delivery that nobody makes', (busy) => insertDelivery(busy, { dueAt: new Date(0) })],
+    ['a delivery without a job', (busy) => insertDelivery(busy, { dueAt: new Date(0) })],
   ])('sweeps at once what is due: %s', async (_, insert) => {
     await sweep(pod)
     await insert(pod)
     expect(await look(pod)).toMatchObject({ due: true })
   })
 
-  it('is healthy while every worker hears from its queue and somebody sweeps', async () => {
+  it('is healthy while every worker receives events of its queue and a process sweeps', async () => {
     workers = startQuickWorkers(pod, { handlers })
     const running = workers
     await vi.waitFor(async () => expect(await running.health()).toMatchObject({ ready: true, database: true }), {
@@ -158,7 +158,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     expect(await running.health()).toMatchObject({ ready: false, database: true, queue: true, deaf: QUEUES })
   })
 
-  it('finds the queues that nobody serves', async () => {
+  it('reports the queues without a worker', async () => {
     workers = startQuickWorkers(pod, { handlers, queues: ['notify', 'fetch'] })
     expect(await findDeafQueues(pod, ['notify', 'fetch'], 10_000)).toEqual([])
 
@@ -166,7 +166,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     expect(await pod.db('outbox')).toEqual([])
   })
 
-  it('counts what there is to do', async () => {
+  it('counts the pending work', async () => {
     await pod.jobs.enqueue(greet, { name: 'Alice' })
     await pod.jobs.enqueue(greet, { name: 'Bob' }, { delay: 3_600_000 })
     await pod.db('outbox').insert([
@@ -220,7 +220,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   if (backend.store === 'Redis') {
-    it('is idle in spite of a job of a schedule that Redis has thrown away', async () => {
+    it('is idle despite a scheduled job that Redis has evicted', async () => {
       await pod.jobs.keepSchedules('maintenance', [{ job: pruneJob, every: 3_600_000 }])
       workers = startQuickWorkers(pod, { handlers, queues: ['maintenance'] })
       const next = () => pod.jobs.counts('maintenance')
@@ -247,7 +247,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     expect(await isIdle(pod)).toBe(true)
   })
 
-  it('prunes what was kept long enough, and nothing else', async () => {
+  it('prunes expired data, and nothing else', async () => {
     const old = new Date(Date.now() - 31 * 86_400_000)
     await pod.db('outbox').insert([
       { queue: 'notify', name: 'old', failedAt: old, createdAt: old },

@@ -6,7 +6,7 @@ import { envelopeOf, newGuid } from '../support/fake-pod.js'
 const crypto = openCryptoPool(2)
 afterAll(() => crypto.close())
 
-it('opens any number of envelopes in threads, with one answer for each, in order', async () => {
+it('threads open any number of envelopes, with one result for each, in order', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
   const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
   const quin = { address: 'quin@q.example', guid: newGuid(), publicKey: pem, privateKey }
@@ -40,7 +40,7 @@ it('opens any number of envelopes in threads, with one answer for each, in order
   expect(await crypto.openEnvelopes([], new Map())).toEqual([])
 })
 
-it('encrypts an envelope for any number of recipients, each of whom decrypts it with their own key', async () => {
+it('an envelope is encrypted for any number of recipients, and each one decrypts it with their own key', async () => {
   const recipients = Array.from({ length: 9 }, () => generateKeyPairSync('rsa', { modulusLength: 1024 }))
 
   const encryptedEnvelopes = await crypto.encryptEnvelope(

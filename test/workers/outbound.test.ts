@@ -78,12 +78,12 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     )
   }
 
-  /** As the sweeper would find them a little later. */
+  /** Makes deliveries due for the sweeper. */
   async function later(): Promise<void> {
     await pod.db('deliveries').update({ dueAt: pod.db.raw(`due_at - interval '10 seconds'`) })
   }
 
-  it('deliver after the commit that has written something', async () => {
+  it('deliver after the commit of a transaction', async () => {
     const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
     await write(fresh, proven)
     workers = startQuickWorkers(pod, { handlers, queues })
@@ -112,7 +112,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect(enqueueEach).toHaveBeenCalledOnce()
   })
 
-  it('are knocked at for so many pods at a time, so that nothing else waits for all of them', async () => {
+  it('receive their jobs in chunks of pods, so that other work does not wait for all of them', async () => {
     const enqueueEach = vi.fn(pod.jobs.enqueueEach)
     const knocks = Array.from({ length: 1_100 }, (_, podId) => ({ podId, proven: true }))
 
@@ -122,7 +122,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect(await waiting('outbound')).toBe(1_100)
   })
 
-  it('have one job for a pod, and one more that follows the one that is running', async () => {
+  it('have one job for a pod, and one more that follows the running one', async () => {
     const other = await otherPod()
     await write(other)
     for (let n = 0; n < 5; n += 1) await knockAt(other)
@@ -158,7 +158,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect(await other.deliveries()).toEqual([])
   })
 
-  it('look at a pod before they deliver to others that may never answer', async () => {
+  it('check a pod before they deliver to others that may never respond', async () => {
     const silent = await Promise.all([1, 2, 3, 4].map(() => otherPod()))
     for (const each of silent) each.answer('nothing')
     const checked = await otherPod()
@@ -176,14 +176,14 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect(silent.flatMap(({ got }) => got).length).toBeLessThanOrEqual(1)
   })
 
-  it('are knocked at by the sweeper for whatever got lost, in the right lane', async () => {
+  it('get lost jobs back from the sweeper, in the right lane', async () => {
     const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
     const [soon, blocked] = [await otherPod({ nextTryAt: inAnHour() }), await otherPod({ blockedAt: new Date() })]
     const held = await otherPod({ drainedBy: '00000000-0000-4000-8000-000000000000', drainedUntil: inAnHour() })
     await write(fresh, proven, soon, blocked, held)
 
     await sweep(pod)
-    expect([await waiting('outbound'), await waiting('outbound-slow')]).toEqual([0, 0]) // their knock may be on its way
+    expect([await waiting('outbound'), await waiting('outbound-slow')]).toEqual([0, 0]) // their jobs may be in transit
     await later()
     await sweep(pod)
     await sweep(pod)
@@ -194,8 +194,8 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect([fresh, proven, soon, blocked, held].map(({ got }) => got.length)).toEqual([1, 1, 0, 0, 0])
   })
 
-  it('are found by the sweeper first where they will answer, however many others there are', async () => {
-    const dead = [await otherPod(), await otherPod({ failures: 1, lastSuccessAt: new Date() })] // in the order of their ids
+  it('are swept first for responding pods, for any number of other pods', async () => {
+    const dead = [await otherPod(), await otherPod({ failures: 1, lastSuccessAt: new Date() })] // in order of id
     const proven = await otherPod({ lastSuccessAt: new Date() })
     await write(...dead, proven)
     await later()
@@ -207,7 +207,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     ])
   })
 
-  it('go on by themselves after the queue was emptied', async () => {
+  it('recover by themselves after the queue was emptied', async () => {
     const pods = await Promise.all(Array.from({ length: 20 }, () => otherPod()))
     await write(...pods)
     await knockAt(...pods)
@@ -220,7 +220,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect(pods.map(({ got }) => got.length)).toEqual(pods.map(() => 1))
   })
 
-  it('are not held up by pods that never answer', async () => {
+  it('are not delayed by pods that never respond', async () => {
     const silent = await Promise.all(Array.from({ length: 20 }, () => otherPod()))
     for (const each of silent) each.answer('nothing')
     const healthy = await otherPod({ lastSuccessAt: new Date() })
@@ -240,7 +240,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect(silent.filter(({ got }) => got.length > 0).length).toBeLessThanOrEqual(4)
   })
 
-  it('give up what waits for pods that are asleep or blocked', async () => {
+  it('give up deliveries to sleeping or blocked pods', async () => {
     const asleep = await otherPod({ offlineSince: daysAgo(15) })
     const tired = await otherPod({ offlineSince: daysAgo(13) })
     const blocked = await otherPod({ blockedAt: new Date() })
@@ -254,7 +254,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect((await queueFacts(pod)).deliveries).toEqual({ due: 1, waiting: 1, dead: 2 })
   })
 
-  it('look once a day at every pod, and soon at one that was heard of while it was offline', async () => {
+  it('check every pod once a day, and soon an offline pod that has sent a message', async () => {
     const [fresh, old, heard] = [
       await otherPod({ checkedAt: new Date() }),
       await otherPod({ checkedAt: daysAgo(1), offlineSince: daysAgo(20), nextTryAt: inAnHour(), failures: 9 }),

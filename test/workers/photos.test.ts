@@ -49,7 +49,7 @@ const upload = async (within = 50) => uploadPhoto(test.pod, alice, { file: await
 
 type UploadWork = Work & { readonly data: Upload }
 
-/** The job of an upload, as a worker takes it in hand. */
+/** The job of an upload, as a worker receives it. */
 async function workInHand(): Promise<UploadWork> {
   const row = await test.pod.db('outbox').where({ name: 'make-photo' }).first('id')
   const work = row && (await takeWork(test.pod.db, { outboxId: row.id }))
@@ -78,7 +78,7 @@ async function sweepNow(): Promise<void> {
 }
 
 describe('an upload', () => {
-  it('waits for no worker for ever, and becomes nothing later', async () => {
+  it('fails after a time limit without a worker, and is not processed later', async () => {
     await expect(upload()).rejects.toThrow(QueueUnavailable)
 
     expect(await test.pod.db('outbox').pluck('name')).toEqual(['remove-photo-files'])
@@ -86,7 +86,7 @@ describe('an upload', () => {
     expect([await photos(), await list('spool'), await list('images')]).toEqual([[], [], []])
   })
 
-  it('that a worker finishes at the very moment when the client gives up is a photo', async () => {
+  it('that a worker finishes at the moment the client gives up becomes a photo', async () => {
     const uploading = upload(100)
     const inHand = await untilInHand()
     let place: () => void = () => {}
@@ -103,7 +103,7 @@ describe('an upload', () => {
     expect(await test.pod.db('outbox').pluck('name')).toEqual([])
   })
 
-  it('that was withdrawn while a worker had it in hand leaves nothing behind', async () => {
+  it('that was withdrawn while a worker processed it leaves no files', async () => {
     const uploading = upload(100)
     uploading.catch(() => {})
     const inHand = await untilInHand()
@@ -113,7 +113,7 @@ describe('an upload', () => {
     expect([await photos(), await list('spool'), await list('images')]).toEqual([[], [], []])
   })
 
-  it('whose worker dies after it has put the files in their place is made once more, under the same name', async () => {
+  it('whose worker is killed after moving the files is processed again under the same name', async () => {
     const uploading = upload(10_000)
     const inHand = await untilInHand()
     const { name } = inHand.data
@@ -135,7 +135,7 @@ describe('an upload', () => {
     expect(await list('spool')).toEqual([])
   })
 
-  it('whose worker dies so, and that is withdrawn then, leaves no files behind', async () => {
+  it('that is withdrawn after its worker was killed leaves no files', async () => {
     const uploading = upload(200)
     uploading.catch(() => {})
     const { name } = (await untilInHand()).data
@@ -148,7 +148,7 @@ describe('an upload', () => {
     expect([await photos(), await list('images')]).toEqual([[], []])
   })
 
-  it('whose worker dies so, and whose owner leaves then, leaves no files behind', async () => {
+  it('whose owner closes the account after the worker was killed leaves no files', async () => {
     const { yan } = await test.people('yan')
     const uploading = uploadPhoto(
       test.pod,
@@ -168,7 +168,7 @@ describe('an upload', () => {
     expect([await photos(), await list('images')]).toEqual([[], []])
   })
 
-  it('is tried again when the disk fails, and given up after a few times', async () => {
+  it('is retried when the disk fails, and given up after a few attempts', async () => {
     await writeFile(join(uploadsDir, 'images'), 'a file where the folder should be')
     const uploading = upload(10_000)
     uploading.catch(() => {})
@@ -179,7 +179,7 @@ describe('an upload', () => {
     await rm(join(uploadsDir, 'images'))
   })
 
-  it('that is not in the folder of the worker says which setting is wrong', async () => {
+  it('that is not in the folder of the worker fails with the name of the wrong setting', async () => {
     const uploading = upload(100)
     uploading.catch(() => {})
     const inHand = await untilInHand()
@@ -189,7 +189,7 @@ describe('an upload', () => {
     await expect(uploading).rejects.toThrow(QueueUnavailable)
   })
 
-  it('of somebody who leaves meanwhile is refused', async () => {
+  it('of a user who closes the account meanwhile is refused', async () => {
     const { zoe } = await test.people('zoe')
     const viewer = await viewerOf(test.pod, zoe)
     const uploading = uploadPhoto(test.pod, viewer, { file: await keep(), use: 'pending' }, 10_000)
@@ -201,8 +201,8 @@ describe('an upload', () => {
   })
 })
 
-describe('what is left over', () => {
-  it('of uploads goes after an hour', async () => {
+describe('the cleanup of leftovers', () => {
+  it('deletes files of uploads after an hour', async () => {
     const [old, young] = [await keep(), await keep()]
     await utimes(join(uploadsDir, 'spool', old), 0, (Date.now() - PHOTO_LIMITS.uploadAgeMs) / 1_000 - 60)
 
@@ -212,7 +212,7 @@ describe('what is left over', () => {
     expect(await deleteOldUploads(uploadsDir, new Date(Date.now() + 60_000))).toBe(1)
   })
 
-  it('of pending photos goes after a day, with its files; what has become part of something stays', async () => {
+  it('deletes pending photos with their files after a day, and keeps photos in use', async () => {
     const dayAgo = test.pod.db.raw(`now() - interval '1 day 1 minute'`)
     const add = async (fields: object) => {
       const name = `${newGuid()}.png`
@@ -234,7 +234,7 @@ describe('what is left over', () => {
     ])
   })
 
-  it('of photos from elsewhere is nothing', async () => {
+  it('deletes no files for remote photos', async () => {
     const { id: authorId } = await addStranger(test.pod, 'quin@q.example')
     const remotePath = 'https://q.example/up/'
     await test.pod.db('photos').insert({ guid: newGuid(), authorId, name: 'a.jpg', remotePath })
@@ -245,7 +245,7 @@ describe('what is left over', () => {
   })
 })
 
-/** How many sessions of this database wait for one another. */
+/** Number of sessions of this database that wait for a lock. */
 async function waitingForLocks(): Promise<number> {
   const { rows } = await test.pod.db.raw(
     `select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
@@ -253,7 +253,7 @@ async function waitingForLocks(): Promise<number> {
   return rows[0].count
 }
 
-/** A database whose transactions begin when something else has ended. */
+/** A database whose transactions begin after a given promise. */
 function afterwards(other: Promise<unknown>): TestPod['pod']['db'] {
   const { db } = test.pod
   return new Proxy(db, {

@@ -16,7 +16,7 @@ import {
   webpOfSize,
 } from '../support/pictures.js'
 
-/** As a worker does it, which knows nothing of a file but its bytes. */
+/** Processes a file as a worker does, which has only the bytes. */
 async function made(bytes: Buffer) {
   const format = detectPictureFormat(bytes)
   if (format === undefined) throw new Refusal('image_invalid', 'It begins like no picture.')
@@ -60,7 +60,7 @@ describe('the sizes of a picture', () => {
     },
   )
 
-  it('are never larger than the picture, but for the smallest, which is always a square', async () => {
+  it('are never larger than the picture, except for the smallest, which is always a square', async () => {
     const { file } = await made(await twoColours(20, 10).png().toBuffer())
 
     for (const prefix of ['', 'scaled_full_', 'thumb_large_', 'thumb_medium_'] as const) {
@@ -80,8 +80,8 @@ describe('the sizes of a picture', () => {
   })
 })
 
-describe('what a picture is made of', () => {
-  it('are its pixels: no place, no names, no colours of its own', async () => {
+describe('a processed picture', () => {
+  it('contains only pixels: no location, no names, no colour profile', async () => {
     const bytes = await fromPhone()
     expect(bytes.includes('Secret Artist')).toBe(true)
     const { exif: before } = await sharp(bytes).metadata()
@@ -96,7 +96,7 @@ describe('what a picture is made of', () => {
     }
   })
 
-  it('stands upright', async () => {
+  it('is rotated according to its orientation tag', async () => {
     const { raw, file, width, height } = await made(await fromPhone())
 
     expect([width, height]).toEqual([40, 80])
@@ -107,7 +107,7 @@ describe('what a picture is made of', () => {
     }
   })
 
-  it('has the colours of the web, whatever it had', async () => {
+  it('is converted from any colour space to sRGB', async () => {
     const wide = await twoColours().withIccProfile('p3').jpeg().toBuffer()
     const print = await twoColours().toColourspace('cmyk').jpeg().toBuffer()
     const deep = await twoColours().toColourspace('rgb16').png().toBuffer()
@@ -122,7 +122,7 @@ describe('what a picture is made of', () => {
     }
   })
 
-  it('stays what can be seen through', async () => {
+  it('keeps its transparency', async () => {
     const clear = { width: 10, height: 10, channels: 4, background: { r: 0, g: 0, b: 0, alpha: 0 } } as const
     const { raw } = await made(await sharp({ create: clear }).png().toBuffer())
 
@@ -139,7 +139,7 @@ describe('what a picture is made of', () => {
     }
   })
 
-  it('has no script in a comment of a GIF, which would make it one as well', async () => {
+  it('contains no GIF comment, which could hold a script', async () => {
     const plain = await twoColours().gif().toBuffer()
     const script = Buffer.from('=1;alert(document.domain);/*')
     const comment = Buffer.concat([Buffer.from([0x21, 0xfe, script.length]), script, Buffer.from([0])])
@@ -149,7 +149,7 @@ describe('what a picture is made of', () => {
     expect(raw.includes('alert')).toBe(false)
   })
 
-  it.each(['gif', 'webp'] as const)('goes on moving where it is a %s, except in thumbnails', async (format) => {
+  it.each(['gif', 'webp'] as const)('keeps the animation of a %s, except in thumbnails', async (format) => {
     const { file, width, height } = await made(await moving(format, { frames: 3, width: 800, height: 400 }))
 
     expect([width, height]).toEqual([800, 400])
@@ -161,7 +161,7 @@ describe('what a picture is made of', () => {
   })
 })
 
-describe('what is no picture, or too much of one', () => {
+describe('an invalid or too large picture', () => {
   it.each([
     ['nothing', Buffer.alloc(0)],
     ['a text', Buffer.from('I am a picture, believe me.')],
@@ -179,19 +179,19 @@ describe('what is no picture, or too much of one', () => {
     await refused(bytes)
   })
 
-  it('is refused as TIFF or HEIF, which fewer programs read than have been broken by it', async () => {
+  it('is refused as TIFF or HEIF, whose decoders are a frequent source of vulnerabilities', async () => {
     await refused(await twoColours().tiff().toBuffer())
     await refused(await twoColours().heif({ compression: 'av1' }).toBuffer())
   })
 
-  it('never reaches the readers of other formats, which this process does not have', async () => {
+  it('never reaches decoders of other formats, which are disabled in this process', async () => {
     const drawing = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
     for (const bytes of [drawing, await twoColours().tiff().toBuffer()]) {
       await expect(sharp(bytes).metadata()).rejects.toThrow('unsupported image format')
     }
   })
 
-  it.each(['jpeg', 'png', 'gif', 'webp'] as const)('is refused when a %s is cut off', async (format) => {
+  it.each(['jpeg', 'png', 'gif', 'webp'] as const)('is refused when a %s is truncated', async (format) => {
     const bytes = await noise(300, 200).toFormat(format, { effort: 1 }).toBuffer()
 
     await expect(made(bytes)).resolves.toMatchObject({ width: 300 })
@@ -212,11 +212,11 @@ describe('what is no picture, or too much of one', () => {
     await refused(pngOfSize(width, height))
   })
 
-  it('is refused when one side is longer than that of any photo', async () => {
+  it('is refused when one side is longer than the limit', async () => {
     await tooMuch(await plain(65_536, 1).png().toBuffer())
   })
 
-  it('counts all frames of what moves', async () => {
+  it('counts all frames of an animation', async () => {
     await tooMuch(gifOfFrames(1_001))
     await expect(made(gifOfFrames(1_000))).resolves.toMatchObject({ width: 1, height: 1 })
     await tooMuch(gifOfFrames(200_000))
@@ -224,7 +224,7 @@ describe('what is no picture, or too much of one', () => {
     await tooMuch(gifOfFrames(51, 1_000))
   })
 
-  it('counts more where a picture has to be in memory as a whole', async () => {
+  it('counts more pixels for formats that must be in memory as a whole', async () => {
     const side = 7_200 // 52 million pixels
     await tooMuch(await jpegOfSize(side, side))
     await tooMuch(pngOfSize(side, side, { interlaced: true }))
@@ -233,13 +233,13 @@ describe('what is no picture, or too much of one', () => {
     await expect(made(await plain(side, side).jpeg().toBuffer())).resolves.toMatchObject({ width: side })
   })
 
-  it('refuses a JPEG that says the same again and again, before that takes long', async () => {
+  it('refuses a JPEG with many repeated scans before decoding takes long', async () => {
     const scans = await scansOf(await twoColours(4_000, 3_000).jpeg({ progressive: true }).toBuffer())
     await refused(Buffer.concat([scans.before, ...Array(5_000).fill(scans.last), Buffer.from([0xff, 0xd9])]))
   })
 })
 
-/** A progressive JPEG without its end, and its last scan. */
+/** Returns a progressive JPEG without its end, and its last scan. */
 async function scansOf(bytes: Buffer): Promise<{ readonly before: Buffer; readonly last: Buffer }> {
   const begins = bytes.lastIndexOf(Buffer.from([0xff, 0xda]))
   return { before: bytes.subarray(0, -2), last: bytes.subarray(begins, -2) }

@@ -4,7 +4,7 @@ import { registerClient } from '../../src/domain/accounts/clients.js'
 import { prune } from '../../workers/handlers/maintenance.js'
 import { startTestPod } from '../support/test-pod.js'
 
-it('forgets after a month the clients that nobody has ever let in', async () => {
+it('client registrations without any authorization are deleted after a month', async () => {
   await using pod = await startTestPod()
   await pod.people('alice')
   const register = async () => {

@@ -20,7 +20,7 @@ const alice = {
   imageUrlSmall: image,
 }
 
-it('reads each document of another pod in a thread, and returns what is wrong with it', async () => {
+it('a thread reads each document of another pod and returns its errors', async () => {
   expect(await crypto.readDocument({ type: 'hcard', text: writeHcard(alice) })).toEqual({
     state: 'read',
     content: alice,
@@ -34,7 +34,7 @@ it('reads each document of another pod in a thread, and returns what is wrong wi
   expect(await crypto.readDocument({ type: 'nodeInfo', text: '{}' })).toMatchObject({ fault: 'ValidationError' })
 })
 
-it('leaves the event loop alone while a thread reads the worst page', async () => {
+it('reading the slowest page in a thread does not block the event loop', async () => {
   let turns = 0
   const turning = setInterval(() => {
     turns += 1

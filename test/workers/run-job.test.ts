@@ -33,7 +33,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     return () => workers?.close()
   })
 
-  /** Serves the queue with this handler. */
+  /** Starts a worker with this handler. */
   function work(count: Handler, timing = {}): void {
     workers = startQuickWorkers(pod, { queues: ['notify'], handlers: { notify: { count } }, timing })
   }
@@ -42,7 +42,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     return pod.db.transaction((transaction) => enqueueJob(pod, transaction, countJob, { key }))
   }
 
-  /** An effect in the database, and the end of the job with it. */
+  /** A handler whose effect and completion are one transaction. */
   const count: Handler = async ({ db }, work: Work<{ key: string }>) => {
     await db.transaction(async (transaction) => {
       await transaction('effects').insert({ key: work.data.key })
@@ -52,7 +52,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
 
   const effects = (): Promise<string[]> => pod.db('effects').orderBy('key').pluck('key')
 
-  it('runs what the outbox hands over, and its row goes with the effect', async () => {
+  it('runs a job of the outbox, and deletes its row together with the effect', async () => {
     work(count)
     await enqueue('one')
     await untilIdle(pod)
@@ -72,7 +72,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
   })
 
   if (backend.store === 'Redis') {
-    it('lets go of a job that Redis has thrown away, and does what its row says', async () => {
+    it('drops a job that Redis has evicted, and runs the job of its outbox row', async () => {
       await enqueue('one')
       await vi.waitFor(async () => expect((await pod.jobs.counts('notify')).waiting).toBe(1))
       const { id = '' } = (await pod.jobs.oldestWaiting('notify')) ?? {}
@@ -135,7 +135,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     expect((await pod.jobs.counts('notify')).failed).toBe(0)
   })
 
-  it('tries again what failed, until it goes well', async () => {
+  it('retries a failed job until it succeeds', async () => {
     let runs = 0
     work(async (inner, work: Work<never>, deadline) => {
       runs += 1
@@ -149,7 +149,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     expect(await effects()).toEqual(['one'])
   })
 
-  it('keeps what failed too often as a dead letter, without what its errors said', async () => {
+  it('keeps a job that failed too often as a dead letter without the error messages', async () => {
     const handler = vi.fn(() => Promise.reject(new TypeError('Alice told Bob a secret')))
     work(handler)
     await enqueue('one')
@@ -164,7 +164,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     expect(JSON.stringify(await pod.jobs.failed('notify', 0, 10))).not.toContain('secret')
   })
 
-  it('keeps a fault of the protocol that may pass under its own name', async () => {
+  it('keeps a temporary protocol fault under its own name', async () => {
     work(() => Promise.reject(new ProtocolError('DiscoveryFailed', 'no such person today')))
     await enqueue('one')
 
@@ -173,12 +173,12 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     })
   })
 
-  it('makes a dead letter of a job that it does not know, at once', async () => {
+  it('makes a dead letter of a job with an unknown name at once', async () => {
     work(count)
     const strange = defineJob<object>()('notify', 'of-tomorrow', patient)
     await pod.jobs.enqueue(strange, {})
     await pod.db.transaction((transaction) => enqueueJob(pod, transaction, strange, {}))
-    // A name that every object knows is not the name of a handler.
+    // A property name of every object is not the name of a handler.
     await pod.jobs.enqueue(defineJob<object>()('notify', 'constructor', patient), {})
 
     const dead = { fault: 'unknown_name', attempts: 1 }
@@ -187,7 +187,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     })
   })
 
-  it('takes the time away from a handler that needs too much of it, whether it listens or not', async () => {
+  it('aborts a handler that takes too long, also when it ignores the signal', async () => {
     const signals: AbortSignal[] = []
     work(
       (_, __, deadline) => {
@@ -207,7 +207,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true])
   })
 
-  it('waits for a database in trouble without using up an attempt', async () => {
+  it('waits for an unavailable database without using up an attempt', async () => {
     const attempts: number[] = []
     const trouble = Object.assign(new Error('terminating connection due to administrator command'), { code: '57P01' })
     work(
@@ -225,7 +225,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     expect(await effects()).toEqual(['one'])
   })
 
-  it('lets go of a job that causes the trouble of the database itself', async () => {
+  it('gives up a job that causes the database error itself', async () => {
     const handler = vi.fn(() => Promise.reject(Object.assign(new Error('statement timeout'), { code: '57014' })))
     work(handler)
     await enqueue('one')

@@ -23,7 +23,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
   })
   afterAll(() => stores.close())
 
-  /** Runs worker after worker; `die` takes one away as kill -9 does: its jobs stay active and nobody renews their locks. */
+  /** Runs one worker after another; `die` ends one as kill -9 does: its jobs stay active and their locks are not renewed. */
   function startMortalWorkers(handler: (die: () => Promise<never>) => Handler): { close(): Promise<void> } {
     let worker: ObservedWorker
     function start(): void {
@@ -53,7 +53,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
     return { close: () => worker.close() }
   }
 
-  it('gives each of its messages a job of its own, once, although it dies before it is done', async () => {
+  it('is split into one job per message, once, although the worker is killed during the split', async () => {
     const messages = ['one', 'two', 'three']
     await pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages })
     const job = await pod.jobs.oldestWaiting('inbound')
@@ -67,7 +67,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
     await stores.emptyQueue()
   })
 
-  it('dies of five starts alone, and takes none of its neighbours with it', async () => {
+  it('becomes a dead letter after five starts alone, and its neighbours are stored', async () => {
     let starts = 0
     let poisonous = true
     const workers = startMortalWorkers((die) => async ({ db }, work: Work<{ key: string }>) => {
@@ -91,7 +91,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
       interval: 50,
     })
     await untilIdle(pod)
-    expect(starts).toBe(6) // once among the others, five times alone
+    expect(starts).toBe(6) // once in the batch, five times alone
     expect(await pod.db('effects').pluck('key')).toHaveLength(19)
     expect(await pod.db('effects').distinct('key').pluck('key')).toHaveLength(19)
 

@@ -21,7 +21,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-it('ends a process that has heard nothing for too long although the stores answer', async () => {
+it('the watchdog ends a process that has received nothing for too long although the stores respond', async () => {
   await vi.advanceTimersByTimeAsync(10_000)
   health = stuck
   await vi.advanceTimersByTimeAsync(4_000)
@@ -34,14 +34,14 @@ it('ends a process that has heard nothing for too long although the stores answe
 it.each([
   ['the queue', { ...stuck, queue: false }],
   ['the database', { ...stuck, database: false }],
-])('lets it live while %s is away: another process would hear no more', async (_, away) => {
+])('the watchdog keeps a process while %s is unavailable: a new process would receive no more', async (_, away) => {
   health = away
   await vi.advanceTimersByTimeAsync(60_000)
 
   expect(end).not.toHaveBeenCalled()
 })
 
-it('begins to count again whenever all is well', async () => {
+it('the watchdog starts its period again when all workers receive events', async () => {
   for (let round = 0; round < 5; round += 1) {
     health = stuck
     await vi.advanceTimersByTimeAsync(4_000)
@@ -52,7 +52,7 @@ it('begins to count again whenever all is well', async () => {
   expect(end).not.toHaveBeenCalled()
 })
 
-it('asks nobody while all workers hear', async () => {
+it('the watchdog requests no health check while all workers receive events', async () => {
   await vi.advanceTimersByTimeAsync(60_000)
   expect(ask).not.toHaveBeenCalled()
 
