@@ -8,7 +8,7 @@ export interface ApiOperation {
   readonly path: string
   readonly pathParameters: readonly string[]
   readonly queryParameters: readonly string[]
-  /** Names and types of what a JSON body may hold. */
+  /** Names and types of the properties of a JSON body. */
   readonly fields: Readonly<Record<string, unknown>>
 }
 
@@ -31,7 +31,7 @@ export async function readOperations(): Promise<readonly ApiOperation[]> {
     .filter(([path]) => !path.endsWith('/streaming'))
     .flatMap(([path, calls]) =>
       Object.entries(calls).map(([method, { parameters = [], requestBody }]) => ({
-        method: method.toUpperCase() as ApiOperation['method'], // what a document has there
+        method: method.toUpperCase() as ApiOperation['method'], // the document writes methods in lower case
         path,
         pathParameters: parameters.filter((one) => one.in === 'path').map(({ name }) => name),
         queryParameters: parameters.filter((one) => one.in === 'query').map(({ name }) => name),
@@ -47,7 +47,7 @@ export async function readOperations(): Promise<readonly ApiOperation[]> {
 
 interface Attempt {
   readonly token?: string
-  /** What stands in the path, by its name there, written as it is. */
+  /** Path parameters by name, inserted without encoding. */
   readonly parameters?: Readonly<Record<string, string | number>>
   readonly query?: string
   readonly body?: unknown
@@ -64,6 +64,6 @@ export function tryCall(app: FastifyInstance, { method, path }: ApiOperation, at
   } as InjectOptions) // the union of its bodies does not see through the spread
 }
 
-/** What no answer that goes wrong may say. */
+/** Patterns that no error response may contain. */
 export const TELLING =
   /node_modules|\bat .*:\d+:\d+|\.(ts|js):\d|select .* from|insert into|violates|syntax error|knex|objection|fastify|postgres|relation "|ECONN|\/work\/|\/home\//i

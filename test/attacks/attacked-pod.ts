@@ -1,7 +1,7 @@
 import { type LogBook, openLogBook } from '../support/log-book.js'
 import { type ReceivingPod, type ReceivingPodOptions, startReceivingPod } from '../support/receiving-pod.js'
 
-/** What somebody sends, and where; without a path to everybody. */
+/** A request to the pod; the default path is the public inbound endpoint. */
 export type Sent = string | { readonly path: string; readonly body: string }
 
 /** What became of messages once the pod has nothing left to do. */
@@ -16,7 +16,7 @@ export interface Consequences {
 /** It was taken, and there was nothing wrong with it. */
 export const TAKEN = { statuses: [202], faults: [] } as const
 
-/** What was sent was answered, and dropped for this reason; nothing else has changed. */
+/** The message was accepted and dropped with this reason; nothing else has changed. */
 export function dropped(...faults: readonly string[]): Consequences {
   return { statuses: faults.map(() => 202), faults, changes: {} }
 }
@@ -31,7 +31,7 @@ export async function startAttackedPod(options: ReceivingPodOptions): Promise<At
   const book = openLogBook()
   const pod = await startReceivingPod({ log: book.log, ...options })
 
-  /** A machine that is busy asks to come again, and senders do. */
+  /** A busy machine answers 503, and senders retry. */
   async function post(path: string, body: string): Promise<number> {
     let status = await pod.post(path, body)
     for (let again = 0; status === 503 && again < MOST_TRIES; again += 1) status = await pod.post(path, body)

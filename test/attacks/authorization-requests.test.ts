@@ -15,7 +15,7 @@ afterAll(() => pod.close())
 
 const rows = async () => Number((await pod.pod.db('oidcRecords').where({ model: 'Interaction' }).count())[0]?.['count'])
 
-describe('S96: authorization requests that nobody finishes', () => {
+describe('S96: unfinished authorization requests', () => {
   it('are limited for each network address', async () => {
     const { authorizations } = pod.pod.config.addressLimits
     const statuses = new Map<number, number>()

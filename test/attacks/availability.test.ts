@@ -50,7 +50,7 @@ describe('S80: a client that', () => {
     return (app.server.address() as AddressInfo).port // it listens on a port
   }
 
-  /** Says something, goes on with something else every few milliseconds, and tells what came until the end. */
+  /** Sends `begin`, then `goOn` every few milliseconds, and returns everything received until the end. */
   async function talk(port: number, begin: string, goOn = ''): Promise<string> {
     const socket = connect(port, '127.0.0.1')
     sockets.push(socket)
@@ -94,7 +94,7 @@ describe('S80: a client that', () => {
     expect(await talk(port, begin, goOn)).not.toMatch(/^HTTP\/1\.1 (2|5)/)
   })
 
-  it('sends more than a body may have is told so while it goes on', async () => {
+  it('sends more than the body limit gets a 413 during the upload', async () => {
     const port = await listen({ headersTimeoutMs: 30_000, requestTimeoutMs: 30_000, idleTimeoutMs: 30_000 })
     const socket = connect(port, '127.0.0.1')
     sockets.push(socket)
@@ -112,7 +112,7 @@ describe('S80: a client that', () => {
     expect(String(answer)).toMatch(/^HTTP\/1\.1 413 /)
   })
 
-  it('does all that with a hundred connections keeps nobody else waiting', async () => {
+  it('does all that on a hundred connections delays no other client', async () => {
     const port = await listen({ headersTimeoutMs: 5_000, requestTimeoutMs: 5_000, idleTimeoutMs: 5_000 })
     for (let count = 0; count < 100; count += 1) {
       const socket = connect(port, '127.0.0.1')
@@ -141,7 +141,7 @@ describe('S80: a client that', () => {
 })
 
 describe('S81: every', () => {
-  it('list of the API has at most a hundred items, whatever there is and whatever is asked', async () => {
+  it('list of the API has at most a hundred items, for any amount of data and any parameters', async () => {
     await using api = await openNeighbourhood()
     const { alice, bob, PA } = api
     const post = await api.pod.db('posts').where({ guid: PA }).first('id')
@@ -179,10 +179,10 @@ describe('S81: every', () => {
   })
 })
 
-describe('S82: what strangers make the pod remember', () => {
+describe('S82: memory that unknown clients can fill', () => {
   const now = () => new Date()
 
-  it('of addresses that ask too often has an end', () => {
+  it('the number of remembered rate-limited addresses is bounded', () => {
     const limit = openRateLimit({ limit: 'pages', times: 1, perSeconds: 3_600, sources: 100, now })
     limit('203.0.113.1')
     for (let address = 0; address < 1_000; address += 1) limit(`198.51.${address >> 8}.${address & 255}`)
@@ -240,7 +240,7 @@ it('S83: likes by two hundred people are one notification, with fifty of them', 
 })
 
 describe('S84: a source that fills the queue', () => {
-  it('is packed apart behind everybody else, and turned away at its share', async () => {
+  it('is packed after all other sources, and rejected beyond its share', async () => {
     await using silent = await startAttackedPod({ others, queues: [] })
     const limits = {
       ...RECEIVE_LIMITS,
@@ -268,7 +268,7 @@ describe('S84: a source that fills the queue', () => {
   })
 })
 
-it('S85: a pod that the operator has blocked gets its 202, and nothing it says has an effect', async () => {
+it('S85: messages from a blocked pod get a 202 and have no effect', async () => {
   const mallory = others.person('mallory@blocked.example')
   const { podId } = await pod.meet(mallory)
   await blockPod(pod, Number(podId))

@@ -52,7 +52,7 @@ const bombs: readonly (readonly [string, () => string | Buffer])[] = [
 ]
 
 describe('S30: XML that holds', () => {
-  it.each(bombs)('%s ends as what it is, signed or not, and nobody is asked', async (_what, make) => {
+  it.each(bombs)('%s is rejected as invalid, signed or not, without a request to any pod', async (_what, make) => {
     const xml = make()
     const asked = others.requests.length
 
@@ -72,7 +72,7 @@ describe('S30: XML that holds', () => {
     expect(changes).toEqual({})
   })
 
-  it('a property that is said twice means what it said first', async () => {
+  it('a repeated property has its first value', async () => {
     const post = postBy(quin)
     const xml = writeEntity(post).replace('<text>Hello</text>', '<text>First</text><text>Second</text>')
 
@@ -81,7 +81,7 @@ describe('S30: XML that holds', () => {
     expect(await pod.db('posts').where({ guid: post.guid }).pluck('text')).toEqual(['First'])
   })
 
-  it('a text is kept to the letter, and nothing in it becomes a value of another type', async () => {
+  it('a text is stored unchanged, and no part of it becomes a value of another type', async () => {
     const texts = [' 0 ', 'null', 'true', '1e3', '<b>&amp;</b>', '\t\n x']
     const posts = texts.map((text) => postBy(quin, { text }))
 
@@ -241,7 +241,7 @@ describe('S33: a body of wrong values', () => {
   })
 })
 
-it('S34: what another pod sends is in the queue as it came, whatever it is, and nothing was said about it', async () => {
+it('S34: the web process queues any message of another pod unchanged and without a log line', async () => {
   await using door = await startAttackedPod({ others, queues: [] })
   await using taken = takeMessages(door)
   const line = door.book.lines.length

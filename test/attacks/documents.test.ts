@@ -9,7 +9,7 @@ import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.j
 import { forgedEnvelope } from './forged-envelope.js'
 
 const SECONDS = 15
-/** Far above what a thread leaves of a core on a machine that others use, far below the seconds of one page on the event loop. */
+/** Far above the delay that a busy thread causes on a shared machine, far below the seconds that one page costs on the event loop. */
 const LATEST_MS = 1_000
 const STORED_WITHIN_MS = 10_000
 

@@ -65,7 +65,7 @@ describe('S84: a source that sends four messages where all others together send 
     }
   })
 
-  it('is turned away with the time to come again, and nobody else is', () => {
+  it('is rejected with Retry-After, and no other source is', () => {
     expect(refusals.length).toBeGreaterThan(100)
     expect([...new Set(refusals.map(String))]).toEqual(['429,120'])
     expect([...new Set(ofOthers)]).toEqual([202])

@@ -1,7 +1,7 @@
 import { sign } from 'node:crypto'
 import type { FakePerson } from '../support/fake-pod.js'
 
-/** What an envelope says of itself; whatever is left out is as it should be. */
+/** Overrides of envelope fields; omitted fields have valid values. */
 interface Forgery {
   readonly algorithm?: string
   readonly encoding?: string

@@ -41,7 +41,7 @@ function withOtherByte(encryptedEnvelope: string, member: 'aes_key' | 'encrypted
 }
 
 describe('S20: an envelope that cannot be decrypted', () => {
-  it('ends in one way, whatever is wrong with it', async () => {
+  it('is dropped with the same reason, for every defect', async () => {
     const encryptedEnvelope = encryptEnvelopeFor(keyOfAnn, envelopeOf(quin, postBy(quin, { public: false })))
     const size = Buffer.from(JSON.parse(encryptedEnvelope).aes_key, 'base64').length
     const asked = others.requests.length
@@ -72,7 +72,7 @@ describe('S20: an envelope that cannot be decrypted', () => {
   })
 })
 
-describe('S21: nobody is asked on behalf of', () => {
+describe('S21: no request to a pod is caused by', () => {
   const naming = (host: string) =>
     `<x key_id="${Buffer.from(`eve@${host}`).toString('base64url')}"><author>eve@${host}</author></x>`
 
@@ -100,7 +100,7 @@ describe('S21: nobody is asked on behalf of', () => {
     expect(others.requests.slice(asked)).toEqual([])
   })
 
-  it('but somebody unknown who has signed is asked for, once', async () => {
+  it('but an unknown person with a signed envelope causes one look-up', async () => {
     const eve = others.person('eve@v2.example')
 
     const { changes } = await pod.send({
@@ -140,7 +140,7 @@ describe('S22: a key of', () => {
     ],
     ['garbage', () => '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----'],
     ['nothing', () => ''],
-  ])('%s makes nobody known', async (_what, makeKey) => {
+  ])('%s creates no person', async (_what, makeKey) => {
     const stranger = others.person(`s${newGuid().slice(0, 8)}@k.example`, { publicKey: makeKey() })
 
     await expect(discoverPerson(pod, stranger.address)).rejects.toMatchObject({
@@ -197,7 +197,7 @@ describe('S24: the private keys of this pod', () => {
     expect(withKeys).toEqual([])
   })
 
-  it('come with nothing that is asked of the database about a user', async () => {
+  it('are not loaded by queries for a user', async () => {
     const user = await User.query(pod.db).findOne({ username: 'ann' }).withGraphFetched('person.[pod, profile]')
 
     expect(JSON.stringify(user)).toContain(ann.account.guid)

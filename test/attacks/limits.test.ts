@@ -21,7 +21,7 @@ import { signedBy } from '../support/receiving-pod.js'
 import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
 import { forgedEnvelope } from './forged-envelope.js'
 
-it('are told in docs/limits.md as they are in the code', () => {
+it('docs/limits.md matches the limits in the code', () => {
   const root = new URL('../../', import.meta.url)
   const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
@@ -271,11 +271,7 @@ describe('of another pod', () => {
   })
 
   it.each<[what: string, most: number, extra: (size: number) => Elements]>([
-    [
-      'elements that nobody knows',
-      32,
-      (size) => Array.from({ length: size }, (_, index) => [`x${index}`, 'y'] as const),
-    ],
+    ['unknown elements', 32, (size) => Array.from({ length: size }, (_, index) => [`x${index}`, 'y'] as const)],
     ['bytes of such an element', 4_096, (size) => [['x', 'y'.repeat(size)]]],
     ['characters of its name', 64, (size) => [['x'.repeat(size), 'y']]],
   ])('%s in a comment: %i, and not one more', async (_what, most, extra) => {

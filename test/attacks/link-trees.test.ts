@@ -12,7 +12,7 @@ describe.each(queueBackends)('S86: a tree of links, with the queue in $store', (
   let others: FakePods
   let pod: ReceivingPod
   let mallory: FakePerson
-  /** Posts that the pod of mallory has made up because they were asked for. */
+  /** Posts that mallory's pod invents on request. */
   let invented = 0
 
   beforeAll(async () => {

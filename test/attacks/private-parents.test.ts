@@ -64,7 +64,7 @@ describe('S97: answers to a private post by people who do not receive it', () =>
     await others.close()
   })
 
-  /** What the pod of mallory sees of us because of a message. */
+  /** Everything that mallory's pod can observe after a message. */
   async function requestsAfter(guids: Guids, send: () => Promise<number>): Promise<readonly string[]> {
     const before = others.requests.length
     expect(await send()).toBe(202)

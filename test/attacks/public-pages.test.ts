@@ -48,7 +48,7 @@ async function longestDelayOf(work: () => Promise<void>): Promise<number> {
 }
 
 describe('S95: public pages that are expensive to render', () => {
-  it('do not hold up the event loop, whatever their comments contain', async () => {
+  it('do not block the event loop, for any content of their comments', async () => {
     const guids = await Promise.all(Array.from({ length: READERS * PAGES_OF_A_READER }, addFloodedPost))
     const statuses: number[] = []
     await pod.inject({ url: `/posts/${await addFloodedPost()}` }) // the thread has started

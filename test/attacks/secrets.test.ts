@@ -14,7 +14,7 @@ import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
 const SECRET_KEY = 'the key that seals keys, which nobody may read'
 const WRITTEN = 'the private word that nobody may read'
 
-/** What somebody looks for who has got hold of a log. */
+/** Patterns that an attacker with access to a log would search for. */
 const treasures = new Map<string, string>()
 let others: FakePods
 let pod: AttackedPod
@@ -112,7 +112,7 @@ describe('S75: nothing that must not be read is in the log after', () => {
     expectNothing()
   })
 
-  it('private messages that are stored, that are wrong, and that nobody can read', async () => {
+  it('private messages: stored, invalid and undecryptable', async () => {
     const conversation: ConversationEntity = {
       type: 'conversation',
       author: quin.address,
@@ -140,7 +140,7 @@ describe('S75: nothing that must not be read is in the log after', () => {
 
   it('a database that refuses, with its statement and its values', async () => {
     const line = pod.book.lines.length
-    // Without a guid and an author; PostgreSQL then tells the whole row.
+    // Without a guid and an author, PostgreSQL reports the whole row.
     const failing = pod.db('posts').insert({ type: 'StatusMessage', public: true, text: WRITTEN })
     const error: unknown = await failing.then(
       () => undefined,
@@ -156,7 +156,7 @@ describe('S75: nothing that must not be read is in the log after', () => {
     expectNothing()
   })
 
-  it('all of that was told to the log at its most talkative', () => {
+  it('everything above was logged at the most verbose level', () => {
     expect(pod.book.lines.length).toBeGreaterThan(20)
     expect(treasures.size).toBeGreaterThan(20)
     treasures.set('a canary', 'a text that anybody may read')

@@ -19,9 +19,9 @@ interface Locked {
 
 const packages = Object.entries<Locked>(lock.packages).filter(([place]) => place !== '')
 
-describe('S76: what the pod depends on', () => {
+describe('S76: a dependency of the pod', () => {
   it.each(['dependencies', 'optionalDependencies', 'devDependencies', 'overrides'])(
-    'is pinned to the letter: %s',
+    'has an exact version: %s',
     (kind) => {
       const versions = Object.entries<string>(manifest[kind])
 
@@ -47,7 +47,7 @@ describe('S76: what the pod depends on', () => {
     }
   })
 
-  it('runs nothing when it is installed, but for what the manifest names and the pod can do without', () => {
+  it('runs no install script, except optional packages listed in the manifest', () => {
     const withScripts = packages.filter(([, { hasInstallScript }]) => hasInstallScript)
 
     const names = withScripts.map(([place]) => place.replace(/^.*node_modules\//, ''))

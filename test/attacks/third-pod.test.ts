@@ -23,7 +23,7 @@ const LATEST_MS = 5_000
 const DISCOVERY_TRIES = 11
 const WEBFINGER = '/.well-known/webfinger'
 
-describe.each(queueBackends)('S47: the pod of somebody else, with the queue in $store', (backend) => {
+describe.each(queueBackends)('S47: the pod of an uninvolved third party, with the queue in $store', (backend) => {
   let others: FakePods
   let stores: TestStores
   let pod: AttackedPod
@@ -75,7 +75,7 @@ describe.each(queueBackends)('S47: the pod of somebody else, with the queue in $
     return others.requests.filter((request) => request.startsWith(`${good.host}${path}`)).length
   }
 
-  it('is sent nothing because of a person who only says to live there', { timeout: 240_000 }, async () => {
+  it('is sent nothing because of a person who only claims to belong to it', { timeout: 240_000 }, async () => {
     const { alice } = await pod.people('alice')
     const { userId } = await viewerOf(pod, alice)
     await Contact.query(pod.db).insert({ userId, personId: (await good.person()).row.id, sharing: true })
@@ -119,7 +119,7 @@ describe('S82: subscribers on invented pods', () => {
   const PODS = 1_000
   const COMMENTS = 300
 
-  it('cost a bounded number of rows, whatever is said', { timeout: 240_000 }, async () => {
+  it('cost a bounded number of rows, for any messages', { timeout: 240_000 }, async () => {
     await using others = await startFakePods()
     await using pod = await startAttackedPod({
       others,

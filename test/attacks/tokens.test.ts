@@ -23,7 +23,7 @@ const statusOf = async (token: string) =>
   (await pod.inject({ url: '/api/v1/user', headers: { authorization: `Bearer ${token}` } })).statusCode
 
 describe('S70: a dump of the database', () => {
-  it('holds no token, code, secret, session or password that would be let in', async () => {
+  it('contains no usable token, code, secret, session or password', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
     const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'openid profile' }, browser))
@@ -43,7 +43,7 @@ describe('S70: a dump of the database', () => {
       expect(dump.includes(String(secret))).toBe(false)
       expect(dump.includes(Buffer.from(String(secret)).toString('hex'))).toBe(false)
     }
-    // What is found instead is of no use as a token.
+    // The stored values are not usable as tokens.
     expect(await statusOf(createHash('sha256').update(given.access_token).digest('hex'))).toBe(401)
   })
 
@@ -95,7 +95,7 @@ describe('S71: a code', () => {
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([400, 400, 400, 400])
   })
 
-  it('that comes twice ends what came of it', async () => {
+  it('that is used twice revokes the tokens issued for it', async () => {
     const { client, code } = await begin()
     const wish = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK }
     const { access_token: token } = (await client.token(wish)).json()
@@ -138,7 +138,7 @@ describe('S71: a code', () => {
     'HTTPS://CLIENT.EXAMPLE/callback',
     'https://client.example/Callback',
     'https://client.example/callback%2e',
-  ])('is not sent to %s, which nobody has registered', async (redirectUri) => {
+  ])('is not sent to %s, which is not registered', async (redirectUri) => {
     const client = await registerTestClient(pod.app)
 
     const answer = await pod.inject(client.address({ redirect_uri: redirectUri }))
@@ -159,14 +159,17 @@ describe('S71: a code', () => {
     }
   })
 
-  it.each(['token', 'id_token', 'code token', 'none'])('is what comes, and never %s', async (responseType) => {
-    const client = await registerTestClient(pod.app)
+  it.each(['token', 'id_token', 'code token', 'none'])(
+    'is the only response type, and never %s',
+    async (responseType) => {
+      const client = await registerTestClient(pod.app)
 
-    const { headers, statusCode } = await pod.inject(client.address({ response_type: responseType, nonce: 'n' }))
+      const { headers, statusCode } = await pod.inject(client.address({ response_type: responseType, nonce: 'n' }))
 
-    expect(`${statusCode} ${headers.location}`).toMatch(/error=|^400/)
-    expect(String(headers.location)).not.toContain('access_token')
-  })
+      expect(`${statusCode} ${headers.location}`).toMatch(/error=|^400/)
+      expect(String(headers.location)).not.toContain('access_token')
+    },
+  )
 })
 
 describe('S72: registering', () => {
@@ -238,7 +241,7 @@ describe('S73: guessing a password', () => {
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
   })
 
-  it('that nobody may have begins with choosing one', async () => {
+  it('weak passwords are rejected at registration', async () => {
     const choose = async (password: string) => {
       const browser = openBrowser(pod.app, POD)
       await browser.visit('/users/sign_up')
@@ -266,7 +269,7 @@ describe('S74: cookies', () => {
     for (const cookie of cookies) expect(cookie).toMatch(/(?=.*; *httponly)(?=.*; *secure)(?=.*; *samesite=lax)/i)
   })
 
-  it('let nobody into the API, whoever has them', async () => {
+  it('give no access to the API', async () => {
     const browser = openBrowser(pod.app, POD)
     await browser.visit('/users/sign_in')
     await browser.submit({ username: 'alice', password: 'the password of alice' })
@@ -298,7 +301,7 @@ describe('S74: cookies', () => {
   )
 })
 
-it('S73: asking for tokens ends at a hundred and twenty a minute from one address, and begins again', async () => {
+it('S73: token requests are limited to a hundred and twenty a minute per address, and continue afterwards', async () => {
   const ask = async () =>
     (
       await pod.inject({

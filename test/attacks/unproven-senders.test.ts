@@ -8,13 +8,13 @@ import { openTestStores, queueBackends, type TestStores } from '../support/queue
 import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
 import { forgedEnvelope } from './forged-envelope.js'
 
-/** A newcomer is stored within seconds; this is what a machine that others use may take. */
+/** A new person is stored within seconds; this is the bound for a busy machine. */
 const SOON = { timeout: 20_000, interval: 50 }
 const MEBIBYTE = 1024 * 1024
 /** Messages of the batches under way. */
 const BATCHES = 3 * 256
 
-describe.each(queueBackends)('S90: signers whom nobody has proven, with the queue in $store', (backend) => {
+describe.each(queueBackends)('S90: signers without a verified identity, with the queue in $store', (backend) => {
   let stores: TestStores
   let others: FakePods
   let pod: ReceivingPod
@@ -51,7 +51,7 @@ describe.each(queueBackends)('S90: signers whom nobody has proven, with the queu
     }
   }
 
-  /** Somebody on a pod that this one has never met, and their post. */
+  /** A person on a pod that is unknown here, and their post. */
   async function greetFromNewPod(): Promise<void> {
     newcomers += 1
     const gina = others.person(`gina@new${newcomers}.example`)
@@ -89,7 +89,7 @@ describe.each(queueBackends)('S90: signers whom nobody has proven, with the queu
     await vi.waitFor(isTakenIn, { timeout: 180_000, interval: 100 })
     await greetFromNewPod()
     const { rows } = await waitingSizes()
-    // Batches that are stored at the same time do not see what the others park.
+    // Batches stored concurrently do not see each other's parked messages.
     expect(rows).toBeLessThanOrEqual(2 * WAITING_LIMITS.unprovenMessagesOfHost + BATCHES)
     const asked = others.requests.filter((request) => request.startsWith('tar'))
     expect(asked.length).toBeLessThanOrEqual(2 * SIGNER_LIMITS.triesAtUnknownHost)

@@ -158,7 +158,7 @@ describe('S53: in the place of a time', () => {
   })
 
   it.each(['1984-02-30', 'now', '1984-13-01', '0000-00-00', '99999-01-01', '1984', [1984], { year: 1984 }, 5, true])(
-    '%j is nobody’s birthday',
+    '%j is rejected as a birthday',
     async (birthday) => {
       expect((await alice.patch('/user', { birthday })).status).toBe(400)
     },
@@ -259,7 +259,7 @@ describe('S55: what would be a statement', () => {
     expect(await api.pod.db('users').orderBy('id').select('id', 'role', 'username')).toEqual(users)
   })
 
-  it.each(['%', '_', '%25', '%%', '\\%'])('%s finds no more people and tags than its letters do', async (text) => {
+  it.each(['%', '_', '%25', '%%', '\\%'])('%s matches only its literal characters in people and tags', async (text) => {
     for (const path of ['/search/users?name_or_handle=', '/search/tags?query=']) {
       const { status, body } = await alice.get(`${path}${encodeURIComponent(text)}`)
       expect([200, 422]).toContain(status)
@@ -268,7 +268,7 @@ describe('S55: what would be a statement', () => {
   })
 })
 
-describe('S56: what is shown', () => {
+describe('S56: displayed content', () => {
   const markup = '"><svg onload=alert(1)>\'&<script>'
   const naked = /<svg|<script>alert|onload=alert\(1\)>/
 
@@ -294,7 +294,7 @@ describe('S56: what is shown', () => {
     }
   })
 
-  it('by the API is JSON, and says so', async () => {
+  it('by the API is JSON with the JSON media type', async () => {
     for (const operation of operations.filter(({ method }) => method === 'GET')) {
       const answer = await call(operation, {})
       expect(answer.headers['content-type']).toMatch(/^application\/json/)
@@ -302,7 +302,7 @@ describe('S56: what is shown', () => {
     }
   })
 
-  it('on a page of the pod that repeats what it was asked is text', async () => {
+  it('on a page that repeats its query parameters is text', async () => {
     for (const url of [
       '/people?q=',
       '/users/sign_in?request=',
@@ -315,7 +315,7 @@ describe('S56: what is shown', () => {
     }
   })
 
-  it('as the picture of somebody elsewhere is of the web', async () => {
+  it('as the avatar of a remote person has an http or https URL', async () => {
     const eve = await addStranger(api.pod, 'eve@elsewhere.example')
     for (const imageUrl of ['javascript:alert(1)', 'data:text/html,x', 'file:///etc/passwd', '"><svg onload>']) {
       await api.pod.db('profiles').where({ personId: eve.id }).update({ imageUrl, imageUrlMedium: imageUrl })

@@ -15,7 +15,7 @@ import { type AttackedPod, type Consequences, startAttackedPod } from './attacke
 let others: FakePods
 let pod: AttackedPod
 let way: RemotePods & { close(): Promise<void> }
-/** Whatever was connected to and is none of the pods of the test. */
+/** Connection targets other than the pods of the test. */
 const breaches: string[] = []
 const names = new Map<string, readonly string[]>()
 let hosts = 0
@@ -58,7 +58,7 @@ function open(limits: Partial<RemoteLimits>): void {
   })
 }
 
-/** Somebody whom nobody here knows, on a pod of their own. */
+/** An unknown person on their own pod. */
 function stranger(): { readonly person: FakePerson; readonly host: string } {
   hosts += 1
   const host = `h${hosts}.example`
@@ -83,7 +83,7 @@ const redirect = (location: string) => (_request: unknown, response: ServerRespo
   void response.writeHead(302, { location }).end()
 const asked = (host: string, path = '') => others.requests.filter((request) => request.startsWith(`${host}${path}`))
 
-/** Every way in which a stranger leads the pod somewhere, by nothing but what is posted to it. */
+/** Every way in which an unknown sender makes the pod send a request, using posted messages only. */
 const leads: readonly (readonly [string, (url: string) => readonly string[]])[] = [
   ['the address of a signer', (url) => [from({ ...stranger().person, address: `eve@${new URL(url).host}` })]],
   [
@@ -197,7 +197,7 @@ describe.each(leads)('%s', (what, lead) => {
   })
 })
 
-it('S41: a name that has another address the next time is asked at none of both without a check', async () => {
+it('S41: a name that resolves to another address the next time is checked on each connection', async () => {
   const answers = [['10.0.0.1'], ['127.0.0.1'], ['169.254.169.254']]
   const dialled: unknown[] = []
   way = others.remotePods({
@@ -269,7 +269,7 @@ describe('S43: an answer that', () => {
     ],
     ['is packed as nobody asked', (response) => response.setHeader('content-encoding', 'x-own').end('{}')],
     ['has endless headers', (response) => response.writeHead(200, { 'x-long': 'x'.repeat(100_000) }).end('{}')],
-  ])('%s makes nobody known, and is let go of', async (_what, answer) => {
+  ])('%s creates no person, and the connection is closed', async (_what, answer) => {
     open({})
     const { person, host } = stranger()
     others.script(`${host}${WEBFINGER}`, (_request, response) => answer(response))
@@ -296,7 +296,7 @@ describe('S44: a pod that answers', () => {
     ['that its person lives here', (person) => linking(person, '/seed_location', 'https://pod.example/')],
     ['that its person lives here, on www', (person) => linking(person, '/seed_location', 'https://www.pod.example/')],
     ['with an hCard that is no page of the web', (person) => linking(person, '/hcard', 'javascript:alert(1)')],
-  ])('%s makes nobody known', async (_what, document) => {
+  ])('%s creates no person', async (_what, document) => {
     const { person, host } = stranger()
     const { person: victim } = stranger()
     others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(document(person, victim)))
@@ -305,7 +305,7 @@ describe('S44: a pod that answers', () => {
   })
 })
 
-describe('S45: the identity of somebody here', () => {
+describe('S45: the identity of a local user', () => {
   it('is not taken by an hCard with their guid', async () => {
     const { ann } = await pod.people('ann')
     const known = await pod.db('people').where({ guid: ann.account.guid }).first('guid')
@@ -318,7 +318,7 @@ describe('S45: the identity of somebody here', () => {
   })
 
   it.each(['alice@pod.example', 'alice@www.pod.example', 'alice@pod.example:443'])(
-    '%s is nobody, and nobody is asked',
+    '%s creates no person and causes no request',
     async (address) => {
       const before = others.requests.length
 
@@ -350,15 +350,15 @@ describe('S46: an answer to a fetch', () => {
 
     await pod.send(from(resharer, reshareBy(resharer, root)))
 
-    // What somebody else has really signed is theirs, and they could have sent it; it is neither the root nor reshared.
+    // A post that a third person has really signed is valid and could have been sent by them; it is neither the root nor reshared.
     const authors = await pod.db('posts').join('people', 'people.id', 'posts.authorId').pluck('address')
     expect(authors.filter((address) => address !== mallory.address)).toEqual([])
     expect(asked(host, `/fetch/post/${root.guid}`).length).toBeGreaterThan(0)
   })
 })
 
-describe('S47: a stranger with a victim', () => {
-  it('has it asked no more than so often a minute, however many of its people are named', async () => {
+describe('S47: an attacker who names a victim pod', () => {
+  it('causes a bounded number of requests a minute to it, for any number of named people', async () => {
     open({ fetchesPerHostPerMinute: 25 })
     const { host } = stranger()
     const [mallory] = [others.person('mallory@nobody.example')]
@@ -406,7 +406,7 @@ describe('S47: a stranger with a victim', () => {
     expect(new Set(asked(victim)).size).toBeLessThanOrEqual(50)
   })
 
-  it('has one question put for a hundred messages of somebody unknown', async () => {
+  it('causes one look-up for a hundred messages of an unknown person', async () => {
     const { person, host } = stranger()
 
     await Promise.all(Array.from({ length: 100 }, () => pod.post('/receive/public', from(person))))
@@ -417,7 +417,7 @@ describe('S47: a stranger with a victim', () => {
   })
 })
 
-it('S48: what a client registers is not fetched, and a sector identifier is asked as other pods are', async () => {
+it('S48: URLs registered by a client are not fetched, and a sector identifier is fetched under the outbound rules for pods', async () => {
   const inside = 'https://10.0.0.1/inside'
   const metadata = { jwks_uri: inside, logo_uri: inside, client_uri: inside, policy_uri: inside, tos_uri: inside }
 
@@ -456,7 +456,7 @@ describe('S49: a way to the pod of an author', () => {
     },
   )
 
-  it('is that of the pod that is known, whatever is asked', async () => {
+  it('leads to the known pod, for any parameters', async () => {
     const author = await addStranger(pod, `zoe@${newGuid().slice(0, 8)}.example`)
     const { guid } = await addPost(pod, author)
 

@@ -71,7 +71,7 @@ describe('S01: an envelope', () => {
     expect(await pod.send(forgedEnvelope(quin, writeEntity(post)))).toMatchObject({ ...TAKEN, changes: { posts: 1 } })
   })
 
-  it('with other data than what was signed is dropped', async () => {
+  it('with other data than the signed data is dropped', async () => {
     const [signed, other] = [writeEntity(postBy(quin)), writeEntity(postBy(quin, { text: 'Forged' }))]
     const envelope = envelopeOf(quin, postBy(quin))
     const stolen = /<me:sig[^>]*>([^<]+)</.exec(envelope)?.[1] ?? ''
@@ -171,7 +171,7 @@ describe('S03: mallory', () => {
     ['a profile', profile],
     ['a participation', async () => participationBy(quin, await postOfAnn())],
     ['the end of an account', () => ({ type: 'account_deletion', author: alien })],
-  ])('says %s of somebody else: dropped at both doors', async (_what, make) => {
+  ])('sends %s of another person: dropped at both inbound endpoints', async (_what, make) => {
     const envelope = envelopeOf(mallory, await make())
 
     expect(await pod.send(envelope)).toEqual(dropped('InvalidSender'))
@@ -181,12 +181,12 @@ describe('S03: mallory', () => {
   it.each<[string, () => Entity]>([
     ['a conversation', conversation],
     ['a contact', contact],
-  ])('says %s of somebody else, and who really does says it to everybody: both dropped', async (_what, make) => {
+  ])('sends %s of another person, and the real author sends it publicly: both dropped', async (_what, make) => {
     expect(await pod.send(await sealedFor(ann, envelopeOf(mallory, make())))).toEqual(dropped('InvalidSender'))
     expect(await pod.send(envelopeOf(quin, make()))).toEqual(dropped('NotPublic'))
   })
 
-  it('hands on to Ben what was encrypted for Ann: dropped', async () => {
+  it('forwards to Ben a message encrypted for Ann: dropped', async () => {
     expect(await pod.send(await sealedFor(ben, envelopeOf(quin, contact())))).toEqual(dropped('RecipientMismatch'))
     expect(await pod.send(await sealedFor(ben, envelopeOf(quin, conversation())))).toEqual(dropped('RecipientMismatch'))
   })
@@ -198,7 +198,7 @@ describe('S03: mallory', () => {
     }
   })
 
-  it('takes back what is not hers: dropped', async () => {
+  it('retracts a post of another person: dropped', async () => {
     const post = postBy(quin)
     await pod.send(envelopeOf(quin, post))
     const retraction = (author: string): Entity => ({
@@ -213,18 +213,18 @@ describe('S03: mallory', () => {
     }
   })
 
-  it('sends a private post to the public door: dropped', async () => {
+  it('sends a private post to the public endpoint: dropped', async () => {
     expect(await pod.send(envelopeOf(quin, postBy(quin, { public: false })))).toEqual(dropped('NotPublic'))
   })
 
-  it.each(['Quin@q.example', 'QUIN@Q.EXAMPLE'])('signs as %s: that is nobody', async (keyId) => {
+  it.each(['Quin@q.example', 'QUIN@Q.EXAMPLE'])('signs as %s: dropped, because the case differs', async (keyId) => {
     const envelope = forgedEnvelope(quin, writeEntity(postBy(quin)), { keyId })
 
     expect(await pod.send(envelope)).toEqual(dropped('InvalidSender'))
   })
 
   it.each(['acct:quin@q.example', 'quin@q.example ', 'quin', 'quin@q.example/x', 'quin@evil@q.example', ''])(
-    'signs as what no address can be: %j',
+    'signs with an invalid address: %j',
     async (keyId) => {
       const envelope = forgedEnvelope(quin, writeEntity(postBy(quin)), { keyId })
 
@@ -253,7 +253,7 @@ describe('S04: a comment that was changed on its way', () => {
     expect(await pod.send(forgedEnvelope(quin, rewrite(xml, change)))).toEqual(dropped('SignatureVerificationFailed'))
   })
 
-  it('with another text behind its own is what was signed', async () => {
+  it('with another text appended is the signed comment', async () => {
     const comment = commentBy(quin, await postOfAnn())
     const xml = rewrite(writeEntity(comment), (elements) => [...elements, '<text>Another</text>'])
 
@@ -291,7 +291,7 @@ describe('S05: a guid that is taken', () => {
     expect(await pod.db('posts').pluck('text')).toEqual(['By Ann'])
   })
 
-  it('by a photo or a poll of somebody else cannot come along with a post', async () => {
+  it('by a photo or a poll of another person cannot arrive with a post', async () => {
     const poll = pollWith('y', 'n')
     const photo = photoBy(quin)
     await pod.send(envelopeOf(quin, postBy(quin, { poll, photos: [photo] })))
@@ -359,7 +359,7 @@ describe('S08: a child of something else', () => {
   })
 })
 
-it('S09: a comment or a like by somebody whom the author blocks is taken back, and nobody hears of it', async () => {
+it('S09: a comment or a like by a person whom the author blocks is retracted, and no notification is created', async () => {
   const post = await postOfAnn()
   const { guid } = await Person.query(pod.db).findOne({ address: quin.address }).throwIfNotFound()
   await blockPerson(pod, await viewerOf(pod, ann), guid)
@@ -374,7 +374,7 @@ it('S09: a comment or a like by somebody whom the author blocks is taken back, a
 })
 
 describe('S10: a private message', () => {
-  it('for nobody here is 404, whoever is meant', async () => {
+  it('for an unknown recipient is a 404, for every guid', async () => {
     const { body } = (await sealedFor(ann, envelopeOf(quin, postBy(quin)))) as { readonly body: string }
 
     for (const guid of [newGuid(), quin.guid, 'x', '..', '%00', "'"]) {
@@ -382,7 +382,7 @@ describe('S10: a private message', () => {
     }
   })
 
-  it('is believed no more than what is signed inside', async () => {
+  it('gives no trust beyond the inner signature', async () => {
     const post = postBy(quin, { public: false })
     const forged = forgedEnvelope({ ...mallory, address: quin.address }, writeEntity(post))
 
@@ -390,7 +390,7 @@ describe('S10: a private message', () => {
     expect(await pod.send(await sealedFor(ann, writeEntity(post)))).toMatchObject({ changes: {} })
   })
 
-  it('needs its signer: what was relayed without is dropped', async () => {
+  it('needs the author signature: a relayed entity without it is dropped', async () => {
     const { author_signature: _, ...unsigned } = signedBy(quin, commentBy(quin, await postOfAnn()))
 
     expect(await pod.send(await sealedFor(ann, envelopeOf(quin, unsigned)))).toEqual(

@@ -40,7 +40,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-/** A body that says everything any call could want. */
+/** A body with every field that any call accepts. */
 function fullBody() {
   return {
     body: 'x',
@@ -66,7 +66,7 @@ const nothing: Readonly<Record<string, string | number>> = {
   photo_guid: newGuid(),
 }
 
-/** Calls about a thing of somebody; people are everybody's. */
+/** Calls about an entity of a user; people are visible to all users. */
 const aboutThings = () =>
   operations.filter(({ pathParameters }) => pathParameters.some((name) => Object.hasOwn(nothing, name)))
 
@@ -92,7 +92,7 @@ async function stateOfThings() {
   return JSON.stringify([state, await api.pod.db('aspectMemberships').orderBy('contactId')])
 }
 
-it('S60: what is somebody else’s is answered in every call as if it were not there, and stays as it is', async () => {
+it('S60: entities of other users are answered as missing in every call, and stay unchanged', async () => {
   const before = await stateOfThings()
   const calls = aboutThings()
   expect(calls.length).toBeGreaterThan(25)
@@ -175,7 +175,7 @@ describe('S62: a call', () => {
           })
         expect([verb, url, (await call()).statusCode]).toEqual([verb, url, 401])
         expect([verb, url, (await call('f'.repeat(64))).statusCode]).toEqual([verb, url, 401])
-        // Every token has the one scope that nobody asks for.
+        // Every token has only the one scope that no call requires.
         for (const missing of (config?.scopes ?? []).filter((scope) => scope !== 'public:read')) {
           const client = await clientWithout(missing)
           expect([verb, url, (await call(client)).statusCode]).toEqual([verb, url, 403])
@@ -185,7 +185,7 @@ describe('S62: a call', () => {
     expect(await stateOfThings()).toBe(before)
   })
 
-  it('needs private:read for what is private, whatever else it may do', async () => {
+  it('needs private:read for private entities, regardless of its other scopes', async () => {
     const token = await clientWithout('private:read')
 
     for (const operation of aboutThings().filter(({ pathParameters }) => pathParameters.includes('post_guid'))) {
@@ -237,12 +237,12 @@ describe('S64: a conversation', () => {
   const start = (recipients: unknown) => api.alice.post('/conversations', { subject: 'x', body: 'x', recipients })
 
   it.each<[string, () => unknown]>([
-    ['with nobody', () => []],
-    ['with somebody who shares nothing', () => [api.eve.guid]],
-    ['with somebody who shares, and is not shared with', () => [api.carol.guid]],
-    ['with nobody there is', () => [newGuid()]],
-    ['with somebody there is and nobody there is', () => [api.bob.guid, newGuid()]],
-    ['with somebody twice', () => [api.bob.guid, api.bob.guid]],
+    ['without recipients', () => []],
+    ['with a person who shares nothing', () => [api.eve.guid]],
+    ['with a person who shares without being shared with', () => [api.carol.guid]],
+    ['with an unknown person', () => [newGuid()]],
+    ['with a known and an unknown person', () => [api.bob.guid, newGuid()]],
+    ['with the same person twice', () => [api.bob.guid, api.bob.guid]],
     ['with oneself alone', () => [api.alice.guid]],
     ['with a hundred and one', () => Array.from({ length: 101 }, () => newGuid())],
     ['with numbers', () => [1, 2]],
@@ -258,7 +258,7 @@ describe('S64: a conversation', () => {
   })
 })
 
-describe('S65: who asks', () => {
+describe('S65: a client', () => {
   const attempt = (remoteAddress: string, forwarded: string) =>
     api.app.inject({
       method: 'POST',
@@ -273,7 +273,7 @@ describe('S65: who asks', () => {
       payload: 'grant_type=authorization_code',
     })
 
-  it('is known by their address, whatever a header says', async () => {
+  it('is identified by its address, regardless of headers', async () => {
     const statuses: number[] = []
     for (let turn = 0; turn < 122; turn += 1) {
       statuses.push((await attempt('203.0.113.5', `198.51.100.${turn}`)).statusCode)
@@ -293,14 +293,14 @@ describe('S65: who asks', () => {
     expect((await attempt('2001:db8:1:3::1', '')).statusCode).not.toBe(429)
   })
 
-  it('too often is told when to come again', async () => {
+  it('above the limit gets Retry-After', async () => {
     const late = await attempt('203.0.113.5', '')
 
     expect(Number(late.headers['retry-after'])).toBeGreaterThan(0)
   })
 })
 
-it('S66: an error tells a client what to do, and nobody how the pod is made', async () => {
+it('S66: an error explains how to correct the request, and reveals no internals', async () => {
   const wrong = [{}, { body: 5 }, { body: null }, { recipients: 'x' }, { read: 'x', hide: 'x', poll_answer: 'x' }]
   for (const operation of operations) {
     for (const body of wrong) {
@@ -328,8 +328,8 @@ it('S66: an error tells a client what to do, and nobody how the pod is made', as
   expect((await register(api.app, { redirect_uris: 5 })).body).not.toMatch(TELLING)
 })
 
-describe('S67: what is private of', () => {
-  it('a person is told to those they share with, and to nobody else', async () => {
+describe('S67: private data', () => {
+  it('a profile is shown to contacts the person shares with, and to no other person', async () => {
     const details = {
       bio: 'My secret bio',
       location: 'My secret place',
@@ -358,14 +358,14 @@ describe('S67: what is private of', () => {
     expect((await api.eve.get(`/users/${zoe.guid}`)).text).not.toContain('My secret')
   })
 
-  it('an account is its owner’s: nobody else reads an e-mail address or a role', async () => {
+  it('an account: e-mail address and role are visible to the owner only', async () => {
     for (const person of [api.alice, api.eve]) {
       const { text } = await person.get(`/users/${api.bob.guid}`)
       expect(text).not.toMatch(/"(email|role|admin|locked|sign_in|last_seen)/)
     }
   })
 
-  it('a picture is seen by whoever sees its post', async () => {
+  it('a picture is visible to the people who may see its post', async () => {
     const { body } = await api.app.inject({
       url: `/api/v1/users/${api.bob.guid}/photos`,
       headers: { authorization: `Bearer ${api.eve.token}` },
@@ -375,7 +375,7 @@ describe('S67: what is private of', () => {
   })
 })
 
-it('S60: whoever is blocked by nobody and hides something has it hidden, and others have not', async () => {
+it('S60: a hidden post is hidden for that user only', async () => {
   const guid = await publish(api, api.bob, { text: 'Seen by all', public: true })
   await api.dan.post(`/posts/${guid}/hide`, { hide: true })
 
