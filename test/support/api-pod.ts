@@ -13,11 +13,11 @@ import { startTestPod, type TestPodOptions } from './test-pod.js'
 const AN_HOUR = 3_600
 const BASE = '/api/v1'
 
-/** A whole pod, asked over HTTP as clients do. Every answer is one that its OpenAPI document allows, or the call throws. */
+/** A whole pod with an HTTP client. A call throws if the OpenAPI document does not allow the response. */
 export interface ApiPod extends AsyncDisposable {
   readonly pod: OpenPod
   readonly app: FastifyInstance
-  /** Makes them, once and in this order; asked again, it gives the same people. */
+  /** Creates the people, once and in this order; a second call returns the same people. */
   people<Name extends string>(...names: Name[]): Promise<Record<Name, ApiPerson>>
   call(request: ApiCall): Promise<ApiAnswer>
   close(): Promise<void>
@@ -33,7 +33,7 @@ interface ApiCall {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Whatever a test looks for in it. */
+/** Any property, because the tests read many response types. */
 type Json = ReturnType<typeof readJson>
 
 function readJson(response: Response) {
@@ -43,7 +43,7 @@ function readJson(response: Response) {
 export interface ApiAnswer {
   readonly status: number
   readonly headers: Response['headers']
-  /** What the JSON says; undefined without a body. */
+  /** The parsed JSON; undefined without a body. */
   readonly body: Json
   readonly text: string
   readonly links: { readonly next?: string; readonly previous?: string }
@@ -59,7 +59,7 @@ export interface ApiClient {
   delete(path: string): Promise<ApiAnswer>
 }
 
-/** Somebody who lives on the pod, with a client that may do everything. */
+/** A local user with a client that has all scopes. */
 export interface ApiPerson extends ApiClient {
   readonly guid: string
   readonly address: string
@@ -93,7 +93,7 @@ export async function startApiPod(options: TestPodOptions = {}): Promise<ApiPod>
   }
 }
 
-/** "err N" of the contract: this status, and a body that says so. */
+/** "err N" of the contract: this status, and a body that contains it. */
 export function expectError(answer: ApiAnswer, status: number): void {
   expect([answer.status, answer.body]).toEqual([
     status,

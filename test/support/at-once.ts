@@ -2,7 +2,7 @@ import type { ApiAnswer } from './api-pod.js'
 
 export const AT_ONCE = 50
 
-/** Makes many calls at the same moment, and tells how often each status was answered. */
+/** Sends many concurrent requests, and counts the responses by status. */
 export async function statusesOf(
   call: (number: number) => Promise<ApiAnswer>,
   times = AT_ONCE,

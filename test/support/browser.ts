@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 
 type Answer = Awaited<ReturnType<FastifyInstance['inject']>>
 
-/** Somebody at a browser without scripts: it keeps cookies, fills in the form of the page it sees, and follows redirects. */
+/** A browser without scripts: it keeps cookies, fills in the form of the current page, and follows redirects. */
 export interface TestBrowser {
   /** The page that is open, or the answer that led away from the pod. */
   readonly page: Answer
@@ -22,7 +22,7 @@ export function newAddress(): string {
   return `10.9.${Math.floor(addresses / 250)}.${(addresses % 250) + 1}`
 }
 
-/** Each at an address of its own, unless one is given: what one does is not held against the next. */
+/** Each browser has its own address, unless one is given, so that rate limits do not affect the next one. */
 export function openBrowser(app: FastifyInstance, origin: string, ip: string = newAddress()): TestBrowser {
   const jar = new Map<string, { readonly value: string; readonly path: string }>()
   let page: Answer | undefined

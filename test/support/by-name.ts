@@ -1,4 +1,4 @@
-/** What is made for each of these names, one after the other. */
+/** Creates an entry for each of these names, one after the other. */
 export async function byName<Name extends string, Made>(
   names: readonly Name[],
   make: (name: Name) => Promise<Made>,

@@ -1,4 +1,4 @@
-/** A time of day that passes only when a test says so. */
+/** A clock that a test advances. */
 export interface Clock {
   now(): Date
   /** Lets so many minutes pass, without waiting, and gives the time it is then. */

@@ -9,19 +9,19 @@ import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
 /** A server of one test's own that may be killed, always at the same address. */
 export interface CrashingDatabase {
   readonly url: string
-  /** Where it is for whoever is not to be stopped by the proxy. */
+  /** The URL of the database itself, without the proxy. */
   directUrl(): string
   /** kill -9, and up again with what its log remembers. */
   crash(): Promise<void>
   /** kill -9, and gone until it is started again; it may have ended by itself. */
   kill(): Promise<void>
   start(): Promise<void>
-  /** Sets aside what it holds, and brings that back; it has to be away meanwhile. */
+  /** Saves the data directory, or restores it; the database must be stopped. */
   save(): Promise<void>
   restore(): Promise<void>
   /** To all of its processes. */
   signal(signal: NodeJS.Signals): void
-  /** Between it and whoever knows only its address. */
+  /** The proxy between the database and clients that use `url`. */
   readonly proxy: TcpProxy
   stop(): Promise<void>
 }

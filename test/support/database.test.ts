@@ -26,7 +26,7 @@ describe('createTestDatabase', () => {
     expect(found.rows).toEqual([{ there: null }])
   })
 
-  it('drops a database that somebody is still connected to', async () => {
+  it('drops a database with an open connection', async () => {
     const database = await createTestDatabase()
     const client = new Client({ connectionString: database.url })
     const cutOff = new Promise((resolve) => client.on('error', resolve))

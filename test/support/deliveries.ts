@@ -8,7 +8,7 @@ import type { Pod } from '../../src/pod/pod.js'
 import { type Entity, writeEntity } from '../../src/protocol/entities/registry.js'
 import { type FakePerson, type FakePods, newGuid } from './fake-pod.js'
 
-/** A pod that has been met at this host, which may have a port; plain http unless its row says otherwise. */
+/** A known pod at this host, which may have a port; plain http unless its row has another scheme. */
 export async function knowPod({ db }: Pod, host: string, changes: Partial<OtherPod> = {}): Promise<OtherPod> {
   const { hostname, port } = new URL(`http://${host}/`)
   return OtherPod.query(db)
@@ -16,7 +16,7 @@ export async function knowPod({ db }: Pod, host: string, changes: Partial<OtherP
     .returning('*')
 }
 
-/** Somebody who has been met and lives there. */
+/** A known person of that pod. */
 async function knowPerson({ db }: Pod, { guid, address, publicKey }: FakePerson, podId: number): Promise<Person> {
   return db.transaction((transaction) => Person.insertWithProfile(transaction, { guid, address, publicKey, podId }))
 }
@@ -56,17 +56,17 @@ interface Got {
   readonly body: string
 }
 
-/** What a pod answers: a status, the same with headers, or nothing ever. */
+/** The response of a pod: a status, the same with headers, or no response. */
 type Answer = number | { readonly status: number; readonly headers: Record<string, string> } | 'nothing'
 
-/** Another pod that has been met and takes what is posted to it, as it is told to. */
+/** Another known pod; it answers deliveries with the configured response. */
 export interface ListeningPod {
   readonly id: number
   readonly host: string
   /** In the order in which it came. */
   readonly got: readonly Got[]
   answer(answer: Answer, path?: string): void
-  /** Somebody who lives there. */
+  /** A person of this pod. */
   person(): Promise<FakePerson & { readonly row: Person }>
   row(): Promise<OtherPod>
   deliveries(): Promise<readonly Delivery[]>

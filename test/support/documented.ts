@@ -6,16 +6,16 @@ import { isErrorReason } from '../../src/web/server/error-reasons.js'
 
 export type Response = Awaited<ReturnType<FastifyInstance['inject']>>
 
-/** An answer that the document does not allow: what a typed client would fail at. */
+/** A response that the document does not allow; a typed client would fail. */
 class Undocumented extends Error {
   override name = 'Undocumented'
 }
 
-/** An answer, however it was asked for. */
+/** A response to any request. */
 type Answer = Pick<Response, 'statusCode' | 'headers' | 'body' | 'json'>
 
 export interface Documentation {
-  /** Throws what is wrong with an answer; a path of the API that no call has may only be a 404. */
+  /** Throws the differences to the document; an undocumented path of the API may only be a 404. */
   check(method: string, path: string, answer: Answer): void
 }
 
@@ -32,7 +32,7 @@ interface Document {
 
 let documentation: Promise<Documentation> | undefined
 
-/** What the pod says about its own answers, read once for all tests of a file. */
+/** The OpenAPI document, read once for all tests of a file. */
 export function readDocumentation(): Promise<Documentation> {
   documentation ??= describeApi().then((document) => documentationOf(document as Document)) // tested on its own
   return documentation

@@ -13,7 +13,7 @@ interface Thing {
   readonly guid: string
 }
 
-/** Says nothing but what it is given. */
+/** Sets only the given properties. */
 export function profileOf(
   { address }: Pick<FakePerson, 'address'>,
   fields: Partial<ProfileEntity> = {},

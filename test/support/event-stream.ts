@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, req
 interface StreamEvent {
   readonly id: string
   readonly type: string
-  // biome-ignore lint/suspicious/noExplicitAny: whatever a test looks for in it
+  // biome-ignore lint/suspicious/noExplicitAny: tests read many kinds of events
   readonly data: any
 }
 
@@ -22,11 +22,11 @@ export interface EventStream extends AsyncDisposable {
   readonly headers: IncomingHttpHeaders
   /** So far. */
   readonly events: readonly StreamEvent[]
-  /** What the client would come back with. */
+  /** The Last-Event-ID that the client would send. */
   readonly lastEventId: string
   readonly comments: number
   readonly retry: number | undefined
-  /** Events from the next that was not taken yet, as many as asked for. */
+  /** The next events that were not taken yet, as many as requested. */
   take(count: number): Promise<readonly StreamEvent[]>
   /** Resolves once the client knows a place to come back to. */
   placed(): Promise<void>
@@ -79,7 +79,7 @@ export interface Follower {
   readonly connections: number
   /** Whether it knows a place to come back to, so that it misses nothing from now on. */
   readonly placed: boolean
-  /** Resolves once the events so far are what is waited for. */
+  /** Resolves once the received events satisfy `enough`. */
   until(enough: (events: readonly StreamEvent[]) => boolean): Promise<void>
   /** Interrupts it, as a train in a tunnel does. */
   interrupt(): void
@@ -114,7 +114,7 @@ export function follow(where: () => Omit<StreamOptions, 'lastEventId'>): Followe
         clearInterval(look)
         keep()
       } catch {
-        // nobody is there at the moment
+        // no server at the moment
       }
       await new Promise((resolve) => setTimeout(resolve, COME_BACK_AFTER_MS))
     }

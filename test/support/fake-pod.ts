@@ -8,7 +8,7 @@ import { type Entity, writeEntity } from '../../src/protocol/entities/registry.j
 import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { type ScriptedServer, serveHttp } from './scripted-server.js'
 
-/** Somebody who lives on another pod, and whose keys the test knows. */
+/** A person on another pod, with the private key. */
 export interface FakePerson {
   readonly address: string
   readonly guid: string
@@ -19,14 +19,14 @@ export interface FakePerson {
 type Answer = (request: IncomingMessage, response: ServerResponse, url: URL) => void
 
 /**
- * Other pods, as many as there are names: one server on loopback, told apart by the host they are asked as. They answer as
- * they should until a script says otherwise.
+ * Other pods, one for each name: one server on loopback, distinguished by the Host header. They give valid responses
+ * until a script replaces them.
  */
 export interface FakePods extends AsyncDisposable {
   readonly server: ScriptedServer
-  /** What was asked, in order: host and path with query. */
+  /** The requests, in order: host and path with query. */
   readonly requests: readonly string[]
-  /** Somebody known on the pod of their address; without a name for it, with small keys of their own. */
+  /** A person published by the pod of this address; by default without a name, with a small key. */
   person(address: string, details?: Partial<FakePerson>): FakePerson
   /** Gives the entity away, signed by the person, under a type and its guid. */
   serve(signer: FakePerson, entity: Entity & { readonly guid: string }, type?: string): void
@@ -40,7 +40,7 @@ export interface FakePods extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** Nobody listens there. */
+/** A port without a listener. */
 const CLOSED_PORT = 1
 
 export async function startFakePods(): Promise<FakePods> {
@@ -114,7 +114,7 @@ export async function startFakePods(): Promise<FakePods> {
   }
 }
 
-/** What the hCard of such a person says. */
+/** The values of the hCard of such a person. */
 export function cardOf({ address, guid, publicKey }: FakePerson) {
   const [name = ''] = address.split('@')
   const image = (size: string) => `${podUrlOf(address)}uploads/${name}-${size}.png`
@@ -145,7 +145,7 @@ export function newGuid(): string {
   return randomBytes(16).toString('hex')
 }
 
-/** Small, so that they are made in a moment; nobody else has the same. */
+/** A small key, because it is generated fast; every person has their own. */
 function newKeys(): Pick<FakePerson, 'publicKey' | 'privateKey'> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
   return { publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(), privateKey }

@@ -5,7 +5,7 @@ import type { Inhabitant } from './two-pods.js'
 
 type Answer = Pick<ApiAnswer, 'status' | 'body'>
 
-/** The app of somebody who lives on a whole pod: it has a token for everything, and nothing but HTTP. */
+/** The app of a local user: a token with all scopes, and HTTP only. */
 export interface HttpClient {
   get(path: string): Promise<Answer>
   post(path: string, body?: object): Promise<Answer>

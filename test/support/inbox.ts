@@ -5,10 +5,10 @@ import type { Entity } from '../../src/protocol/entities/registry.js'
 import { envelopeOf, type FakePerson } from './fake-pod.js'
 import { encryptEnvelopeFor } from './receiving-pod.js'
 
-/** Somebody on another pod, with the row that stands for them here. */
+/** A person on another pod, with their row here. */
 export type Stranger = FakePerson & { readonly id: number }
 
-/** Somebody who lives here. */
+/** A local user. */
 export interface LocalPerson {
   readonly userId: number
   readonly id: number
@@ -29,7 +29,7 @@ export function sealed(signer: FakePerson, to: LocalPerson, entity: Entity, acce
 
 export const nothing = { waiting: [], rejected: [], ignored: 0 }
 
-/** Takes them in as one batch; tells what became of those that were not stored. */
+/** Receives the messages as one batch; returns the messages that were not stored, by outcome. */
 export async function receive(pod: Pod, ...messages: readonly InboundMessage[]) {
   const { waiting, rejected, ignored } = await receiveBatch(pod, messages)
   return {

@@ -12,7 +12,7 @@ export async function meetEachOther(...people: readonly Inhabitant[]): Promise<v
   }
 }
 
-/** Puts somebody into the first aspect. */
+/** Adds the person to the first aspect. */
 export async function shareWith(who: Inhabitant, whom: Pick<Inhabitant, 'guid'>): Promise<void> {
   await addToAspect(who.pod.open, who, { aspectId: await firstAspectOf(who), personGuid: whom.guid })
 }
@@ -24,7 +24,7 @@ export async function firstAspectOf({ pod, userId }: Inhabitant): Promise<number
   return first.id
 }
 
-/** What somebody has been told since they were last asked, in the order in which it came: type, and who did it. */
+/** The user's notifications since the last call, in order: type and actors. */
 export async function newsOf(who: Inhabitant): Promise<readonly (readonly string[])[]> {
   const { open } = who.pod
   const { items: notifications } = await listNotifications(open, who, { onlyUnread: true, limit: 100 })
@@ -32,12 +32,12 @@ export async function newsOf(who: Inhabitant): Promise<readonly (readonly string
   return notifications.toReversed().map(({ type, actors }) => [type, ...actors.map(({ address }) => address)])
 }
 
-/** How somebody is known on a pod; undefined: not at all. */
+/** The person as known to a pod; undefined if unknown. */
 export function knownAt(pod: WholePod, who: Pick<Inhabitant, 'guid'>): Promise<Person | undefined> {
   return Person.query(pod.open.db).findOne({ guid: who.guid }).withGraphFetched('profile').execute()
 }
 
-/** What is between somebody and a person, as the pod of the first one knows it. */
+/** The contact of the user with a person, on the user's pod. */
 export async function contactOf(who: Inhabitant, whom: Pick<Inhabitant, 'guid'>) {
   const row = await who.pod.open
     .db('contacts')
@@ -87,7 +87,7 @@ function addressesOf(written: readonly { readonly author?: Person }[] = []): rea
   return written.map(({ author }) => author?.address).toSorted()
 }
 
-/** No more of a time is told. */
+/** Times are sent without milliseconds. */
 function secondsOf(time: Date): number {
   return Math.floor(time.getTime() / 1_000)
 }

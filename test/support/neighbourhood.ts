@@ -5,7 +5,7 @@ import { type ApiPerson, type ApiPod, startApiPod } from './api-pod.js'
 import type { TestPodOptions } from './test-pod.js'
 
 /**
- * Alice and Bob share with each other, Carol shares with Alice; Dan and Eve know nobody. The names of the posts are those of
+ * Alice and Bob share with each other, Carol shares with Alice; Dan and Eve have no contacts. The names of the posts are those of
  * the contract: PA and PB are public, RB is Bob's for Alice, XB is Bob's and not for her, LB and LC are polls of Bob and Carol.
  */
 export interface Neighbourhood extends ApiPod {
@@ -48,7 +48,7 @@ export async function openNeighbourhood(options: TestPodOptions = {}): Promise<N
   }
 }
 
-/** Puts somebody into an aspect of somebody else, who shares with them from then on. */
+/** Adds a person to an aspect of another user, and makes that person share with the user. */
 export async function share(
   { pod }: Pick<ApiPod, 'pod'>,
   who: ApiPerson,

@@ -25,7 +25,7 @@ export interface StrangerFacts {
   readonly pod?: Partial<Pick<PodModel, 'port' | 'ssl'>>
 }
 
-/** Somebody on another pod who is known here. */
+/** A known person on another pod. */
 export async function addStranger(pod: Pod, address: string, facts: StrangerFacts = {}): Promise<Person> {
   return pod.db.transaction(async (transaction) => {
     const [, host = ''] = address.split('@')
@@ -60,7 +60,7 @@ export async function addPost(pod: Pod, author: Pick<Person, 'id'>, fields: Part
     .returning('*')
 }
 
-/** Something private, delivered to somebody who lives here. */
+/** A private message, delivered to a local user. */
 export async function showPost(pod: Pick<Pod, 'db'>, post: Post, { userId }: Pick<Viewer, 'userId'>): Promise<void> {
   const { id: postId, authorId, createdAt } = post
   await pod.db('postVisibilities').insert({ userId, postId, authorId, createdAt })

@@ -7,7 +7,7 @@ export const POD = 'https://pod.example'
 
 type Answer = Awaited<ReturnType<FastifyInstance['inject']>>
 
-/** A client app that has registered, with what it was told. */
+/** A registered client app, with the registration response. */
 export interface TestOidcClient {
   readonly id: string
   readonly secret: string | undefined
@@ -73,7 +73,7 @@ export async function postForm(
   })
 }
 
-/** Through sign-in and consent, with a new browser where none is given; says where the client was answered. */
+/** Signs in and consents, in a new browser by default; returns the redirect to the client. */
 export async function allow(
   app: FastifyInstance,
   client: TestOidcClient,

@@ -7,7 +7,7 @@ import type { OutboundMessage } from '../../src/persistence/models/outbound-mess
 import type { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 
-/** What the worker does with the row that stands for a record. */
+/** Processes the outbox row of a record as the worker does. */
 export async function dispatchNow(pod: Pod, record: OutgoingRecord): Promise<void> {
   await dispatch(pod, await dispatchWork(pod, record))
 }
@@ -25,7 +25,7 @@ export async function dispatchWork(
   return { ...work, data: record }
 }
 
-/** Each envelope about this guid, with whom it goes to: an address, or a host where it is for all of a pod. */
+/** Each envelope about this guid, with its recipient: an address, or a host for a public delivery. */
 export async function sentAbout(pod: Pod, guid: string): Promise<readonly Sent[]> {
   const messages: OutboundMessage[] = await pod.db('outboundMessages').where({ guid }).orderBy('id')
   return Promise.all(

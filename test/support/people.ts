@@ -10,7 +10,7 @@ const AN_HOUR = 3_600
 
 type Answer = Awaited<ReturnType<FastifyInstance['inject']>>
 
-/** Somebody who lives on the pod under test, with a client in hand. */
+/** A user of the pod under test, with a client. */
 export interface TestPerson extends TestClient {
   readonly account: Account
   /** Another client of theirs, which may do only this (and what every client may). */
@@ -42,7 +42,7 @@ interface TestClient {
   delete(url: string): Promise<Answer>
 }
 
-/** Makes people, each once and all at the same time; asked again, it gives the same ones. */
+/** Creates people, each once and all concurrently; a second call returns the same people. */
 export function peopleOf(pod: Pod, app: FastifyInstance) {
   const known = new Map<string, Promise<TestPerson>>()
 

@@ -24,7 +24,7 @@ export interface PhotoPod extends Neighbourhood {
   upload(who: Pick<ApiClient, 'token'>, picture: Buffer, query?: string): Promise<ApiAnswer>
   /** Any form. */
   post(who: Partial<Pick<ApiClient, 'token'>>, parts: readonly FormPart[], query?: string): Promise<ApiAnswer>
-  /** What lies there: pictures that everybody may fetch, and what is not yet or no longer any. */
+  /** Stored files: public images, and spooled files that are not yet or no longer published. */
   files(): Promise<{ readonly images: readonly string[]; readonly spool: readonly string[] }>
   startWorkers(): RunningWorkers
   readonly uploadsDir: string

@@ -14,7 +14,7 @@ export function plain(width: number, height: number): Sharp {
   return sharp({ create: { width, height, channels: 3, background: '#336699' } })
 }
 
-/** Of which nothing can be left out: what was squeezed well would not be cut in the middle. */
+/** Incompressible: a compressed picture might not be cut in the middle. */
 export function noise(width: number, height: number): Sharp {
   const create = { width, height, channels: 3, background: '#808080' } as const
   return sharp({ create: { ...create, noise: { type: 'gaussian', mean: 128, sigma: 60 } } })

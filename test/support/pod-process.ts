@@ -19,13 +19,13 @@ export interface PodProcess {
   signal(signal: NodeJS.Signals): void
   /** To the modules that were loaded before it. */
   tell(message: object): void
-  /** What one of these modules says next. */
+  /** The next message from one of these modules. */
   answer(): Promise<unknown>
   /** kill -9: it can finish nothing. */
   kill(): Promise<void>
 }
 
-/** Resolves when it is ready. Preloaded modules come before its own, and may change what it is made of. */
+/** Resolves when it is ready. Preloaded modules are loaded first, and may replace its parts. */
 export async function startPodProcess(
   kind: keyof typeof entries,
   settings: NodeJS.ProcessEnv,
@@ -67,7 +67,7 @@ export async function startPodProcess(
 async function untilReady(child: ChildProcess, ended: Promise<unknown>, kind: string): Promise<string> {
   const failed = ended.then(() => Promise.reject(new Error(`The ${kind} process ended before it was ready.`)))
   failed.catch(() => undefined)
-  const [{ address }] = (await Promise.race([once(child, 'message'), failed])) as [{ address: string | null }] // what it says first
+  const [{ address }] = (await Promise.race([once(child, 'message'), failed])) as [{ address: string | null }] // the first message
   return address === null ? '' : new URL(address).origin
 }
 

@@ -1,4 +1,4 @@
-/** What a page says about a person; a field that is left out stands in no element at all. */
+/** The values on a profile page; an omitted field has no element. */
 export interface HcardValues {
   readonly guid?: string
   readonly nickname?: string

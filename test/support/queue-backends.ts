@@ -12,14 +12,14 @@ export interface QueueBackend {
 export const queueBackends: readonly QueueBackend[] =
   whyNoRedis() === undefined ? [{ store: 'PostgreSQL' }, { store: 'Redis' }] : [{ store: 'PostgreSQL' }]
 
-/** A database, and a Redis where that is what is tested, for one test file. */
+/** A database, and a Redis if the backend needs one, for one test file. */
 export interface TestStores extends Stores {
   readonly redis: TestRedis | undefined
   /** Another pod on these stores, or on the same ones reached by another way. */
   openPod(elsewhere?: Partial<Stores>): Promise<QueuePod>
   /** The same stores, with a proxy between a process and its queue. */
   queueThrough(proxy: TcpProxy): Partial<Stores>
-  /** Whatever the queue knew is gone; the tables of the pod are not touched. */
+  /** Deletes all queue data; the tables of the pod stay. */
   emptyQueue(): Promise<void>
   close(): Promise<void>
 }
@@ -55,7 +55,7 @@ export async function forgetJobs(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select format('bullmq.%I', tablename) as name from pg_tables where schemaname = 'bullmq' and tablename <> 'migration'`,
   )
-  // A statement that nobody waits for any more may still hold something; it gives way.
+  // An abandoned statement may still hold locks; the longer timeout makes it the victim of a deadlock.
   await client.query(`set deadlock_timeout = '10s'`)
   await client.query(`truncate ${rows.map(({ name }) => name).join(', ')}`)
 }

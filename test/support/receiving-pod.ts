@@ -34,9 +34,9 @@ import { UNHURRIED } from './test-pod.js'
  */
 export interface ReceivingPod extends Pod, AsyncDisposable {
   readonly app: FastifyInstance
-  /** Makes them, once; asked again, it gives the same people. */
+  /** Creates the people, once; a second call returns the same people. */
   people<Name extends string>(...names: Name[]): Promise<Record<Name, TestPerson>>
-  /** A person of another pod who is known here already, so that nobody has to be asked for the key. */
+  /** A known person of another pod, so that no key look-up is needed. */
   meet(person: FakePerson): Promise<Person>
   /** Posts the entity as the signer would send it to everybody; returns the status of the answer. */
   publicly(entity: Entity, signer: FakePerson): Promise<number>
@@ -44,7 +44,7 @@ export interface ReceivingPod extends Pod, AsyncDisposable {
   privately(entity: Entity, signer: FakePerson, to: TestPerson): Promise<number>
   /** Posts any body to any path, such as `/receive/public`. */
   post(path: string, body: string): Promise<number>
-  /** Resolves when its workers have nothing left to do; what they do not serve stays where it is. */
+  /** Resolves when its workers are idle; jobs in other queues stay. */
   settled(timeout?: number): Promise<void>
   readonly workers: RunningWorkers
   rows(...tables: string[]): Promise<readonly number[]>
@@ -58,9 +58,9 @@ export interface ReceivingPodOptions {
   readonly environment?: NodeJS.ProcessEnv
   readonly crypto?: PodCrypto
   readonly log?: Logger
-  /** Beside those of the queues that take in and fetch. */
+  /** Added to the handlers of the inbound and fetch queues. */
   readonly handlers?: WorkersOptions['handlers']
-  /** Not set: those that take in, fetch and sweep. What goes out stays in its rows. */
+  /** Default: inbound, fetch and sweep. Outbound messages stay in their rows. */
   readonly queues?: WorkersOptions['queues']
   readonly timing?: WorkersOptions['timing']
   /** Hands in a pod with one piece replaced. */

@@ -24,7 +24,7 @@ const SENTINELS = 3
 const READY_WITHIN = 30_000
 const DOWN_AFTER = 1_000
 
-/** Two replicas, unless there shall be others. Whatever is set applies to each of them: who is a replica may be the master later. */
+/** Two replicas by default. The settings apply to each server, because a replica may become the master. */
 export async function startWatchedRedis(replicas = 2, ...settings: readonly string[]): Promise<WatchedRedis> {
   const program = redisProgram()
   if (program === undefined) throw new Error(whyNoRedis())

@@ -20,9 +20,9 @@ export interface TestRedis {
   empty(): Promise<void>
   /** Throws away those of their keys that are like this, as a server does that is short of memory. */
   evict(pattern: string): Promise<void>
-  /** kill -9, and up again with what its file remembers. Not there for a Redis that is not ours to kill. */
+  /** kill -9, and a restart from its file. Absent for a Redis that the tests did not start. */
   readonly crash: (() => Promise<void>) | undefined
-  /** Takes it away for longer. Not there for a Redis that is not ours. */
+  /** Stops it for longer. Absent for a Redis that the tests did not start. */
   readonly own: OwnRedis | undefined
   stop(): Promise<void>
 }

@@ -1,6 +1,6 @@
 import { Refusal } from '../../src/domain/refusals.js'
 
-/** Why somebody was refused; `done`: they were not. */
+/** The reason of a rejection; `done`: no rejection. */
 export async function reasonOf(doing: Promise<unknown>): Promise<string> {
   try {
     await doing

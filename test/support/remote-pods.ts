@@ -4,7 +4,7 @@ import { openRemotePods, type RemotePodsOptions } from '../../src/federation/rem
 
 const silent = { debug() {}, warn() {} }
 
-/** The client of one test, with nothing open to it unless the test says so. */
+/** The client of one test; the test opens destinations explicitly. */
 export function testRemotePods(options: Partial<RemotePodsOptions> = {}): ReturnType<typeof openRemotePods> {
   const pods = openRemotePods({ allowPrivate: 'none', userAgent: 'test/1.0', log: silent, ...options })
   onTestFinished(() => pods.close())

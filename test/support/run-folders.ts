@@ -24,7 +24,7 @@ export function removeRunFoldersNow(runPid: number): void {
   }
 }
 
-/** What runs that were killed have left. Somebody else's folder is somebody else's business. */
+/** Removes the folders of killed runs. Folders of other users are skipped. */
 export async function sweepKilledRuns(): Promise<void> {
   for (const folder of runFolders().filter((name) => !isAlive(runOf(name)))) {
     const files = await readdir(folder, { recursive: true }).catch(() => [])

@@ -3,7 +3,7 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 
-/** A server on loopback that does what its script says, and notices whoever connects. */
+/** A server on loopback that runs its script, and records connections. */
 export interface ScriptedServer {
   readonly port: number
   /** How many connections it has seen. */
@@ -26,7 +26,7 @@ export function serveHttps(
   return start(createHttpsServer(certificate, listener))
 }
 
-/** For what no HTTP server would do. */
+/** For responses that no HTTP server would send. */
 export function serveRaw(onConnection: (socket: Socket) => void, host?: string): Promise<ScriptedServer> {
   const server = createServer((socket) => {
     socket.resume() // without a reader it would never notice the end
@@ -42,7 +42,7 @@ async function start(server: Server, host = '127.0.0.1'): Promise<ScriptedServer
   server.on('connection', (socket: Socket) => {
     connections += 1
     open.add(socket)
-    socket.on('error', () => {}) // the other side may do what it likes
+    socket.on('error', () => {}) // errors of the peer are ignored
     socket.on('close', () => {
       bytesOfClosed += socket.bytesRead
       open.delete(socket)

@@ -11,7 +11,7 @@ export interface SmallDisk {
   readonly folder: string
   /** Until nothing more goes in. */
   fill(): Promise<void>
-  /** Takes away what it was filled with. */
+  /** Deletes the filler. */
   clear(): Promise<void>
   close(): Promise<void>
 }
@@ -20,8 +20,8 @@ const MEGABYTE = Buffer.alloc(2 ** 20)
 const SMALLEST = 4_096
 
 /**
- * In memory. Undefined where this user may not mount anything, not even for processes of their own; that is no use to whoever
- * asks where a path really leads.
+ * In memory. Undefined if this user may not mount, not even in a namespace of their own; such a namespace is unsuitable for
+ * tests of real paths.
  */
 export async function openSmallDisk(
   megabytes: number,

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { vi } from 'vitest'
 
-/** Counts what a process of the pod asks of the database while something runs, however it asks. */
+/** Counts the database statements of a pod process during a call, through every client library. */
 export async function statementsDuring(
   run: () => Promise<unknown>,
   process: 'web' | 'worker' = 'web',

@@ -3,11 +3,11 @@ import type { Reporter, TestCase, TestModule } from 'vitest/node'
 export interface TableOptions {
   /** What there is to try, by number. */
   readonly checklist: Readonly<Record<string, string>>
-  /** A case names what it is about, as in `S41: …`, in its own name or in that of what it is part of. */
+  /** A case has its number in its own title or in the title of a parent suite, as in `S41: …`. */
   readonly pattern: RegExp
   /** Numbers that cannot be tried here, each with the reason. */
   readonly notTried?: Readonly<Record<string, string>>
-  /** Ends each line of what was tried. */
+  /** Appended to each line of a tried case. */
   readonly remark?: string
 }
 

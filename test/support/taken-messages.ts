@@ -1,7 +1,7 @@
 import { vi } from 'vitest'
 import type { Pod } from '../../src/pod/pod.js'
 
-/** Stands in for the worker: takes what comes to the inbound queues, and looks into nothing. */
+/** Replaces the worker: takes jobs from the inbound queues without parsing them. */
 export interface TakenMessages extends AsyncDisposable {
   readonly messages: readonly Taken[]
   /** How many messages each job had. */
@@ -24,7 +24,7 @@ export function takeMessages(pod: Pick<Pod, 'jobs'>): TakenMessages {
     pod.jobs.serve(
       queue,
       async (job) => {
-        const { messages } = job.data as JobData // what the door has put there
+        const { messages } = job.data as JobData // as enqueued by the inbound endpoint
         sizes.push(messages.length)
         taken.push(...messages.map((message) => (typeof message === 'string' ? { envelope: message } : message)))
       },

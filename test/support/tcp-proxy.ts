@@ -1,13 +1,13 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
-/** Stands between a process and what it depends on, and takes that away: at once, or without a word. */
+/** A proxy in front of a dependency of a process; it can break the connection at once, or silently. */
 export interface TcpProxy {
   readonly port: number
-  /** The other side answers no more, and nobody says so. */
+  /** The other side stops answering, without closing the connection. */
   freeze(): void
   /** The other side is gone: connections end, new ones are refused. */
   refuse(): Promise<void>
-  /** Passes on the next thing in which somebody says this, and ends their connection instead of passing on the answer. */
+  /** Forwards the next data that contains this text, and closes the connection instead of forwarding the response. */
   cutBehind(text: string): Promise<void>
   /** As if nothing had been. */
   pass(): Promise<void>

@@ -14,7 +14,7 @@ export interface TestPod extends AsyncDisposable {
   readonly pod: OpenPod
   readonly app: FastifyInstance
   readonly inject: FastifyInstance['inject']
-  /** Makes them, once; asked again, it gives the same people. */
+  /** Creates the people, once; a second call returns the same people. */
   people<Name extends string>(...names: Name[]): Promise<Record<Name, TestPerson>>
   close(): Promise<void>
 }
@@ -26,7 +26,7 @@ export interface TestPodOptions extends AppOptions {
   readonly change?: (pod: OpenPod) => OpenPod
 }
 
-/** Whom a pod turns away shall not depend on what else the machine does. Tests of that have limits of their own. */
+/** Without the limit on event loop delay, so that the load of the machine causes no rejections. Tests of it set their own. */
 export const UNHURRIED = { ...HTTP_LIMITS, eventLoopDelayMs: Number.POSITIVE_INFINITY }
 
 export async function startTestPod({ environment, log, change, ...options }: TestPodOptions = {}): Promise<TestPod> {

@@ -10,14 +10,14 @@ import { cannedCrypto } from './canned-crypto.js'
 import { createTestDatabase } from './database.js'
 import { freePort } from './free-port.js'
 
-/** Somebody who lives on a whole pod. */
+/** A user of a whole pod. */
 export interface Inhabitant extends Viewer {
   readonly pod: WholePod
   readonly address: string
   readonly guid: string
 }
 
-/** A whole pod of ours on loopback: web and worker as processes of their own, as an operator would start them. */
+/** A whole pod on loopback: web and worker are processes of their own, as in production. */
 export interface WholePod {
   /** `localhost:3001` */
   readonly host: string
@@ -29,7 +29,7 @@ export interface WholePod {
   person(username: string): Promise<Inhabitant>
   /** Runs a command of this pod. */
   command(...words: string[]): Promise<Outcome>
-  /** What a command that works says, as JSON. */
+  /** The JSON output of a successful command. */
   json(...words: string[]): Promise<unknown>
   stop(): Promise<void>
 }
@@ -38,7 +38,7 @@ export interface WholePod {
 export async function startWholePods<Count extends 2 | 3>(count: Count): Promise<PodsOf<Count>> {
   const started = await Promise.allSettled(Array.from({ length: count }, () => startWholePod()))
   const pods = started.flatMap((pod) => (pod.status === 'fulfilled' ? [pod.value] : []))
-  if (pods.length === count) return pods as unknown as PodsOf<Count> // it is as long as was asked for
+  if (pods.length === count) return pods as unknown as PodsOf<Count> // the length was just checked
   await Promise.all(pods.map((pod) => pod.stop()))
   throw new Error('The pods did not start.', { cause: started })
 }
@@ -47,12 +47,12 @@ type PodsOf<Count extends 2 | 3> = Count extends 2
   ? readonly [WholePod, WholePod]
   : readonly [WholePod, WholePod, WholePod]
 
-/** Resolves when none of the pods has anything left to do or to tell another one. */
+/** Resolves when no pod has work or deliveries left. */
 export async function untilQuiet(...pods: readonly WholePod[]): Promise<void> {
   let before: readonly string[] = []
   await vi.waitFor(
     async () => {
-      // What one of them does may come from another that has been looked at already: only two equal looks count.
+      // One pod may cause work on another pod that was checked already: two equal checks are required.
       const now: string[] = []
       for (const pod of pods) now.push(await traceOf(pod))
       const isQuiet = now.every((trace, index) => trace !== BUSY && trace === before[index])
@@ -65,7 +65,7 @@ export async function untilQuiet(...pods: readonly WholePod[]): Promise<void> {
 
 const BUSY = 'busy'
 
-/** What a pod has sent and stored so far, or that it is not done. */
+/** The messages that a pod has sent and stored so far, or that it is still busy. */
 async function traceOf({ open }: WholePod): Promise<string> {
   if (!(await isIdle(open))) return BUSY
   const { rows } = await open.db.raw(`

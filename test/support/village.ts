@@ -9,14 +9,14 @@ import type { Pod } from '../../src/pod/pod.js'
 import { addStranger, viewerOf } from './network.js'
 import { startTestPod } from './test-pod.js'
 
-/** A pod with three people, who know somebody on another one. Nobody works off what they cause. */
+/** A pod with three people who know a person on another pod. Their jobs are not processed. */
 export interface Village {
   readonly pod: Pod
   readonly ann: Viewer
   readonly ben: Viewer
   readonly cem: Viewer
   readonly quin: Person
-  /** What is to be told to other pods since this was last asked, in the order in which it was said. */
+  /** Records for delivery to other pods since the last call, in order. */
   dispatched(): Promise<readonly OutgoingRecord[]>
   /** Notifications of a user, newest first: type and actors. */
   notificationsOf(viewer: Viewer): Promise<readonly (readonly string[])[]>
